@@ -1,0 +1,81 @@
+"""Grades the plans of LLM agents, says why a plan fails, and how far the judge can be trusted.
+
+>>> import apbjudge
+>>> run = apbjudge.grade("examples/holistic.jsonl", protocol="holistic")
+>>> print(apbjudge.summary_text(run.summary))
+
+Names are imported when first used, so that ``import apbjudge`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from .api import Run, grade, prompts_for
+    from .errors import ApbJudgeError, InputError, JudgeError, OptionError, RowError, UsageError
+    from .judge import Events, JudgeSpec, Progress
+    from .llm import Client, Completion, Request, ScriptedClient
+    from .protocols import PROTOCOLS, Protocol
+    from .records import Finding, Item, Row, Unscored, Verdict, read_judgement
+    from .reports import Summary, summarize, summary_text
+    from .rubrics import Rubric, load_rubric, rubric_names
+
+_HOMES = {
+    "api": "Run grade prompts_for",
+    "errors": "ApbJudgeError InputError JudgeError OptionError RowError UsageError",
+    "judge": "Events JudgeSpec Progress",
+    "llm": "Client Completion Request ScriptedClient",
+    "protocols": "PROTOCOLS Protocol",
+    "records": "Finding Item Row Unscored Verdict read_judgement",
+    "reports": "Summary summarize summary_text",
+    "rubrics": "Rubric load_rubric rubric_names",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "PROTOCOLS",
+    "ApbJudgeError",
+    "Client",
+    "Completion",
+    "Events",
+    "Finding",
+    "InputError",
+    "Item",
+    "JudgeError",
+    "JudgeSpec",
+    "OptionError",
+    "Progress",
+    "Protocol",
+    "Request",
+    "Row",
+    "RowError",
+    "Rubric",
+    "Run",
+    "ScriptedClient",
+    "Summary",
+    "Unscored",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "grade",
+    "load_rubric",
+    "prompts_for",
+    "read_judgement",
+    "rubric_names",
+    "summarize",
+    "summary_text",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

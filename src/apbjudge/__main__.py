@@ -1,0 +1,5 @@
+"""``python -m apbjudge``."""
+
+from .cli.main import main
+
+main()

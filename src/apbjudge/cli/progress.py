@@ -1,0 +1,82 @@
+"""Progress on stderr: a bar on a terminal, now and then a plain line otherwise."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, TextIO
+
+from ..judge import Progress
+
+PLAIN_EVERY_S = 10.0
+BAD_ROWS_SHOWN = 20
+
+
+class Reporter:
+    """Shows how a run goes on.
+
+    Args:
+        stream: Where to; a bar is drawn when it is a terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._started = self._last = time.monotonic()
+        self._bad = 0
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Reporter:
+        if self._stream.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+            self._bar = Bar(*columns, console=Console(file=self._stream), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("", total=1.0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if self._bad > BAD_ROWS_SHOWN:
+            self._stream.write(f"… and {self._bad - BAD_ROWS_SHOWN} more bad rows\n")
+
+    def progress(self, progress: Progress) -> None:
+        """Takes note of where the run stands."""
+        now = time.monotonic()
+        if self._bar is not None:
+            text = self.line(progress, now)
+            self._bar.update(self._task, completed=progress.fraction or 0.0, description=text)
+        elif now - self._last >= PLAIN_EVERY_S:
+            self._last = now
+            self._stream.write(self.line(progress, now) + "\n")
+            self._stream.flush()
+
+    def line(self, progress: Progress, now: float) -> str:
+        """Rows, rate, unscored, cost and time left, in one line."""
+        spent = max(now - self._started, 1e-9)
+        parts = [f"{progress.done} rows", f"{progress.done / spent:.1f}/s"]
+        if progress.skipped:
+            parts.append(f"{progress.skipped} done before")
+        parts.append(f"{sum(progress.unscored.values())} unscored")
+        if progress.calls:
+            more = " + unknown" if progress.unpriced else ""
+            parts.append(f"{progress.cost_usd:.4f} USD{more}")
+        if progress.fraction and progress.fraction < 1:
+            parts.append(f"{spent * (1 - progress.fraction) / progress.fraction:.0f} s left")
+        return ", ".join(parts)
+
+    def bad_row(self, message: str) -> None:
+        """Prints what is wrong with a row, for the first few of them."""
+        self._bad += 1
+        if self._bad <= BAD_ROWS_SHOWN:
+            write = self._bar.console.print if self._bar is not None else self._stream.write
+            write(f"{message}" if self._bar is not None else f"{message}\n")

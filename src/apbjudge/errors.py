@@ -1,0 +1,135 @@
+"""Every exception that apbjudge raises on purpose.
+
+    ApbJudgeError
+    ├── UsageError            the command or call can't be carried out as asked
+    │   ├── OptionError       an option, a setting or a rubric file is unusable
+    │   └── InputError        an input file as a whole is unusable
+    ├── RowError              one row is unusable; the others are not touched by it
+    └── JudgeError            a judge gave no usable reply for one item
+        ├── TransportError    the endpoint could not be reached or failed
+        │   └── CallTimeout   no answer within the time allowed
+        ├── AccessError       the endpoint refuses every call: key, model name, permission
+        ├── RefusalError      the model or its filter declined to answer
+        ├── TruncatedError    the reply was cut off by its token limit
+        ├── FormatUnsupported the endpoint does not take the structured-reply request
+        └── ReplyError        the reply is no usable verdict
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+UnscoredReason = Literal[
+    "transport",
+    "timeout",
+    "refusal",
+    "truncated",
+    "unparsable",
+    "inconsistent",
+    "budget",
+    "bad_input",
+]
+
+
+class ApbJudgeError(Exception):
+    """Root of the tree; its text is fit to be shown to a user."""
+
+
+class UsageError(ApbJudgeError):
+    """The request as a whole can't be carried out (exit code 2)."""
+
+
+class OptionError(UsageError):
+    """An option, setting or rubric is unusable."""
+
+
+class InputError(UsageError):
+    """An input file as a whole is unusable."""
+
+
+class RowError(ApbJudgeError):
+    """One row of an input is unusable.
+
+    Args:
+        field: The field at fault, or ``"line"`` when the line itself is.
+        expected: What would have been right.
+        got: What came; long values are shortened.
+    """
+
+    def __init__(self, field: str, expected: str, got: object) -> None:
+        self.field = field
+        self.expected = expected
+        self.got = shorten(got)
+        super().__init__(f"field {field}: expected {expected}, got {self.got}")
+
+
+class JudgeError(ApbJudgeError):
+    """A judge gave no usable reply; becomes an unscored judgement."""
+
+    reason: ClassVar[UnscoredReason] = "transport"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, raw: str | None = None) -> None:
+        self.raw = raw
+        super().__init__(message)
+
+
+class TransportError(JudgeError):
+    """The endpoint failed; asking again later may help.
+
+    Args:
+        message: What happened.
+        retry_after_s: Seconds the endpoint asked us to wait, if it said so.
+    """
+
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class CallTimeout(TransportError):
+    """No answer within the time allowed."""
+
+    reason = "timeout"
+
+
+class AccessError(JudgeError):
+    """Key, model name or permission is wrong: no call of this run can succeed."""
+
+
+class RefusalError(JudgeError):
+    """The model or a content filter declined."""
+
+    reason = "refusal"
+
+
+class TruncatedError(JudgeError):
+    """The token limit cut the reply off, or the prompt does not fit the context."""
+
+    reason = "truncated"
+
+
+class FormatUnsupported(JudgeError):
+    """The endpoint rejects the structured-reply request; plain text may work."""
+
+    reason = "unparsable"
+
+
+class ReplyError(JudgeError):
+    """The reply is malformed (``unparsable``) or contradicts itself (``inconsistent``)."""
+
+    reason = "unparsable"
+
+
+def shorten(value: Any, limit: int = 80) -> str:
+    """Renders a value for a message: type and at most ``limit`` characters."""
+    if value is None:
+        return "nothing"
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text[: limit * 2].split())
+    clipped = text if len(text) <= limit else text[: limit - 1] + "…"
+    if isinstance(value, str):
+        return f"{clipped!r}"
+    return f"{clipped} ({type(value).__name__})"

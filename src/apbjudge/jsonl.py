@@ -1,0 +1,189 @@
+"""Streaming read with line numbers; append-only write that survives a kill."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from .errors import InputError, RowError
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    """One line of a JSONL file.
+
+    Attributes:
+        number: 1-based line number.
+        offset: Byte offset of the line's start.
+        raw: The bytes without line end; of a line over the limit, only its beginning.
+        values: The JSON object, or the RowError that says why there is none.
+    """
+
+    number: int
+    offset: int
+    raw: bytes
+    values: dict[str, Any] | RowError
+
+
+def read_lines(path: Path, *, digest: hashlib._Hash | None = None) -> Iterator[Line]:
+    """Yields the lines of a JSONL file, blank ones skipped; memory stays at one line.
+
+    Args:
+        path: The file; a UTF-8 byte order mark and CRLF line ends are accepted.
+        digest: Updated with every byte read, when given.
+
+    Raises:
+        InputError: If the file can't be opened or read.
+    """
+    try:
+        with path.open("rb", buffering=1 << 20) as file:
+            number = offset = 0
+            while raw := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                start, size = offset, len(raw)
+                if digest is not None:
+                    digest.update(raw)
+                if size > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+                    size += _skip_line(file, digest)
+                    yield Line(number, start, raw[:256], _too_long())
+                elif body := _body(raw, first=number == 1):
+                    yield Line(number, start, body, parse_object(body))
+                offset += size
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+
+
+def parse_object(raw: bytes) -> dict[str, Any] | RowError:
+    """Parses one line into a JSON object, or says in a RowError why it is none."""
+    try:
+        value: object = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        return RowError("line", "one JSON object", _complaint(raw, error))
+    if not isinstance(value, dict):
+        return RowError("line", "one JSON object", value)
+    return cast("dict[str, Any]", value)
+
+
+def _complaint(raw: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        raw.decode()
+    except UnicodeDecodeError as bad:
+        return f"invalid UTF-8 at byte {bad.start}"
+    return str(error)
+
+
+def _body(raw: bytes, *, first: bool) -> bytes:
+    if first and raw.startswith(_BOM):
+        raw = raw[len(_BOM) :]
+    return raw.strip(b" \t\r\n")
+
+
+def _too_long() -> RowError:
+    return RowError("line", f"at most {MAX_LINE_BYTES // 2**20} MiB", "a longer line")
+
+
+def _skip_line(file: Any, digest: hashlib._Hash | None) -> int:
+    skipped = 0
+    while part := file.readline(1 << 20):
+        skipped += len(part)
+        if digest is not None:
+            digest.update(part)
+        if part.endswith(b"\n"):
+            break
+    return skipped
+
+
+def read_line_at(path: Path, offset: int) -> bytes:
+    """Reads the line that starts at a byte offset."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        return _body(file.readline(MAX_LINE_BYTES), first=offset == 0)
+
+
+class Appender:
+    """Appends JSON rows to a file; each flush is one write of whole lines.
+
+    A process killed between flushes loses the rows not yet flushed; one killed inside a write
+    leaves a torn last line, which the next opening cuts off.
+
+    Args:
+        path: The file; created when missing.
+        every: Rows per flush; 1 when each row was paid for.
+
+    Raises:
+        InputError: If the file can't be opened for writing.
+    """
+
+    def __init__(self, path: Path, *, every: int = 1) -> None:
+        self._path = path
+        self._every = every
+        self._pending: list[bytes] = []
+        cut_torn_line(path)
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise InputError(f"{path}: can't be written: {error.strerror}") from None
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Adds one row."""
+        self._pending.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=str))
+        if len(self._pending) >= self._every:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what is pending.
+
+        Raises:
+            InputError: If the disk is full or the file is gone.
+        """
+        data = memoryview(b"".join(self._pending))
+        self._pending.clear()
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+        except OSError as error:
+            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Flushes and closes."""
+        try:
+            self.flush()
+        finally:
+            os.close(self._fd)
+
+
+def cut_torn_line(path: Path) -> None:
+    """Removes an unfinished last line, as a kill in the middle of a write leaves it."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        keep = end
+        while keep > 0:
+            start = max(0, keep - (1 << 16))
+            file.seek(start)
+            block = file.read(keep - start)
+            newline = block.rfind(b"\n")
+            if newline >= 0:
+                keep = start + newline + 1
+                break
+            keep = start
+        if keep < end:
+            file.truncate(keep)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replaces a file in one step, so that a reader never sees half of it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None

@@ -1,0 +1,141 @@
+"""Verdict logic: what makes a reply consistent, and which rule decides when it is not.
+
+The written rule for a reply that stays contradictory after it was asked again:
+
+1. A flag decides. If any is set the verdict is not correct, whatever else was said, and a grade
+   that may not stand beside the flags moves to the nearest one that may.
+2. If no flag is set, is_correct and grade 1.0 are two votes for correct. One of them is enough:
+   a fault nobody can name is none. If both deny it, the reply is unusable (``inconsistent``).
+3. A category decides over is_correct.
+
+Proven findings are facts: they are enforced after that, and every change is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import ReplyError
+from ..protocols import Protocol
+from ..records import ERROR_CODES, ErrorCode, Finding, Item, Override
+from ..rubrics import Reply, Rubric
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The deciding part of a verdict."""
+
+    is_correct: bool
+    grade: float | None = None
+    errors: dict[ErrorCode, bool] | None = None
+    category: int | None = None
+
+    @property
+    def flags(self) -> frozenset[ErrorCode]:
+        """The codes that are set."""
+        return frozenset(code for code, is_set in (self.errors or {}).items() if is_set)
+
+
+def ruling_of(reply: Reply, rubric: Rubric) -> Ruling:
+    """The ruling as the judge gave it."""
+    values: dict[str, Any] = reply.model_dump()
+    errors = {code: values[code] for code in ERROR_CODES} if rubric.shape == "flags" else None
+    return Ruling(values["is_correct"], values.get("grade"), errors, values.get("category"))
+
+
+def contradiction(ruling: Ruling, rubric: Rubric) -> str | None:
+    """What in a ruling contradicts itself, in words fit for the judge; None when nothing does."""
+    if rubric.shape == "category":
+        if ruling.is_correct != _category_is_correct(ruling.category, rubric):
+            return f"category {ruling.category} does not go with is_correct={_json(ruling.is_correct)}"
+        return None
+    if rubric.shape == "pass" or ruling.grade is None:
+        return None
+    flags = ", ".join(sorted(ruling.flags)) or "no code"
+    if ruling.is_correct == bool(ruling.flags):
+        return f"{flags} flagged does not go with is_correct={_json(ruling.is_correct)}"
+    allowed = rubric.scale.allowed(ruling.flags)
+    if ruling.grade not in allowed:
+        fitting = ", ".join(map(str, allowed))
+        return f"grade {ruling.grade} does not go with {flags} flagged (fitting: {fitting})"
+    return None
+
+
+def _json(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _category_is_correct(number: int | None, rubric: Rubric) -> bool:
+    return any(c.correct for c in rubric.categories if c.number == number)
+
+
+def resolve(ruling: Ruling, rubric: Rubric) -> tuple[Ruling, tuple[Override, ...]]:
+    """Settles a contradictory ruling by the written rule above.
+
+    Raises:
+        ReplyError: If the rule can't settle it.
+    """
+    if rubric.shape == "category":
+        settled = replace(ruling, is_correct=_category_is_correct(ruling.category, rubric))
+        return settled, _changes(ruling, settled, "the category decides")
+    if ruling.grade is None:
+        return ruling, ()
+    if ruling.flags:
+        grade = rubric.scale.nearest(ruling.grade, ruling.flags)
+        settled = replace(ruling, is_correct=False, grade=grade)
+        return settled, _changes(ruling, settled, "the flags decide")
+    if not ruling.is_correct and ruling.grade < 1.0:
+        raise ReplyError("not correct and graded below 1.0, but no code is flagged")
+    settled = replace(ruling, is_correct=True, grade=1.0)
+    return settled, _changes(ruling, settled, "no code is flagged")
+
+
+def enforce(
+    ruling: Ruling, item: Item, protocol: Protocol, rubric: Rubric, findings: Iterable[Finding]
+) -> tuple[Ruling, tuple[Override, ...]]:
+    """Applies proven findings and what follows from exact names to a consistent ruling."""
+    proven = [finding for finding in findings if finding.certainty == "proven"]
+    if rubric.shape == "category":
+        return _enforce_category(ruling, item, protocol, rubric, proven)
+    if not proven:
+        return ruling, ()
+    if ruling.errors is None or ruling.grade is None:
+        settled = replace(ruling, is_correct=False)
+    else:
+        errors = {**ruling.errors, **{f.code: True for f in proven if f.code is not None}}
+        flags = frozenset(code for code, is_set in errors.items() if is_set)
+        grade = rubric.scale.nearest(ruling.grade, flags)
+        settled = Ruling(is_correct=not flags, grade=grade, errors=errors)
+    return settled, _changes(ruling, settled, f"proven: {', '.join(f.rule for f in proven)}")
+
+
+def _enforce_category(
+    ruling: Ruling, item: Item, protocol: Protocol, rubric: Rubric, proven: list[Finding]
+) -> tuple[Ruling, tuple[Override, ...]]:
+    fixed = protocol.categorise(item)
+    because = "exact names decide"
+    if fixed is None:
+        fixed = ruling.category
+        if proven and _category_is_correct(fixed, rubric):
+            fixed, because = 5, f"proven: {', '.join(f.rule for f in proven)}"
+        elif fixed == 1:  # the replacement is not called, so this is some other tool
+            fixed = 2
+        elif fixed == 3:  # the broken tool is not called
+            fixed = 5
+    settled = Ruling(is_correct=_category_is_correct(fixed, rubric), category=fixed)
+    return settled, _changes(ruling, settled, because)
+
+
+def _changes(was: Ruling, now: Ruling, because: str) -> tuple[Override, ...]:
+    found: list[Override] = []
+    for code in ERROR_CODES if was.errors and now.errors else ():
+        before, after = (was.errors or {})[code], (now.errors or {})[code]
+        if before != after:
+            found.append(Override(field=f"errors.{code}", was=before, now=after, because=because))
+    for name in ("is_correct", "grade", "category"):
+        before, after = getattr(was, name), getattr(now, name)
+        if before != after:
+            found.append(Override(field=name, was=before, now=after, because=because))
+    return tuple(found)

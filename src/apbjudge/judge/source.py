@@ -1,0 +1,161 @@
+"""Where rows come from: a predictions file, perhaps joined with a file of cases, or a list."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from ..errors import InputError, RowError
+from ..jsonl import Line, parse_object, read_line_at, read_lines
+from ..protocols import AUTO, get_protocol, protocol_of
+from ..records import Row
+from ..rubrics import Rubric
+from .task import BadRow, Entry, Task, known, short_key
+
+_MODEL_FIELDS = ("tested_model", "model_response")
+
+
+@dataclass(slots=True)
+class Source:
+    """Reads rows, one at a time, and makes each a task or a bad row.
+
+    Attributes:
+        predictions: A JSONL file, or rows already in memory.
+        protocol: A protocol's name, or ``auto``.
+        rubric: The user's own rubric, or None for each protocol's default.
+        cases: A JSONL file with the cases, joined on ``id``.
+        digest: SHA-256 of the predictions read so far.
+    """
+
+    predictions: Path | Iterable[Mapping[str, Any]]
+    protocol: str = AUTO
+    rubric: Rubric | None = None
+    cases: Path | None = None
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    @property
+    def name(self) -> str:
+        """Name of the input, for messages."""
+        return str(self.predictions) if isinstance(self.predictions, Path) else "row"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the predictions file; 0 when the rows are in memory."""
+        if not isinstance(self.predictions, Path):
+            return 0
+        try:
+            return self.predictions.stat().st_size
+        except OSError as error:
+            raise InputError(f"{self.predictions}: can't be read: {error.strerror}") from None
+
+    @property
+    def root(self) -> Path:
+        """The data folder, which files named by the rows must not leave."""
+        anchor = self.cases or self.predictions
+        return anchor.parent if isinstance(anchor, Path) else Path()
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yields an entry for every row that is not blank.
+
+        Raises:
+            InputError: If a file can't be read or holds no row at all.
+        """
+        cases = _Cases(self.cases) if self.cases else None
+        seen: set[int] = set()
+        empty = True
+        for line in self._lines():
+            empty = False
+            digest = hashlib.sha256(line.raw)
+            yield self._entry(line, cases, seen, digest)
+        if empty:
+            raise InputError(f"{self.name}: the file holds no rows")
+
+    def _lines(self) -> Iterator[Line]:
+        if isinstance(self.predictions, Path):
+            yield from read_lines(self.predictions, digest=self.digest)
+            return
+        for number, values in enumerate(self.predictions, start=1):
+            raw = orjson.dumps(values, default=str)
+            self.digest.update(raw)
+            yield Line(number, 0, raw, dict(values))
+
+    def _entry(self, line: Line, cases: _Cases | None, seen: set[int], digest: Any) -> Entry:
+        values = line.values
+        end = line.offset + len(line.raw)
+        if isinstance(values, RowError):
+            return BadRow(line.number, values, digest.digest(), end)
+        try:
+            joined = cases.join(values, digest) if cases else values
+            return self._task(joined, line.number, seen, digest.digest(), end)
+        except RowError as error:
+            bad = error
+        except ValidationError as error:
+            first = error.errors()[0]
+            bad = RowError(".".join(map(str, first["loc"])) or "row", first["msg"], first["input"])
+        except RecursionError:
+            bad = RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
+        item_id, tested_model = known(values, "id", "item_id"), known(values, "tested_model")
+        return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
+
+    def _task(
+        self, values: Mapping[str, Any], number: int, seen: set[int], digest: bytes, end: int
+    ) -> Task:
+        item = Row(values, number).to_item()
+        key = short_key(item.item_id, item.tested_model)
+        if key in seen:
+            expected = "an id that occurs once per tested_model"
+            raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
+        seen.add(key)
+        protocol = protocol_of(item) if self.protocol == AUTO else get_protocol(self.protocol)
+        rubric = protocol.rubric_for(item, self._own_rubric(protocol.shape))
+        protocol.admit(item)
+        return Task(item, protocol, rubric, protocol.find(item, rubric), digest, end)
+
+    def _own_rubric(self, shape: str) -> Rubric | None:
+        """With ``auto``, the user's rubric serves the protocols whose shape it has."""
+        if self.rubric is None or (self.protocol == AUTO and self.rubric.shape != shape):
+            return None
+        return self.rubric
+
+
+class _Cases:
+    """A file of cases, indexed by id: 64-bit keys and offsets, never the cases themselves."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets: dict[int, int] = {}
+        self._last: tuple[int, dict[str, Any], bytes] | None = None
+        for line in read_lines(path):
+            if isinstance(line.values, RowError):
+                raise InputError(f"{path}:{line.number}: {line.values}")
+            case_id = known(line.values, "id", "case_id")
+            if case_id is None:
+                error = RowError("id", "a non-empty string", line.values.get("id"))
+                raise InputError(f"{path}:{line.number}: {error}")
+            key = short_key(case_id)
+            if key in self._offsets:
+                raise InputError(f"{path}:{line.number}: field id: {case_id} occurs twice")
+            self._offsets[key] = line.offset
+
+    def join(self, values: Mapping[str, Any], digest: Any) -> dict[str, Any]:
+        """The case's fields with the prediction's laid over them."""
+        case_id = known(values, "case_id", "id")
+        offset = self._offsets.get(short_key(case_id)) if case_id else None
+        if offset is None:
+            raise RowError("id", f"the id of a case in {self._path}", case_id)
+        if self._last is None or self._last[0] != offset:
+            raw = read_line_at(self._path, offset)
+            case = parse_object(raw)
+            if isinstance(case, RowError):
+                raise case
+            self._last = (offset, case, raw)
+        _, case, raw = self._last
+        digest.update(raw)
+        kept = {k: v for k, v in case.items() if k not in _MODEL_FIELDS}
+        return {**kept, **values}

@@ -1,0 +1,154 @@
+"""A run's folder: append-only judgements, what is finished, the lock and the manifest."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ..errors import InputError, OptionError, RowError
+from ..jsonl import Appender, cut_torn_line, read_lines, write_atomically
+from ..records import Unscored, Verdict, judgement_row
+from .task import short_key
+
+JUDGEMENTS = "judgements.jsonl"
+MANIFEST = "manifest.json"
+PASSING_REASONS = ("transport", "timeout", "budget")
+"""Reasons of unscored judgements that are tried again when a run is resumed."""
+
+
+def judgement_key(row: dict[str, Any]) -> int:
+    """Key of what a judgement answers: item, tested model and fingerprint.
+
+    A row without usable id is told by its line and its content.
+    """
+    if row.get("reason") == "bad_input":
+        return short_key("bad", str(row["line"]), row["fingerprint"])
+    return short_key(row["item_id"], row["tested_model"], row["fingerprint"])
+
+
+class Store:
+    """Keeps judgements in a folder; a second start of the same run goes on in it.
+
+    Args:
+        folder: The run's folder, created when missing.
+        identity: Settings that must be the same for judgements to stand in one file.
+        flush_every: Rows per write: 1 where a row was paid for.
+
+    Raises:
+        OptionError: If the folder holds a run with other settings, or another process writes it.
+        InputError: If the folder can't be written.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], *, flush_every: int) -> None:
+        self.folder = folder
+        self._path = folder / JUDGEMENTS
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: can't be made: {error.strerror}") from None
+        self._lock = _lock(folder)
+        try:
+            self._check_identity(identity)
+            cut_torn_line(self._path)
+            self._rewrite(lambda row: row.get("reason") not in PASSING_REASONS)
+            self._finished = self._keys()
+            self._met = np.zeros(len(self._finished), dtype=bool)
+            self._out = Appender(self._path, every=flush_every)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self.resumed = len(self._finished)
+
+    def _check_identity(self, identity: dict[str, Any]) -> None:
+        path = self.folder / MANIFEST
+        if not path.exists():
+            if self._path.exists():
+                raise OptionError(f"--out: {self.folder} has {JUDGEMENTS} but no {MANIFEST}")
+            return
+        try:
+            before = orjson.loads(path.read_bytes())["identity"]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            raise OptionError(f"--out: {path} is not a manifest of apbjudge") from None
+        now = orjson.loads(orjson.dumps(identity))
+        changed = sorted(k for k in {*before, *now} if before.get(k) != now.get(k))
+        if changed:
+            raise OptionError(
+                f"--out: {self.folder} holds a run with other settings ({', '.join(changed)}); "
+                "choose another folder"
+            )
+
+    def _keys(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        rows = self.rows() if self._path.exists() else iter(())
+        return np.unique(np.fromiter(map(judgement_key, rows), dtype=np.uint64))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yields the judgements written so far, as JSON rows.
+
+        Raises:
+            InputError: If a line of the file was damaged by someone else.
+        """
+        for line in read_lines(self._path):
+            if isinstance(line.values, RowError):
+                raise InputError(f"{self._path}:{line.number}: {line.values}")
+            yield line.values
+
+    def is_finished(self, key: int) -> bool:
+        """Whether a judgement of this key is already there; remembers that it was asked for."""
+        if not len(self._finished):
+            return False
+        at = int(np.searchsorted(self._finished, np.uint64(key)))
+        if at == len(self._finished) or int(self._finished[at]) != key:
+            return False
+        self._met[at] = True
+        return True
+
+    def add(self, judgement: Verdict | Unscored) -> None:
+        """Appends a judgement."""
+        self._out.append(judgement_row(judgement))
+
+    def drop_strays(self) -> None:
+        """Removes judgements of rows that are no longer in the input."""
+        self._out.flush()
+        if bool(self._met.all()):
+            return
+        strays = {int(key) for key in self._finished[~self._met]}
+        self._rewrite(lambda row: judgement_key(row) not in strays)
+
+    def _rewrite(self, keep: Any) -> None:
+        """Rewrites the file without some rows, in one step; does nothing when all are kept."""
+        if not self._path.exists() or all(keep(row) for row in self.rows()):
+            return
+        temporary = self._path.with_suffix(".tmp")
+        with temporary.open("wb") as file:
+            for row in self.rows():
+                if keep(row):
+                    file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        temporary.replace(self._path)
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Replaces the manifest."""
+        data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2, default=str)
+        write_atomically(self.folder / MANIFEST, data + b"\n")
+
+    def close(self) -> None:
+        """Flushes, closes and lets go of the lock."""
+        try:
+            self._out.close()
+        finally:
+            os.close(self._lock)
+
+
+def _lock(folder: Path) -> int:
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise OptionError(f"--out: another process is writing {folder}") from None
+    return descriptor

@@ -1,0 +1,16 @@
+"""One module a protocol: case to prompt to verdict, and the facts that code can prove."""
+
+from .base import Check, Protocol
+from .checks.names import plan_cost, uses_distractor
+from .table import AUTO, PROTOCOLS, get_protocol, protocol_of
+
+__all__ = [
+    "AUTO",
+    "PROTOCOLS",
+    "Check",
+    "Protocol",
+    "get_protocol",
+    "plan_cost",
+    "protocol_of",
+    "uses_distractor",
+]

@@ -1,0 +1,91 @@
+"""What a protocol is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ..errors import OptionError, RowError
+from ..records import Finding, Form, Item
+from ..rubrics import Rubric, load_rubric
+from ..rubrics.rubric import Shape
+
+Check = Callable[[Item, Rubric], Iterable[Finding]]
+
+
+def no_requirement(item: Item) -> None:
+    """Admits every item of the right form."""
+
+
+def no_category(item: Item) -> int | None:
+    """For protocols without categories."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """Rubric, presentation and parsing of one way to grade.
+
+    Attributes:
+        name: As on the command line.
+        shape: What a judge returns; a rubric of another shape is refused.
+        rubrics: Default rubric per form of prediction; also says which forms are graded.
+        checks: The facts that code can prove, in the order they are reported.
+        admit: Raises RowError when a case lacks what the protocol needs.
+        categorise: The category that follows from exact names alone, or None.
+        template: Folder of the prompt templates, with version.
+    """
+
+    name: str
+    shape: Shape
+    rubrics: Mapping[Form, str]
+    checks: tuple[Check, ...]
+    admit: Callable[[Item], None] = no_requirement
+    categorise: Callable[[Item], int | None] = no_category
+    template: str = "judge@1"
+
+    def rubric_for(self, item: Item, override: Rubric | None = None) -> Rubric:
+        """The rubric an item is graded by.
+
+        Args:
+            item: The item.
+            override: The user's own rubric, used for every item whose form it fits.
+
+        Raises:
+            RowError: If the protocol does not grade predictions of the item's form.
+        """
+        if item.form not in self.rubrics:
+            forms = " or ".join(_FORM_NAMES[form] for form in self.rubrics)
+            raise RowError(
+                "split" if item.split else "planning_regime",
+                f"a {forms} row, for protocol {self.name}",
+                item.split or _FORM_NAMES[item.form],
+            )
+        if override is not None:
+            if override.form != item.form:
+                expected = f"a {_FORM_NAMES[override.form]} row, for rubric {override.ref}"
+                raise RowError("planning_regime", expected, _FORM_NAMES[item.form])
+            return override
+        return load_rubric(self.rubrics[item.form])
+
+    def check_rubric(self, rubric: Rubric) -> None:
+        """Refuses a rubric that can't serve this protocol.
+
+        Raises:
+            OptionError: If its shape or form is another.
+        """
+        if rubric.shape != self.shape or rubric.form not in self.rubrics:
+            forms = "/".join(self.rubrics)
+            raise OptionError(
+                f"rubric {rubric.ref}: expected shape {self.shape} and form {forms} for protocol "
+                f"{self.name}, got shape {rubric.shape} and form {rubric.form}"
+            )
+
+    def find(self, item: Item, rubric: Rubric) -> tuple[Finding, ...]:
+        """Every finding of every check; codes are dropped where the protocol has none."""
+        found = [finding for check in self.checks for finding in check(item, rubric)]
+        if self.shape != "flags":
+            found = [finding.model_copy(update={"code": None}) for finding in found]
+        return tuple(found)
+
+
+_FORM_NAMES: Mapping[Form, str] = {"plan": "holistic", "steps": "step-wise"}

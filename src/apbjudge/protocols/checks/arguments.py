@@ -1,0 +1,97 @@
+"""E5: parameters against the tool's JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from ...errors import shorten
+from ...records import Call, Finding, Item, Tool
+from ...rubrics import Rubric
+from .rules import finding
+from .schema import violations
+from .values import may_be_placeholder
+
+
+def _checkable(item: Item, call: Call) -> Tool | None:
+    if item.tools is None:
+        return None
+    tool = item.tools.by_name.get(call.name)
+    return tool if tool is not None and tool.parameter_kind == "json_schema" else None
+
+
+def parameter_names(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """Holistic: names of parameters only, since their values are described and not given."""
+    for call in item.prediction.calls:
+        tool = _checkable(item, call)
+        if tool is None:
+            continue
+        if call.arguments is None:
+            if _required(tool):
+                message = f"the call of {tool.name} does not say which parameters it uses"
+                yield finding("parameters-not-given", "E5", "suspected", call.where, message)
+            continue
+        yield from _names(call, tool)
+
+
+def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """Step-wise: names, types and values.
+
+    From the second predicted step on, a value that may stand for a result still to come is not
+    held against the schema.
+    """
+    for position, step in enumerate(item.prediction.steps):
+        for call in step.calls:
+            tool = _checkable(item, call)
+            if tool is None:
+                continue
+            if call.arguments is None:
+                if required := _required(tool):
+                    message = f"no arguments where {', '.join(required)} must be given"
+                    yield finding("missing-parameter", "E5", "proven", call.where, message)
+                continue
+            yield from _names(call, tool)
+            yield from _values(call, tool, lenient=position > 0)
+
+
+def _required(tool: Tool) -> list[str]:
+    listed = cast("dict[str, Any]", tool.parameters).get("required")
+    names = cast("list[object]", listed) if isinstance(listed, list) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def _names(call: Call, tool: Tool) -> Iterator[Finding]:
+    """Missing and unknown parameters at the top level."""
+    given = call.arguments or {}
+    schema = cast("dict[str, Any]", tool.parameters)
+    for name in _required(tool):
+        if name not in given:
+            message = f"{tool.name} needs {shorten(name)}"
+            yield finding("missing-parameter", "E5", "proven", call.where, message)
+    if schema.get("additionalProperties") or not _OPEN.isdisjoint(schema):
+        return
+    for name in given:
+        if name not in schema["properties"]:
+            message = f"{tool.name} has no parameter {shorten(name)}"
+            where = f"{call.where}.{name}"
+            yield finding("unknown-parameter", "E5", "proven", where, message)
+
+
+_OPEN = {"patternProperties", "allOf", "anyOf", "oneOf", "$ref"}
+"""Keywords that can bring in further parameters: then no name is provably unknown."""
+
+
+def _values(call: Call, tool: Tool, *, lenient: bool) -> Iterator[Finding]:
+    required = _required(tool)
+    for broken in violations(tool.parameters, call.arguments or {}):
+        if not broken.path and broken.rule in ("missing-parameter", "unknown-parameter"):
+            continue  # top-level names are reported one by one
+        if lenient and may_be_placeholder(broken.value):
+            continue
+        where = f"{call.where}.arguments{broken.path}"
+        if broken.value is None and broken.path.removeprefix(".") not in required and broken.path:
+            if broken.rule in ("wrong-type", "not-allowed-value"):
+                message = f"null for the optional {broken.path.removeprefix('.')}"
+                yield finding("null-optional", "E5", "suspected", where, message)
+                continue
+        yield finding(broken.rule, "E5", "proven", where, broken.message)

@@ -1,0 +1,52 @@
+"""Form and emptiness: E3 for a broken output format, E2 for a plan without calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...records import Finding, Item
+from ...rubrics import Rubric
+from .rules import finding
+
+
+def output_format(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """Everything the reader of replies found off in the form; the rubric says which code it is."""
+    for problem in item.prediction.problems:
+        yield finding("format", rubric.form_code, "proven", problem.where, problem.message)
+
+
+def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """E2 of a whole plan: a rejected solvable task, or neither calls nor a word of plan.
+
+    A plan in words with an empty chain is only suspected: it might get by without tools.
+    """
+    prediction = item.prediction
+    if prediction.kind == "text" or any(True for _ in prediction.calls):
+        return
+    if prediction.kind == "reject":
+        message = "the task is rejected although it can be solved"
+        yield finding("empty-plan", "E2", "proven", "response", message)
+    elif not prediction.plan.strip():
+        yield finding("empty-plan", "E2", "proven", "tool_chain", "no plan and no call")
+    elif item.reference is not None and item.reference.calls:
+        message = "a plan in words without a single call"
+        yield finding("empty-plan", "E2", "suspected", "tool_chain", message)
+
+
+def call_due(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """E2 of steps: none of them makes a call.
+
+    Proven where the rubric says a call was due, suspected where the reference makes one.
+    """
+    prediction = item.prediction
+    if prediction.kind == "text" or any(True for _ in prediction.calls):
+        return
+    reference_calls = item.reference is not None and bool(item.reference.calls)
+    due = rubric.call_due == "always" or (rubric.call_due == "reference" and reference_calls)
+    if prediction.kind == "reject":
+        message = "the task is given up"
+        certainty = "proven" if due else "suspected"
+        yield finding("call-due", "E2", certainty, "response", message)
+    elif due or reference_calls:
+        message = "words only, no tool call"
+        yield finding("call-due", "E2", "proven" if due else "suspected", "response", message)

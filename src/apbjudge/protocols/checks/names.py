@@ -1,0 +1,106 @@
+"""Facts that follow from exact tool names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from ...errors import shorten
+from ...records import Call, Finding, Item
+from ...rubrics import Rubric
+from .rules import finding
+
+
+def unknown_calls(item: Item) -> list[Call]:
+    """Calls whose name is not in the tool list, letter by letter.
+
+    Empty when the row lists no tools. A name that the reference or an earlier step calls does
+    not count: then the list is incomplete, not the prediction wrong.
+    """
+    if item.tools is None:
+        return []
+    strangers = [c for c in item.prediction.calls if c.name and c.name not in item.tools.names]
+    if not strangers:
+        return []
+    in_use = _names_in_use(item)
+    if not item.tools.names and in_use:
+        return []
+    return [call for call in strangers if call.name not in in_use]
+
+
+def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """E6: a call of a tool that does not exist (see ``unknown_calls``)."""
+    for call in unknown_calls(item):
+        names = item.tools.names if item.tools else ()
+        near = next((name for name in names if name.lower() == call.name.lower()), None)
+        hint = f" (the list has {near!r})" if near else ""
+        message = f"no tool named {shorten(call.name)} in the list{hint}"
+        yield finding("unknown-tool", "E6", "proven", call.where, message)
+
+
+def _names_in_use(item: Item) -> set[str]:
+    names = {call.name for call in item.reference.calls} if item.reference else set[str]()
+    names.update(item.condition.extraneous)
+    if item.condition.replacement:
+        names.add(item.condition.replacement.name)
+    for message in item.trajectory:
+        names.update(trajectory_calls(message))
+    return names
+
+
+def trajectory_calls(message: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the tools that an earlier message calls."""
+    calls = message.get("tool_calls")
+    for call in cast("list[object]", calls) if isinstance(calls, list) else []:
+        if isinstance(call, dict):
+            spec = cast("dict[str, Any]", call)
+            inner = spec.get("function", spec)
+            name: object = cast("dict[str, Any]", inner).get("name") if isinstance(inner, dict) else inner
+            if isinstance(name, str):
+                yield name
+    tool = message.get("tool")
+    if isinstance(tool, str):
+        yield tool
+
+
+def distractors(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """E5: a call of a listed distractor."""
+    if not item.condition.extraneous:
+        return
+    for call in item.prediction.calls:
+        if call.name in item.condition.extraneous:
+            message = f"{shorten(call.name)} is a distractor"
+            yield finding("distractor", "E5", "proven", call.where, message)
+
+
+def uses_distractor(item: Item) -> bool | None:
+    """Whether a listed distractor is called; None when the case has none."""
+    if not item.condition.extraneous:
+        return None
+    return any(call.name in item.condition.extraneous for call in item.prediction.calls)
+
+
+def retries(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """The broken tool is called again, whatever the arguments."""
+    for call in item.prediction.calls:
+        if call.name == item.condition.broken_tool:
+            message = f"{shorten(call.name)} is the tool that has just failed"
+            yield finding("retry-broken-tool", "E4", "proven", call.where, message)
+
+
+def plan_cost(item: Item) -> float | None:
+    """Sum of the costs of a plan's calls (arXiv:2606.04874, section on efficiency).
+
+    Returns:
+        The sum in the cases's own cost unit, 0.0 for a plan without calls; None when the tools
+        state no costs, the reply is no plan, or it calls a tool whose cost nobody stated.
+    """
+    if item.tools is None or not item.tools.has_costs or item.prediction.kind != "plan":
+        return None
+    total = 0.0
+    for call in item.prediction.calls:
+        tool = item.tools.by_name.get(call.name)
+        if tool is None or tool.cost is None:
+            return None
+        total += tool.cost
+    return total

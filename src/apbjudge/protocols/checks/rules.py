@@ -1,0 +1,51 @@
+"""The rules by which code finds facts, each with the sentence a judge is told.
+
+The sentence never quotes the prediction: a fact is believed by the judge, so nothing that a
+tested model wrote may stand in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ...records import Certainty, ErrorCode, Finding
+
+RULES: Mapping[str, str] = {
+    "unknown-tool": "the tool called here is not in the list of available tools",
+    "distractor": "the tool called here is one of the planted distractors",
+    "missing-parameter": "a required parameter of the tool is missing in this call",
+    "unknown-parameter": "this call passes a parameter that the tool does not have",
+    "wrong-type": "an argument has a type that the tool's schema does not allow",
+    "not-allowed-value": "an argument is not one of the values that the tool's schema allows",
+    "schema-violation": "an argument breaks a limit of the tool's schema",
+    "used-before-made": "a result is used here before the call that yields it",
+    "format": "the reply breaks the required output format",
+    "empty-plan": "no call is planned at all",
+    "call-due": "a tool call was due and none is made",
+    "retry-broken-tool": "the broken tool is called again",
+    "carried-on": "the plan is carried out although the case can't be solved",
+    "low-overlap": "hardly any tool of the reference chain is used",
+    "repeated-call": "an identical call was made before",
+    "vague-value": "an argument is empty or a stopgap",
+    "null-optional": "an optional parameter is passed as null",
+    "parameters-not-given": "the call does not say which parameters it uses",
+    "early-reference": "a numbered step is referred to that comes later",
+}
+
+_PLACE = re.compile(r"^[a-z_]+(?:\[\d+\])?(?:\.tool_calls\[\d+\])?")
+
+
+def finding(
+    rule: str, code: ErrorCode, certainty: Certainty, where: str, message: str
+) -> Finding:
+    """Builds a finding; ``rule`` must be one of RULES."""
+    assert rule in RULES, rule
+    return Finding(code=code, certainty=certainty, where=where, message=message, rule=rule)
+
+
+def fact_line(fact: Finding) -> str:
+    """A proven finding as a judge is told it: code, place and a fixed sentence."""
+    place = _PLACE.match(fact.where)
+    code = f"{fact.code}, " if fact.code else ""
+    return f"{code}{place.group() if place else 'response'}: {RULES[fact.rule]}"

@@ -1,0 +1,106 @@
+"""JSON Schema, as far as a breach of it proves a wrong call.
+
+Left out on purpose: ``pattern`` and ``format`` (dialects differ, and a hostile pattern can hang),
+``not`` and conditionals (rarely written as meant). ``oneOf`` is read as ``anyOf``. References to
+other documents are never fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from ...errors import shorten
+
+_PROVING = (
+    "$ref $dynamicRef allOf anyOf const enum exclusiveMaximum exclusiveMinimum items maxItems "
+    "maxLength maximum minItems minLength minimum prefixItems properties required "
+    "additionalProperties"
+).split()
+_RULES = {"type": "wrong-type", "enum": "not-allowed-value", "const": "not-allowed-value"}
+
+
+class Violation(NamedTuple):
+    """A breach of a schema.
+
+    Attributes:
+        path: Path of the value inside the arguments, such as ``.passengers[0].dob``.
+        rule: Name of the rule broken.
+        message: One sentence.
+        value: The value at fault.
+    """
+
+    path: str
+    rule: str
+    message: str
+    value: Any
+
+
+def violations(schema: dict[str, Any], arguments: dict[str, Any]) -> Iterator[Violation]:
+    """The breaches that a call's arguments make; none when the schema itself is unusable."""
+    validator = _validator(orjson.dumps(schema))
+    if validator is None:
+        return
+    try:
+        errors = list(validator.iter_errors(arguments))
+    except Exception:  # an unresolvable reference or endless recursion: nothing is proven
+        return
+    for error in errors:
+        yield _violation(error)
+
+
+def _violation(error: Any) -> Violation:
+    parts = (f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
+    kind = str(error.validator)
+    wanted = shorten(error.validator_value, 60)
+    got = shorten(error.instance, 60)
+    if kind == "required":
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return Violation("".join(parts), "missing-parameter", f"lacks {', '.join(missing)}", None)
+    if kind == "additionalProperties":
+        return Violation("".join(parts), "unknown-parameter", "has unknown fields", None)
+    message = f"{got} breaks {kind} {wanted}"
+    return Violation("".join(parts), _RULES.get(kind, "schema-violation"), message, error.instance)
+
+
+@lru_cache(maxsize=1024)
+def _validator(schema: bytes) -> Any | None:
+    """A validator for a schema, or None when the schema is malformed."""
+    cls = _validator_class()
+    loaded = orjson.loads(schema)
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+
+    try:
+        cls.check_schema(loaded)
+    except SchemaError:
+        return None
+    empty: Any = Registry()
+    return cls(loaded, registry=empty)
+
+
+@lru_cache(maxsize=1)
+def _validator_class() -> Any:
+    # Imported late: static grading of whole plans never needs it.
+    from jsonschema.validators import Draft202012Validator, create
+
+    base: Any = Draft202012Validator
+    rules = {name: base.VALIDATORS[name] for name in _PROVING}
+    rules["oneOf"] = base.VALIDATORS["anyOf"]
+    rules["type"] = _type
+    return create(
+        meta_schema=base.META_SCHEMA, validators=rules, type_checker=base.TYPE_CHECKER
+    )
+
+
+def _type(validator: Any, types: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if instance is None and schema.get("nullable") is True:
+        return
+    wanted = [types] if isinstance(types, str) else types
+    if not any(validator.is_type(instance, kind) for kind in wanted):
+        yield ValidationError(f"not of type {types}")

@@ -1,0 +1,71 @@
+"""How values look: placeholders, references to results, stopgaps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+_PREVIOUS = re.compile(r"^\W*PREVIOUS_(?:STEP_)?(?:RESULT|OUTPUT)\w*\W*(?:\.[\w.\[\]]*)?$")
+_TOOL_REF = re.compile(
+    r"^(?:\$\{?|\{\{\s*\$?|<\s*)(?P<tool>[A-Za-z_][\w-]*)\}?\s*(?:[.\[][\w.\[\]'\"-]*)?\s*(?:\}\}|\}|>)?$"
+)
+_STEP_REF = re.compile(
+    r"^(?:\$\{?|\{\{\s*\$?|<\s*)step[\s_-]?(?P<n>\d{1,3})\b[\w\s.\[\]'\"-]*(?:\}\}|\}|>)?$",
+    re.IGNORECASE,
+)
+_PLACEHOLDER = re.compile(
+    r"^\W*(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\W*$|^<.*>$|^\{.*\}$|^\[.*\]$|^\$|previous|result|output"
+    r"|\bstep\b|\bfrom\b|placeholder",
+    re.IGNORECASE | re.DOTALL,
+)
+_STOPGAP = re.compile(
+    r"^\W*(?:tbd|todo|unknown|n/?a|none|null|placeholder|some(?:thing|where)?|any|example|xxx+|\.\.\.|…)?\W*$",
+    re.IGNORECASE,
+)
+
+
+class Leaf(NamedTuple):
+    """A string inside an argument and the path to it."""
+
+    path: str
+    text: str
+
+
+def strings(value: Any, path: str) -> Iterator[Leaf]:
+    """Every string in a JSON value (nesting is bounded when the reply is read)."""
+    if isinstance(value, str):
+        yield Leaf(path, value)
+    elif isinstance(value, dict):
+        for key, child in cast("dict[str, Any]", value).items():
+            yield from strings(child, f"{path}.{key}")
+    elif isinstance(value, list):
+        for i, child in enumerate(cast("list[Any]", value)):
+            yield from strings(child, f"{path}[{i}]")
+
+
+def is_previous_result(text: str) -> bool:
+    """Whether a value is the placeholder for the result of the step before."""
+    return _PREVIOUS.match(text) is not None
+
+
+def referenced_tool(text: str) -> str | None:
+    """The name in a value that is nothing but a reference, such as ``$Search.items[0]``."""
+    found = _TOOL_REF.match(text)
+    return found["tool"] if found else None
+
+
+def referenced_step(text: str) -> int | None:
+    """The number in a value that is nothing but a reference, such as ``${step_3.id}``."""
+    found = _STEP_REF.match(text)
+    return int(found["n"]) if found else None
+
+
+def may_be_placeholder(value: object) -> bool:
+    """Whether a value could stand for a result still to come (read generously)."""
+    return isinstance(value, str) and _PLACEHOLDER.search(value) is not None
+
+
+def is_stopgap(text: str) -> bool:
+    """Whether a value is empty or says nothing."""
+    return _STOPGAP.match(text) is not None

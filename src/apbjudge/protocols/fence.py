@@ -1,0 +1,68 @@
+"""The one function through which text from cases and predictions enters a prompt.
+
+A block of data stands between ``<data name="…">`` and ``</data>``. Inside, nothing may close the
+block, open another, pass for a chat template's control token, or hide from a human reader.
+"""
+
+from __future__ import annotations
+
+import re
+
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f"  # invisible tag characters, used to smuggle instructions
+)
+_INVISIBLE = re.compile(f"[{_HIDDEN}]")
+_GAP = r"[\s\u200c\u200d/\\]*"
+_OPEN = "<\uff1c\u2039\u27e8\u3008\ufe64"
+_TAG = re.compile(f"[{_OPEN}](?={_GAP}data(?![a-z0-9]))", re.IGNORECASE)
+_CONTROL_TOKENS = re.compile(
+    r"<(?=[|\uff5c])|(?<=[|\uff5c])>"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn|start_of_image|image_soft_token)>)"
+    r"|<<(?=/?SYS>>)|\[(?=/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG)\])",
+    re.IGNORECASE,
+)
+_SUSPICIOUS = re.compile(f"[<>\\[{_OPEN}{_HIDDEN}]")
+
+
+def neutralize(text: str) -> str:
+    """Makes a text unable to leave or fake a block; what it says stays readable.
+
+    Invisible characters become visible escapes (``\\u200b``), the angle bracket of anything that
+    looks like one of our tags becomes ``&lt;``, control tokens of chat templates
+    lose their bracket in the same way. Idempotent.
+
+    Args:
+        text: Any text of a case or a prediction.
+
+    Returns:
+        Text that holds no tag, no control token and no invisible character.
+    """
+    if _SUSPICIOUS.search(text) is None:
+        return text
+    text = _INVISIBLE.sub(_escape, text)
+    text = _TAG.sub("&lt;", text)
+    return _CONTROL_TOKENS.sub(_bracket, text)
+
+
+def fence(name: str, text: str) -> str:
+    """A block of data.
+
+    Args:
+        name: Name of the block, ours.
+        text: Its content, neutralized here.
+    """
+    return f'<data name="{name}">\n{neutralize(text)}\n</data>'
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_BRACKETS = {"<": "&lt;", ">": "&gt;", "<<": "&lt;&lt;", "[": "&#91;"}
+
+
+def _bracket(match: re.Match[str]) -> str:
+    return _BRACKETS[match.group()]

@@ -1,0 +1,162 @@
+"""Prompts: what a judge is sent, made from a rubric, an item and what code has found.
+
+What many requests share comes first (rubric, then the case, then the prediction), so that prefix
+caches of providers and servers are hit by the replies of several tested models to one case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import orjson
+from jinja2 import StrictUndefined, Template
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ..records import Finding, Item, Record
+from ..records.tools import pretty
+from ..rubrics import Rubric
+from .checks.rules import fact_line
+from .fence import fence
+from .images import ImagePart, is_image
+
+
+class Prompt(Record):
+    """What a judge is sent.
+
+    Attributes:
+        system: Rubric and rules: the same for every item of a run.
+        case: The case: the same for every tested model.
+        images: Pictures of the case as data URLs, between the two texts.
+        prediction: The prediction, with verified facts.
+    """
+
+    system: str
+    case: str
+    images: tuple[ImagePart, ...] = ()
+    prediction: str
+
+    def messages(self) -> list[dict[str, Any]]:
+        """As chat messages: plain text, or content parts when there are pictures."""
+        user: Any = f"{self.case}\n\n{self.prediction}"
+        if self.images:
+            pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in self.images]
+            user = [_text_part(self.case), *pictures, _text_part(self.prediction)]
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
+
+
+def _text_part(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+class PromptMaker:
+    """Renders the prompts of a run; the part that all items share is rendered once.
+
+    Args:
+        blind: Leaves the reference out.
+        evidence: Tells the judge the proven findings; suspected ones are never told.
+    """
+
+    def __init__(self, *, blind: bool = False, evidence: bool = True) -> None:
+        self._blind = blind
+        self._evidence = evidence
+        self._systems: dict[tuple[str, str, str], str] = {}
+
+    def make(
+        self,
+        item: Item,
+        rubric: Rubric,
+        *,
+        template: str = "judge@1",
+        findings: Iterable[Finding] = (),
+        images: tuple[ImagePart, ...] = (),
+    ) -> Prompt:
+        """The prompt for one item.
+
+        Args:
+            item: The item.
+            rubric: What to judge by.
+            template: Folder of templates, with version.
+            findings: What code found.
+            images: Pictures to show, already read.
+        """
+        facts = [fact_line(f) for f in findings if f.certainty == "proven" and self._evidence]
+        prediction = _template(template, "prediction").render(
+            fence=fence,
+            horizon=item.condition.horizon,
+            response=item.response,
+            facts="\n".join(dict.fromkeys(facts)),
+        )
+        return Prompt(
+            system=self.system(rubric, template),
+            case=_case_text(item, rubric, template, self._blind, len(images)),
+            images=images,
+            prediction=prediction,
+        )
+
+    def system(self, rubric: Rubric, template: str) -> str:
+        """The system message."""
+        key = (rubric.ref, rubric.digest, template)
+        if key not in self._systems:
+            text = _template(template, "system").render(rubric=rubric, evidence=self._evidence)
+            self._systems[key] = text.strip()
+        return self._systems[key]
+
+
+def _case_text(item: Item, rubric: Rubric, template: str, blind: bool, shown: int) -> str:
+    condition = item.condition
+    replacement = condition.replacement
+    unsolvable = condition.unsolvable_type if rubric.shape == "pass" else None
+    return (
+        _template(template, "case")
+        .render(
+            fence=fence,
+            form=item.form,
+            tools=item.tools.text if item.tools and item.tools.tools else _names(item),
+            system_prompt=item.system_prompt,
+            query=item.query,
+            files="\n".join(f"{file.type}: {file.path}" for file in item.files),
+            images_shown=shown > 0,
+            images_withheld=shown == 0 and any(is_image(file) for file in item.files),
+            trajectory=pretty(item.trajectory) if item.trajectory else "",
+            extraneous="\n".join(condition.extraneous),
+            broken_tool=condition.broken_tool if rubric.shape == "category" else None,
+            replacement=replacement.name if replacement else "",
+            pass_rule=rubric.types.get(unsolvable) if unsolvable else None,
+            reference="" if blind else _reference(item),
+        )
+        .strip()
+    )
+
+
+def _names(item: Item) -> str:
+    return "\n".join(sorted(item.tools.names)) if item.tools else ""
+
+
+def _reference(item: Item) -> str:
+    if item.reference is None:
+        return ""
+    return "\n\n".join(part for part in (item.reference.plan, item.reference.text) if part)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    return ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
+
+
+@lru_cache(maxsize=16)
+def _template(folder: str, name: str) -> Template:
+    source = resources.files(__package__).joinpath("templates", folder, f"{name}.j2")
+    return _environment().from_string(source.read_text(encoding="utf-8"))
+
+
+def template_digest(folder: str) -> str:
+    """SHA-256 over the templates of a folder, in hex."""
+    root = resources.files(__package__).joinpath("templates", folder)
+    parts = {file.name: file.read_text(encoding="utf-8") for file in root.iterdir()}
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()

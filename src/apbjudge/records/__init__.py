@@ -1,0 +1,50 @@
+"""Wire rows and domain records: what enters, what leaves, and nothing that decides."""
+
+from .base import Record
+from .items import UNSOLVABLE_TYPES, Condition, FileRef, Form, Item, Reference, UnsolvableType
+from .judgements import (
+    ERROR_CODES,
+    Certainty,
+    ErrorCode,
+    Finding,
+    Judgement,
+    Override,
+    Unscored,
+    Usage,
+    Verdict,
+    judgement_row,
+    read_judgement,
+)
+from .predictions import Call, FormProblem, Prediction, Step
+from .tools import Tool, Toolset
+from .wire import SPLITS, Row
+
+__all__ = [
+    "ERROR_CODES",
+    "SPLITS",
+    "UNSOLVABLE_TYPES",
+    "Call",
+    "Certainty",
+    "Condition",
+    "ErrorCode",
+    "FileRef",
+    "Finding",
+    "Form",
+    "FormProblem",
+    "Item",
+    "Judgement",
+    "Override",
+    "Prediction",
+    "Record",
+    "Reference",
+    "Row",
+    "Step",
+    "Tool",
+    "Toolset",
+    "Unscored",
+    "UnsolvableType",
+    "Usage",
+    "Verdict",
+    "judgement_row",
+    "read_judgement",
+]

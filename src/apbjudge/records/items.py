@@ -1,0 +1,99 @@
+"""An item: one case with one tested model's response, validated."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .base import Record
+from .predictions import Call, Prediction, Step
+from .tools import Tool, Toolset
+
+Form = Literal["plan", "steps"]
+UnsolvableType = Literal[
+    "contradictory_constraints", "information_missing", "tool_removal", "visual_missing"
+]
+UNSOLVABLE_TYPES: tuple[UnsolvableType, ...] = (
+    "contradictory_constraints",
+    "information_missing",
+    "tool_removal",
+    "visual_missing",
+)
+
+
+class FileRef(Record):
+    """A file of the case: ``type`` (image, video, text, …) and ``path`` relative to the data."""
+
+    type: str
+    path: str
+
+
+class Reference(Record):
+    """The expert's solution: one valid way, never the only one.
+
+    Attributes:
+        plan: Prose of a holistic plan, possibly empty.
+        steps: The chain (one step per call) or the next k steps.
+        text: As JSON, the way a judge is shown it.
+    """
+
+    plan: str = ""
+    steps: tuple[Step, ...] = ()
+    text: str = ""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Every call in order."""
+        return tuple(call for step in self.steps for call in step.calls)
+
+
+class Condition(Record):
+    """What a robustness case changed; empty for a base case.
+
+    Attributes:
+        horizon: k of a step-wise case (1 to 3), None for a holistic one.
+        extraneous: Names of the injected distractor tools.
+        broken_tool: Name of the tool that fails.
+        replacement: The designated replacement.
+        unsolvable_type: Why the case can't be solved.
+    """
+
+    horizon: int | None = None
+    extraneous: tuple[str, ...] = ()
+    broken_tool: str | None = None
+    replacement: Tool | None = None
+    unsolvable_type: UnsolvableType | None = None
+
+
+class Item(Record):
+    """A case with one tested model's response.
+
+    Attributes:
+        item_id: Id of the row; unique together with ``tested_model``.
+        case_id: Cluster of rows that share a case; equals ``item_id`` unless given.
+        split: The published split, or None.
+        form: Whether a whole plan or the next steps were asked for.
+        tools: None when the row says nothing of tools: then no name can be proven wrong.
+        trajectory: Earlier messages, as given (step-wise).
+        reference: None when the case has no expert solution.
+        response: The raw reply.
+        prediction: The reply, read.
+        groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type.
+        line: 1-based line of the predictions file.
+    """
+
+    item_id: str
+    case_id: str
+    tested_model: str
+    split: str | None
+    form: Form
+    query: str
+    system_prompt: str
+    files: tuple[FileRef, ...]
+    tools: Toolset | None
+    trajectory: tuple[dict[str, Any], ...]
+    reference: Reference | None
+    condition: Condition
+    response: str
+    prediction: Prediction
+    groups: dict[str, str | int | None]
+    line: int

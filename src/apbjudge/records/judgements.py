@@ -1,0 +1,145 @@
+"""What comes out: a verdict, or the reason why there is none."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from ..errors import UnscoredReason
+from .base import Record
+
+ErrorCode = Literal["E1", "E2", "E3", "E4", "E5", "E6"]
+ERROR_CODES: tuple[ErrorCode, ...] = ("E1", "E2", "E3", "E4", "E5", "E6")
+Certainty = Literal["proven", "suspected"]
+Groups = dict[str, str | int | None]
+
+
+class Finding(Record):
+    """A fact found by code before any model is asked.
+
+    Attributes:
+        code: Error code, or None where the protocol has no error codes (unsolvable,
+            tool-broken) and the fact bears on the verdict itself.
+        certainty: ``proven`` decides; ``suspected`` is shown and never decides.
+        where: Place in the prediction, such as ``tool_chain[2].parameter_description.date``.
+        message: One sentence.
+        rule: Machine name of the check, such as ``unknown-tool``.
+    """
+
+    code: ErrorCode | None
+    certainty: Certainty
+    where: str
+    message: str
+    rule: str
+
+
+class Override(Record):
+    """A field of the judge's verdict that a rule changed, and why."""
+
+    field: str
+    was: Any
+    now: Any
+    because: str
+
+
+class Usage(Record):
+    """Tokens of all calls made for one judgement, failed and repeated ones included."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    calls: int = 0
+
+
+class _Judgement(Record):
+    item_id: str | None
+    case_id: str | None
+    tested_model: str | None
+    protocol: str | None
+    rubric: str | None
+    judge: str
+    plan_cost: float | None = None
+    uses_distractor: bool | None = None
+    findings: tuple[Finding, ...] = ()
+    raw: str | None = None
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    latency_s: float | None = None
+    fingerprint: str
+    line: int
+    groups: Groups = {}
+
+
+class Verdict(_Judgement):
+    """A judge's verdict on one item, after the rules were applied.
+
+    Attributes:
+        is_correct: Whether the prediction passes.
+        grade: One of the rubric's six levels, or None where the protocol has none.
+        errors: Flag per code, or None where the protocol has none.
+        category: 1–5 for tool-broken (None: not decided by code), None elsewhere.
+        plan_cost: Sum of the costs of the plan's calls; None when not computable.
+        uses_distractor: Whether a listed distractor is called; None without distractors.
+        overrides: What a proven finding or the consistency rule changed.
+        inconsistent: Whether the judge's last reply contradicted itself.
+        raw: The judge's raw reply (replies, oldest first, when it was asked again).
+        cost_usd: Price of all calls; None when unknown, 0.0 only when truly free.
+        latency_s: Seconds from the first request to the last reply.
+        fingerprint: Hash of everything that could move the verdict.
+    """
+
+    kind: Literal["verdict"] = "verdict"
+    is_correct: bool
+    grade: float | None = None
+    errors: dict[ErrorCode, bool] | None = None
+    category: int | None = None
+    overrides: tuple[Override, ...] = ()
+    inconsistent: bool = False
+    reasoning: str = ""
+
+
+class Unscored(_Judgement):
+    """No verdict, and why. Never a grade, never dropped."""
+
+    kind: Literal["unscored"] = "unscored"
+    reason: UnscoredReason
+    detail: str
+
+
+Judgement = Annotated[Verdict | Unscored, Field(discriminator="kind")]
+_ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
+
+_COLUMNS = (
+    "item_id case_id tested_model protocol rubric judge kind is_correct grade errors category "
+    "plan_cost uses_distractor findings overrides inconsistent reasoning reason detail raw usage "
+    "cost_usd latency_s fingerprint line groups"
+).split()
+
+
+def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
+    """The judgement as a JSON row; both kinds have the same columns, null where not theirs."""
+    values = judgement.__dict__
+    row = {name: values.get(name) for name in _COLUMNS}
+    row["findings"] = [finding.__dict__ for finding in judgement.findings]
+    if isinstance(judgement, Verdict):
+        row["overrides"] = [override.__dict__ for override in judgement.overrides]
+    else:
+        row["overrides"] = []
+    row["usage"] = judgement.usage.__dict__ if judgement.usage else None
+    return row
+
+
+def read_judgement(row: dict[str, Any]) -> Verdict | Unscored:
+    """Reads a row of ``judgements.jsonl`` back.
+
+    Raises:
+        pydantic.ValidationError: If the row is no judgement.
+    """
+    kept = {k: v for k, v in row.items() if v is not None or k in _NULLABLE}
+    if row.get("kind") == "unscored":
+        kept.pop("overrides", None)
+    return _ADAPTER.validate_python(kept)
+
+
+_NULLABLE = {"item_id", "case_id", "tested_model", "protocol", "rubric"}

@@ -1,0 +1,63 @@
+"""What a tested model proposed, after reading: calls, steps, and what was off in the form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from .base import Record
+
+PredictionKind = Literal["plan", "steps", "reject", "text"]
+
+
+class Call(Record):
+    """One tool call.
+
+    Attributes:
+        name: Tool name as written; empty when the call names none.
+        arguments: Parameter name to value (step-wise: concrete; holistic: described), or
+            None when the reply gives none or gives something that is no object.
+        where: Place in the prediction, such as ``tool_chain[2]``.
+        reason: Why the tested model makes the call, where it says so.
+    """
+
+    name: str
+    arguments: dict[str, Any] | None = None
+    where: str = ""
+    reason: str = ""
+
+
+class Step(Record):
+    """One predicted assistant step: a thought and any number of calls."""
+
+    thought: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+class FormProblem(Record):
+    """A departure from the required output format that code can prove."""
+
+    where: str
+    message: str
+
+
+class Prediction(Record):
+    """A tested model's reply, read.
+
+    Attributes:
+        kind: ``plan`` (holistic), ``steps`` (step-wise), ``reject`` (a refusal in the
+            ``{"status": "REJECT"}`` form) or ``text`` (no usable JSON in the reply).
+        plan: The plan's prose, or the reason of a rejection.
+        steps: The steps; a holistic chain is one step per call.
+        problems: Provable departures from the required form.
+    """
+
+    kind: PredictionKind
+    plan: str = ""
+    steps: tuple[Step, ...] = ()
+    problems: tuple[FormProblem, ...] = ()
+
+    @property
+    def calls(self) -> Iterator[Call]:
+        """Every call in order."""
+        return (call for step in self.steps for call in step.calls)

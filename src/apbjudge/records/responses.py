@@ -1,0 +1,299 @@
+"""Reads a tested model's raw reply the way models really write them.
+
+JSON may stand alone, in a fence, amid prose or after a thinking block; a call may be spelled
+``name`` or ``tool_name``, its arguments may be an object or a JSON string, a step may be a chat
+message or a ``predicted_steps`` entry. Nothing here raises: what can't be read is a problem that
+the prediction carries along.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import orjson
+
+from .items import Form
+from .predictions import Call, FormProblem, Prediction, Step
+
+MAX_DEPTH = 100
+
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_NAME_KEYS = ("name", "tool_name", "tool", "api_name")
+_ARGUMENT_KEYS = ("arguments", "parameter_description", "parameters", "args", "input", "kwargs")
+_THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
+_CHAIN_KEYS = ("tool_chain", "toolchain", "chain")
+_NO_TOOL = {"", "none", "null", "n/a"}
+
+
+def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
+    """Reads a reply into a prediction.
+
+    Args:
+        text: The raw reply.
+        form: ``plan`` or ``steps``: which shape was asked for.
+        horizon: The k of a step-wise case; None skips the check of the number of steps.
+
+    Returns:
+        The prediction; its ``problems`` list every provable departure from the form.
+    """
+    if not text.strip():
+        return _unreadable("", "the reply is empty")
+    best: Prediction | None = None
+    for value in _json_values(text):
+        best = _interpret(value, form, horizon) or best
+    if best is not None:
+        return best
+    return _unreadable(text.strip(), f"no JSON of the required form ({_FORM_TEXT[form]}) in the reply")
+
+
+_FORM_TEXT = {"plan": "plan and tool_chain", "steps": "assistant steps with tool_calls"}
+
+
+def _unreadable(plan: str, message: str) -> Prediction:
+    return Prediction(
+        kind="text", plan=plan, problems=(FormProblem(where="response", message=message),)
+    )
+
+
+def _json_values(text: str) -> Iterator[object]:
+    """Yields the JSON values of a reply in order; the last usable one is the answer."""
+    try:
+        yield _shallow(orjson.loads(text))
+        return
+    except (orjson.JSONDecodeError, ValueError):
+        pass
+    body = _THINKING.sub("", text)
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    at, budget = 0, 8 * len(body)
+    while (found := _OPENING.search(body, at)) and budget > 0:
+        start = found.start()
+        try:
+            value, at = decoder.raw_decode(body, start)
+            yield _shallow(value)
+        except (ValueError, RecursionError):
+            # A failed decode may have read to the end: charge that, to stay linear.
+            budget -= len(body) - start
+            at = start + 1
+
+
+_OPENING = re.compile(r"[{\[]")
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _shallow(value: object) -> object:
+    """Returns the value, or raises ValueError when it is nested deeper than MAX_DEPTH."""
+    level: list[object] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return value
+    raise ValueError("nested too deeply")
+
+
+def _children(node: object) -> list[object]:
+    if isinstance(node, dict):
+        values = list(cast("dict[str, object]", node).values())
+    elif isinstance(node, list):
+        values = cast("list[object]", node)
+    else:
+        return []
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _interpret(value: object, form: Form, horizon: int | None) -> Prediction | None:
+    if isinstance(value, dict):
+        spec = cast("dict[str, Any]", value)
+        if str(spec.get("status", "")).upper() == "REJECT":
+            return _rejection(spec)
+    return _plan(value) if form == "plan" else _steps(value, horizon)
+
+
+def _rejection(spec: Mapping[str, Any]) -> Prediction:
+    chain = next((spec[key] for key in _CHAIN_KEYS if isinstance(spec.get(key), list)), [])
+    steps, problems = read_chain(chain)
+    return Prediction(
+        kind="reject", plan=_text(spec.get("reason")), steps=steps, problems=problems
+    )
+
+
+def _plan(value: object) -> Prediction | None:
+    if isinstance(value, list):
+        chain = cast("list[object]", value)
+        if not chain or not all(_first(call, _NAME_KEYS) for call in chain):
+            return None
+        value = {"plan": "", "tool_chain": chain}
+    if not isinstance(value, dict):
+        return None
+    spec = cast("dict[str, Any]", value)
+    chain_key = next((key for key in _CHAIN_KEYS if key in spec), None)
+    if chain_key is None and "plan" not in spec:
+        return None
+    steps, problems = read_chain(spec.get(chain_key, []) if chain_key else [])
+    return Prediction(
+        kind="plan", plan=_text(spec.get("plan")), steps=steps, problems=problems
+    )
+
+
+def read_chain(value: object) -> tuple[tuple[Step, ...], tuple[FormProblem, ...]]:
+    """Reads a holistic tool chain, one step per call."""
+    steps: list[Step] = []
+    problems: list[FormProblem] = []
+    if value is None:
+        value = []
+    if not isinstance(value, list):
+        return (), (FormProblem(where="tool_chain", message="tool_chain is not a list"),)
+    for i, entry in enumerate(cast("list[object]", value)):
+        where = f"tool_chain[{i}]"
+        call = _call(entry, where, problems)
+        steps.append(Step(thought=call.reason, calls=(call,)))
+    return tuple(steps), tuple(problems)
+
+
+def _steps(value: object, horizon: int | None) -> Prediction | None:
+    alternative = False
+    if isinstance(value, dict):
+        spec = cast("dict[str, Any]", value)
+        alternative = isinstance(spec.get("predicted_steps"), list)
+        entries = cast("list[object]", spec["predicted_steps"]) if alternative else [spec]
+        is_array = alternative
+    elif isinstance(value, list):
+        entries, is_array = cast("list[object]", value), True
+    else:
+        return None
+    if not alternative and not any(_looks_like_step(entry) for entry in entries):
+        return None
+    steps, problems = read_steps(entries, strict=True)
+    return Prediction(
+        kind="steps",
+        steps=steps,
+        problems=(*_count_problems(len(steps), horizon, is_array), *problems),
+    )
+
+
+def _count_problems(n: int, horizon: int | None, is_array: bool) -> Iterator[FormProblem]:
+    if horizon is None:
+        return
+    if n != horizon:
+        message = f"{n} step(s) where exactly {horizon} were asked for"
+        yield FormProblem(where="response", message=message)
+    elif horizon > 1 and not is_array:
+        yield FormProblem(where="response", message="not an array of steps")
+
+
+def _looks_like_step(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    keys = {"tool_calls", "role", "thought", "action", "tool", "tool_name"}
+    return not keys.isdisjoint(cast("dict[str, object]", entry))
+
+
+def read_steps(
+    entries: list[object], *, strict: bool
+) -> tuple[tuple[Step, ...], tuple[FormProblem, ...]]:
+    """Reads assistant steps.
+
+    Args:
+        entries: Chat messages or ``predicted_steps`` entries.
+        strict: Whether missing fields are problems (predictions) or not (references).
+    """
+    steps: list[Step] = []
+    problems: list[FormProblem] = []
+    for i, entry in enumerate(entries):
+        where = f"step[{i}]"
+        if not isinstance(entry, dict):
+            problems.append(FormProblem(where=where, message="a step is not an object"))
+            steps.append(Step())
+            continue
+        spec = cast("dict[str, Any]", entry)
+        if strict:
+            problems.extend(_missing_fields(spec, where))
+        steps.append(Step(thought=_thought(spec), calls=_step_calls(spec, where, problems)))
+    return tuple(steps), tuple(problems)
+
+
+def _missing_fields(spec: Mapping[str, Any], where: str) -> Iterator[FormProblem]:
+    if not any(key in spec for key in _THOUGHT_KEYS):
+        yield FormProblem(where=where, message="the field thought is missing")
+    if "tool_calls" in spec or not _is_alternative(spec):
+        if spec.get("role") != "assistant":
+            yield FormProblem(where=f"{where}.role", message="role is not 'assistant'")
+        if "tool_calls" not in spec:
+            yield FormProblem(where=where, message="the field tool_calls is missing")
+
+
+def _is_alternative(spec: Mapping[str, Any]) -> bool:
+    """Whether this is the ``{"thought", "action", "tool", "arguments"}`` form of a step."""
+    return "tool" in spec or "action" in spec or "tool_name" in spec
+
+
+def _step_calls(
+    spec: Mapping[str, Any], where: str, problems: list[FormProblem]
+) -> tuple[Call, ...]:
+    calls = spec.get("tool_calls")
+    if calls is None:
+        name = _first(spec, _NAME_KEYS)
+        if name.strip().lower() in _NO_TOOL:
+            return ()
+        return (_call(spec, where, problems),)
+    if not isinstance(calls, list):
+        problems.append(FormProblem(where=f"{where}.tool_calls", message="not a list"))
+        return ()
+    listed = cast("list[object]", calls)
+    return tuple(_call(c, f"{where}.tool_calls[{i}]", problems) for i, c in enumerate(listed))
+
+
+def _call(entry: object, where: str, problems: list[FormProblem]) -> Call:
+    if not isinstance(entry, dict):
+        problems.append(FormProblem(where=where, message="a call is not an object"))
+        return Call(name="", where=where)
+    spec = cast("dict[str, Any]", entry)
+    inner = spec.get("function")
+    body = cast("dict[str, Any]", inner) if isinstance(inner, dict) else spec
+    name = _first(body, _NAME_KEYS) or (inner if isinstance(inner, str) else "")
+    if not name:
+        problems.append(FormProblem(where=where, message="a call without a tool name"))
+    key = next((k for k in _ARGUMENT_KEYS if k in body), None)
+    arguments = body[key] if key else None
+    if isinstance(arguments, str):
+        arguments = _decoded(arguments, f"{where}.{key}", problems)
+    return Call(
+        name=name,
+        arguments=cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
+        where=where,
+        reason=_text(spec.get("reason")),
+    )
+
+
+def _decoded(text: str, where: str, problems: list[FormProblem]) -> object:
+    """Arguments given as a JSON string; prose is left as it is: nothing to be checked."""
+    if not text.strip():
+        return {}
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if text.lstrip().startswith(("{", "[")):
+            problems.append(FormProblem(where=where, message="arguments are not valid JSON"))
+        return None
+
+
+def _first(value: object, keys: tuple[str, ...]) -> str:
+    if not isinstance(value, dict):
+        return ""
+    spec = cast("dict[str, Any]", value)
+    return next((spec[key] for key in keys if isinstance(spec.get(key), str)), "")
+
+
+def _thought(spec: Mapping[str, Any]) -> str:
+    return next((_text(spec[key]) for key in _THOUGHT_KEYS if key in spec), "")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else orjson.dumps(value, default=str).decode()

@@ -1,0 +1,251 @@
+"""The one door by which data enters: a line's JSON object becomes an Item.
+
+Reads the published prediction format, where fields named ``*_json`` hold JSON as a string, and
+the same with plain nested JSON. Facts about the format: Agent Planning Benchmark,
+arXiv:2606.04874, and the files its authors publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from ..errors import RowError
+from .items import UNSOLVABLE_TYPES, Condition, FileRef, Form, Item, Reference
+from .responses import read_chain, read_response, read_steps
+from .tools import Toolset, build_toolset, pretty, read_json, read_names, read_tool, toolset_from_text
+
+SPLITS: Mapping[str, tuple[Form, str]] = {
+    "holistic_planning": ("plan", "holistic"),
+    "holistic_tool_extraneous": ("plan", "tool-extraneous"),
+    "holistic_unsolvable": ("plan", "unsolvable"),
+    "step_wise_planning": ("steps", "step-wise"),
+    "step_wise_tool_extraneous": ("steps", "tool-extraneous"),
+    "step_wise_tool_broken": ("steps", "tool-broken"),
+}
+"""Published split to the form of its predictions and the protocol that grades it."""
+
+_REGIMES: Mapping[str, Form] = {"holistic": "plan", "step-wise": "steps", "stepwise": "steps"}
+_STEP_RANGES = ((5, "1-5"), (10, "6-10"), (15, "11-15"), (20, "16-20"))
+
+
+class Row:
+    """A line as it came, read field by field; every complaint names the field.
+
+    Args:
+        values: The line's JSON object.
+        line: 1-based line number.
+    """
+
+    def __init__(self, values: Mapping[str, Any], line: int) -> None:
+        self.values = values
+        self.line = line
+
+    def to_item(self) -> Item:
+        """Validates the row.
+
+        Returns:
+            The item, its response already read.
+
+        Raises:
+            RowError: If a field is missing, has the wrong type or a value out of range.
+        """
+        item_id = self.identifier("id", "item_id")
+        split = self.text("split") or None
+        form = self.form(split)
+        condition = self.condition(form)
+        reference = self.reference(form)
+        response = self.response()
+        files = self.files()
+        return Item(
+            item_id=item_id,
+            case_id=self.text("case_id") or item_id,
+            tested_model=self.identifier("tested_model"),
+            split=split,
+            form=form,
+            query=self.text("query"),
+            system_prompt=self.text("system_prompt"),
+            files=files,
+            tools=self.tools(),
+            trajectory=self.trajectory(),
+            reference=reference,
+            condition=condition,
+            response=response,
+            prediction=read_response(response, form, condition.horizon),
+            groups=self.groups(condition, reference, files),
+            line=self.line,
+        )
+
+    def structured(self, name: str) -> Any:
+        """The value of ``name`` or, parsed, of ``name_json``; None when neither is there."""
+        if self.values.get(name) is not None:
+            return self.values[name]
+        text = self.values.get(f"{name}_json")
+        if text is None or text == "":
+            return None
+        if not isinstance(text, str):
+            raise RowError(f"{name}_json", "a string that holds JSON", text)
+        return read_json(text, f"{name}_json")
+
+    def text(self, name: str) -> str:
+        """A string field; missing and null give an empty string."""
+        value = self.values.get(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise RowError(name, "a string", value)
+        return _storable(value, name)
+
+    def identifier(self, *names: str) -> str:
+        """The first of ``names`` that is there: a non-empty string or an integer."""
+        value = next((self.values[n] for n in names if self.values.get(n) is not None), None)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str) or not value.strip():
+            raise RowError(names[0], "a non-empty string", value)
+        return _storable(value, names[0])
+
+    def form(self, split: str | None) -> Form:
+        """The form asked for: by split, else by regime, else by the fields present."""
+        if split is not None:
+            if split not in SPLITS:
+                raise RowError("split", f"one of {', '.join(SPLITS)}", split)
+            return SPLITS[split][0]
+        regime = self.text("planning_regime")
+        if regime:
+            if regime.lower() not in _REGIMES:
+                raise RowError("planning_regime", "Holistic or Step-wise", regime)
+            return _REGIMES[regime.lower()]
+        step_wise = ("prediction_horizon", "ground_truth_steps", "ground_truth_steps_json")
+        return "steps" if any(self.values.get(name) for name in step_wise) else "plan"
+
+    def response(self) -> str:
+        """The raw reply; a reply given as JSON structure is written out as text."""
+        value = self.values.get("model_response")
+        if isinstance(value, str):
+            return _storable(value, "model_response")
+        if isinstance(value, dict | list):
+            return pretty(cast("object", value))
+        raise RowError("model_response", "the raw reply as a string", value)
+
+    def tools(self) -> Toolset | None:
+        """The toolset; None when the row has neither definitions nor names."""
+        text, names_text = self.values.get("tools_json"), self.values.get("tool_names_json")
+        if isinstance(text, str) and text and self.values.get("tools") is None:
+            names = names_text if isinstance(names_text, str) else None
+            return toolset_from_text(text, names, "tools_json")
+        value, names = self.structured("tools"), self.structured("tool_names")
+        if value is None and names is None:
+            return None
+        return build_toolset(value if value is not None else [], names, "tools")
+
+    def trajectory(self) -> tuple[dict[str, Any], ...]:
+        """Earlier messages; an empty tuple when there are none."""
+        value = self.structured("trajectory_prefix")
+        if value is None:
+            return ()
+        return tuple(self.objects(value, "trajectory_prefix"))
+
+    def objects(self, value: object, field: str) -> list[dict[str, Any]]:
+        """A list of JSON objects, checked."""
+        if not isinstance(value, list):
+            raise RowError(field, "a list of objects", value)
+        listed = cast("list[object]", value)
+        for i, entry in enumerate(listed):
+            if not isinstance(entry, dict):
+                raise RowError(f"{field}[{i}]", "an object", entry)
+        return cast("list[dict[str, Any]]", listed)
+
+    def files(self) -> tuple[FileRef, ...]:
+        """The case's files, each ``{"type", "path"}`` (a bare string is a path)."""
+        value = self.structured("files") or []
+        if not isinstance(value, list):
+            raise RowError("files", "a list of {type, path}", value)
+        return tuple(_file(f, f"files[{i}]") for i, f in enumerate(cast("list[object]", value)))
+
+    def condition(self, form: Form) -> Condition:
+        """What the case changed; raises RowError on a value out of its range."""
+        horizon = self.values.get("prediction_horizon")
+        if form == "plan":
+            horizon = None
+        elif horizon is None:
+            horizon = 1
+        elif isinstance(horizon, str) and horizon.isdigit():
+            horizon = int(horizon)
+        if horizon is not None and (isinstance(horizon, bool) or horizon not in (1, 2, 3)):
+            raise RowError("prediction_horizon", "1, 2 or 3", horizon)
+        unsolvable = self.text("unsolvable_type") or None
+        if unsolvable is not None and unsolvable not in UNSOLVABLE_TYPES:
+            raise RowError("unsolvable_type", f"one of {', '.join(UNSOLVABLE_TYPES)}", unsolvable)
+        replacement = self.structured("replacement_tool")
+        if isinstance(replacement, str):
+            replacement = {"name": replacement}
+        return Condition(
+            horizon=horizon,
+            extraneous=read_names(
+                self.structured("extraneous_tool_names"), "extraneous_tool_names"
+            ),
+            broken_tool=self.text("broken_tool_name") or None,
+            replacement=read_tool(replacement, "replacement_tool") if replacement else None,
+            unsolvable_type=unsolvable,
+        )
+
+    def reference(self, form: Form) -> Reference | None:
+        """The expert solution; None when the row has none."""
+        plan = self.text("plan")
+        name = "tool_chain" if form == "plan" else "ground_truth_steps"
+        value = self.structured(name)
+        if not value:
+            return Reference(plan=plan) if plan else None
+        entries: list[Any] = self.objects([value] if isinstance(value, dict) else value, name)
+        steps, _ = read_chain(entries) if form == "plan" else read_steps(entries, strict=False)
+        return Reference(plan=plan, steps=steps, text=pretty(cast("object", value)))
+
+    def groups(
+        self, condition: Condition, reference: Reference | None, files: tuple[FileRef, ...]
+    ) -> dict[str, str | int | None]:
+        """The fields by which results are broken down; None where the row does not say."""
+        return {
+            "dataset": self.text("source") or None,
+            "category": self.text("task_category") or None,
+            "modality": self.text("modality") or _modality(files),
+            "stage": self.text("stage") or None,
+            "steps": None if condition.horizon else _step_range(reference),
+            "horizon": condition.horizon,
+            "level": len(condition.extraneous),
+            "unsolvable_type": condition.unsolvable_type,
+        }
+
+
+def _storable(value: str, field: str) -> str:
+    """Refuses text that UTF-8 can't hold (lone surrogates written as JSON escapes)."""
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise RowError(field, "valid Unicode text", "a lone surrogate") from None
+    return value
+
+
+def _file(value: object, field: str) -> FileRef:
+    if isinstance(value, str):
+        return FileRef(type="file", path=value)
+    spec: Mapping[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    path = spec.get("path")
+    if not isinstance(path, str):
+        raise RowError(f"{field}.path", "a string", path if spec else value)
+    return FileRef(type=str(spec.get("type") or "file"), path=path)
+
+
+def _modality(files: Iterable[FileRef]) -> str:
+    types = {file.type.lower() for file in files}
+    return next((kind for kind in ("video", "image") if kind in types), "text")
+
+
+def _step_range(reference: Reference | None) -> str | None:
+    if reference is None or not reference.steps:
+        return None
+    n = len(reference.steps)
+    return next((name for limit, name in _STEP_RANGES if n <= limit), ">20")
+
+

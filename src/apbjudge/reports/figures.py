@@ -1,0 +1,170 @@
+"""The figures of one group of judgements: CR, Grade, error rates and the protocol's own.
+
+Definitions: Agent Planning Benchmark, arXiv:2606.04874, section 4 and appendices C and G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..calibration.intervals import Array, Estimate, cluster_bootstrap, nothing, rate, ratio
+from ..records import UNSOLVABLE_TYPES
+from .columns import NO_FLAGS, Columns, Vector
+
+Figures = dict[str, Estimate]
+
+CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
+
+
+def common_figures(c: Columns, rows: Vector, form: str) -> Figures:
+    """CR, Grade and E1–E6 over the scored rows; E2 is named by its subtype.
+
+    Args:
+        c: All judgements.
+        rows: Indices of the group's rows.
+        form: ``holistic`` or ``step-wise``.
+    """
+    scored = rows[c.scored[rows] == 1]
+    figures = {
+        "scored": rate(c.scored[rows], c.case[rows]),
+        "CR": rate(c.correct[scored], c.case[scored]),
+    }
+    graded = scored[~np.isnan(c.grade[scored])]
+    if len(graded):
+        figures["Grade"] = mean(c, c.grade, graded)
+    flagged = scored[c.errors[scored] != NO_FLAGS]
+    for i in range(6) if len(flagged) else ():
+        name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
+        figures[name] = rate((c.errors[flagged] >> i) & 1, c.case[flagged])
+    return figures
+
+
+def mean(c: Columns, values: Vector, rows: Vector) -> Estimate:
+    """Mean of a column over some rows, resampled by case."""
+    return ratio(values[rows].astype(float), np.ones(len(rows)), c.case[rows])
+
+
+def broken_figures(c: Columns, rows: Vector) -> Figures:
+    """Share of each of the five behaviours among scored rows, and of those left undecided."""
+    scored = rows[c.scored[rows] == 1]
+    figures = {
+        f"{number} {name}": rate(c.category[scored] == number, c.case[scored])
+        for number, name in CATEGORIES.items()
+    }
+    if np.any(c.category[scored] == 0):
+        figures["undecided"] = rate(c.category[scored] == 0, c.case[scored])
+    return figures
+
+
+def unsolvable_figures(c: Columns, rows: Vector) -> Figures:
+    """Refusal rate (passes among scored rows) per unsolvable type."""
+    figures: Figures = {}
+    labels = c.labels["unsolvable_type"]
+    for name in UNSOLVABLE_TYPES:
+        if name in labels:
+            of_type = rows[c.coded["unsolvable_type"][rows] == labels.index(name)]
+            scored = of_type[c.scored[of_type] == 1]
+            if len(of_type):
+                figures[f"refusal {name}"] = rate(c.correct[scored], c.case[scored])
+    return figures
+
+
+def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
+    """C_all, C_pass and C_com, over rows whose cost can be computed.
+
+    Args:
+        c: All judgements.
+        rows: The tested model's rows.
+        all_rows: The rows of every compared tested model; C_com is over the cases that each of
+            them has right.
+    """
+    priced = rows[~np.isnan(c.cost[rows])]
+    passed = priced[c.correct[priced] == 1]
+    common = passed[np.isin(c.case[passed], _cases_all_right(c, all_rows))]
+    return {
+        "C_all": mean(c, c.cost, priced),
+        "C_pass": mean(c, c.cost, passed),
+        "C_com": mean(c, c.cost, common),
+    }
+
+
+def _cases_all_right(c: Columns, rows: Vector) -> Vector:
+    models = c.coded["tested_model"]
+    sets = [
+        np.setdiff1d(c.case[rows[models[rows] == m]], c.case[of_model[c.correct[of_model] == 0]])
+        for m in np.unique(models[rows])
+        for of_model in [rows[models[rows] == m]]
+    ]
+    common = sets[0]
+    for cases in sets[1:]:
+        common = np.intersect1d(common, cases)
+    return common
+
+
+def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
+    """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
+
+    CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
+    base row of its case. Overall figures weigh every pair alike.
+
+    Args:
+        c: All judgements.
+        rows: The tested model's rows with distractors.
+        base: The same tested model's rows of the same form without distractors.
+    """
+    figures: Figures = {"TC": _count(c.distractor[rows] == 1, c.case[rows])}
+    levels = [int(level) for level in np.unique(c.level[rows])]
+    groups: list[tuple[str, Vector]] = [("", rows)]
+    if len(levels) > 1:
+        groups += [(f"@{level}", rows[c.level[rows] == level]) for level in levels]
+    for suffix, group in groups:
+        figures[f"ExtUse{suffix}"] = rate(c.distractor[group] == 1, c.case[group])
+        for name, estimate in _against_base(c, group, base):
+            figures[f"{name}{suffix}"] = estimate
+    return figures
+
+
+def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str, Estimate]]:
+    base = base[c.scored[base] == 1]
+    scored = rows[c.scored[rows] == 1]
+    order = np.argsort(c.case[base], kind="stable")
+    keys = c.case[base][order]
+    at = np.searchsorted(keys, c.case[scored])
+    paired = np.zeros(len(scored), dtype=bool)
+    inside = at < len(keys)
+    paired[inside] = keys[at[inside]] == c.case[scored][inside]
+    pairs = scored[paired]
+    if not len(pairs):
+        yield "CR_E", rate(c.correct[scored], c.case[scored])
+        yield "CR_B", nothing()
+        yield "delta", nothing()
+        return
+    before = c.correct[base[order[at[paired]]]]
+    yield "CR_E", rate(c.correct[pairs], c.case[pairs])
+    yield "CR_B", rate(before, c.case[pairs])
+    yield "delta", _difference(c.correct[pairs], before, c.case[pairs])
+
+
+def _difference(after: Vector, before: Vector, cases: Vector) -> Estimate:
+    ones = np.ones(len(after))
+    columns: Array = np.stack([after.astype(float), before.astype(float), ones], axis=1)
+
+    def statistic(sums: Array) -> Array:
+        n = np.where(sums[..., 2] > 0, sums[..., 2], np.nan)
+        return (sums[..., 0] - sums[..., 1]) / n
+
+    return cluster_bootstrap(columns, cases, statistic, n_items=len(after))
+
+
+def _count(hits: Vector, cases: Vector) -> Estimate:
+    return Estimate(
+        value=float(np.sum(hits)),
+        low=None,
+        high=None,
+        level=0.95,
+        method="none",
+        n_items=len(hits),
+        n_clusters=len(np.unique(cases)),
+    )

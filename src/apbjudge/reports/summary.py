@@ -1,0 +1,233 @@
+"""The summary of a run: per protocol and tested model, with denominators and intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..calibration.intervals import CONFIDENCE_LEVEL
+from ..errors import OptionError
+from .columns import BY_FIELDS, Columns, Totals, Vector, read_columns
+from .figures import (
+    Figures,
+    broken_figures,
+    common_figures,
+    efficiency_figures,
+    extraneous_figures,
+    unsolvable_figures,
+)
+
+EXTRANEOUS = "tool-extraneous"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The figures of one tested model under one protocol, or of a part of its rows.
+
+    Attributes:
+        protocol: Protocol.
+        form: ``holistic`` or ``step-wise``.
+        tested_model: The system graded.
+        by: Field and value of the breakdown, empty for the whole.
+        n: Rows.
+        scored: Rows with a verdict.
+        inconsistent: Verdicts whose reply contradicted itself to the end.
+        overridden: Verdicts that a rule or a proven finding changed.
+        figures: Estimates by name.
+    """
+
+    protocol: str
+    form: str
+    tested_model: str
+    by: dict[str, str | None]
+    n: int
+    scored: int
+    inconsistent: int
+    overridden: int
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All groups of a run.
+
+    Attributes:
+        judge: Who judged.
+        note: What must be said beside every figure, or None.
+        totals: Counts over all rows, bad ones included.
+        groups: Whole groups first, then breakdowns.
+    """
+
+    judge: str
+    note: str | None
+    totals: Totals
+    groups: tuple[Group, ...]
+
+    @property
+    def scored(self) -> int:
+        """Rows with a verdict."""
+        return self.totals.rows - sum(self.totals.unscored.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values; missing is None, never NaN."""
+        return {
+            "judge": self.judge,
+            "note": self.note,
+            "confidence_level": CONFIDENCE_LEVEL,
+            "totals": asdict(self.totals) | {"scored": self.scored},
+            "groups": [asdict(group) for group in self.groups],
+        }
+
+    def to_csv(self) -> str:
+        """As CSV, one line per figure."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, _CSV_COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self._csv_rows())
+        return out.getvalue()
+
+    def _csv_rows(self) -> Iterator[dict[str, Any]]:
+        for group in self.groups:
+            by, value = next(iter(group.by.items()), ("", ""))
+            head = {
+                "judge": self.judge,
+                "protocol": group.protocol,
+                "form": group.form,
+                "tested_model": group.tested_model,
+                "by": by,
+                "by_value": "" if value is None else value,
+                "rows": group.n,
+                "scored": group.scored,
+            }
+            for name, estimate in group.figures.items():
+                yield {**head, "figure": name, **asdict(estimate)}
+
+
+_CSV_COLUMNS = (
+    "judge protocol form tested_model by by_value rows scored figure value low high level method "
+    "n_items n_clusters n_resamples seed"
+).split()
+
+
+def check_by(names: Iterable[str]) -> tuple[str, ...]:
+    """Validates breakdown fields.
+
+    Raises:
+        OptionError: If one is unknown.
+    """
+    fields = tuple(names)
+    for name in fields:
+        if name not in BY_FIELDS:
+            raise OptionError(f"--by: expected some of {','.join(BY_FIELDS)}, got {name!r}")
+    return fields
+
+
+def summarize(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    judge: str,
+    note: str | None = None,
+    by: Sequence[str] = (),
+) -> Summary:
+    """Summarizes judgement rows.
+
+    Args:
+        rows: Rows of ``judgements.jsonl``.
+        judge: Name of the judge.
+        note: What must be said beside every figure.
+        by: Fields of BY_FIELDS to break results down by.
+
+    Raises:
+        OptionError: If a field is unknown.
+    """
+    fields = check_by(by)
+    columns, totals = read_columns(rows)
+    groups = [*_groups(columns, None)]
+    for field in fields:
+        groups.extend(_groups(columns, field))
+    return Summary(judge=judge, note=note, totals=totals, groups=tuple(groups))
+
+
+def _groups(c: Columns, field: str | None) -> Iterator[Group]:
+    protocol, form, model = (c.coded[name] for name in ("protocol", "form", "tested_model"))
+    rows = np.flatnonzero(~_is_base(c))
+    parts = [protocol, form, model] + ([c.coded[field]] if field else [])
+    keys = np.stack([part[rows] for part in parts], axis=1)
+    distinct, index = np.unique(keys, axis=0, return_inverse=True)
+    index = index.reshape(-1)
+    labelled = [
+        (_labels(c, key, field), rows[index == i]) for i, key in enumerate(distinct.tolist())
+    ]
+    for labels, members in sorted(labelled, key=lambda pair: _order(pair[0])):
+        yield _group(c, labels, members, field)
+
+
+def _is_base(c: Columns) -> Vector:
+    """Rows of tool-extraneous without distractors: the base condition, not part of its group."""
+    labels = c.labels["protocol"]
+    code = labels.index(EXTRANEOUS) if EXTRANEOUS in labels else -1
+    return (c.coded["protocol"] == code) & (c.level == 0)
+
+
+def _labels(c: Columns, key: list[int], field: str | None) -> list[str | None]:
+    names = ["protocol", "form", "tested_model"] + ([field] if field else [])
+    return [c.label(name, code) for name, code in zip(names, key, strict=True)]
+
+
+_PROTOCOL_ORDER = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency".split()
+_RANGES = ["1-5", "6-10", "11-15", "16-20", ">20"]
+
+
+def _order(labels: list[str | None]) -> tuple[Any, ...]:
+    protocol, form, model, *rest = labels
+    rank = _PROTOCOL_ORDER.index(protocol) if protocol in _PROTOCOL_ORDER else 99
+    value = rest[0] if rest else None
+    place = _RANGES.index(value) if value in _RANGES else 99
+    return rank, protocol or "", form or "", model or "", value is None, place, value or ""
+
+
+def _group(c: Columns, labels: list[str | None], rows: Vector, field: str | None) -> Group:
+    protocol, form, model = (label or "" for label in labels[:3])
+    figures = common_figures(c, rows, form)
+    figures |= _own_figures(c, protocol, rows)
+    return Group(
+        protocol=protocol,
+        form=form,
+        tested_model=model,
+        by={field: labels[3]} if field else {},
+        n=len(rows),
+        scored=int(c.scored[rows].sum()),
+        inconsistent=int(c.inconsistent[rows].sum()),
+        overridden=int(c.overridden[rows].sum()),
+        figures=figures,
+    )
+
+
+def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
+    """The figures that only this protocol has."""
+    if protocol == "tool-broken":
+        return broken_figures(c, rows)
+    if protocol == "unsolvable":
+        return unsolvable_figures(c, rows)
+    if protocol == "efficiency":
+        code = c.coded["protocol"][rows[0]]
+        return efficiency_figures(c, rows, np.flatnonzero(c.coded["protocol"] == code))
+    if protocol == EXTRANEOUS:
+        return extraneous_figures(c, rows, _base_of(c, rows))
+    return {}
+
+
+def _base_of(c: Columns, rows: Vector) -> Vector:
+    """Rows without distractors of the same tested model and form."""
+    same = np.ones(len(c.level), dtype=bool)
+    for name in ("tested_model", "form"):
+        same &= c.coded[name] == c.coded[name][rows[0]]
+    base_protocols = [
+        i for i, label in enumerate(c.labels["protocol"]) if label in ("holistic", "step-wise", EXTRANEOUS)
+    ]
+    return np.flatnonzero(same & (c.level == 0) & np.isin(c.coded["protocol"], base_protocols))

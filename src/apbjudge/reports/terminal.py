@@ -1,0 +1,79 @@
+"""The summary as text for a terminal: figures down, tested models across."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..calibration.intervals import Estimate
+from .summary import Group, Summary
+
+MODELS_ACROSS = 3
+_POINTS = ("Grade", "C_all", "C_pass", "C_com")
+
+
+def summary_text(summary: Summary) -> str:
+    """The whole summary.
+
+    Rates are in percent, Grade on its scale of 0 to 1, costs in the cases' unit; the interval
+    stands in brackets and the denominator behind the slash.
+    """
+    lines = [f"judge {summary.judge}: {_totals(summary)}"]
+    if summary.note:
+        lines.append(summary.note)
+    for block in _blocks(summary.groups):
+        lines += ["", *_table(block)]
+    if summary.groups:
+        lines += ["", "value [95 % interval] /n; rates and differences in percent points"]
+    return "\n".join(lines) + "\n"
+
+
+def _totals(summary: Summary) -> str:
+    totals = summary.totals
+    unscored = ", ".join(f"{n} {reason}" for reason, n in sorted(totals.unscored.items()))
+    parts = [f"{totals.rows} rows, {summary.scored} scored"]
+    parts += [f"unscored: {unscored}"] if unscored else []
+    if totals.calls:
+        cost = "unknown" if totals.cost_usd is None else f"{totals.cost_usd:.4f} USD"
+        parts.append(f"{totals.calls} calls, cost {cost}")
+        parts.append(f"{totals.inconsistent} inconsistent, {totals.overridden} overridden")
+    return "; ".join(parts)
+
+
+def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:
+    """Groups of one protocol, form and breakdown value, a few tested models at a time."""
+    blocks: dict[tuple[object, ...], list[Group]] = {}
+    for group in groups:
+        key = (group.protocol, group.form, *group.by.items())
+        blocks.setdefault(key, []).append(group)
+    for block in blocks.values():
+        for at in range(0, len(block), MODELS_ACROSS):
+            yield block[at : at + MODELS_ACROSS]
+
+
+def _table(block: list[Group]) -> list[str]:
+    first = block[0]
+    title = first.protocol if first.protocol == first.form else f"{first.protocol} ({first.form})"
+    for field, value in first.by.items():
+        title += f", {field} {'not stated' if value is None else value}"
+    names = list(dict.fromkeys(name for group in block for name in group.figures))
+    rows = [["", *(group.tested_model for group in block)]]
+    for name in names:
+        cells = [_cell(name, group.figures.get(name)) for group in block]
+        rows.append([name, *cells])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    body = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [title, *body]
+
+
+def _cell(name: str, estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ""
+    if estimate.value is None:
+        return f"- /{estimate.n_items}"
+    if name == "TC":
+        return f"{estimate.value:.0f} /{estimate.n_items}"
+    scale, digits = (1, 3 if name == "Grade" else 2) if name in _POINTS else (100, 1)
+    text = f"{estimate.value * scale:.{digits}f}"
+    if estimate.low is not None and estimate.high is not None:
+        text += f" [{estimate.low * scale:.{digits}f}, {estimate.high * scale:.{digits}f}]"
+    return f"{text} /{estimate.n_items}"

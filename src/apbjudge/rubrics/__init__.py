@@ -1,0 +1,20 @@
+"""What is good: scales, taxonomy and versioned rubric texts."""
+
+from .reply import Reply, reply_model
+from .rubric import Category, Criterion, PassRule, Rubric, load_rubric, read_rubric, rubric_names
+from .scale import Band, FlagRule, Scale
+
+__all__ = [
+    "Band",
+    "Category",
+    "Criterion",
+    "FlagRule",
+    "PassRule",
+    "Reply",
+    "Rubric",
+    "Scale",
+    "load_rubric",
+    "read_rubric",
+    "reply_model",
+    "rubric_names",
+]

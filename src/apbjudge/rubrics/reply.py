@@ -1,0 +1,62 @@
+"""Reply models made from a rubric: the schema a judge must fill and the first validation of it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+
+from ..records import ERROR_CODES
+from .rubric import Rubric, Shape
+from .scale import Scale
+
+REASONING_LIMIT = 4000
+"""Longest ``reasoning`` in characters; without a bound small models run on."""
+
+
+class Reply(BaseModel):
+    """Base of all reply models. Key order is reply order: reasons come before the verdict."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    reasoning: Annotated[str, Field(max_length=REASONING_LIMIT)]
+
+
+_NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourVerdict"}
+
+
+def reply_model(rubric: Rubric) -> type[Reply]:
+    """The reply model of a rubric, cached.
+
+    ``flags``: ``reasoning, E1 … E6, grade, is_correct``; ``pass``: ``reasoning, is_correct``;
+    ``category``: ``reasoning, category, is_correct``. Types are strict where JSON has them
+    (a string is no boolean); the grade must be on the rubric's scale.
+    """
+    return _made(rubric.shape, rubric.scale)
+
+
+@lru_cache(maxsize=32)
+def _made(shape: Shape, scale: Scale) -> type[Reply]:
+    fields: dict[str, Any] = {}
+    if shape == "flags":
+        for code in ERROR_CODES:
+            fields[code] = (Annotated[bool, Field(strict=True)], ...)
+        fields["grade"] = (_grade_type(scale), ...)
+    elif shape == "category":
+        fields["category"] = (Annotated[int, Field(strict=True, ge=1, le=5)], ...)
+    fields["is_correct"] = (Annotated[bool, Field(strict=True)], ...)
+    return create_model(_NAMES[shape], __base__=Reply, **fields)
+
+
+def _grade_type(scale: Scale) -> Any:
+    def on_scale(value: float) -> float:
+        legal = scale.snap(value)
+        if legal is None:
+            raise ValueError(f"grade must be one of {', '.join(map(str, scale.grades))}")
+        return legal
+
+    legal = sorted(scale.grades)
+    return Annotated[
+        float, Field(strict=True, json_schema_extra={"enum": legal}), AfterValidator(on_scale)
+    ]

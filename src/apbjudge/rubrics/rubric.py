@@ -1,0 +1,203 @@
+"""Rubrics: versioned data files that say what is good."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from functools import cached_property, lru_cache
+from importlib import resources
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from pydantic import ValidationError
+
+from ..errors import OptionError
+from ..records import ERROR_CODES, ErrorCode, Form, Record
+from .scale import Band, Scale
+
+Shape = Literal["flags", "pass", "category"]
+CallDue = Literal["never", "reference", "always"]
+
+
+class Criterion(Record):
+    """One error code of the taxonomy.
+
+    Attributes:
+        code: E1 to E6.
+        key: Key of the published reply format.
+        name: Short name.
+        definition: When the flag is set.
+        look_for: Questions that help to decide.
+        not_this: What must not be flagged under this code.
+    """
+
+    code: ErrorCode
+    key: str
+    name: str
+    definition: str
+    look_for: tuple[str, ...] = ()
+    not_this: str = ""
+
+
+class Category(Record):
+    """One way of behaving after a tool broke (tool-broken)."""
+
+    number: int
+    name: str
+    correct: bool
+    definition: str
+
+
+class PassRule(Record):
+    """When a reply to an unsolvable case passes and when it fails."""
+
+    situation: str
+    passes: tuple[str, ...]
+    fails: tuple[str, ...]
+
+
+class Rubric(Record):
+    """What is good, for one protocol.
+
+    Attributes:
+        name: Name without version, such as ``apb-holistic``.
+        version: Version; any change of text or rules makes a new one.
+        title: One line for lists.
+        shape: What a judge returns: ``flags`` (six flags, grade, correctness), ``pass``
+            (correctness alone) or ``category`` (1–5).
+        form: The form of prediction it is for.
+        task: What the judge is asked to do.
+        principles: How to judge.
+        call_due: When a step without any call is provably at fault: never, when the reference
+            calls a tool, or always.
+        form_code: The code of a reply that breaks the required output format.
+        criteria: The taxonomy (shape ``flags``).
+        bands: The grade scale, best first (shape ``flags``).
+        categories: The five behaviours (shape ``category``).
+        types: Rules per unsolvable type (shape ``pass``).
+    """
+
+    name: str
+    version: int
+    title: str
+    shape: Shape
+    form: Form
+    task: str
+    principles: tuple[str, ...] = ()
+    call_due: CallDue = "never"
+    form_code: ErrorCode = "E3"
+    criteria: tuple[Criterion, ...] = ()
+    bands: tuple[Band, ...] = ()
+    categories: tuple[Category, ...] = ()
+    types: dict[str, PassRule] = {}
+
+    @property
+    def ref(self) -> str:
+        """``name@version``."""
+        return f"{self.name}@{self.version}"
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The grade scale."""
+        return Scale(bands=self.bands)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the whole content, in hex."""
+        text = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(text).hexdigest()
+
+
+def rubric_names() -> list[str]:
+    """The shipped rubrics, as ``name@version``."""
+    files = resources.files(__package__).joinpath("data").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+@lru_cache(maxsize=32)
+def load_rubric(ref: str) -> Rubric:
+    """Loads a shipped rubric by ``name@version`` (or by name: its newest version) or a file.
+
+    Args:
+        ref: A shipped name, or a path that ends in ``.toml``.
+
+    Raises:
+        OptionError: If there is no such rubric or the file is no valid one.
+    """
+    if ref.endswith(".toml"):
+        path = Path(ref)
+        if not path.is_file():
+            raise OptionError(f"rubric: no file {ref}")
+        return read_rubric(path.read_bytes(), str(path))
+    known = rubric_names()
+    matching = [name for name in known if name == ref or name.rsplit("@", 1)[0] == ref]
+    if not matching:
+        raise OptionError(f"rubric: expected one of {', '.join(known)} or a .toml file, got {ref}")
+    name = max(matching, key=lambda n: int(n.rsplit("@", 1)[1]))
+    data = resources.files(__package__).joinpath("data", f"{name}.toml").read_bytes()
+    return read_rubric(data, name)
+
+
+def read_rubric(data: bytes, source: str) -> Rubric:
+    """Reads a rubric from TOML.
+
+    A file may say ``extends = "name@version"``: it then takes over everything it does not say
+    itself, and its ``more_principles`` are added to the principles of the other.
+
+    Raises:
+        OptionError: Naming the file and every field at fault.
+    """
+    try:
+        values: dict[str, Any] = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OptionError(f"{source}: not a TOML file: {error}") from None
+    base = values.pop("extends", None)
+    more = values.pop("more_principles", [])
+    if base is not None:
+        values = {**load_rubric(str(base)).model_dump(), **values}
+    if not isinstance(more, list):
+        raise OptionError(f"{source}: more_principles: expected a list of strings")
+    try:
+        rubric = Rubric.model_validate({**values, "principles": [*values.get("principles", ()), *more]})
+    except ValidationError as error:
+        raise OptionError(f"{source}: {_complaints(error)}") from None
+    _check(rubric, source)
+    return rubric
+
+
+def _complaints(error: ValidationError) -> str:
+    parts = (
+        f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg'].lower()}, got {e['input']!r:.60}"
+        for e in error.errors()
+    )
+    return "; ".join(parts)
+
+
+def _check(rubric: Rubric, source: str) -> None:
+    """Checks what single fields can't show: the parts that the shape needs are all there."""
+    if rubric.shape == "category":
+        if [c.number for c in rubric.categories] != [1, 2, 3, 4, 5]:
+            raise OptionError(f"{source}: categories: expected the numbers 1 to 5 in order")
+    elif rubric.shape == "pass":
+        if not rubric.types:
+            raise OptionError(f"{source}: types: expected at least one unsolvable type")
+    else:
+        _check_flags(rubric, source)
+
+
+def _check_flags(rubric: Rubric, source: str) -> None:
+    if tuple(c.code for c in rubric.criteria) != ERROR_CODES:
+        raise OptionError(f"{source}: criterion: expected E1 to E6, each once and in order")
+    grades = rubric.scale.grades
+    if len(set(grades)) != len(grades) or list(grades) != sorted(grades, reverse=True):
+        raise OptionError(f"{source}: band: expected different grades, best first, got {grades}")
+    if rubric.scale.allowed(()) != (1.0,):
+        raise OptionError(f"{source}: band: without a flag, grade 1.0 and no other must be allowed")
+    for size in range(1, 7):
+        for flags in combinations(ERROR_CODES, size):
+            allowed = rubric.scale.allowed(flags)
+            if not allowed or 1.0 in allowed:
+                got = f"{', '.join(map(str, allowed)) or 'no grade'} for {'+'.join(flags)}"
+                raise OptionError(f"{source}: band: expected grades below 1.0, got {got}")

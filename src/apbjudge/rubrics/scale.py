@@ -1,0 +1,79 @@
+"""The scale: six grades, which flags go with which, in wording, schema and validation at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ..records import ERROR_CODES, ErrorCode, Record
+
+
+class FlagRule(Record):
+    """A set of flag combinations, by counting.
+
+    Attributes:
+        of: The codes that are counted.
+        min: Fewest flags among ``of``.
+        max: Most flags among ``of``.
+        without: Codes that must not be flagged at all.
+    """
+
+    of: tuple[ErrorCode, ...] = ERROR_CODES
+    min: int = 0
+    max: int = len(ERROR_CODES)
+    without: tuple[ErrorCode, ...] = ()
+
+    def allows(self, flags: Collection[ErrorCode]) -> bool:
+        """Whether a combination of flags is in the set."""
+        counted = sum(code in flags for code in self.of)
+        return self.min <= counted <= self.max and not any(c in flags for c in self.without)
+
+
+class Band(Record):
+    """One grade of the scale.
+
+    Attributes:
+        grade: Its value, 0 to 1.
+        label: Its name.
+        text: When to give it.
+        flags: The flag combinations it goes with; one rule that allows them is enough.
+    """
+
+    grade: float
+    label: str
+    text: str
+    flags: tuple[FlagRule, ...]
+
+    def allows(self, flags: Collection[ErrorCode]) -> bool:
+        """Whether this grade may stand beside these flags."""
+        return any(rule.allows(flags) for rule in self.flags)
+
+
+class Scale(Record):
+    """The grades a rubric knows, best first.
+
+    The same object writes the prompt, bounds the reply schema and validates the verdict.
+    """
+
+    bands: tuple[Band, ...]
+
+    @property
+    def grades(self) -> tuple[float, ...]:
+        """Legal values, best first."""
+        return tuple(band.grade for band in self.bands)
+
+    def snap(self, value: float) -> float | None:
+        """The legal grade that a number stands for, or None when it is off the scale."""
+        return next((grade for grade in self.grades if abs(grade - value) < 1e-6), None)
+
+    def allowed(self, flags: Iterable[ErrorCode]) -> tuple[float, ...]:
+        """The grades that may stand beside a set of flags, best first."""
+        flagged = frozenset(flags)
+        return tuple(band.grade for band in self.bands if band.allows(flagged))
+
+    def nearest(self, grade: float, flags: Iterable[ErrorCode]) -> float:
+        """The allowed grade nearest to ``grade``; of two equally near, the lower one.
+
+        Raises:
+            ValueError: If the scale allows no grade at all for these flags.
+        """
+        return min(self.allowed(flags), key=lambda legal: (round(abs(legal - grade), 9), legal))
