@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .version import VERSION as __version__
+from .version import VERSION as __version__  # noqa: N811
 
 if TYPE_CHECKING:
     from .api import Run, grade, prompts_for

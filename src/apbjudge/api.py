@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -111,11 +112,11 @@ def grade(
         rubric=own,
         cases=Path(cases) if cases is not None else None,
     )
-    identity = run_identity(spec, protocol, own)
+    order = _Order(source, spec, run_identity(spec, protocol, own), by, client, events)
     if out is not None:
-        return _run_in(Path(out), source, spec, identity, by, client, events, keep=True)
+        return _run_in(Path(out), order, keep=True)
     with TemporaryDirectory(prefix="apbjudge-") as folder:
-        return _run_in(Path(folder), source, spec, identity, by, client, events, keep=False)
+        return _run_in(Path(folder), order, keep=False)
 
 
 def _own_rubric(ref: str | None, protocol: str) -> Rubric | None:
@@ -147,17 +148,20 @@ def default_folder(
     return Path("runs") / f"{predictions.stem}-{identity['protocol']}-{slug}-{digest[:6]}"
 
 
-def _run_in(
-    folder: Path,
-    source: Source,
-    spec: JudgeSpec,
-    identity: dict[str, Any],
-    by: Sequence[str],
-    client: Client | None,
-    events: Events,
-    *,
-    keep: bool,
-) -> Run:
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """A run as ordered: what to judge, who judges, who watches."""
+
+    source: Source
+    spec: JudgeSpec
+    identity: dict[str, Any]
+    by: Sequence[str]
+    client: Client | None
+    events: Events
+
+
+def _run_in(folder: Path, order: _Order, *, keep: bool) -> Run:
+    source, spec, identity = order.source, order.spec, order.identity
     if isinstance(source.predictions, Path):
         with _open(source.predictions):
             pass
@@ -166,12 +170,12 @@ def _run_in(
     try:
         store.write_manifest(manifest | {"state": "running"})
         try:
-            progress = _block_on(_judge_all(source, spec, store, client, events))
+            progress = _block_on(_judge_all(order, store))
         except BaseException:
             store.write_manifest(manifest | {"state": "interrupted"})
             raise
         note = UPPER_BOUND if spec.is_static else None
-        summary = summarize(store.rows(), judge=spec.model, note=note, by=by)
+        summary = summarize(store.rows(), judge=spec.model, note=note, by=order.by)
         manifest |= _counts(summary, source) | {"state": "done"}
         store.write_manifest(manifest)
         rows = () if keep else tuple(store.rows())
@@ -191,16 +195,13 @@ def _open(path: Path) -> Any:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
 
 
-async def _judge_all(
-    source: Source, spec: JudgeSpec, store: Store, client: Client | None, events: Events
-) -> Progress:
+async def _judge_all(order: _Order, store: Store) -> Progress:
+    source, spec, events = order.source, order.spec, order.events
     if spec.is_static:
         return await run_judge(source, StaticJudge(), store, concurrency=1, events=events)
-    judge = make_llm_judge(spec, source.root, client)
+    judge = make_llm_judge(spec, source.root, order.client)
     try:
-        return await run_judge(
-            source, judge, store, concurrency=spec.concurrency, events=events
-        )
+        return await run_judge(source, judge, store, concurrency=spec.concurrency, events=events)
     except AccessError as error:
         raise OptionError(f"--judge {spec.model}: {error}") from None
     finally:
@@ -290,8 +291,6 @@ def _manifest(source: Source, spec: JudgeSpec, identity: dict[str, Any]) -> dict
 
 
 def _versions(spec: JudgeSpec) -> dict[str, str]:
-    from importlib.metadata import version
-
     names = ["pydantic", "orjson", "numpy"] + ([] if spec.is_static else ["litellm", "instructor"])
     return {name: version(name) for name in names}
 

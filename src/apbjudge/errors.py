@@ -1,18 +1,18 @@
 """Every exception that apbjudge raises on purpose.
 
-    ApbJudgeError
-    ├── UsageError            the command or call can't be carried out as asked
-    │   ├── OptionError       an option, a setting or a rubric file is unusable
-    │   └── InputError        an input file as a whole is unusable
-    ├── RowError              one row is unusable; the others are not touched by it
-    └── JudgeError            a judge gave no usable reply for one item
-        ├── TransportError    the endpoint could not be reached or failed
-        │   └── CallTimeout   no answer within the time allowed
-        ├── AccessError       the endpoint refuses every call: key, model name, permission
-        ├── RefusalError      the model or its filter declined to answer
-        ├── TruncatedError    the reply was cut off by its token limit
-        ├── FormatUnsupported the endpoint does not take the structured-reply request
-        └── ReplyError        the reply is no usable verdict
+ApbJudgeError
+├── UsageError            the command or call can't be carried out as asked
+│   ├── OptionError       an option, a setting or a rubric file is unusable
+│   └── InputError        an input file as a whole is unusable
+├── RowError              one row is unusable; the others are not touched by it
+└── JudgeError            a judge gave no usable reply for one item
+    ├── TransportError    the endpoint could not be reached or failed
+    │   └── CallTimeoutError  no answer within the time allowed
+    ├── AccessError       the endpoint refuses every call: key, model name, permission
+    ├── RefusalError      the model or its filter declined to answer
+    ├── TruncatedError    the reply was cut off by its token limit
+    ├── FormatUnsupportedError  the endpoint does not take the structured-reply request
+    └── ReplyError        the reply is no usable verdict
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class TransportError(JudgeError):
         self.retry_after_s = retry_after_s
 
 
-class CallTimeout(TransportError):
+class CallTimeoutError(TransportError):
     """No answer within the time allowed."""
 
     reason = "timeout"
@@ -111,7 +111,7 @@ class TruncatedError(JudgeError):
     reason = "truncated"
 
 
-class FormatUnsupported(JudgeError):
+class FormatUnsupportedError(JudgeError):
     """The endpoint rejects the structured-reply request; plain text may work."""
 
     reason = "unparsable"

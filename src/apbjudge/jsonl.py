@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 
@@ -14,6 +13,14 @@ from .errors import InputError, RowError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+
+
+class Digest(Protocol):
+    """A running hash."""
+
+    def update(self, data: bytes, /) -> None:
+        """Takes in more bytes."""
+        ...
 
 
 class Line(NamedTuple):
@@ -32,7 +39,7 @@ class Line(NamedTuple):
     values: dict[str, Any] | RowError
 
 
-def read_lines(path: Path, *, digest: hashlib._Hash | None = None) -> Iterator[Line]:
+def read_lines(path: Path, *, digest: Digest | None = None) -> Iterator[Line]:
     """Yields the lines of a JSONL file, blank ones skipped; memory stays at one line.
 
     Args:
@@ -89,7 +96,7 @@ def _too_long() -> RowError:
     return RowError("line", f"at most {MAX_LINE_BYTES // 2**20} MiB", "a longer line")
 
 
-def _skip_line(file: Any, digest: hashlib._Hash | None) -> int:
+def _skip_line(file: Any, digest: Digest | None) -> int:
     skipped = 0
     while part := file.readline(1 << 20):
         skipped += len(part)

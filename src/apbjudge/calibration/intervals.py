@@ -8,7 +8,7 @@ cases, which makes a million rows as cheap as a thousand.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -33,7 +33,7 @@ class Estimate:
         low: Lower end of the interval, None when there is none.
         high: Upper end.
         level: Confidence level, 0 to 1.
-        method: ``wilson``, ``wilson-clusters``, ``cluster-bootstrap`` or ``none``.
+        method: ``wilson``, ``wilson-clusters``, ``cluster-bootstrap``, ``no-spread`` or ``none``.
         n_items: Denominator: the rows the figure is about.
         n_clusters: Distinct cases among them.
         n_resamples: Bootstrap resamples, 0 when none were drawn.
@@ -73,7 +73,8 @@ def wilson(k: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> tuple[floa
         ValueError: If the counts or the level are out of range.
     """
     if not n > 0 or not 0 <= k <= n or not 0 < level < 1:
-        raise ValueError(f"wilson: expected 0 <= k <= n, n > 0 and 0 < level < 1, got {k=} {n=} {level=}")
+        expected = "0 <= k <= n, n > 0 and 0 < level < 1"
+        raise ValueError(f"wilson: expected {expected}, got {k=} {n=} {level=}")
     z = NormalDist().inv_cdf(0.5 + level / 2)
     p = k / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
@@ -133,6 +134,25 @@ def ratio(
     return cluster_bootstrap(columns, cases, statistic, n_items=len(numerators), level=level)
 
 
+def bounded_mean(values: Array, cases: Ids, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
+    """Mean of values between 0 and 1, by case.
+
+    Where resampling shows no spread, the Wilson interval over cases stands in: among all
+    distributions on [0, 1] with a given mean the two-valued one spreads most, so it is wide.
+
+    Args:
+        values: Shape (n,), 0 to 1.
+        cases: Shape (n,).
+        level: Confidence level.
+    """
+    estimate = ratio(values, np.ones(len(values)), cases, level=level)
+    if estimate.low is not None or estimate.value is None:
+        return estimate
+    mean = min(1.0, max(0.0, estimate.value))
+    low, high = wilson(mean * estimate.n_clusters, estimate.n_clusters, level=level)
+    return replace(estimate, low=low, high=high, method="wilson-clusters")
+
+
 def cluster_bootstrap(
     columns: Array,
     cases: Ids,
@@ -155,8 +175,9 @@ def cluster_bootstrap(
         seed: Seed; the same seed gives the same interval on every machine.
 
     Returns:
-        The estimate; without interval when there is only one case. Not bias-corrected: with fewer
-        than about 15 cases the interval is too narrow.
+        The estimate; without interval when there is one case (``none``) or when all cases have
+        equal sums (``no-spread``), since resampling then shows no uncertainty where there is
+        some. Not bias-corrected: with fewer than about 15 cases the interval is too narrow.
     """
     if len(cases) == 0:
         return nothing(level, n_items=n_items)
@@ -165,9 +186,15 @@ def cluster_bootstrap(
     if np.isnan(value):
         return nothing(level, n_items=n_items)
     n_clusters = len(sums)
-    if n_clusters == 1:
+    if bool((sums == sums[0]).all()):
         return Estimate(
-            value=value, low=None, high=None, level=level, method="none", n_items=n_items, n_clusters=1
+            value=value,
+            low=None,
+            high=None,
+            level=level,
+            method="none" if n_clusters == 1 else "no-spread",
+            n_items=n_items,
+            n_clusters=n_clusters,
         )
     drawn = _resample(sums, statistic, n_resamples, seed)
     low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2])
@@ -186,7 +213,8 @@ def cluster_bootstrap(
 
 def _per_case(columns: Array, cases: Ids) -> Array:
     _, index = np.unique(cases, return_inverse=True)
-    return np.stack([np.bincount(index, weights=column) for column in columns.T], axis=1)
+    sums = [np.bincount(index, weights=column).astype(float) for column in columns.T]
+    return np.stack(sums, axis=1)
 
 
 def _resample(sums: Array, statistic: Statistic, n_resamples: int, seed: int) -> Array:

@@ -52,7 +52,8 @@ class RunSettings(Record):
     max_unscored: float = Field(default=0.0, ge=0, le=1)
 
 
-_JUDGE_KEYS = frozenset(JudgeSpec.model_fields) - {"model", "api_base", "blind", "evidence", "images"}
+_OWN_OPTIONS = {"model", "api_base", "blind", "evidence", "images"}
+_JUDGE_KEYS = frozenset(JudgeSpec.model_fields) - _OWN_OPTIONS
 
 
 def run_grade(options: GradeOptions) -> int:
@@ -89,7 +90,8 @@ def _exit_code(run: Run, settings: RunSettings) -> int:
     share, allowed = run.unscored_fraction, settings.max_unscored
     if share <= allowed:
         return 0
-    typer.echo(f"apbjudge: {share:.2%} of the rows are unscored, allowed are {allowed:.2%}", err=True)
+    message = f"{share:.2%} of the rows are unscored, allowed are {allowed:.2%}"
+    typer.echo(f"apbjudge: {message}", err=True)
     return 1
 
 
@@ -138,9 +140,12 @@ def _settings(values: Mapping[str, Any], options: GradeOptions) -> tuple[RunSett
     known = _JUDGE_KEYS | frozenset(RunSettings.model_fields)
     for key in values:
         if key not in known:
-            raise OptionError(f"--config: unknown setting {key!r}; known: {', '.join(sorted(known))}")
+            expected = ", ".join(sorted(known))
+            raise OptionError(f"--config: expected one of {expected}, got {key!r}")
     own = {k: v for k, v in values.items() if k in RunSettings.model_fields}
-    judge = {k: None if v == "default" else v for k, v in values.items() if k in _JUDGE_KEYS}
+    judge: dict[str, Any] = {
+        k: None if v == "default" else v for k, v in values.items() if k in _JUDGE_KEYS
+    }
     try:
         return RunSettings(**own), JudgeSpec(
             model=options.judge,

@@ -174,7 +174,10 @@ def rubric_show(
     typer.echo(PromptMaker().system(rubric, "judge@1"))
     for kind, rule in rubric.types.items():
         typer.echo(f"\n{kind}: {rule.situation}")
-        typer.echo("\n".join([f"  passes: {p}" for p in rule.passes] + [f"  fails: {f}" for f in rule.fails]))
+        for text in rule.passes:
+            typer.echo(f"  passes: {text}")
+        for text in rule.fails:
+            typer.echo(f"  fails: {text}")
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import orjson
 
 from ..errors import (
     AccessError,
-    FormatUnsupported,
+    FormatUnsupportedError,
     JudgeError,
     RefusalError,
     ReplyError,
@@ -129,9 +129,7 @@ class LLMJudge:
             **self._account(task, talk, fingerprint, started),
         )
 
-    def _account(
-        self, task: Task, talk: _Talk, fingerprint: str, started: float
-    ) -> dict[str, Any]:
+    def _account(self, task: Task, talk: _Talk, fingerprint: str, started: float) -> dict[str, Any]:
         return {
             "judge": self.name,
             "raw": "\n\n".join(talk.replies) or None,
@@ -173,7 +171,7 @@ class LLMJudge:
         try:
             ruling, overrides = resolve(second.ruling, task.rubric)
         except ReplyError as error:
-            raise _Inconsistent(str(error)) from None
+            raise _InconsistentError(str(error)) from None
         return _Outcome(ruling, second.reasoning, overrides, inconsistent=True)
 
     async def _ask(self, task: Task, talk: _Talk) -> _Outcome:
@@ -207,7 +205,7 @@ class LLMJudge:
 
         try:
             completion = await with_retries(call, retries=self._spec.retries, **self._sleep)
-        except FormatUnsupported:
+        except FormatUnsupportedError:
             if not request.structured:
                 raise
             self._structured = False  # for the rest of the run: the prompt says the format too
@@ -222,7 +220,7 @@ _AGAIN = (
 )
 
 
-class _Inconsistent(ReplyError):
+class _InconsistentError(ReplyError):
     reason = "inconsistent"
 
 

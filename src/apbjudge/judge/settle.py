@@ -41,7 +41,9 @@ class Ruling:
 def ruling_of(reply: Reply, rubric: Rubric) -> Ruling:
     """The ruling as the judge gave it."""
     values: dict[str, Any] = reply.model_dump()
-    errors = {code: values[code] for code in ERROR_CODES} if rubric.shape == "flags" else None
+    errors: dict[ErrorCode, bool] | None = None
+    if rubric.shape == "flags":
+        errors = {code: values[code] for code in ERROR_CODES}
     return Ruling(values["is_correct"], values.get("grade"), errors, values.get("category"))
 
 
@@ -49,7 +51,9 @@ def contradiction(ruling: Ruling, rubric: Rubric) -> str | None:
     """What in a ruling contradicts itself, in words fit for the judge; None when nothing does."""
     if rubric.shape == "category":
         if ruling.is_correct != _category_is_correct(ruling.category, rubric):
-            return f"category {ruling.category} does not go with is_correct={_json(ruling.is_correct)}"
+            return (
+                f"category {ruling.category} does not go with is_correct={_json(ruling.is_correct)}"
+            )
         return None
     if rubric.shape == "pass" or ruling.grade is None:
         return None
@@ -63,7 +67,7 @@ def contradiction(ruling: Ruling, rubric: Rubric) -> str | None:
     return None
 
 
-def _json(value: bool) -> str:
+def _json(value: object) -> str:
     return "true" if value else "false"
 
 
@@ -104,8 +108,9 @@ def enforce(
     if ruling.errors is None or ruling.grade is None:
         settled = replace(ruling, is_correct=False)
     else:
-        errors = {**ruling.errors, **{f.code: True for f in proven if f.code is not None}}
-        flags = frozenset(code for code, is_set in errors.items() if is_set)
+        errors: dict[ErrorCode, bool] = dict(ruling.errors)
+        errors.update((finding.code, True) for finding in proven if finding.code is not None)
+        flags = frozenset[ErrorCode](code for code, is_set in errors.items() if is_set)
         grade = rubric.scale.nearest(ruling.grade, flags)
         settled = Ruling(is_correct=not flags, grade=grade, errors=errors)
     return settled, _changes(ruling, settled, f"proven: {', '.join(f.rule for f in proven)}")

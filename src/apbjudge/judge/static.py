@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from ..records import ERROR_CODES, Finding, Verdict
+from ..records import ERROR_CODES, ErrorCode, Finding, Verdict
 from ..rubrics import Rubric
 from .spec import STATIC
 from .task import Task
@@ -17,8 +17,8 @@ STATIC_VERSION = 1
 """Raised with every change that can move a static verdict."""
 
 UPPER_BOUND = (
-    "The static judge only proves faults: CR is an upper bound (no provable fault), grades are "
-    "upper bounds, error rates are lower bounds."
+    "The static judge only proves faults: CR is an upper bound (no provable fault), and so are "
+    "grades and refusal rates; rates of errors and of decided categories are lower bounds."
 )
 
 
@@ -54,7 +54,7 @@ class StaticJudge:
 def _graded(proven: list[Finding], rubric: Rubric) -> dict[str, object]:
     if rubric.shape != "flags":
         return {}
-    flags = frozenset(finding.code for finding in proven if finding.code is not None)
+    flags = frozenset[ErrorCode](finding.code for finding in proven if finding.code is not None)
     errors = {code: code in flags for code in ERROR_CODES}
     return {"errors": errors, "grade": rubric.scale.allowed(flags)[0]}
 

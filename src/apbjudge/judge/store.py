@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +120,7 @@ class Store:
         strays = {int(key) for key in self._finished[~self._met]}
         self._rewrite(lambda row: judgement_key(row) not in strays)
 
-    def _rewrite(self, keep: Any) -> None:
+    def _rewrite(self, keep: Callable[[dict[str, Any]], bool]) -> None:
         """Rewrites the file without some rows, in one step; does nothing when all are kept."""
         if not self._path.exists() or all(keep(row) for row in self.rows()):
             return

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import (
     AccessError,
-    CallTimeout,
-    FormatUnsupported,
+    CallTimeoutError,
+    FormatUnsupportedError,
     JudgeError,
     RefusalError,
     ReplyError,
@@ -21,7 +21,7 @@ Meaning = type[JudgeError]
 
 MEANINGS: Mapping[str, Meaning] = {
     # asked again
-    "Timeout": CallTimeout,
+    "Timeout": CallTimeoutError,
     "RateLimitError": TransportError,
     "InternalServerError": TransportError,
     "ServiceUnavailableError": TransportError,
@@ -53,12 +53,12 @@ MEANINGS: Mapping[str, Meaning] = {
     "BadRequestError": JudgeError,
     "InvalidRequestError": JudgeError,
     "UnprocessableEntityError": JudgeError,
-    "UnsupportedParamsError": FormatUnsupported,
+    "UnsupportedParamsError": FormatUnsupportedError,
     "JSONSchemaValidationError": ReplyError,
 }
 """Name of a litellm exception to what it means; a test holds it against the installed litellm.
 
-``TransportError`` and ``CallTimeout`` are asked again, ``FormatUnsupported`` once without the
+``TransportError`` and ``CallTimeoutError`` are asked again, ``FormatUnsupportedError`` once without the
 schema, ``AccessError`` ends the run, the others leave the item unscored.
 """
 
@@ -82,9 +82,11 @@ def translate(error: Exception) -> JudgeError:
     status = getattr(error, "status_code", None)
     if isinstance(error, JudgeError):
         return error
-    meaning = next((MEANINGS[c.__name__] for c in type(error).__mro__ if c.__name__ in MEANINGS), None)
+    meaning = next(
+        (MEANINGS[c.__name__] for c in type(error).__mro__ if c.__name__ in MEANINGS), None
+    )
     if meaning is None:
-        meaning = CallTimeout if isinstance(error, TimeoutError) else TransportError
+        meaning = CallTimeoutError if isinstance(error, TimeoutError) else TransportError
     if status in _CLIENT_ERRORS and meaning not in (TruncatedError, RefusalError):
         meaning = _by_text(text, meaning)
     if meaning is TransportError and _ABOUT_KEY.search(text) and status in (None, 500):
@@ -98,7 +100,7 @@ def _by_text(text: str, meaning: Meaning) -> Meaning:
     if _ABOUT_LENGTH.search(text):
         return TruncatedError
     if _ABOUT_FORMAT.search(text):
-        return FormatUnsupported
+        return FormatUnsupportedError
     return JudgeError if issubclass(meaning, TransportError) else meaning
 
 

@@ -22,7 +22,7 @@ class LitellmClient:
         try:
             async with asyncio.timeout(request.timeout_s + 5):
                 response = await litellm.acompletion(**_arguments(request))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - every failure is translated
             raise translate(error) from None
         return _completion(response)
 
@@ -37,7 +37,7 @@ def sees(model: str) -> bool:
     litellm = load_litellm()
     try:
         return bool(litellm.supports_vision(model))
-    except Exception:  # a model the table does not know
+    except Exception:  # noqa: BLE001 - a model the table does not know
         return False
 
 

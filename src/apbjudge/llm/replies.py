@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -33,10 +34,11 @@ def read_reply(text: str, reply: type[T]) -> T:
         ReplyError: ``unparsable``; the message says what is wrong, fit to be told to the judge.
     """
     from instructor import Mode
-    from instructor.processing.response import process_response
+    from instructor.processing import response as processing
 
+    process: Callable[..., Any] = getattr(processing, "process_response")  # noqa: B009 - untyped
     try:
-        found: Any = process_response(
+        found = process(
             _as_response(text), response_model=reply, stream=False, mode=Mode.MD_JSON, strict=True
         )
     except ValidationError as error:

@@ -43,7 +43,7 @@ async def with_retries(
     Raises:
         JudgeError: The last failure.
     """
-    chance = rng or random.Random()
+    chance = rng or random.Random()  # noqa: S311 - jitter
     attempt = 0
     while True:
         attempt += 1

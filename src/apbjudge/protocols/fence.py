@@ -27,9 +27,9 @@ _SUSPICIOUS = re.compile(f"[<>\\[{_OPEN}{_HIDDEN}]")
 
 
 def neutralize(text: str) -> str:
-    """Makes a text unable to leave or fake a block; what it says stays readable.
+    r"""Makes a text unable to leave or fake a block; what it says stays readable.
 
-    Invisible characters become visible escapes (``\\u200b``), the angle bracket of anything that
+    Invisible characters become visible escapes (``\u200b``), the angle bracket of anything that
     looks like one of our tags becomes ``&lt;``, control tokens of chat templates
     lose their bracket in the same way. Idempotent.
 

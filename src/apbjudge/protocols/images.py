@@ -78,5 +78,6 @@ def _data_url(root: Path, name: str, field: str, max_bytes: int) -> str:
             raise RowError(field, f"a picture of at most {max_bytes} bytes", f"{size} bytes")
         data = path.read_bytes()
     except OSError as error:
-        raise RowError(field, "a readable picture (or --no-images)", f"{name}: {error.strerror}") from None
+        got = f"{name}: {error.strerror}"
+        raise RowError(field, "a readable picture (or --no-images)", got) from None
     return f"data:{MEDIA_TYPES[path.suffix.lower()]};base64,{base64.b64encode(data).decode()}"

@@ -92,7 +92,7 @@ class PromptMaker:
         )
         return Prompt(
             system=self.system(rubric, template),
-            case=_case_text(item, rubric, template, self._blind, len(images)),
+            case=_case_text(item, rubric, template, blind=self._blind, shown=len(images)),
             images=images,
             prediction=prediction,
         )
@@ -106,7 +106,7 @@ class PromptMaker:
         return self._systems[key]
 
 
-def _case_text(item: Item, rubric: Rubric, template: str, blind: bool, shown: int) -> str:
+def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown: int) -> str:
     condition = item.condition
     replacement = condition.replacement
     unsolvable = condition.unsolvable_type if rubric.shape == "pass" else None
@@ -151,12 +151,14 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 @lru_cache(maxsize=16)
 def _template(folder: str, name: str) -> Template:
-    source = resources.files(__package__).joinpath("templates", folder, f"{name}.j2")
+    source = resources.files(__name__.rpartition(".")[0]).joinpath(
+        "templates", folder, f"{name}.j2"
+    )
     return _environment().from_string(source.read_text(encoding="utf-8"))
 
 
 def template_digest(folder: str) -> str:
     """SHA-256 over the templates of a folder, in hex."""
-    root = resources.files(__package__).joinpath("templates", folder)
+    root = resources.files(__name__.rpartition(".")[0]).joinpath("templates", folder)
     parts = {file.name: file.read_text(encoding="utf-8") for file in root.iterdir()}
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -46,7 +46,7 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
         best = _interpret(value, form, horizon) or best
     if best is not None:
         return best
-    return _unreadable(text.strip(), f"no JSON of the required form ({_FORM_TEXT[form]}) in the reply")
+    return _unreadable(text.strip(), f"no JSON in the form of {_FORM_TEXT[form]} in the reply")
 
 
 _FORM_TEXT = {"plan": "plan and tool_chain", "steps": "assistant steps with tool_calls"}
@@ -61,10 +61,14 @@ def _unreadable(plan: str, message: str) -> Prediction:
 def _json_values(text: str) -> Iterator[object]:
     """Yields the JSON values of a reply in order; the last usable one is the answer."""
     try:
-        yield _shallow(orjson.loads(text))
-        return
-    except (orjson.JSONDecodeError, ValueError):
-        pass
+        whole = _shallow(orjson.loads(text))
+    except ValueError:
+        yield from _embedded_values(text)
+    else:
+        yield whole
+
+
+def _embedded_values(text: str) -> Iterator[object]:
     body = _THINKING.sub("", text)
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     at, budget = 0, 8 * len(body)
@@ -106,20 +110,20 @@ def _children(node: object) -> list[object]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
-def _interpret(value: object, form: Form, horizon: int | None) -> Prediction | None:
+def _interpret(value: Any, form: Form, horizon: int | None) -> Prediction | None:
     if isinstance(value, dict):
         spec = cast("dict[str, Any]", value)
         if str(spec.get("status", "")).upper() == "REJECT":
             return _rejection(spec)
-    return _plan(value) if form == "plan" else _steps(value, horizon)
+    return (
+        _plan(cast("object", value)) if form == "plan" else _steps(cast("object", value), horizon)
+    )
 
 
 def _rejection(spec: Mapping[str, Any]) -> Prediction:
-    chain = next((spec[key] for key in _CHAIN_KEYS if isinstance(spec.get(key), list)), [])
-    steps, problems = read_chain(chain)
-    return Prediction(
-        kind="reject", plan=_text(spec.get("reason")), steps=steps, problems=problems
-    )
+    key = next((key for key in _CHAIN_KEYS if isinstance(spec.get(key), list)), None)
+    steps, problems = read_chain(spec[key] if key else None)
+    return Prediction(kind="reject", plan=_text(spec.get("reason")), steps=steps, problems=problems)
 
 
 def _plan(value: object) -> Prediction | None:
@@ -135,9 +139,7 @@ def _plan(value: object) -> Prediction | None:
     if chain_key is None and "plan" not in spec:
         return None
     steps, problems = read_chain(spec.get(chain_key, []) if chain_key else [])
-    return Prediction(
-        kind="plan", plan=_text(spec.get("plan")), steps=steps, problems=problems
-    )
+    return Prediction(kind="plan", plan=_text(spec.get("plan")), steps=steps, problems=problems)
 
 
 def read_chain(value: object) -> tuple[tuple[Step, ...], tuple[FormProblem, ...]]:
@@ -160,10 +162,10 @@ def _steps(value: object, horizon: int | None) -> Prediction | None:
     if isinstance(value, dict):
         spec = cast("dict[str, Any]", value)
         alternative = isinstance(spec.get("predicted_steps"), list)
-        entries = cast("list[object]", spec["predicted_steps"]) if alternative else [spec]
+        entries: list[Any] = spec["predicted_steps"] if alternative else [spec]
         is_array = alternative
     elif isinstance(value, list):
-        entries, is_array = cast("list[object]", value), True
+        entries, is_array = cast("list[Any]", value), True
     else:
         return None
     if not alternative and not any(_looks_like_step(entry) for entry in entries):
@@ -172,11 +174,11 @@ def _steps(value: object, horizon: int | None) -> Prediction | None:
     return Prediction(
         kind="steps",
         steps=steps,
-        problems=(*_count_problems(len(steps), horizon, is_array), *problems),
+        problems=(*_count_problems(len(steps), horizon, is_array=is_array), *problems),
     )
 
 
-def _count_problems(n: int, horizon: int | None, is_array: bool) -> Iterator[FormProblem]:
+def _count_problems(n: int, horizon: int | None, *, is_array: bool) -> Iterator[FormProblem]:
     if horizon is None:
         return
     if n != horizon:

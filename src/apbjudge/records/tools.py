@@ -107,7 +107,7 @@ def read_tools(value: object, field: str) -> tuple[Tool, ...]:
 @lru_cache(maxsize=128)
 def toolset_from_text(text: str, names_text: str | None, field: str) -> Toolset:
     """Reads ``tools_json``; cached, since neighbouring rows often repeat their tools."""
-    names = read_json(names_text, "tool_names_json") if names_text else []
+    names: Any = read_json(names_text, "tool_names_json") if names_text else None
     return build_toolset(read_json(text, field), names, field)
 
 

@@ -13,7 +13,15 @@ from typing import Any, cast
 from ..errors import RowError
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Form, Item, Reference
 from .responses import read_chain, read_response, read_steps
-from .tools import Toolset, build_toolset, pretty, read_json, read_names, read_tool, toolset_from_text
+from .tools import (
+    Toolset,
+    build_toolset,
+    pretty,
+    read_json,
+    read_names,
+    read_tool,
+    toolset_from_text,
+)
 
 SPLITS: Mapping[str, tuple[Form, str]] = {
     "holistic_planning": ("plan", "holistic"),
@@ -158,7 +166,7 @@ class Row:
 
     def files(self) -> tuple[FileRef, ...]:
         """The case's files, each ``{"type", "path"}`` (a bare string is a path)."""
-        value = self.structured("files") or []
+        value: Any = self.structured("files") or cast("list[Any]", [])
         if not isinstance(value, list):
             raise RowError("files", "a list of {type, path}", value)
         return tuple(_file(f, f"files[{i}]") for i, f in enumerate(cast("list[object]", value)))
@@ -197,7 +205,8 @@ class Row:
         value = self.structured(name)
         if not value:
             return Reference(plan=plan) if plan else None
-        entries: list[Any] = self.objects([value] if isinstance(value, dict) else value, name)
+        listed: Any = [value] if isinstance(value, dict) else value
+        entries: list[Any] = self.objects(listed, name)
         steps, _ = read_chain(entries) if form == "plan" else read_steps(entries, strict=False)
         return Reference(plan=plan, steps=steps, text=pretty(cast("object", value)))
 
@@ -233,7 +242,7 @@ def _file(value: object, field: str) -> FileRef:
     spec: Mapping[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     path = spec.get("path")
     if not isinstance(path, str):
-        raise RowError(f"{field}.path", "a string", path if spec else value)
+        raise RowError(f"{field}.path", "a string", path)
     return FileRef(type=str(spec.get("type") or "file"), path=path)
 
 
@@ -247,5 +256,3 @@ def _step_range(reference: Reference | None) -> str | None:
         return None
     n = len(reference.steps)
     return next((name for limit, name in _STEP_RANGES if n <= limit), ">20")
-
-

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..calibration.intervals import Array, Estimate, cluster_bootstrap, nothing, rate, ratio
+from ..calibration.intervals import (
+    Array,
+    Estimate,
+    bounded_mean,
+    cluster_bootstrap,
+    nothing,
+    rate,
+    ratio,
+)
 from ..records import UNSOLVABLE_TYPES
 from .columns import NO_FLAGS, Columns, Vector
 
@@ -33,7 +41,7 @@ def common_figures(c: Columns, rows: Vector, form: str) -> Figures:
     }
     graded = scored[~np.isnan(c.grade[scored])]
     if len(graded):
-        figures["Grade"] = mean(c, c.grade, graded)
+        figures["Grade"] = bounded_mean(c.grade[graded], c.case[graded])
     flagged = scored[c.errors[scored] != NO_FLAGS]
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")

@@ -91,7 +91,7 @@ class Summary:
         writer.writerows(self._csv_rows())
         return out.getvalue()
 
-    def _csv_rows(self) -> Iterator[dict[str, Any]]:
+    def _csv_rows(self) -> Iterator[dict[Any, Any]]:
         for group in self.groups:
             by, value = next(iter(group.by.items()), ("", ""))
             head = {
@@ -228,6 +228,8 @@ def _base_of(c: Columns, rows: Vector) -> Vector:
     for name in ("tested_model", "form"):
         same &= c.coded[name] == c.coded[name][rows[0]]
     base_protocols = [
-        i for i, label in enumerate(c.labels["protocol"]) if label in ("holistic", "step-wise", EXTRANEOUS)
+        i
+        for i, label in enumerate(c.labels["protocol"])
+        if label in ("holistic", "step-wise", EXTRANEOUS)
     ]
     return np.flatnonzero(same & (c.level == 0) & np.isin(c.coded["protocol"], base_protocols))

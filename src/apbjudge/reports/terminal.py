@@ -8,6 +8,7 @@ from ..calibration.intervals import Estimate
 from .summary import Group, Summary
 
 MODELS_ACROSS = 3
+FEW_CASES = 15
 _POINTS = ("Grade", "C_all", "C_pass", "C_com")
 
 
@@ -23,8 +24,14 @@ def summary_text(summary: Summary) -> str:
     for block in _blocks(summary.groups):
         lines += ["", *_table(block)]
     if summary.groups:
-        lines += ["", "value [95 % interval] /n; rates and differences in percent points"]
+        lines += ["", "value [95 % interval] /n; rates in percent, differences in percent points"]
+    if any(_is_rough(e) for group in summary.groups for e in group.figures.values()):
+        lines.append(f"fewer than {FEW_CASES} cases behind an interval: read it as too narrow")
     return "\n".join(lines) + "\n"
+
+
+def _is_rough(estimate: Estimate) -> bool:
+    return estimate.method == "cluster-bootstrap" and estimate.n_clusters < FEW_CASES
 
 
 def _totals(summary: Summary) -> str:
@@ -61,7 +68,9 @@ def _table(block: list[Group]) -> list[str]:
         cells = [_cell(name, group.figures.get(name)) for group in block]
         rows.append([name, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    body = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    body = [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
     return [title, *body]
 
 

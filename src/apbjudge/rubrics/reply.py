@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from ..records import ERROR_CODES
 from .rubric import Rubric, Shape
-from .scale import Scale
+from .scale import snap
 
 REASONING_LIMIT = 4000
 """Longest ``reasoning`` in characters; without a bound small models run on."""
@@ -33,30 +33,30 @@ def reply_model(rubric: Rubric) -> type[Reply]:
     ``category``: ``reasoning, category, is_correct``. Types are strict where JSON has them
     (a string is no boolean); the grade must be on the rubric's scale.
     """
-    return _made(rubric.shape, rubric.scale)
+    return _made(rubric.shape, rubric.scale.grades)
 
 
 @lru_cache(maxsize=32)
-def _made(shape: Shape, scale: Scale) -> type[Reply]:
+def _made(shape: Shape, grades: tuple[float, ...]) -> type[Reply]:
     fields: dict[str, Any] = {}
     if shape == "flags":
         for code in ERROR_CODES:
             fields[code] = (Annotated[bool, Field(strict=True)], ...)
-        fields["grade"] = (_grade_type(scale), ...)
+        fields["grade"] = (_grade_type(grades), ...)
     elif shape == "category":
         fields["category"] = (Annotated[int, Field(strict=True, ge=1, le=5)], ...)
     fields["is_correct"] = (Annotated[bool, Field(strict=True)], ...)
     return create_model(_NAMES[shape], __base__=Reply, **fields)
 
 
-def _grade_type(scale: Scale) -> Any:
+def _grade_type(grades: tuple[float, ...]) -> Any:
     def on_scale(value: float) -> float:
-        legal = scale.snap(value)
+        legal = snap(value, grades)
         if legal is None:
-            raise ValueError(f"grade must be one of {', '.join(map(str, scale.grades))}")
+            raise ValueError(f"grade must be one of {', '.join(map(str, grades))}")
         return legal
 
-    legal = sorted(scale.grades)
+    legal: list[Any] = sorted(grades)
     return Annotated[
         float, Field(strict=True, json_schema_extra={"enum": legal}), AfterValidator(on_scale)
     ]

@@ -112,7 +112,7 @@ class Rubric(Record):
 
 def rubric_names() -> list[str]:
     """The shipped rubrics, as ``name@version``."""
-    files = resources.files(__package__).joinpath("data").iterdir()
+    files = resources.files(__name__.rpartition(".")[0]).joinpath("data").iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
@@ -136,7 +136,9 @@ def load_rubric(ref: str) -> Rubric:
     if not matching:
         raise OptionError(f"rubric: expected one of {', '.join(known)} or a .toml file, got {ref}")
     name = max(matching, key=lambda n: int(n.rsplit("@", 1)[1]))
-    data = resources.files(__package__).joinpath("data", f"{name}.toml").read_bytes()
+    data = (
+        resources.files(__name__.rpartition(".")[0]).joinpath("data", f"{name}.toml").read_bytes()
+    )
     return read_rubric(data, name)
 
 
@@ -160,7 +162,9 @@ def read_rubric(data: bytes, source: str) -> Rubric:
     if not isinstance(more, list):
         raise OptionError(f"{source}: more_principles: expected a list of strings")
     try:
-        rubric = Rubric.model_validate({**values, "principles": [*values.get("principles", ()), *more]})
+        rubric = Rubric.model_validate(
+            {**values, "principles": [*values.get("principles", ()), *more]}
+        )
     except ValidationError as error:
         raise OptionError(f"{source}: {_complaints(error)}") from None
     _check(rubric, source)

@@ -7,6 +7,11 @@ from collections.abc import Collection, Iterable
 from ..records import ERROR_CODES, ErrorCode, Record
 
 
+def snap(value: float, grades: Iterable[float]) -> float | None:
+    """The grade that a number stands for up to rounding, or None when it is none of them."""
+    return next((grade for grade in grades if abs(grade - value) < 1e-6), None)
+
+
 class FlagRule(Record):
     """A set of flag combinations, by counting.
 
@@ -63,7 +68,7 @@ class Scale(Record):
 
     def snap(self, value: float) -> float | None:
         """The legal grade that a number stands for, or None when it is off the scale."""
-        return next((grade for grade in self.grades if abs(grade - value) < 1e-6), None)
+        return snap(value, self.grades)
 
     def allowed(self, flags: Iterable[ErrorCode]) -> tuple[float, ...]:
         """The grades that may stand beside a set of flags, best first."""

@@ -1,0 +1,1 @@
+"""Facts that code can prove, and hints that it can't."""

@@ -89,9 +89,9 @@ def _values(call: Call, tool: Tool, *, lenient: bool) -> Iterator[Finding]:
         if lenient and may_be_placeholder(broken.value):
             continue
         where = f"{call.where}.arguments{broken.path}"
-        if broken.value is None and broken.path.removeprefix(".") not in required and broken.path:
-            if broken.rule in ("wrong-type", "not-allowed-value"):
-                message = f"null for the optional {broken.path.removeprefix('.')}"
-                yield finding("null-optional", "E5", "suspected", where, message)
-                continue
+        name = broken.path.removeprefix(".")
+        if broken.value is None and name in tool.parameters["properties"] and name not in required:
+            message = f"null for the optional {shorten(name)}"
+            yield finding("null-optional", "E5", "suspected", where, message)
+            continue
         yield finding(broken.rule, "E5", "proven", where, broken.message)

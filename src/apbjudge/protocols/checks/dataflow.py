@@ -13,7 +13,7 @@ from ...records import Finding, Item
 from ...rubrics import Rubric
 from .names import trajectory_calls
 from .rules import finding
-from .values import Leaf, is_previous_result, referenced_step, referenced_tool, strings
+from .values import Leaf, is_previous_result, later_step, referenced_step, referenced_tool, strings
 
 
 def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
@@ -30,6 +30,9 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
                 elif leaf.text.startswith(_MARKS) and leaf.text not in item.query:
                     yield from _tool_reference(item, leaf, made)
                     yield from _step_reference(item, leaf, position)
+                elif item.form == "plan" and (later := later_step(leaf.text, position)):
+                    message = f"speaks of step {later} and stands in step {position} itself"
+                    yield finding("early-reference", "E4", "suspected", leaf.path, message)
             made.add(call.name)
 
 

@@ -55,7 +55,8 @@ def trajectory_calls(message: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(call, dict):
             spec = cast("dict[str, Any]", call)
             inner = spec.get("function", spec)
-            name: object = cast("dict[str, Any]", inner).get("name") if isinstance(inner, dict) else inner
+            body = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+            name: object = body.get("name", inner)
             if isinstance(name, str):
                 yield name
     tool = message.get("tool")

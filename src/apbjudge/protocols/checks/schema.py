@@ -7,7 +7,7 @@ other documents are never fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ def violations(schema: dict[str, Any], arguments: dict[str, Any]) -> Iterator[Vi
         return
     try:
         errors = list(validator.iter_errors(arguments))
-    except Exception:  # an unresolvable reference or endless recursion: nothing is proven
+    except Exception:  # noqa: BLE001 - an unresolvable reference or endless recursion: nothing is proven
         return
     for error in errors:
         yield _violation(error)
@@ -71,29 +71,28 @@ def _validator(schema: bytes) -> Any | None:
     """A validator for a schema, or None when the schema is malformed."""
     cls = _validator_class()
     loaded = orjson.loads(schema)
+    import referencing
     from jsonschema.exceptions import SchemaError
-    from referencing import Registry
 
+    registry: Callable[[], Any] = getattr(referencing, "Registry")  # noqa: B009 - generic
     try:
         cls.check_schema(loaded)
     except SchemaError:
         return None
-    empty: Any = Registry()
-    return cls(loaded, registry=empty)
+    return cls(loaded, registry=registry())
 
 
 @lru_cache(maxsize=1)
 def _validator_class() -> Any:
     # Imported late: static grading of whole plans never needs it.
-    from jsonschema.validators import Draft202012Validator, create
+    from jsonschema import validators
 
-    base: Any = Draft202012Validator
+    base: Any = validators.Draft202012Validator
+    create: Callable[..., Any] = getattr(validators, "create")  # noqa: B009 - untyped
     rules = {name: base.VALIDATORS[name] for name in _PROVING}
     rules["oneOf"] = base.VALIDATORS["anyOf"]
     rules["type"] = _type
-    return create(
-        meta_schema=base.META_SCHEMA, validators=rules, type_checker=base.TYPE_CHECKER
-    )
+    return create(meta_schema=base.META_SCHEMA, validators=rules, type_checker=base.TYPE_CHECKER)
 
 
 def _type(validator: Any, types: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:

@@ -14,6 +14,7 @@ _STEP_REF = re.compile(
     r"^(?:\$\{?|\{\{\s*\$?|<\s*)step[\s_-]?(?P<n>\d{1,3})\b[\w\s.\[\]'\"-]*(?:\}\}|\}|>)?$",
     re.IGNORECASE,
 )
+_STEP_WORD = re.compile(r"\b[Ss]tep\s+(\d{1,3})\b")
 _PLACEHOLDER = re.compile(
     r"^\W*(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\W*$|^<.*>$|^\{.*\}$|^\[.*\]$|^\$|previous|result|output"
     r"|\bstep\b|\bfrom\b|placeholder",
@@ -59,6 +60,14 @@ def referenced_step(text: str) -> int | None:
     """The number in a value that is nothing but a reference, such as ``${step_3.id}``."""
     found = _STEP_REF.match(text)
     return int(found["n"]) if found else None
+
+
+def later_step(text: str, position: int) -> int | None:
+    """The first step named in words that is not earlier than ``position`` (counted from 1)."""
+    if "step" not in text and "Step" not in text:
+        return None
+    named = (int(number) for number in _STEP_WORD.findall(text))
+    return next((step for step in named if step >= position), None)
 
 
 def may_be_placeholder(value: object) -> bool:
