@@ -58,8 +58,8 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 """Name of a litellm exception to what it means; a test holds it against the installed litellm.
 
-``TransportError`` and ``CallTimeoutError`` are asked again, ``FormatUnsupportedError`` once without the
-schema, ``AccessError`` ends the run, the others leave the item unscored.
+``TransportError`` and ``CallTimeoutError`` are asked again, ``FormatUnsupportedError`` once
+without the schema, ``AccessError`` ends the run, the others leave the item unscored.
 """
 
 _ABOUT_FORMAT = re.compile(r"response_format|json_schema|guided|structured output|grammar", re.I)

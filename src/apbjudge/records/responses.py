@@ -18,8 +18,6 @@ import orjson
 from .items import Form
 from .predictions import Call, FormProblem, Prediction, Step
 
-MAX_DEPTH = 100
-
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _NAME_KEYS = ("name", "tool_name", "tool", "api_name")
 _ARGUMENT_KEYS = ("arguments", "parameter_description", "parameters", "args", "input", "kwargs")
@@ -70,44 +68,29 @@ def _json_values(text: str) -> Iterator[object]:
 
 def _embedded_values(text: str) -> Iterator[object]:
     body = _THINKING.sub("", text)
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    decoder = json.JSONDecoder()
     at, budget = 0, 8 * len(body)
     while (found := _OPENING.search(body, at)) and budget > 0:
         start = found.start()
         try:
-            value, at = decoder.raw_decode(body, start)
-            yield _shallow(value)
+            _, at = decoder.raw_decode(body, start)
+            yield _shallow(orjson.loads(body[start:at]))
         except (ValueError, RecursionError):
             # A failed decode may have read to the end: charge that, to stay linear.
             budget -= len(body) - start
-            at = start + 1
+            at = max(at, start + 1)
 
 
 _OPENING = re.compile(r"[{\[]")
 
 
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _shallow(value: object) -> object:
-    """Returns the value, or raises ValueError when it is nested deeper than MAX_DEPTH."""
-    level: list[object] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in _children(node)]
-        if not level:
-            return value
-    raise ValueError("nested too deeply")
-
-
-def _children(node: object) -> list[object]:
-    if isinstance(node, dict):
-        values = list(cast("dict[str, object]", node).values())
-    elif isinstance(node, list):
-        values = cast("list[object]", node)
-    else:
-        return []
-    return [value for value in values if isinstance(value, dict | list)]
+    """Returns the value, or raises ValueError when it is nested too deeply to be walked."""
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise ValueError(str(error)) from None
+    return value
 
 
 def _interpret(value: Any, form: Form, horizon: int | None) -> Prediction | None:
@@ -128,8 +111,8 @@ def _rejection(spec: Mapping[str, Any]) -> Prediction:
 
 def _plan(value: object) -> Prediction | None:
     if isinstance(value, list):
-        chain = cast("list[object]", value)
-        if not chain or not all(_first(call, _NAME_KEYS) for call in chain):
+        chain = cast("list[Any]", value)
+        if not chain or not all(_first(_object(c) or {}, _NAME_KEYS) for c in chain):
             return None
         value = {"plan": "", "tool_chain": chain}
     if not isinstance(value, dict):
@@ -250,23 +233,26 @@ def _step_calls(
     return tuple(_call(c, f"{where}.tool_calls[{i}]", problems) for i, c in enumerate(listed))
 
 
-def _call(entry: object, where: str, problems: list[FormProblem]) -> Call:
-    if not isinstance(entry, dict):
+def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
+    spec = _object(entry)
+    if spec is None:
         problems.append(FormProblem(where=where, message="a call is not an object"))
         return Call(name="", where=where)
-    spec = cast("dict[str, Any]", entry)
-    inner = spec.get("function")
-    body = cast("dict[str, Any]", inner) if isinstance(inner, dict) else spec
+    inner: Any = spec.get("function")
+    body = _object(inner) or spec
     name = _first(body, _NAME_KEYS) or (inner if isinstance(inner, str) else "")
     if not name:
         problems.append(FormProblem(where=where, message="a call without a tool name"))
-    key = next((k for k in _ARGUMENT_KEYS if k in body), None)
-    arguments = body[key] if key else None
-    if isinstance(arguments, str):
-        arguments = _decoded(arguments, f"{where}.{key}", problems)
+    arguments: Any = None
+    for key in _ARGUMENT_KEYS:
+        if key in body:
+            arguments = body[key]
+            if isinstance(arguments, str):
+                arguments = _decoded(arguments, f"{where}.{key}", problems)
+            break
     return Call(
         name=name,
-        arguments=cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
+        arguments=_object(arguments),
         where=where,
         reason=_text(spec.get("reason")),
     )
@@ -284,11 +270,16 @@ def _decoded(text: str, where: str, problems: list[FormProblem]) -> object:
         return None
 
 
-def _first(value: object, keys: tuple[str, ...]) -> str:
-    if not isinstance(value, dict):
-        return ""
-    spec = cast("dict[str, Any]", value)
-    return next((spec[key] for key in keys if isinstance(spec.get(key), str)), "")
+def _object(value: Any) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _first(spec: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    for key in keys:
+        value = spec.get(key)
+        if isinstance(value, str):
+            return value
+    return ""
 
 
 def _thought(spec: Mapping[str, Any]) -> str:

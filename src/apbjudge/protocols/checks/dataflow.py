@@ -21,6 +21,8 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
     A call of the same step counts as made when it stands earlier in that step.
     """
+    if not any(mark in item.response for mark in _SIGNS):
+        return
     made: set[str] = set()
     for position, step in enumerate(item.prediction.steps, start=1):
         for call in step.calls:
@@ -37,6 +39,8 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 _MARKS = ("$", "{{", "<")
+_SIGNS = (*_MARKS, "PREVIOUS_", "tep ", "\\u00")
+"""A reply without any of these, plain or escaped, refers to nothing."""
 
 
 def _previous(item: Item, leaf: Leaf, position: int) -> Iterator[Finding]:
