@@ -126,7 +126,7 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
             broken_tool=condition.broken_tool if rubric.shape == "category" else None,
             replacement=replacement.name if replacement else "",
             pass_rule=rubric.types.get(unsolvable) if unsolvable else None,
-            reference="" if blind else _reference(item),
+            reference="" if blind or item.reference is None else item.reference.text,
         )
         .strip()
     )
@@ -134,12 +134,6 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
 
 def _names(item: Item) -> str:
     return "\n".join(sorted(item.tools.names)) if item.tools else ""
-
-
-def _reference(item: Item) -> str:
-    if item.reference is None:
-        return ""
-    return "\n\n".join(part for part in (item.reference.plan, item.reference.text) if part)
 
 
 @lru_cache(maxsize=1)

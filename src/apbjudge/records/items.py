@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from .base import Record
 from .predictions import Call, Prediction, Step
-from .tools import Tool, Toolset
+from .tools import Tool, Toolset, pretty
 
 Form = Literal["plan", "steps"]
 UnsolvableType = Literal[
@@ -33,12 +33,17 @@ class Reference(Record):
     Attributes:
         plan: Prose of a holistic plan, possibly empty.
         steps: The chain (one step per call) or the next k steps.
-        text: As JSON, the way a judge is shown it.
+        value: The chain or the steps as the row has them.
     """
 
     plan: str = ""
     steps: tuple[Step, ...] = ()
-    text: str = ""
+    value: Any = None
+
+    @property
+    def text(self) -> str:
+        """Plan and steps the way a judge is shown them; raises RowError when nested too deeply."""
+        return "\n\n".join(part for part in (self.plan, self.value and pretty(self.value)) if part)
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from .base import Record
@@ -10,8 +11,9 @@ from .base import Record
 PredictionKind = Literal["plan", "steps", "reject", "text"]
 
 
-class Call(Record):
-    """One tool call.
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call; made by our own reader, hence no second validation.
 
     Attributes:
         name: Tool name as written; empty when the call names none.
@@ -27,14 +29,16 @@ class Call(Record):
     reason: str = ""
 
 
-class Step(Record):
+@dataclass(frozen=True, slots=True)
+class Step:
     """One predicted assistant step: a thought and any number of calls."""
 
     thought: str = ""
     calls: tuple[Call, ...] = ()
 
 
-class FormProblem(Record):
+@dataclass(frozen=True, slots=True)
+class FormProblem:
     """A departure from the required output format that code can prove."""
 
     where: str

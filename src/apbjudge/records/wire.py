@@ -208,7 +208,7 @@ class Row:
         listed: Any = [value] if isinstance(value, dict) else value
         entries: list[Any] = self.objects(listed, name)
         steps, _ = read_chain(entries) if form == "plan" else read_steps(entries, strict=False)
-        return Reference(plan=plan, steps=steps, text=pretty(cast("object", value)))
+        return Reference(plan=plan, steps=steps, value=value)
 
     def groups(
         self, condition: Condition, reference: Reference | None, files: tuple[FileRef, ...]
