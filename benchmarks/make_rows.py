@@ -69,7 +69,9 @@ def main() -> None:
                 "plan": prose(rng, 300),
                 "tool_chain_json": orjson.dumps(chain).decode(),
                 "tested_model": "filler",
-                "model_response": orjson.dumps({"plan": prose(rng, 300), "tool_chain": reply}).decode(),
+                "model_response": orjson.dumps(
+                    {"plan": prose(rng, 300), "tool_chain": reply}
+                ).decode(),
             }
             file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 

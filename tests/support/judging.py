@@ -144,9 +144,7 @@ class Bench:
         judge = LLMJudge(spec, LitellmClient(), data_root=source.root, sees=sees, sleep=wait)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
-            return await run_judge(
-                source, judge, store, concurrency=spec.concurrency, events=quiet
-            )
+            return await run_judge(source, judge, store, concurrency=spec.concurrency, events=quiet)
         finally:
             await judge.close()
             store.close()

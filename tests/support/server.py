@@ -86,7 +86,9 @@ class Reset:
 
     def send(self, handler: Handler) -> None:
         if self.midway:
-            head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n"
+            head = (
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n"
+            )
             handler.wfile.write(head.encode() + b'{"id": "half", "choices": [{"mess')
             handler.wfile.flush()
         linger = struct.pack("ii", 1, 0)
@@ -149,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         pass
 
 

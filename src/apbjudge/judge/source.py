@@ -81,9 +81,12 @@ class Source:
             yield from read_lines(self.predictions, digest=self.digest)
             return
         for number, values in enumerate(self.predictions, start=1):
-            raw = orjson.dumps(values, default=str)
+            try:
+                raw, row = orjson.dumps(values), dict(values)
+            except orjson.JSONEncodeError as error:
+                raw, row = repr(values).encode(), RowError("row", "JSON values", str(error))
             self.digest.update(raw)
-            yield Line(number, 0, raw, dict(values))
+            yield Line(number, 0, raw, row)
 
     def _entry(self, line: Line, cases: _Cases | None, seen: set[int], digest: Any) -> Entry:
         values = line.values

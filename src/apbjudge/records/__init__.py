@@ -16,6 +16,7 @@ from .judgements import (
     read_judgement,
 )
 from .predictions import Call, FormProblem, Prediction, Step
+from .responses import message_calls
 from .tools import Tool, Toolset
 from .wire import SPLITS, Row
 
@@ -46,5 +47,6 @@ __all__ = [
     "Usage",
     "Verdict",
     "judgement_row",
+    "message_calls",
     "read_judgement",
 ]

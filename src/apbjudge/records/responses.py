@@ -202,6 +202,13 @@ def read_steps(
     return tuple(steps), tuple(problems)
 
 
+def message_calls(message: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The calls that a message of a trajectory makes, in any of the forms a step may have."""
+    if "tool_calls" not in message and not _is_alternative(message):
+        return ()
+    return _step_calls(message, "trajectory", [])
+
+
 def _missing_fields(spec: Mapping[str, Any], where: str) -> Iterator[FormProblem]:
     if not any(key in spec for key in _THOUGHT_KEYS):
         yield FormProblem(where=where, message="the field thought is missing")

@@ -180,14 +180,14 @@ def _labels(c: Columns, key: list[int], field: str | None) -> list[str | None]:
 
 
 _PROTOCOL_ORDER = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency".split()
-_RANGES = ["1-5", "6-10", "11-15", "16-20", ">20"]
+_VALUE_ORDER = "1-5 6-10 11-15 16-20 >20 early middle late text image video".split()
 
 
 def _order(labels: list[str | None]) -> tuple[Any, ...]:
     protocol, form, model, *rest = labels
     rank = _PROTOCOL_ORDER.index(protocol) if protocol in _PROTOCOL_ORDER else 99
     value = rest[0] if rest else None
-    place = _RANGES.index(value) if value in _RANGES else 99
+    place = _VALUE_ORDER.index(value) if value in _VALUE_ORDER else 99
     return rank, protocol or "", form or "", model or "", value is None, place, value or ""
 
 

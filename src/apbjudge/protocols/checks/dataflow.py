@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import shorten
-from ...records import Finding, Item
+from ...records import Finding, Item, message_calls
 from ...rubrics import Rubric
-from .names import trajectory_calls
 from .rules import finding
 from .values import Leaf, is_previous_result, later_step, referenced_step, referenced_tool, strings
 
@@ -59,7 +58,8 @@ def _tool_reference(item: Item, leaf: Leaf, made: set[str]) -> Iterator[Finding]
     name = referenced_tool(leaf.text)
     if name is None or name in made or item.tools is None or name not in item.tools.by_name:
         return
-    if any(name in trajectory_calls(message) for message in item.trajectory):
+    executed = (call.name for message in item.trajectory for call in message_calls(message))
+    if name in executed:
         return
     message = f"uses the result of {name}, which no earlier call has produced"
     yield finding("used-before-made", "E4", "proven", leaf.path, message)

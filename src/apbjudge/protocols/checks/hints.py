@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import orjson
 
-from ...records import Finding, Item
+from ...records import Finding, Item, message_calls
 from ...rubrics import Rubric
 from .rules import finding
 from .values import is_stopgap, strings
@@ -27,19 +28,24 @@ def low_overlap(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def repeated_calls(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """E4, suspected: the same tool with the same arguments twice."""
-    seen: set[bytes] = set()
+    """E4, suspected: the same tool with the same arguments as before, here or in the trajectory."""
+    names = {call.name for call in item.prediction.calls if call.name}
+    seen = {
+        _call_key(call.name, call.arguments)
+        for message in item.trajectory
+        for call in message_calls(message)
+        if call.name in names
+    }
     for call in item.prediction.calls:
-        if not call.name:
-            continue
-        try:
-            key = orjson.dumps([call.name, call.arguments], option=orjson.OPT_SORT_KEYS)
-        except orjson.JSONEncodeError:
-            continue
-        if key in seen:
+        key = _call_key(call.name, call.arguments)
+        if call.name and key in seen:
             message = "identical to an earlier call"
             yield finding("repeated-call", "E4", "suspected", call.where, message)
         seen.add(key)
+
+
+def _call_key(name: str, arguments: dict[str, Any] | None) -> bytes:
+    return orjson.dumps([name, arguments], option=orjson.OPT_SORT_KEYS)
 
 
 def vague_values(item: Item, rubric: Rubric) -> Iterator[Finding]:

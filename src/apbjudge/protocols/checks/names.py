@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator
 
 from ...errors import shorten
-from ...records import Call, Finding, Item
+from ...records import Call, Finding, Item, message_calls
 from ...rubrics import Rubric
 from .rules import finding
 
@@ -44,24 +43,8 @@ def _names_in_use(item: Item) -> set[str]:
     if item.condition.replacement:
         names.add(item.condition.replacement.name)
     for message in item.trajectory:
-        names.update(trajectory_calls(message))
+        names.update(call.name for call in message_calls(message))
     return names
-
-
-def trajectory_calls(message: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the tools that an earlier message calls."""
-    calls = message.get("tool_calls")
-    for call in cast("list[object]", calls) if isinstance(calls, list) else []:
-        if isinstance(call, dict):
-            spec = cast("dict[str, Any]", call)
-            inner = spec.get("function", spec)
-            body = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
-            name: object = body.get("name", inner)
-            if isinstance(name, str):
-                yield name
-    tool = message.get("tool")
-    if isinstance(tool, str):
-        yield tool
 
 
 def distractors(item: Item, rubric: Rubric) -> Iterator[Finding]:

@@ -1,0 +1,148 @@
+"""A scripted stand-in for a judge model: it answers from the human labels of the examples.
+
+It speaks the OpenAI chat-completions protocol, so that the whole way of a request (litellm,
+HTTP, structured replies) can be tried and tested offline. It knows the answers beforehand and
+judges nothing: figures made with it say nothing about any model.
+
+    python examples/scripted_judge.py --port 8000
+    apbjudge grade examples/holistic.jsonl --judge hosted_vllm/scripted \\
+        --api-base http://127.0.0.1:8000/v1
+
+The address is the first line on stdout; port 0 takes a free one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from apbjudge import Row
+from apbjudge.protocols.fence import neutralize
+
+HERE = Path(__file__).parent
+Key = tuple[str, str]
+
+
+class UnknownRequestError(ValueError):
+    """The request is about no example, or asks for what its label does not say."""
+
+
+def read_labels(folder: Path) -> dict[Key, dict[str, Any]]:
+    """Labels by what a prompt shows of their example: the query and the prediction."""
+    found: dict[Key, dict[str, Any]] = {}
+    for path in sorted((folder / "labels").glob("*.jsonl")):
+        labels = {(v["item_id"], v["tested_model"]): v for v in _lines(path)}
+        for number, values in enumerate(_lines(folder / path.name), start=1):
+            item = Row(values, number).to_item()
+            label = labels[item.item_id, item.tested_model]
+            key = (neutralize(item.query), neutralize(item.response))
+            if found.setdefault(key, label) is not label:
+                raise ValueError(f"{path.name}:{number}: query and prediction occur twice")
+    return found
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def answer(request: dict[str, Any], labels: dict[Key, dict[str, Any]]) -> dict[str, Any]:
+    """The reply to a chat request, in the schema it asks for.
+
+    Raises:
+        UnknownRequestError: If no label can answer it.
+    """
+    prompt = "\n".join(_texts(request))
+    label = labels.get((_block(prompt, "query"), _block(prompt, "prediction")))
+    if label is None:
+        raise UnknownRequestError("this prompt is about no example")
+    values = {"reasoning": label["note"], **label, **label.get("errors", {})}
+    wanted = _keys(request) or [k for k in (*_FLAGS, "grade", "category") if k in values]
+    if missing := [key for key in wanted if key not in values]:
+        raise UnknownRequestError(
+            f"the label of {label['item_id']} does not say {', '.join(missing)}"
+        )
+    return {key: values[key] for key in dict.fromkeys(["reasoning", *wanted, "is_correct"])}
+
+
+_FLAGS = ("E1", "E2", "E3", "E4", "E5", "E6")
+
+
+def _texts(request: dict[str, Any]) -> list[str]:
+    contents = [message["content"] for message in request["messages"]]
+    parts = [part for c in contents for part in ([{"text": c}] if isinstance(c, str) else c)]
+    return [part["text"] for part in parts if "text" in part]
+
+
+def _block(prompt: str, name: str) -> str:
+    found = re.search(rf'<data name="{name}">\n(.*?)\n</data>', prompt, re.DOTALL)
+    return found[1] if found else ""
+
+
+def _keys(request: dict[str, Any]) -> list[str]:
+    """The keys of the schema asked for; none when the endpoint is asked for plain text."""
+    schema = (request.get("response_format") or {}).get("json_schema", {}).get("schema", {})
+    return list(schema.get("properties", {}))
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers ``POST …/chat/completions``."""
+
+    protocol_version = "HTTP/1.1"
+    labels: dict[Key, dict[str, Any]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            if not self.path.endswith("/chat/completions"):
+                raise UnknownRequestError(f"no such path: {self.path}")
+            request = json.loads(body)
+            self._reply(200, _completion(request, answer(request, self.labels)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self._reply(400, {"error": {"message": str(error), "type": "invalid_request_error"}})
+
+    def _reply(self, status: int, value: dict[str, Any]) -> None:
+        data = json.dumps(value, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keeps quiet."""
+
+
+def _completion(request: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(reply, ensure_ascii=False)
+    shown, told = sum(map(len, _texts(request))) // 4, len(text) // 4
+    usage = {"prompt_tokens": shown, "completion_tokens": told, "total_tokens": shown + told}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
+    head = {"id": "scripted", "object": "chat.completion", "created": 0}
+    return {**head, "model": request.get("model", ""), "choices": [choice], "usage": usage}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Scripted stand-in for a judge model.")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    parser.add_argument("--examples", type=Path, default=HERE, help="folder of the examples")
+    options = parser.parse_args()
+    Handler.labels = read_labels(options.examples)
+    with ThreadingHTTPServer(("127.0.0.1", options.port), Handler) as server:
+        print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("stopped")
+
+
+if __name__ == "__main__":
+    main()
