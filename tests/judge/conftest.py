@@ -1,0 +1,28 @@
+"""A server that misbehaves on demand, and a bench to judge rows against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.support.judging import Bench
+from tests.support.server import Behave, Behaviour, ChatServer, in_turn
+
+Serve = Callable[..., ChatServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Behave | Sequence[Behaviour]], ChatServer]]:
+    """Starts servers; takes a function of the request, or behaviours in the order of arrival."""
+    with ExitStack() as stack:
+        yield lambda behave: stack.enter_context(
+            ChatServer(behave if callable(behave) else in_turn(behave))
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[[ChatServer], Bench]:
+    """Makes the bench of a server; all benches of a test share one folder."""
+    return lambda server: Bench(server.address, tmp_path / "bench")

@@ -1,0 +1,201 @@
+"""What goes over the wire to a judge."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.support import judging
+from tests.support.judging import RIGHT, plan_row, step_row
+from tests.support.server import Answer, Body
+
+SECRET_REFERENCE = "Look up the trains."
+
+
+def test_rubric_case_and_prediction_come_in_this_order(serve: Any, bench: Any) -> None:
+    server = serve([Answer(RIGHT)])
+    row = plan_row("lisbon", system_prompt="You plan travel.", model_response='{"plan": "mine"}')
+    bench(server).judge([row])
+    (request,) = server.requests
+    assert request.path == "/v1/chat/completions"
+    assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
+    landmarks = [
+        "## Error codes",
+        "# The case",
+        '<data name="tools">',
+        '<data name="system_prompt">\nYou plan travel.\n</data>',
+        '<data name="query">\nWhich trains go to Porto? (lisbon)\n</data>',
+        '<data name="reference">',
+        "# The prediction to be judged",
+        '<data name="prediction">\n{"plan": "mine"}\n</data>',
+    ]
+    places = [request.text.index(mark) for mark in landmarks]
+    assert places == sorted(places)
+    assert "## Error codes" in request.body["messages"][0]["content"]
+    assert "lisbon" not in request.body["messages"][0]["content"]
+
+
+def test_predictions_of_one_case_share_everything_up_to_the_prediction(
+    serve: Any, bench: Any
+) -> None:
+    server = serve([Answer(RIGHT)])
+    rows = [plan_row("porto", tested_model=m, model_response=f"{m} plan") for m in ("a", "b")]
+    bench(server).judge(rows)
+    first, second = (request.text for request in server.requests)
+    shared = first[: first.index("a plan")]
+    assert second.startswith(shared)
+    assert shared.endswith('<data name="prediction">\n')
+
+
+def test_the_reply_schema_of_flags_is_asked_for(serve: Any, bench: Any) -> None:
+    server = serve([Answer(RIGHT)])
+    bench(server).judge([plan_row("porto")])
+    asked = server.requests[0].body["response_format"]
+    assert asked["type"] == "json_schema"
+    schema = asked["json_schema"]["schema"]
+    keys = ["reasoning", "E1", "E2", "E3", "E4", "E5", "E6", "grade", "is_correct"]
+    assert list(schema["properties"]) == keys
+    assert schema["required"] == keys
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["grade"]["enum"] == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert {schema["properties"][code]["type"] for code in keys[1:7]} == {"boolean"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        ({"unsolvable_type": "tool_removal"}, ["reasoning", "is_correct"]),
+        (
+            {
+                "planning_regime": "Step-wise",
+                "prediction_horizon": 1,
+                "broken_tool_name": "find_bus",
+                "model_response": "I will see.",
+            },
+            ["reasoning", "category", "is_correct"],
+        ),
+    ],
+)
+def test_other_protocols_ask_for_their_own_schema(
+    serve: Any, bench: Any, changes: dict[str, Any], keys: list[str]
+) -> None:
+    reply = {"reasoning": "r", "is_correct": False, "category": 5}
+    server = serve([Answer(json.dumps({key: reply[key] for key in keys}))])
+    row = plan_row("porto", **changes)
+    del row["tool_chain"]
+    judged = bench(server).judge([row])
+    schema = server.requests[0].body["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == keys
+    assert judged["porto"]["kind"] == "verdict"
+    assert judged["porto"]["grade"] is None
+    assert judged["porto"]["is_correct"] is False
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        ({}, {"temperature": 0.0, "seed": 0, "max_tokens": 2048}),
+        ({"temperature": None}, {"seed": 0, "max_tokens": 2048}),
+        ({"temperature": 1.0, "seed": None}, {"temperature": 1.0, "max_tokens": 2048}),
+        (
+            {"temperature": None, "params": {"reasoning_effort": "high"}, "max_tokens": 900},
+            {"seed": 0, "max_tokens": 900, "reasoning_effort": "high"},
+        ),
+        (
+            {"params": {"top_p": 0.5, "chat_template_kwargs": {"enable_thinking": True}}},
+            {
+                "temperature": 0.0,
+                "seed": 0,
+                "max_tokens": 2048,
+                "top_p": 0.5,
+                "chat_template_kwargs": {"enable_thinking": True},
+            },
+        ),
+    ],
+)
+def test_sampling_settings_are_sent_as_they_are(
+    serve: Any, bench: Any, settings: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    server = serve([Answer(RIGHT)])
+    bench(server).judge([plan_row("porto")], **settings)
+    (request,) = server.requests
+    body = {k: v for k, v in request.body.items() if k not in ("messages", "response_format")}
+    assert body == {"model": "scripted", **sent}
+
+
+def test_a_thinking_budget_reaches_a_provider_that_has_one(
+    serve: Any, bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thinking = {"type": "enabled", "budget_tokens": 1500}
+    content = [{"type": "thinking", "thinking": "hm", "signature": "s"}]
+    content += [{"type": "text", "text": RIGHT}]
+    reply = {"id": "m", "type": "message", "role": "assistant", "content": content}
+    reply |= {"model": "c", "stop_reason": "end_turn", "stop_sequence": None}
+    reply |= {"usage": {"input_tokens": 11, "output_tokens": 3}}
+    server = serve([Body(json.dumps(reply).encode())])
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    monkeypatch.setattr(judging, "MODEL", "anthropic/claude-sonnet-4-5")
+    judged = bench(server).judge(
+        [plan_row("porto")],
+        api_base=server.address.removesuffix("/v1"),
+        temperature=None,
+        max_tokens=4096,
+        params={"thinking": thinking},
+    )
+    (request,) = server.requests
+    assert request.path == "/v1/messages"
+    assert request.body["thinking"] == thinking
+    assert "temperature" not in request.body
+    assert judged["porto"]["is_correct"] is True
+    assert judged["porto"]["cost_usd"] > 0
+
+
+@pytest.mark.parametrize(("blind", "shown"), [(False, True), (True, False)])
+def test_blind_judges_do_not_see_the_reference(
+    serve: Any, bench: Any, blind: bool, shown: bool
+) -> None:
+    server = serve([Answer(RIGHT)])
+    bench(server).judge([plan_row("porto", plan=SECRET_REFERENCE)], blind=blind)
+    assert (SECRET_REFERENCE in server.requests[0].text) is shown
+
+
+@pytest.mark.parametrize("evidence", [True, False])
+def test_evidence_is_told_and_enforced_or_neither(
+    serve: Any, bench: Any, evidence: bool
+) -> None:
+    server = serve([Answer(RIGHT)])
+    row = step_row("porto", {"town": "Porto"})
+    judged = bench(server).judge([row], evidence=evidence)["porto"]
+    told = 'name="verified_facts"' in server.requests[0].body["messages"][1]["content"]
+    assert told is evidence
+    assert {finding["rule"] for finding in judged["findings"]} == {
+        "missing-parameter",
+        "unknown-parameter",
+    }
+    changed = [(o["field"], o["was"], o["now"]) for o in judged["overrides"]]
+    if evidence:
+        expected = [("errors.E5", False, True), ("is_correct", True, False), ("grade", 1.0, 0.8)]
+        assert changed == expected
+        assert [code for code, flagged in judged["errors"].items() if flagged] == ["E5"]
+    else:
+        assert changed == []
+        assert judged["is_correct"] is True
+
+
+def test_what_a_reply_cost_is_kept(serve: Any, bench: Any) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 8, "total_tokens": 98}
+    usage["prompt_tokens_details"] = {"cached_tokens": 64}
+    judged = bench(serve([Answer(RIGHT, usage=usage)])).judge([plan_row("porto")])["porto"]
+    expected = {"prompt_tokens": 90, "completion_tokens": 8, "cached_tokens": 64, "calls": 1}
+    assert judged["usage"] == expected
+    assert judged["cost_usd"] is None
+    assert judged["raw"] == RIGHT
+    assert judged["latency_s"] >= 0
+
+
+def test_one_process_can_judge_again_and_again(serve: Any, bench: Any) -> None:
+    server = serve([Answer(RIGHT)])
+    for count, name in enumerate(("a", "b", "c"), start=1):
+        assert bench(server).judge([plan_row(name)])[name]["is_correct"] is True
+        assert len(server.requests) == count

@@ -1,0 +1,260 @@
+"""Results used before they exist, and everything that only looks like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.rows import (
+    FIND_OK,
+    MAIL_OK,
+    SEAT_OK,
+    STRING,
+    TOOLS,
+    plan,
+    plan_row,
+    proven,
+    step,
+    step_row,
+    suspected,
+    tool,
+)
+
+
+def _seat(value: Any) -> tuple[str, Any]:
+    return ("reserve_seat", {"offer_id": value})
+
+
+SPELLINGS = [
+    "$find_trains",
+    "$find_trains.result",
+    "$find_trains.offers[0].id",
+    "${find_trains.offers}",
+    "{{find_trains.offers}}",
+    "{{ find_trains }}",
+    "<find_trains.result>",
+    "$find_trains['offers'][0]",
+]
+
+
+@pytest.mark.parametrize("value", SPELLINGS)
+def test_a_reference_to_a_later_call_is_proven(value: str) -> None:
+    assert proven(plan_row(plan(_seat(value), FIND_OK))) == [
+        ("E4", "used-before-made", "tool_chain[0].arguments.offer_id")
+    ]
+    assert proven(step_row([step(_seat(value)), step(FIND_OK)], k=2)) == [
+        ("E4", "used-before-made", "step[0].tool_calls[0].arguments.offer_id")
+    ]
+
+
+@pytest.mark.parametrize("value", SPELLINGS)
+def test_a_reference_to_an_earlier_call_is_fine(value: str) -> None:
+    assert proven(plan_row(plan(FIND_OK, _seat(value)))) == []
+    assert proven(step_row([step(FIND_OK), step(_seat(value))], k=2)) == []
+    assert proven(step_row(step(FIND_OK, _seat(value)))) == []
+
+
+def test_a_call_can_not_use_its_own_result() -> None:
+    assert proven(plan_row(plan(_seat("$reserve_seat.id")))) == [
+        ("E4", "used-before-made", "tool_chain[0].arguments.offer_id")
+    ]
+
+
+def test_a_second_call_of_a_tool_may_use_the_first() -> None:
+    assert proven(plan_row(plan(SEAT_OK, _seat("$reserve_seat.id")))) == []
+
+
+def test_a_reference_to_a_tool_that_is_never_called_is_proven() -> None:
+    assert proven(plan_row(plan(FIND_OK, _seat("$send_mail.id")))) == [
+        ("E4", "used-before-made", "tool_chain[1].arguments.offer_id")
+    ]
+
+
+def test_a_reference_deep_inside_an_argument_is_found() -> None:
+    call = ("reserve_seat", {"offer_id": "a", "passenger": {"name": ["x", "$find_trains.n"]}})
+    assert proven(plan_row(plan(call, FIND_OK))) == [
+        ("E4", "used-before-made", "tool_chain[0].arguments.passenger.name[1]")
+    ]
+
+
+INNOCENT = [
+    "the offer id that find_trains returns in step 3",
+    "result of find_trains",
+    "find_trains.offers[0].id",
+    "costs $find_trains or so",
+    "$find_trains and $send_mail",
+    "$5",
+    "$budget",
+    "$Find_Trains.id",
+    "${TRAVELLER_NAME}",
+    "{{query.origin}}",
+    "<offer id>",
+    "<h1>Seats</h1>",
+    "{ }",
+    "$",
+    "<>",
+    "step 9",
+    "see step 3 of the policy",
+    "PREVIOUS_RESULTS_PAGE is its title",
+    "the PREVIOUS_RESULT",
+]
+
+
+@pytest.mark.parametrize("value", INNOCENT)
+def test_words_and_foreign_names_prove_nothing(value: str) -> None:
+    assert proven(plan_row(plan(_seat(value), FIND_OK))) == []
+    assert proven(step_row(step(_seat(value)))) == []
+
+
+def test_a_bare_name_in_angle_brackets_may_be_markup() -> None:
+    tools = [tool("select", {"element": STRING}), tool("click", {"element": STRING})]
+    row = plan_row(plan(("click", {"element": "<select>"})), tools=tools)
+    assert proven(row) == []
+
+
+def test_a_reference_that_the_query_itself_holds_is_a_quotation() -> None:
+    row = plan_row(plan(_seat("$find_trains.id"), FIND_OK), query="Reserve '$find_trains.id'.")
+    assert proven(row) == []
+    row = step_row(step(_seat("PREVIOUS_RESULT")), query="Its id is PREVIOUS_RESULT, really.")
+    assert proven(row) == []
+
+
+def test_without_a_tool_list_no_reference_is_proven_wrong() -> None:
+    assert proven(plan_row(plan(_seat("$find_trains.id"), FIND_OK), tools=None)) == []
+
+
+EXECUTED = {
+    "openai": {"role": "assistant", "tool_calls": [{"function": {"name": "find_trains"}}]},
+    "alternative": {"thought": "t", "tool": "find_trains", "observation": "two offers"},
+    "tool message": {"role": "tool", "name": "find_trains", "content": "two offers"},
+    "function call": {"role": "assistant", "function_call": {"name": "find_trains"}},
+    "content parts": {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "name": "find_trains", "input": {}}],
+    },
+}
+
+
+@pytest.mark.parametrize("message", EXECUTED.values(), ids=EXECUTED)
+def test_what_the_trajectory_has_called_may_be_used(message: dict[str, Any]) -> None:
+    row = step_row(step(_seat("$find_trains.id")), trajectory_prefix=[message])
+    assert proven(row) == []
+
+
+PREVIOUS = ["PREVIOUS_RESULT", "<PREVIOUS_RESULT>", "PREVIOUS_STEP_OUTPUT", "PREVIOUS_RESULT.id"]
+
+
+@pytest.mark.parametrize("value", PREVIOUS)
+def test_a_previous_result_in_the_very_first_step_is_proven(value: str) -> None:
+    assert proven(step_row(step(_seat(value)))) == [
+        ("E4", "used-before-made", "step[0].tool_calls[0].arguments.offer_id")
+    ]
+    assert proven(plan_row(plan(_seat(value), FIND_OK))) == [
+        ("E4", "used-before-made", "tool_chain[0].arguments.offer_id")
+    ]
+
+
+@pytest.mark.parametrize("value", PREVIOUS)
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_previous_result_is_fine_from_the_second_step_on(value: str, k: int) -> None:
+    steps = [step(FIND_OK), *(step(_seat(value)) for _ in range(k - 1))]
+    assert proven(step_row(steps, k=k)) == []
+    assert proven(plan_row(plan(FIND_OK, _seat(value)))) == []
+
+
+def test_a_previous_result_may_come_from_an_earlier_call_of_the_same_step() -> None:
+    assert proven(step_row(step(FIND_OK, _seat("PREVIOUS_RESULT")))) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "tool", "content": "two offers"},
+        {"role": "function", "name": "find_trains", "content": "two offers"},
+        {"thought": "t", "tool": "find_trains", "arguments": {}, "observation": "two offers"},
+    ],
+)
+def test_a_previous_result_after_an_executed_trajectory_is_only_vague(
+    message: dict[str, Any],
+) -> None:
+    row = step_row(step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[message])
+    assert proven(row) == []
+    where = "step[0].tool_calls[0].arguments.offer_id"
+    assert suspected(row) == [("E5", "vague-value", where)]
+
+
+def test_a_trajectory_that_only_asks_has_no_result_to_offer() -> None:
+    row = step_row(
+        step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[{"role": "user", "content": "go"}]
+    )
+    assert [code for code, _, _ in proven(row)] == ["E4"]
+
+
+STEP_REFERENCES = ["$step_2.id", "${step2}", "{{step-2.offers}}", "<step 2 offer>"]
+
+
+@pytest.mark.parametrize("value", STEP_REFERENCES)
+def test_a_numbered_step_that_comes_later_is_proven_in_steps(value: str) -> None:
+    row = step_row([step(_seat(value)), step(FIND_OK)], k=2)
+    assert proven(row) == [("E4", "used-before-made", "step[0].tool_calls[0].arguments.offer_id")]
+
+
+@pytest.mark.parametrize("value", STEP_REFERENCES)
+def test_a_numbered_step_may_be_counted_with_the_trajectory(value: str) -> None:
+    before = [{"role": "tool", "content": "a"}, {"role": "tool", "content": "b"}]
+    row = step_row([step(_seat(value)), step(FIND_OK)], k=2, trajectory_prefix=before)
+    assert proven(row) == []
+
+
+@pytest.mark.parametrize("value", STEP_REFERENCES)
+def test_in_a_plan_numbers_of_steps_are_only_suspected(value: str) -> None:
+    row = plan_row(plan(_seat(value), FIND_OK))
+    assert proven(row) == []
+    assert ("E4", "early-reference", "tool_chain[0].arguments.offer_id") in suspected(row)
+    assert suspected(plan_row(plan(FIND_OK, MAIL_OK, _seat(value)))) == []
+
+
+@pytest.mark.parametrize("value", ["$step_1.id", "$step_0.id", "{{step1}}"])
+def test_an_earlier_numbered_step_is_fine(value: str) -> None:
+    assert proven(step_row([step(FIND_OK), step(_seat(value))], k=2)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PREVIOUS_RESULT" + "." * 8000 + "a!",
+        "$find_trains" + " " * 8000 + "x",
+        "${step_1" + " " * 8000 + "\u0000",
+        "<" * 8000,
+        "{{" + " " * 8000,
+        "-" * 8000 + "a",
+        "_A" * 4000 + "!a",
+        "step " * 2000,
+    ],
+    ids=lambda text: text[:12].strip(),
+)
+def test_a_long_odd_value_takes_linear_work(text: str) -> None:
+    import time
+
+    def spent(n: int) -> float:
+        value = text[: len(text) // 8 * n] if len(set(text)) == 1 else _stretched(text, n)
+        row = step_row([step(FIND_OK), step(_seat(value))], k=2, tools=TOOLS)
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            proven(row)
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert spent(8) < 24 * spent(1) + 0.02
+
+
+def _stretched(text: str, n: int) -> str:
+    """Shortens the long run of one character (or pair) in a text to n eighths."""
+    import re
+
+    run = max(re.finditer(r"(.{1,5}?)\1+", text, re.DOTALL), key=lambda m: len(m.group()))
+    unit = run.group(1)
+    times = len(run.group()) // len(unit) * n // 8
+    return text[: run.start()] + unit * times + text[run.end() :]

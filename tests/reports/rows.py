@@ -1,0 +1,122 @@
+"""Judgement rows made by hand, as they stand in judgements.jsonl, and a look into a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+import pytest
+
+from apbjudge import Summary, Unscored, Verdict, summarize
+from apbjudge.calibration import Estimate
+from apbjudge.records import ERROR_CODES, judgement_row
+from apbjudge.reports import Group
+
+Row = dict[str, Any]
+_PLAIN = ("tool-broken", "unsolvable")
+"""Protocols whose verdicts have neither flags nor a grade."""
+
+
+def _common(item: str, protocol: str, groups: dict[str, Any], fields: Row) -> Row:
+    return {
+        "item_id": item,
+        "case_id": item,
+        "tested_model": "m",
+        "protocol": protocol,
+        "rubric": "r@1",
+        "judge": "j",
+        "fingerprint": f"f-{item}",
+        "line": 1,
+        "groups": {"level": 0, **groups},
+        **fields,
+    }
+
+
+def verdict(
+    item: str,
+    flags: str = "",
+    *,
+    protocol: str = "holistic",
+    groups: dict[str, Any] | None = None,
+    **fields: Any,
+) -> Row:
+    """A verdict; ``flags`` such as "E1 E5" make it wrong, and 0.2 unless a grade is given."""
+    common = _common(item, protocol, groups or {}, fields)
+    common.setdefault("is_correct", not flags)
+    if protocol not in _PLAIN:
+        common.setdefault("grade", 0.2 if flags else 1.0)
+        common.setdefault("errors", {code: code in flags.split() for code in ERROR_CODES})
+    return as_written(Verdict(**common))
+
+
+def unscored(
+    item: str,
+    reason: str = "timeout",
+    *,
+    protocol: str = "holistic",
+    groups: dict[str, Any] | None = None,
+    **fields: Any,
+) -> Row:
+    """A judgement without verdict."""
+    common = _common(item, protocol, groups or {}, fields)
+    return as_written(Unscored(reason=reason, detail="made by hand", **common))  # type: ignore[arg-type]
+
+
+def bad_row(line: int) -> Row:
+    """The judgement of a line that never became an item."""
+    return as_written(
+        Unscored(
+            item_id=None,
+            case_id=None,
+            tested_model=None,
+            protocol=None,
+            rubric=None,
+            judge="j",
+            fingerprint=f"bad-{line}",
+            line=line,
+            reason="bad_input",
+            detail="field id: expected a non-empty string, got nothing",
+        )
+    )
+
+
+def as_written(judgement: Verdict | Unscored) -> Row:
+    """The row after it was written to a file and read again."""
+    row: Row = orjson.loads(orjson.dumps(judgement_row(judgement)))
+    return row
+
+
+def summary_of(rows: Iterable[Row], *by: str) -> Summary:
+    """The summary of a run of the judge j."""
+    return summarize(rows, judge="j", by=by)
+
+
+def group(
+    summary: Summary,
+    *,
+    model: str = "m",
+    protocol: str | None = None,
+    form: str | None = None,
+    by: dict[str, str | None] | None = None,
+) -> Group:
+    """The one group that is meant; it fails when there is none or there are several."""
+    (found,) = (
+        g
+        for g in summary.groups
+        if g.tested_model == model
+        and protocol in (None, g.protocol)
+        and form in (None, g.form)
+        and g.by == (by or {})
+    )
+    return found
+
+
+def points(figures: dict[str, Estimate], *names: str) -> dict[str, tuple[float | None, int]]:
+    """Value and denominator of some figures, or of all."""
+    return {name: (figures[name].value, figures[name].n_items) for name in names or figures}
+
+
+def about(value: float, n: int) -> Any:
+    """A value and its denominator, as ``points`` gives them."""
+    return (pytest.approx(value, abs=1e-12), n)

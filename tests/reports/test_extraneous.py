@@ -1,0 +1,187 @@
+"""TC, ExtUse, CR_B, CR_E and delta: pairs of rows with and without distractors."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from .rows import Row, about, group, points, summary_of, unscored, verdict
+
+EXTRANEOUS = "tool-extraneous"
+
+
+def given(case: str, level: int, flags: str = "", *, used: bool = False, **fields: object) -> Row:
+    """A row with distractors."""
+    groups = {"level": level, **fields.pop("groups", {})}  # type: ignore[dict-item]
+    return verdict(
+        f"{case}@{level}",
+        flags,
+        protocol=EXTRANEOUS,
+        case_id=case,
+        uses_distractor=used,
+        groups=groups,
+        **fields,
+    )
+
+
+def rows_by_hand(base_protocol: str) -> list[Row]:
+    return [
+        verdict("a", protocol=base_protocol),
+        verdict("b", "E1", protocol=base_protocol),
+        unscored("c", protocol=base_protocol),
+        verdict("d", protocol=base_protocol),
+        given("a", 2),
+        given("b", 2),
+        given("c", 2, "E5", used=True),
+        given("e", 2),
+        given("a", 4, "E5", used=True),
+        given("b", 4, "E2"),
+        unscored(
+            "d@4", protocol=EXTRANEOUS, case_id="d", uses_distractor=True, groups={"level": 4}
+        ),
+    ]
+
+
+@pytest.mark.parametrize("base_protocol", ["holistic", EXTRANEOUS])
+def test_figures_by_hand_whichever_protocol_graded_the_base(base_protocol: str) -> None:
+    """Pairs are a and b at each level: c's base is unscored, d's row is, e has no base."""
+    whole = group(summary_of(rows_by_hand(base_protocol)), protocol=EXTRANEOUS)
+    assert (whole.n, whole.scored) == (7, 6)
+    own = [name for name in whole.figures if name.startswith(("TC", "Ext", "CR_", "delta"))]
+    assert points(whole.figures, "CR", *own) == {
+        "CR": (0.5, 6),
+        "TC": (3.0, 7),
+        "ExtUse": about(3 / 7, 7),
+        "CR_E": (0.5, 4),
+        "CR_B": (0.5, 4),
+        "delta": (0.0, 4),
+        "ExtUse@2": (0.25, 4),
+        "CR_E@2": (1.0, 2),
+        "CR_B@2": (0.5, 2),
+        "delta@2": (0.5, 2),
+        "ExtUse@4": about(2 / 3, 3),
+        "CR_E@4": (0.0, 2),
+        "CR_B@4": (0.5, 2),
+        "delta@4": (-0.5, 2),
+    }
+
+
+def test_one_level_alone_is_not_repeated_as_a_level() -> None:
+    rows = [verdict("a"), given("a", 6, "E5", used=True)]
+    figures = group(summary_of(rows), protocol=EXTRANEOUS).figures
+    assert not [name for name in figures if "@" in name]
+    assert points(figures, "TC", "CR_E", "CR_B", "delta") == {
+        "TC": (1.0, 1),
+        "CR_E": (0.0, 1),
+        "CR_B": (1.0, 1),
+        "delta": (-1.0, 1),
+    }
+
+
+def test_without_any_base_cr_e_stands_alone() -> None:
+    figures = group(summary_of([given("a", 2), given("b", 2, "E5", used=True)])).figures
+    assert points(figures, "CR_E", "CR_B", "delta") == {
+        "CR_E": (0.5, 2),
+        "CR_B": (None, 0),
+        "delta": (None, 0),
+    }
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        pytest.param(verdict("a", tested_model="n"), id="another tested model"),
+        pytest.param(
+            verdict("a", protocol="step-wise", groups={"horizon": 1}), id="the other form"
+        ),
+        pytest.param(verdict("a", protocol="efficiency"), id="another protocol"),
+        pytest.param(verdict("a", case_id="z"), id="another case"),
+        pytest.param(unscored("a"), id="unscored"),
+    ],
+)
+def test_what_is_no_base_of_a_row_is_not_paired_with_it(stranger: Row) -> None:
+    figures = group(summary_of([stranger, given("a", 2)]), protocol=EXTRANEOUS).figures
+    assert points(figures, "CR_B", "CR_E") == {"CR_B": (None, 0), "CR_E": (1.0, 1)}
+
+
+def test_step_wise_rows_are_paired_with_step_wise_bases() -> None:
+    steps = {"horizon": 2}
+    rows = [
+        verdict("a", "E4", protocol="step-wise", groups=steps),
+        given("a", 2, groups=steps),
+        verdict("a"),
+        given("a", 8, "E5", used=True),
+    ]
+    summary = summary_of(rows)
+    for form, delta in (("step-wise", 1.0), ("holistic", -1.0)):
+        figures = group(summary, protocol=EXTRANEOUS, form=form).figures
+        assert points(figures, "delta") == {"delta": (delta, 1)}
+
+
+def test_rows_without_distractors_form_no_group_of_their_own_beside_those_with() -> None:
+    summary = summary_of(rows_by_hand(EXTRANEOUS))
+    assert [(g.protocol, g.n) for g in summary.groups] == [(EXTRANEOUS, 7)]
+    assert (summary.totals.rows, summary.totals.unscored) == (11, {"timeout": 2})
+
+
+def test_a_run_of_base_rows_only_still_shows_how_they_were_judged() -> None:
+    rows = [verdict("a", protocol=EXTRANEOUS), verdict("b", "E1", protocol=EXTRANEOUS)]
+    figures = group(summary_of(rows)).figures
+    assert points(figures, "CR") == {"CR": (0.5, 2)}
+
+
+def test_pairs_of_one_case_are_resampled_together() -> None:
+    rows = [verdict(case, "" if case in "abc" else "E1") for case in "abcdefgh"]
+    rows += [
+        given(case, level, "E5" if case == "a" else "", used=case == "a")
+        for case in "abcdefgh"
+        for level in (2, 4, 6, 8, 10)
+    ]
+    figures = group(summary_of(rows), protocol=EXTRANEOUS).figures
+    for name in ("delta", "CR_B", "CR_E", "ExtUse"):
+        assert (figures[name].n_items, figures[name].n_clusters) == (40, 8)
+        assert figures[name].method == "cluster-bootstrap"
+    assert points(figures, "delta") == {"delta": about(4 / 8, 40)}
+    assert figures["delta"].low == -0.125 or figures["delta"].low == 0.0
+
+
+def test_no_difference_in_any_case_is_no_certainty_that_there_is_none() -> None:
+    flags = {"a": "", "b": "E1", "c": ""}
+    rows = [verdict(case, codes) for case, codes in flags.items()]
+    rows += [given(case, level, codes) for case, codes in flags.items() for level in (2, 4)]
+    figures = group(summary_of(rows), protocol=EXTRANEOUS).figures
+    for name in ("delta", "delta@2", "delta@4"):
+        assert figures[name].value == 0.0
+        assert (figures[name].low, figures[name].high) == (None, None)
+
+
+def test_two_bases_of_one_case_give_one_answer_whichever_finished_first() -> None:
+    """The same case was graded as holistic and as level 0 of tool-extraneous, differently."""
+    rows = [
+        verdict("a", "E1", line=1),
+        verdict("a0", protocol=EXTRANEOUS, case_id="a", line=2),
+        given("a", 2, line=3),
+    ]
+    answers = {
+        group(summary_of(order), protocol=EXTRANEOUS).figures["CR_B"].value
+        for order in permutations(rows)
+    }
+    assert len(answers) == 1
+
+
+def test_breakdowns_pair_with_every_base_row_of_the_case() -> None:
+    """A base row that does not state the field is still the base of its case."""
+    rows = [
+        verdict("a", "E1"),
+        verdict("b"),
+        given("a", 2, groups={"category": "travel"}),
+        given("b", 2, "E5", used=True),
+    ]
+    summary = summary_of(rows, "category")
+    for value, delta in (("travel", 1.0), (None, -1.0)):
+        figures = group(summary, protocol=EXTRANEOUS, by={"category": value}).figures
+        assert points(figures, "delta", "CR_B") == {
+            "delta": (delta, 1),
+            "CR_B": ((1.0 - delta) / 2, 1),
+        }

@@ -1,0 +1,143 @@
+"""Rubrics of the user: TOML files, what they may say, and how mistakes in them are reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from apbjudge.errors import OptionError
+from apbjudge.rubrics import load_rubric, read_rubric
+
+HOLISTIC = 'extends = "apb-holistic@1"\nname = "own"\nversion = 3\n'
+UNSOLVABLE = 'extends = "apb-unsolvable@1"\nname = "own"\nversion = 3\n'
+BROKEN = 'extends = "apb-tool-broken@1"\nname = "own"\nversion = 3\n'
+
+
+def band(grade: object, flags: str = "[{ min = 1 }]") -> str:
+    return f'[[bands]]\ngrade = {grade}\nlabel = "l"\ntext = "t"\nflags = {flags}\n'
+
+
+TOP = band(1.0, "[{ max = 0 }]")
+ONE_CRITERION = '[[criteria]]\ncode = "E1"\nkey = "k"\nname = "n"\ndefinition = "d"\n'
+ONE_CATEGORY = '[[categories]]\nnumber = 1\nname = "n"\ncorrect = true\ndefinition = "d"\n'
+RULE = 'situation = "s"\npasses = ["p"]\nfails = ["f"]\n'
+
+# What the file says, and the field that the complaint must name.
+MISTAKES = {
+    "an unknown field": (HOLISTIC + "colour = 1", "colour"),
+    "an unknown shape": (HOLISTIC + 'shape = "stars"', "shape"),
+    "an unknown form": (HOLISTIC + 'form = "essay"', "form"),
+    "an unknown call_due": (HOLISTIC + 'call_due = "sometimes"', "call_due"),
+    "an unknown form_code": (HOLISTIC + 'form_code = "E7"', "form_code"),
+    "a version that is no number": (HOLISTIC.replace("3", '"new"'), "version"),
+    "a title that is no text": (HOLISTIC + "title = 7", "title"),
+    "a missing task": ('name = "own"\nversion = 1\ntitle = "t"', "task"),
+    "principles as a number": (HOLISTIC + "principles = 5", "principles"),
+    "principles as one text": (HOLISTIC + 'principles = "be kind"', "principles"),
+    "a principle that is no text": (HOLISTIC + "principles = [1]", "principles.0"),
+    "more_principles as one text": (HOLISTIC + 'more_principles = "be kind"', "more_principles"),
+    "more_principles as numbers": (HOLISTIC + "more_principles = [1]", "principles"),
+    "an unknown base": ('extends = "apb-holistic@9"', "extends"),
+    "a base that is no text": ("extends = 5", "extends"),
+    "one criterion only": (HOLISTIC + ONE_CRITERION, "criteria"),
+    "an unknown code": (HOLISTIC + ONE_CRITERION.replace("E1", "E9"), "criteria.0.code"),
+    "no bands": (HOLISTIC + "bands = []", "bands"),
+    "bands in the wrong order": (HOLISTIC + band(0.5) + TOP, "bands"),
+    "the same grade twice": (HOLISTIC + TOP + band(0.5) + band(0.5), "bands"),
+    "no grade for some flags": (HOLISTIC + TOP + band(0, '[{ of = ["E1"], min = 1 }]'), "bands"),
+    "1.0 beside a flag": (HOLISTIC + band(1.0, "[{ max = 1 }]") + band(0), "bands"),
+    "less than 1.0 without a flag": (HOLISTIC + TOP + band(0, "[{ max = 6 }]"), "bands"),
+    "a best grade that is not 1.0": (HOLISTIC + band(0.9, "[{ max = 0 }]") + band(0), "bands"),
+    "a grade above 1": (HOLISTIC + band(1.5) + TOP + band(0), "bands"),
+    "a grade below 0": (HOLISTIC + TOP + band(-0.5), "bands"),
+    "a grade that is no number": (HOLISTIC + TOP + band('"half"'), "bands.1.grade"),
+    "NaN as a grade": (HOLISTIC + TOP + band("nan"), "bands.1.grade"),
+    "a rule with an unknown code": (HOLISTIC + TOP + band(0, '[{ of = ["E8"] }]'), "bands.1.flags"),
+    "four categories": (BROKEN + ONE_CATEGORY, "categories"),
+    "no types": (UNSOLVABLE + "types = {}", "types"),
+    "a type nobody knows": (UNSOLVABLE + f"[types.visual_mising]\n{RULE}", "types"),
+    "a type without rules": (UNSOLVABLE + '[types.visual_missing]\nsituation = "s"', "types"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_reported_in_one_line_with_file_and_field(
+    mistake: str, tmp_path: Path
+) -> None:
+    text, field = MISTAKES[mistake]
+    path = tmp_path / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(OptionError) as caught:
+        load_rubric(str(path))
+    message = str(caught.value)
+    assert str(path) in message
+    assert field in message.replace(str(path), "")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"name = ", b"\xff\xfe", b"just words", b"a = 1\na = 2", b"[a]\n[a]", b"\x00"],
+    ids=["cut off", "not UTF-8", "no TOML", "key twice", "table twice", "NUL"],
+)
+def test_a_file_that_is_no_toml_is_refused_by_name(data: bytes) -> None:
+    with pytest.raises(OptionError, match=r"^mine\.toml: not a TOML file: ") as caught:
+        read_rubric(data, "mine.toml")
+    assert "\n" not in str(caught.value)
+
+
+def test_every_field_at_fault_is_named_at_once() -> None:
+    with pytest.raises(OptionError, match=r"(?s)call_due: .*; form_code: |form_code: .*call_due: "):
+        read_rubric((HOLISTIC + 'call_due = "x"\nform_code = "y"').encode(), "mine.toml")
+
+
+@pytest.mark.parametrize("name", ["missing.toml", "."])
+def test_a_missing_file_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder.toml"
+    folder.mkdir()
+    path = folder if name == "." else tmp_path / name
+    with pytest.raises(OptionError, match="no file") as caught:
+        load_rubric(str(path))
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_files_that_extend_each_other_in_a_circle_are_refused(length: int, tmp_path: Path) -> None:
+    paths = [tmp_path / f"rubric{i}.toml" for i in range(length)]
+    for i, path in enumerate(paths):
+        path.write_text(f'extends = "{paths[(i + 1) % length]}"', encoding="utf-8")
+    with pytest.raises(OptionError, match="extends"):
+        load_rubric(str(paths[0]))
+
+
+def test_an_extension_takes_over_what_it_does_not_say(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    own = HOLISTIC + 'title = "Ours"\nmore_principles = ["Mind the budget."]\n'
+    path.write_text(own, encoding="utf-8")
+    rubric, base = load_rubric(str(path)), load_rubric("apb-holistic@1")
+    assert rubric.ref == "own@3"
+    assert rubric.title == "Ours"
+    assert rubric.principles == (*base.principles, "Mind the budget.")
+    assert (rubric.criteria, rubric.bands, rubric.task) == (base.criteria, base.bands, base.task)
+
+
+def test_principles_replace_and_more_principles_add() -> None:
+    both = HOLISTIC + 'principles = ["First."]\nmore_principles = ["Second."]'
+    assert read_rubric(both.encode(), "mine").principles == ("First.", "Second.")
+
+
+def test_a_rubric_may_stand_alone() -> None:
+    values = 'name = "yesno"\nversion = 1\ntitle = "t"\nshape = "pass"\nform = "plan"\ntask = "x"\n'
+    rubric = read_rubric(f"{values}[types.tool_removal]\n{RULE}".encode(), "mine")
+    assert rubric.types["tool_removal"].situation == "s"
+
+
+def test_an_edited_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(HOLISTIC + 'title = "before"', encoding="utf-8")
+    before = load_rubric(str(path))
+    path.write_text(HOLISTIC + 'title = "after"', encoding="utf-8")
+    after = load_rubric(str(path))
+    assert (before.title, after.title) == ("before", "after")
+    assert before.digest != after.digest

@@ -1,0 +1,216 @@
+"""One source for the scale: prompt wording, reply schema and validation say the same."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+import apbjudge
+from apbjudge.protocols.prompts import PromptMaker
+from apbjudge.rubrics import Rubric, load_rubric, read_rubric, reply_model, rubric_names
+from apbjudge.rubrics.reply import REASONING_LIMIT
+
+CODES = ["E1", "E2", "E3", "E4", "E5", "E6"]
+FLAG_RUBRICS = [ref for ref in rubric_names() if load_rubric(ref).shape == "flags"]
+THREE_GRADES = """
+extends = "apb-holistic@1"
+name = "three-grades"
+version = 1
+bands = [
+    { grade = 1.0, label = "yes", text = "solves it", flags = [{ max = 0 }] },
+    { grade = 0.5, label = "half", text = "solves half", flags = [{ min = 1, max = 2 }] },
+    { grade = 0.0, label = "no", text = "solves nothing", flags = [{ min = 1 }] },
+]
+"""
+ROW = {
+    "id": "a",
+    "tested_model": "m",
+    "query": "Which train goes to Porto?",
+    "tools": [{"name": "find_train"}],
+    "model_response": '{"plan": "look", "tool_chain": [{"name": "find_train"}]}',
+}
+
+
+def three_grades() -> Rubric:
+    return read_rubric(THREE_GRADES.encode(), "three.toml")
+
+
+def reply(grade: object, *flags: str, **changes: object) -> dict[str, Any]:
+    errors = {code: code in flags for code in CODES}
+    return {"reasoning": "r", **errors, "grade": grade, "is_correct": not flags, **changes}
+
+
+def grades_in_prompt(rubric: Rubric) -> tuple[list[float], list[float]]:
+    """The grades a judge is told: in the list of bands, and in the description of the reply."""
+    text = PromptMaker().system(rubric, "judge@1")
+    bands = [float(g) for g in re.findall(r"^- ([\d.]+) \(", text, re.MULTILINE)]
+    (line,) = re.findall(r'^- "grade": one of (.*)$', text, re.MULTILINE)
+    return bands, [float(g) for g in line.split(", ")]
+
+
+@pytest.mark.parametrize(
+    "rubric", [*map(load_rubric, FLAG_RUBRICS), three_grades()], ids=lambda r: r.ref
+)
+def test_prompt_schema_and_validation_know_the_same_grades(rubric: Rubric) -> None:
+    grades = list(rubric.scale.grades)
+    model = reply_model(rubric)
+    assert grades_in_prompt(rubric) == (grades, grades)
+    assert sorted(model.model_json_schema()["properties"]["grade"]["enum"]) == sorted(grades)
+    tried = [i / 100 for i in range(-20, 121)]
+    accepted = [g for g in tried if _accepts(model, reply(g))]
+    assert accepted == sorted(grades)
+
+
+def _accepts(model: type[Any], values: dict[str, Any]) -> bool:
+    try:
+        model.model_validate(values)
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("ref", "keys"),
+    [
+        ("apb-holistic@1", ["reasoning", *CODES, "grade", "is_correct"]),
+        ("apb-step-wise@1", ["reasoning", *CODES, "grade", "is_correct"]),
+        ("apb-unsolvable@1", ["reasoning", "is_correct"]),
+        ("apb-tool-broken@1", ["reasoning", "category", "is_correct"]),
+    ],
+)
+def test_the_schema_demands_these_keys_in_this_order(ref: str, keys: list[str]) -> None:
+    rubric = load_rubric(ref)
+    schema = reply_model(rubric).model_json_schema()
+    assert list(schema["properties"]) == keys
+    assert sorted(schema["required"]) == sorted(keys)
+    assert schema["additionalProperties"] is False
+    text = PromptMaker().system(rubric, "judge@1")
+    told = re.findall(r'"(\w+)"(?=[,:])', text[text.index("## What you answer") :])
+    assert told == keys
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        reply("1.0"),
+        reply(True),
+        reply(None),
+        reply(0.5),
+        reply(100),
+        reply(float("nan")),
+        reply(1.0, E1="NO"),
+        reply(1.0, E1=0),
+        reply(1.0, E1=None),
+        reply(1.0, is_correct="YES"),
+        reply(1.0, is_correct=1),
+        reply(1.0, reasoning=["r"]),
+        reply(1.0, reasoning="r" * (REASONING_LIMIT + 1)),
+        reply(1.0, E7=False),
+        {k: v for k, v in reply(1.0).items() if k != "E3"},
+        {k: v for k, v in reply(1.0).items() if k != "reasoning"},
+    ],
+    ids=repr,
+)
+def test_a_reply_of_wrong_types_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        reply_model(load_rubric("apb-holistic@1")).model_validate(values)
+
+
+@pytest.mark.parametrize(("written", "meant"), [("1", 1.0), ("0", 0.0), ("0.60", 0.6)])
+def test_a_grade_may_be_written_as_json_writes_numbers(written: str, meant: float) -> None:
+    text = json.dumps(reply("GRADE")).replace('"GRADE"', written)
+    found: Any = reply_model(load_rubric("apb-holistic@1")).model_validate_json(text)
+    assert found.grade == meant
+    assert isinstance(found.grade, float)
+
+
+@pytest.mark.parametrize("category", [0, 6, -1, 1.5, "1", True, None])
+def test_a_category_outside_one_to_five_is_refused(category: object) -> None:
+    model = reply_model(load_rubric("apb-tool-broken@1"))
+    values = {"reasoning": "r", "category": category, "is_correct": True}
+    with pytest.raises(ValidationError):
+        model.model_validate(values)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (reply(0.5, "E2"), ("verdict", 0.5)),
+        (reply(1.0), ("verdict", 1.0)),
+        (reply(0.8, "E2"), ("unscored", "unparsable")),
+        (reply(0.5, "E1", "E2", "E3"), ("verdict", 0.0)),  # contradicts its own scale
+    ],
+)
+def test_a_judge_is_held_to_the_scale_of_the_users_rubric(
+    answer: dict[str, Any], outcome: tuple[str, object], tmp_path: Path
+) -> None:
+    path = tmp_path / "three.toml"
+    path.write_text(THREE_GRADES, encoding="utf-8")
+    client = apbjudge.ScriptedClient(lambda request: json.dumps(answer))
+    run = apbjudge.grade(
+        [ROW], protocol="holistic", judge="scripted", rubric=str(path), client=client
+    )
+    (judgement,) = run.judgements
+    found = judgement.grade if isinstance(judgement, apbjudge.Verdict) else judgement.reason
+    assert (judgement.kind, found) == outcome
+    assert judgement.rubric == "three-grades@1"
+
+
+def test_the_static_judge_gives_the_best_grade_of_the_users_scale(tmp_path: Path) -> None:
+    path = tmp_path / "three.toml"
+    path.write_text(THREE_GRADES, encoding="utf-8")
+    bad = {**ROW, "model_response": '{"plan": "p", "tool_chain": [{"name": "fly"}]}'}
+    run = apbjudge.grade([bad], protocol="holistic", rubric=str(path))
+    (judgement,) = run.judgements
+    assert isinstance(judgement, apbjudge.Verdict)
+    assert judgement.grade == 0.5
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of all texts in a structure."""
+    if isinstance(value, dict | list):
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(child, (*path, key))
+    elif isinstance(value, str):
+        yield path
+
+
+def changed(values: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
+    result = copy.deepcopy(values)
+    at: Any = result
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] += "x"
+    return result
+
+
+@pytest.mark.parametrize("ref", rubric_names())
+def test_the_digest_changes_with_every_text(ref: str) -> None:
+    rubric = load_rubric(ref)
+    values = rubric.model_dump(mode="json")
+    fixed = {"shape", "form", "call_due", "form_code", "code", "of", "without"}
+    paths = [path for path in leaves(values) if fixed.isdisjoint(path)]
+    digests = {Rubric.model_validate(changed(values, path)).digest for path in paths}
+    assert rubric.digest not in digests
+    assert len(digests) == len(paths) > 10
+
+
+@pytest.mark.parametrize("judge", ["static", "scripted"])
+def test_a_changed_rubric_text_changes_the_fingerprint(judge: str, tmp_path: Path) -> None:
+    found: list[str] = []
+    for word in ("one", "two"):
+        path = tmp_path / f"{word}.toml"
+        path.write_text(f'{THREE_GRADES}title = "{word}"', encoding="utf-8")
+        client = apbjudge.ScriptedClient(lambda request: json.dumps(reply(1.0)))
+        run = apbjudge.grade(
+            [ROW], protocol="holistic", judge=judge, rubric=str(path), client=client
+        )
+        found += [judgement.fingerprint for judgement in run.judgements]
+    assert len(set(found)) == 2

@@ -1,0 +1,122 @@
+"""The grade scale: which grades go with which flags, and how odd grades are put right."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.rubrics import Scale, load_rubric
+
+CODES = ("E1", "E2", "E3", "E4", "E5", "E6")
+FLAG_SETS = [frozenset(c) for size in range(7) for c in combinations(CODES, size)]
+SEVERE = frozenset({"E1", "E3", "E6"})
+
+# The step-wise bands of the benchmark for the eight combinations without E1, E3 and E6. A
+# "complete breakdown" (0.0) is read as: never of E2 or E5 alone, which have bands of their own.
+STEP_WISE_WITHOUT_SEVERE = {
+    "": (1.0,),
+    "E5": (0.8, 0.6),
+    "E4": (0.6, 0.0),
+    "E2": (0.4,),
+    "E4 E5": (0.4, 0.2, 0.0),
+    "E2 E4": (0.4, 0.2, 0.0),
+    "E2 E5": (0.4, 0.2, 0.0),
+    "E2 E4 E5": (0.4, 0.2, 0.0),
+}
+STEP_WISE_SEVERE = (0.2, 0.0)
+
+STEP_RUBRICS = ["apb-step-wise@1", "apb-step-wise-strict@1", "apb-extraneous-step-wise@1"]
+PLAN_RUBRICS = ["apb-holistic@1", "apb-extraneous-holistic@1", "apb-efficiency@1"]
+flag_sets = st.sampled_from(FLAG_SETS)
+any_grade = st.floats(min_value=0, max_value=1)
+
+
+def name(flags: frozenset[str]) -> str:
+    return " ".join(sorted(flags))
+
+
+@pytest.mark.parametrize("ref", STEP_RUBRICS)
+@pytest.mark.parametrize("flags", FLAG_SETS, ids=name)
+def test_step_wise_grades_that_may_stand_beside_flags(ref: str, flags: frozenset[str]) -> None:
+    expected = STEP_WISE_SEVERE if flags & SEVERE else STEP_WISE_WITHOUT_SEVERE[name(flags)]
+    assert load_rubric(ref).scale.allowed(flags) == expected
+
+
+@pytest.mark.parametrize("ref", PLAN_RUBRICS)
+@pytest.mark.parametrize("flags", FLAG_SETS, ids=name)
+def test_holistic_grades_that_may_stand_beside_flags(ref: str, flags: frozenset[str]) -> None:
+    expected = (0.8, 0.6, 0.4, 0.2, 0.0) if flags else (1.0,)
+    assert load_rubric(ref).scale.allowed(flags) == expected
+
+
+@pytest.mark.parametrize("ref", STEP_RUBRICS + PLAN_RUBRICS)
+def test_the_scale_has_six_grades_best_first(ref: str) -> None:
+    assert load_rubric(ref).scale.grades == (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("grade", "flags", "expected"),
+    [
+        (1.0, "E5", 0.8),
+        (0.0, "E5", 0.6),
+        (0.7, "E5", 0.6),  # as near to 0.8: the lower one
+        (0.4, "", 1.0),
+        (0.0, "", 1.0),
+        (1.0, "E2", 0.4),
+        (0.0, "E2", 0.4),
+        (0.3, "E4 E5", 0.2),  # as near to 0.4
+        (0.1, "E1", 0.0),  # as near to 0.2
+        (0.8, "E6", 0.2),
+        (0.3, "E4", 0.0),  # as near to 0.6
+        (0.31, "E4", 0.6),
+    ],
+)
+def test_the_nearest_legal_grade(grade: float, flags: str, expected: float) -> None:
+    scale = load_rubric("apb-step-wise@1").scale
+    assert scale.nearest(grade, flags.split()) == expected
+
+
+@settings(deadline=None, max_examples=200)
+@given(grade=any_grade, flags=flag_sets, ref=st.sampled_from(STEP_RUBRICS + PLAN_RUBRICS))
+def test_nearest_is_legal_and_no_legal_grade_is_nearer(
+    grade: float, flags: frozenset[str], ref: str
+) -> None:
+    scale = load_rubric(ref).scale
+    chosen = scale.nearest(grade, flags)
+    assert chosen in scale.allowed(flags)
+    assert all(abs(chosen - grade) <= abs(g - grade) + 1e-9 for g in scale.allowed(flags))
+    assert scale.nearest(chosen, flags) == chosen
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1, 1.0),
+        (0, 0.0),
+        (-0.0, 0.0),
+        (0.8, 0.8),
+        (0.1 + 0.7, 0.8),
+        (0.1 + 0.1 + 0.1 + 0.3, 0.6),
+        (0.4000001, 0.4),
+        (0.40001, None),
+        (0.7, None),
+        (0.5, None),
+        (-0.2, None),
+        (1.2, None),
+        (80, None),
+        (float("nan"), None),
+        (float("inf"), None),
+    ],
+)
+def test_a_number_is_a_grade_only_when_it_is_on_the_scale(
+    value: float, expected: float | None
+) -> None:
+    assert load_rubric("apb-holistic@1").scale.snap(value) == expected
+
+
+def test_a_scale_without_a_legal_grade_says_so() -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the message is Python's own
+        Scale(bands=()).nearest(0.5, ())
