@@ -111,10 +111,10 @@ def main() -> None:
         tools, out = json.loads(options.tools.read_text(encoding="utf-8")), options.out
     else:
         parser.error("give runs and tools, or --demo")
-    with out.open("w", encoding="utf-8") as file:
-        for run in runs:
-            for item in items(run, tools, options.tested_model):
-                file.write(json.dumps(item, ensure_ascii=False) + "\n")
+    made = [item for run in runs for item in items(run, tools, options.tested_model)]
+    lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in made)
+    out.write_text("".join(lines), encoding="utf-8")
+    print(f"{len(made)} items in {out}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from tests.support.judging import Bench
 from tests.support.server import Behave, Behaviour, ChatServer, in_turn
 

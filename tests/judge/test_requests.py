@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from tests.support import judging
 from tests.support.judging import RIGHT, plan_row, step_row
 from tests.support.server import Answer, Body
@@ -40,10 +41,10 @@ def test_predictions_of_one_case_share_everything_up_to_the_prediction(
     serve: Any, bench: Any
 ) -> None:
     server = serve([Answer(RIGHT)])
-    rows = [plan_row("porto", tested_model=m, model_response=f"{m} plan") for m in ("a", "b")]
+    rows = [plan_row("porto", tested_model=m, model_response=f"{m}: go") for m in "xy"]
     bench(server).judge(rows)
     first, second = (request.text for request in server.requests)
-    shared = first[: first.index("a plan")]
+    shared = first[: first.index("x: go")]
     assert second.startswith(shared)
     assert shared.endswith('<data name="prediction">\n')
 
@@ -161,9 +162,7 @@ def test_blind_judges_do_not_see_the_reference(
 
 
 @pytest.mark.parametrize("evidence", [True, False])
-def test_evidence_is_told_and_enforced_or_neither(
-    serve: Any, bench: Any, evidence: bool
-) -> None:
+def test_evidence_is_told_and_enforced_or_neither(serve: Any, bench: Any, evidence: bool) -> None:
     server = serve([Answer(RIGHT)])
     row = step_row("porto", {"town": "Porto"})
     judged = bench(server).judge([row], evidence=evidence)["porto"]

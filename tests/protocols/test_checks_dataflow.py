@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tests.support.rows import (
     MAIL_OK,
     SEAT_OK,
     STRING,
-    TOOLS,
+    cpu_seconds,
     plan,
     plan_row,
     proven,
@@ -220,41 +221,24 @@ def test_an_earlier_numbered_step_is_fine(value: str) -> None:
     assert proven(step_row([step(FIND_OK), step(_seat(value))], k=2)) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "PREVIOUS_RESULT" + "." * 8000 + "a!",
-        "$find_trains" + " " * 8000 + "x",
-        "${step_1" + " " * 8000 + "\u0000",
-        "<" * 8000,
-        "{{" + " " * 8000,
-        "-" * 8000 + "a",
-        "_A" * 4000 + "!a",
-        "step " * 2000,
-    ],
-    ids=lambda text: text[:12].strip(),
-)
-def test_a_long_odd_value_takes_linear_work(text: str) -> None:
-    import time
-
-    def spent(n: int) -> float:
-        value = text[: len(text) // 8 * n] if len(set(text)) == 1 else _stretched(text, n)
-        row = step_row([step(FIND_OK), step(_seat(value))], k=2, tools=TOOLS)
-        best = float("inf")
-        for _ in range(3):
-            start = time.process_time()
-            proven(row)
-            best = min(best, time.process_time() - start)
-        return best
-
-    assert spent(8) < 24 * spent(1) + 0.02
+LONG_VALUES: dict[str, Callable[[int], str]] = {
+    "dots after a placeholder": lambda n: "PREVIOUS_RESULT" + "." * n + "a!",
+    "blanks after a reference": lambda n: "$find_trains" + " " * n + "x",
+    "blanks after a step": lambda n: "${step_1" + " " * n + "\u0000",
+    "open brackets": lambda n: "<" * n,
+    "open braces": lambda n: "{{" + " " * n,
+    "a rule of dashes": lambda n: "-" * n + "a",
+    "a very long name": lambda n: "_A" * n + "!a",
+    "numbered steps": lambda n: "step 1 " * n,
+}
 
 
-def _stretched(text: str, n: int) -> str:
-    """Shortens the long run of one character (or pair) in a text to n eighths."""
-    import re
+@pytest.mark.parametrize("value", LONG_VALUES.values(), ids=LONG_VALUES)
+def test_the_work_grows_with_the_length_of_a_value_and_not_with_its_square(
+    value: Callable[[int], str],
+) -> None:
+    def work(n: int) -> float:
+        row = step_row([step(FIND_OK), step(_seat(value(n)))], k=2)
+        return cpu_seconds(lambda: proven(row))
 
-    run = max(re.finditer(r"(.{1,5}?)\1+", text, re.DOTALL), key=lambda m: len(m.group()))
-    unit = run.group(1)
-    times = len(run.group()) // len(unit) * n // 8
-    return text[: run.start()] + unit * times + text[run.end() :]
+    assert work(8000) < 24 * work(1000) + 0.02

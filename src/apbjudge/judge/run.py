@@ -30,6 +30,7 @@ class Progress:
         cost_usd: Known costs of this session.
         unpriced: Judgements of this session whose price is unknown.
         calls: Calls made in this session.
+        withheld: Items with pictures that the judge was not shown, though it should have been.
         fraction: Share of the input read, 0 to 1; None when its size is unknown.
     """
 
@@ -39,6 +40,7 @@ class Progress:
     cost_usd: float = 0.0
     unpriced: int = 0
     calls: int = 0
+    withheld: int = 0
     fraction: float | None = None
 
     def count(self, judgement: Verdict | Unscored) -> None:
@@ -98,6 +100,8 @@ async def run(
     finally:
         await work.abandon()
     store.drop_strays()
+    if isinstance(judge, LLMJudge):
+        work.progress.withheld = judge.withheld
     work.progress.fraction = 1.0
     events.progress(work.progress)
     return work.progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..records import Record
 
@@ -22,7 +22,7 @@ class JudgeSpec(Record):
         seed: None sends none.
         max_tokens: Limit of a reply; a truncated reply is asked for once more with four times it.
         params: Further parameters for litellm as they are, such as ``reasoning_effort`` or
-            ``thinking``.
+            ``thinking``; no keys, since all of this is written into the manifest.
         blind: Judges without the reference.
         evidence: Proven findings are told to the judge and enforced on its verdict.
         images: Pictures are shown to judges that can see.
@@ -49,6 +49,15 @@ class JudgeSpec(Record):
     timeout_s: float = Field(default=120.0, gt=0)
     retries: int = Field(default=4, ge=0)
     concurrency: int = Field(default=16, ge=1)
+
+    @field_validator("params")
+    @classmethod
+    def _no_secrets(cls, params: dict[str, Any]) -> dict[str, Any]:
+        """Settings are written into the manifest: keys come from the environment."""
+        for name in params:
+            if "key" in name.lower() or "token" in name.lower().split("_"):
+                raise ValueError(f"{name}: set the provider's environment variable instead")
+        return params
 
     @property
     def is_static(self) -> bool:

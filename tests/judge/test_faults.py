@@ -1,0 +1,188 @@
+"""Faults of an endpoint: what is asked again, what is given up, and that other rows go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.judging import RIGHT, Judged, plan_row
+from tests.support.server import (
+    Answer,
+    Behaviour,
+    Body,
+    Hang,
+    Reset,
+    Seen,
+    Status,
+    by_content,
+    completion,
+)
+
+OK = Answer(RIGHT)
+PASSING: dict[str, Behaviour] = {
+    **{str(code): Status(code) for code in (408, 409, 425, 429, 500, 502, 503, 504, 520, 529)},
+    "reset in the middle of the body": Reset(midway=True),
+    "a web page": Body(b"<html>busy</html>", "text/html"),
+    "no body": Body(b""),
+    "half a body": Body(completion([])[:-9]),
+    "no UTF-8": Body(b"\xff\xfe{}"),
+    "choices are null": Body(completion(None)),
+    "a list": Body(b"[]"),
+    "content is an object": Answer({"is_correct": True}),
+    "usage is a list": Answer(RIGHT, usage=[1]),
+}
+POLICY = {"type": "invalid_request_error", "code": "content_policy_violation"}
+
+
+class Three:
+    """Three rows, judged side by side; only the requests of the second go wrong."""
+
+    def __init__(self, serve: Any, bench: Any, script: Sequence[Behaviour]) -> None:
+        self.server = serve(by_content({"(bad)": script}, otherwise=OK))
+        self._bench = bench(self.server)
+
+    def judge(self, **settings: Any) -> Judged:
+        rows = [plan_row(name) for name in ("good", "bad", "fine")]
+        judged = self._bench.judge(rows, **{"concurrency": 3, **settings})
+        assert sorted(row["item_id"] for row in judged.rows) == ["bad", "fine", "good"]
+        for name in ("good", "fine"):
+            assert judged[name]["is_correct"] is True
+            assert judged[name]["usage"]["calls"] == 1
+        return judged
+
+    @property
+    def asked(self) -> list[Seen]:
+        return [seen for seen in self.server.requests if "(bad)" in seen.text]
+
+
+@pytest.fixture
+def three(serve: Any, bench: Any) -> Any:
+    return lambda *script: Three(serve, bench, script)
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+def test_a_fault_that_passes_costs_a_wait_and_no_verdict(three: Any, fault: Behaviour) -> None:
+    rows = three(fault, OK)
+    judged = rows.judge(retries=1)
+    assert judged["bad"]["is_correct"] is True
+    assert judged["bad"]["usage"]["calls"] == len(rows.asked) == 2
+    assert len(judged.waits) == 1
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+def test_a_fault_that_stays_leaves_one_row_unscored(three: Any, fault: Behaviour) -> None:
+    rows = three(fault)
+    judged = rows.judge(retries=2)
+    assert len(rows.asked) == 3
+    bad = judged["bad"]
+    timed_out = fault in (Status(408), Status(504))
+    assert bad["reason"] == ("timeout" if timed_out else "transport")
+    assert [bad[name] for name in ("kind", "is_correct", "grade")] == ["unscored", None, None]
+    assert bad["usage"]["calls"] == 3
+    assert bad["detail"]
+    first, second = judged.waits
+    assert 0.5 <= first <= 1.0 <= second <= 2.0
+
+
+@pytest.mark.parametrize("name", [name for name in PASSING if not name.isdigit()])
+def test_the_reason_is_told_without_a_traceback(three: Any, name: str) -> None:
+    detail = three(PASSING[name]).judge()["bad"]["detail"]
+    assert "Traceback" not in detail
+    assert 'File "' not in detail
+    assert len(detail) <= 300
+
+
+def test_a_reset_connection_is_tried_again_by_one_layer_only(three: Any) -> None:
+    rows = three(Reset())
+    judged = rows.judge(retries=2)
+    assert judged["bad"]["reason"] == "transport"
+    assert len(judged.waits) == 2
+    assert len(rows.asked) == judged["bad"]["usage"]["calls"] == 3
+
+
+def test_a_hung_call_is_cut_off_and_asked_again(three: Any) -> None:
+    judged = three(Hang(), OK).judge(retries=1, timeout_s=0.3)
+    assert judged["bad"]["is_correct"] is True
+    assert len(judged.waits) == 1
+
+
+def test_an_endpoint_that_always_hangs_leaves_the_row_unscored(three: Any) -> None:
+    rows = three(Hang())
+    judged = rows.judge(retries=1, timeout_s=0.3)
+    assert judged["bad"]["reason"] == "timeout"
+    assert judged["bad"]["usage"]["calls"] == len(rows.asked) == 2
+
+
+def test_no_retries_means_one_request(three: Any) -> None:
+    rows = three(Status(503))
+    assert rows.judge(retries=0)["bad"]["reason"] == "transport"
+    assert len(rows.asked) == 1
+
+
+@pytest.mark.parametrize("code", [429, 503])
+@pytest.mark.parametrize(
+    ("asked", "low", "high"),
+    [
+        ("7", 7.0, 8.0),
+        ("90.5", 90.5, 91.5),
+        ("0", 0.5, 1.0),
+        ("-3", 0.5, 1.0),
+        ("nan", 0.5, 1.0),
+        ("inf", 0.5, 3600.0),
+        ("soon", 0.5, 1.0),
+    ],
+)
+def test_an_endpoint_may_say_how_long_to_wait(
+    three: Any, code: int, asked: str, low: float, high: float
+) -> None:
+    judged = three(Status(code, headers={"Retry-After": asked}), OK).judge(retries=1)
+    assert judged["bad"]["is_correct"] is True
+    (wait,) = judged.waits
+    assert low <= wait <= high
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Status(400, "unknown field"), "transport"),
+        (Status(413, "payload too large"), "transport"),
+        (Status(422, "not processable"), "transport"),
+        (
+            Status(400, "This model's maximum context length is 4096 tokens, you sent 9000"),
+            "truncated",
+        ),
+        (Status(400, "rejected by our safety system", error=POLICY), "refusal"),
+    ],
+)
+def test_a_rejected_prompt_is_not_sent_twice(three: Any, fault: Status, reason: str) -> None:
+    rows = three(fault, OK)
+    judged = rows.judge(retries=3)
+    assert judged["bad"]["kind"] == "unscored"
+    assert judged["bad"]["reason"] == reason
+    assert len(rows.asked) == 1
+    assert judged.waits == []
+
+
+FORMAT = Status(400, "response_format of type json_schema is not supported by this model")
+
+
+def test_an_endpoint_without_schemas_is_asked_for_plain_text_from_then_on(
+    serve: Any, bench: Any
+) -> None:
+    server = serve(lambda seen: FORMAT if "response_format" in seen.body else OK)
+    judged = bench(server).judge([plan_row(name) for name in "abc"])
+    assert [row["is_correct"] for row in judged.rows] == [True, True, True]
+    structured = ["response_format" in seen.body for seen in server.requests]
+    assert structured == [True, False, False, False]
+    assert [row["usage"]["calls"] for row in judged.rows] == [2, 1, 1]
+
+
+def test_an_endpoint_that_always_complains_about_the_format_is_given_up(
+    serve: Any, bench: Any
+) -> None:
+    server = serve([FORMAT])
+    judged = bench(server).judge([plan_row(name) for name in "ab"], retries=3)
+    assert [row["reason"] for row in judged.rows] == ["unparsable", "unparsable"]
+    assert len(server.requests) == 3

@@ -1,0 +1,225 @@
+"""The required form, empty plans, calls that were due, and what is only hinted at."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.rows import (
+    FIND_OK,
+    MAIL_OK,
+    SEAT_OK,
+    findings,
+    plan,
+    plan_row,
+    proven,
+    step,
+    step_row,
+    suspected,
+)
+
+FORMAT = [("E3", "format", "response")]
+REJECT = '{"status": "REJECT", "reason": "no seats are sold"}'
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "   \n", "I would look for a train.", '{"plan": "x", "tool_chain": [', "42", "[]"]
+)
+def test_a_reply_without_usable_json_is_a_fault_of_form_and_of_nothing_else(reply: str) -> None:
+    assert proven(plan_row(reply)) == FORMAT
+    assert proven(step_row(reply)) == FORMAT
+
+
+def test_a_plan_in_a_step_wise_case_is_a_fault_of_form() -> None:
+    assert proven(step_row(plan(FIND_OK))) == FORMAT
+
+
+PLAN_FAULTS = {
+    "chain is text": ({"plan": "p", "tool_chain": "find_trains"}, "tool_chain"),
+    "chain is an object": ({"plan": "p", "tool_chain": {"name": "find_trains"}}, "tool_chain"),
+    "call is text": ({"plan": "p", "tool_chain": ["find_trains"]}, "tool_chain[0]"),
+    "call is null": ({"plan": "p", "tool_chain": [None]}, "tool_chain[0]"),
+    "call without a name": ({"plan": "p", "tool_chain": [{"reason": "r"}]}, "tool_chain[0]"),
+    "name is a number": ({"plan": "p", "tool_chain": [{"name": 5}]}, "tool_chain[0]"),
+}
+
+
+@pytest.mark.parametrize(("reply", "where"), PLAN_FAULTS.values(), ids=PLAN_FAULTS)
+def test_a_broken_chain_is_a_fault_of_form_at_its_place(reply: Any, where: str) -> None:
+    assert proven(plan_row(reply)) == [("E3", "format", where)]
+
+
+def _step(**changes: Any) -> dict[str, Any]:
+    changed = step(FIND_OK) | changes
+    return {name: value for name, value in changed.items() if value is not ...}
+
+
+STEP_FAULTS = {
+    "no thought": (_step(thought=...), "step[0]"),
+    "no role": (_step(role=...), "step[0].role"),
+    "another role": (_step(role="user"), "step[0].role"),
+    "no tool_calls": (_step(tool_calls=...), "step[0]"),
+    "tool_calls is an object": (_step(tool_calls={"name": "x"}), "step[0].tool_calls"),
+    "call is text": (_step(tool_calls=["find_trains"]), "step[0].tool_calls[0]"),
+    "call without a name": (
+        _step(tool_calls=[{"function": {"arguments": {}}}]),
+        "step[0].tool_calls[0]",
+    ),
+    "arguments are broken JSON": (
+        _step(tool_calls=[{"function": {"name": "unlisted", "arguments": '{"a": '}}]),
+        "step[0].tool_calls[0].arguments",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "where"), STEP_FAULTS.values(), ids=STEP_FAULTS)
+def test_a_broken_step_is_a_fault_of_form_at_its_place(reply: Any, where: str) -> None:
+    assert ("E3", "format", where) in proven(step_row(reply))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
+def test_exactly_k_steps_are_due(k: int, n: int) -> None:
+    reply: Any = [step(FIND_OK) for _ in range(n)]
+    assert proven(step_row(reply, k=k)) == ([] if n == k else FORMAT)
+
+
+def test_one_step_may_stand_alone_and_several_may_not() -> None:
+    assert proven(step_row(step(FIND_OK), k=1)) == []
+    assert proven(step_row([step(FIND_OK)], k=1)) == []
+    assert proven(step_row(step(FIND_OK), k=2)) == FORMAT
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_other_published_form_of_steps_counts_the_same(k: int) -> None:
+    one = {"thought": "t", "action": "call", "tool": "find_trains", "arguments": FIND_OK[1]}
+    assert proven(step_row({"predicted_steps": [one] * k}, k=k)) == []
+    assert proven(step_row({"predicted_steps": [one] * (k + 1)}, k=k)) == FORMAT
+    assert proven(step_row({"predicted_steps": []}, k=k)) == FORMAT
+
+
+def test_the_code_of_a_broken_form_is_the_rubrics() -> None:
+    assert [f.code for f in findings(plan_row("no JSON"))] == ["E3"]
+    assert [f.code for f in findings(step_row("no JSON"), rubric="apb-step-wise-strict@1")] == ["E3"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"plan": "", "tool_chain": []},
+        {"plan": "  \n", "tool_chain": []},
+        {"plan": None, "tool_chain": None},
+        {"plan": [], "tool_chain": []},
+        {"tool_chain": []},
+        {"plan": ""},
+    ],
+)
+def test_an_empty_plan_is_proven(reply: Any) -> None:
+    assert proven(plan_row(reply)) == [("E2", "empty-plan", "tool_chain")]
+
+
+def test_a_rejected_task_that_can_be_solved_is_proven() -> None:
+    assert proven(plan_row(REJECT)) == [("E2", "empty-plan", "response")]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"tool_chain": []}, {"plan": "Ask the desk.", "tool_chain": []}]
+)
+def test_a_plan_in_words_is_fine_where_the_reference_has_no_call(fields: dict[str, Any]) -> None:
+    row = plan_row(plan(text="Tell the traveller that it can't be done by ten."), **fields)
+    assert proven(row) == suspected(row) == []
+
+
+def test_a_plan_in_words_is_suspected_where_the_reference_has_calls() -> None:
+    row = plan_row(plan(text="Look for a train."), tool_chain=[{"name": "find_trains"}])
+    assert proven(row) == []
+    assert suspected(row) == [("E2", "empty-plan", "tool_chain")]
+
+
+REFERENCE = {"ground_truth_steps": [step(FIND_OK)]}
+
+
+@pytest.mark.parametrize("reply", [step(thought="Done."), json.loads(REJECT)])
+@pytest.mark.parametrize(
+    ("rubric", "fields", "certainty"),
+    [
+        ("apb-step-wise@1", {}, None),
+        ("apb-step-wise@1", REFERENCE, "suspected"),
+        ("apb-step-wise-strict@1", {}, None),
+        ("apb-step-wise-strict@1", REFERENCE, "proven"),
+    ],
+)
+def test_a_step_without_a_call_is_proven_only_where_the_rubric_says_one_was_due(
+    reply: Any, rubric: str, fields: dict[str, Any], certainty: str | None
+) -> None:
+    found = findings(step_row(reply, **fields), rubric=rubric)
+    given_up = reply.get("status") == "REJECT"
+    expected = certainty or ("suspected" if given_up else None)
+    assert [(f.code, f.rule, f.certainty) for f in found] == (
+        [("E2", "call-due", expected)] if expected else []
+    )
+
+
+def test_one_call_among_several_steps_is_enough() -> None:
+    steps = [step(FIND_OK), step(thought="Wait.")]
+    row = step_row(steps, k=2, **REFERENCE)
+    assert proven(row, rubric="apb-step-wise-strict@1") == []
+
+
+def test_a_repeated_call_is_only_suspected_and_only_when_identical() -> None:
+    again = ("find_trains", {"day": "2026-05-14", "origin": "Trieste"})
+    other = ("find_trains", {"origin": "Trieste", "day": "2026-05-15"})
+    row = plan_row(plan(FIND_OK, other, again))
+    assert proven(row) == []
+    assert suspected(row) == [("E4", "repeated-call", "tool_chain[2]")]
+
+
+@pytest.mark.parametrize(
+    ("used", "is_low"), [([MAIL_OK], True), ([MAIL_OK, FIND_OK], False), ([SEAT_OK, MAIL_OK], True)]
+)
+def test_low_overlap_with_the_reference_is_only_suspected(used: list[Any], is_low: bool) -> None:
+    row = plan_row(plan(*used), tool_chain=[{"name": "find_trains"}])
+    assert proven(row) == []
+    assert suspected(row) == ([("E2", "low-overlap", "response")] if is_low else [])
+
+
+def _unsolvable(kind: str, reply: Any) -> dict[str, Any]:
+    return plan_row(reply, split="holistic_unsolvable", unsolvable_type=kind)
+
+
+STOPS = ("visual_missing", "tool_removal")
+TALKS = ("contradictory_constraints", "information_missing")
+
+
+@pytest.mark.parametrize("kind", STOPS)
+def test_carrying_on_is_proven_where_stopping_is_required(kind: str) -> None:
+    row = _unsolvable(kind, plan(("ask_user", {}), FIND_OK))
+    assert proven(row) == [(None, "carried-on", "tool_chain[1]")]
+
+
+@pytest.mark.parametrize("kind", TALKS)
+def test_carrying_on_is_only_suspected_where_a_plan_may_hold_the_question(kind: str) -> None:
+    row = _unsolvable(kind, plan(FIND_OK))
+    assert proven(row) == []
+    assert suspected(row) == [(None, "carried-on", "tool_chain[0]")]
+
+
+@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        json.loads(REJECT),
+        json.loads(REJECT) | {"tool_chain": [{"name": "find_trains"}]},
+        plan(text="The picture is missing, so I stop here."),
+        plan(("finish", {}), text="stop"),
+        plan(("ask_clarification", {"question": "Which picture?"})),
+        plan(("Terminate", {})),
+        plan(("respond_to_user", {"text": "This can't be done."})),
+        plan(text=""),
+        "I can't see a picture. Could you send it again?",
+    ],
+)
+def test_every_way_of_stopping_is_left_to_the_judge(kind: str, reply: Any) -> None:
+    assert findings(_unsolvable(kind, reply)) == ()

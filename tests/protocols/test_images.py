@@ -1,0 +1,243 @@
+"""Pictures of a case: only from inside the data folder, of bounded size and number."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import apbjudge
+from apbjudge.errors import RowError
+from apbjudge.protocols.images import is_image, load_images, sample
+from apbjudge.records import FileRef, Item, Row
+
+PICTURE = b"\x89PNG not really"
+
+
+def row(*paths: str) -> dict[str, Any]:
+    files = [{"type": "image", "path": path} for path in paths]
+    return {"id": "a", "tested_model": "m", "model_response": "x", "files": files}
+
+
+def item(*paths: str) -> Item:
+    return Row(row(*paths), 1).to_item()
+
+
+def load(root: Path, *paths: str, max_images: int = 16, max_bytes: int = 100) -> list[str]:
+    """Contents of the loaded pictures, as data URLs."""
+    found = load_images(item(*paths), root, max_images=max_images, max_bytes=max_bytes)
+    return [part.url for part in found]
+
+
+def url(content: bytes, media_type: str = "image/png") -> str:
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder with a picture, beside a secret that is none of its business."""
+    folder = tmp_path / "data"
+    (folder / "frames").mkdir(parents=True)
+    (folder / "one.png").write_bytes(PICTURE)
+    (folder / "frames" / "two.png").write_bytes(b"two")
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    (tmp_path / "data-twin").mkdir()
+    (tmp_path / "data-twin" / "one.png").write_bytes(b"secret")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("a.png", "image/png"),
+        ("a.PNG", "image/png"),
+        ("a.jpg", "image/jpeg"),
+        ("a.jpeg", "image/jpeg"),
+        ("a.gif", "image/gif"),
+        ("a.webp", "image/webp"),
+        ("many.dots.Jpg", "image/jpeg"),
+        ("with space ü.png", "image/png"),
+    ],
+)
+def test_a_picture_becomes_a_data_url_of_its_type(
+    name: str, media_type: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(PICTURE)
+    assert load(tmp_path, name) == [url(PICTURE, media_type)]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.mp4", "a.png.zip", "png", "a.svg", "", "folder/"])
+def test_other_files_are_no_pictures_and_are_not_read(name: str, tmp_path: Path) -> None:
+    assert not is_image(FileRef(type="image", path=name))
+    assert load(tmp_path, name) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["one.png", "./one.png", "frames/../one.png", "frames//../one.png"]
+)
+def test_a_path_inside_the_folder_is_followed(name: str, data: Path) -> None:
+    assert load(data, name) == [url(PICTURE)]
+
+
+def test_an_absolute_path_inside_the_folder_is_followed(data: Path) -> None:
+    assert load(data, str(data / "one.png")) == [url(PICTURE)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.png",
+        "frames/../../secret.png",
+        "../data-twin/one.png",
+        "../data/../secret.png",
+        "/etc/hostname.png",
+        "one.png\x00.png",
+        "\x00.png",
+    ],
+    ids=ascii,
+)
+def test_a_path_that_leads_out_is_refused_with_its_field(name: str, data: Path) -> None:
+    with pytest.raises(RowError, match="a path inside the data folder") as caught:
+        load(data, "one.png", name)
+    assert caught.value.field == "files[1].path"
+
+
+def test_an_absolute_path_outside_is_refused(data: Path) -> None:
+    with pytest.raises(RowError, match="a path inside the data folder"):
+        load(data, str(data.parent / "secret.png"))
+
+
+@pytest.mark.parametrize("link", ["file", "folder"])
+def test_a_link_that_leads_out_is_refused(link: str, data: Path) -> None:
+    if link == "file":
+        (data / "link.png").symlink_to(data.parent / "secret.png")
+    else:
+        (data / "up").symlink_to(data.parent)
+    with pytest.raises(RowError, match="a path inside the data folder"):
+        load(data, "link.png" if link == "file" else "up/secret.png")
+
+
+def test_a_link_inside_the_folder_is_followed(data: Path) -> None:
+    (data / "link.png").symlink_to(data / "one.png")
+    assert load(data, "link.png") == [url(PICTURE)]
+
+
+def test_a_link_to_a_file_without_extension_keeps_the_type_of_its_own_name(data: Path) -> None:
+    (data / "9f86d0").write_bytes(PICTURE)
+    (data / "link.png").symlink_to(data / "9f86d0")
+    assert load(data, "link.png") == [url(PICTURE)]
+
+
+def test_a_data_folder_reached_through_a_link_is_one_folder(data: Path) -> None:
+    alias = data.parent / "alias"
+    alias.symlink_to(data)
+    assert load(alias, "one.png") == [url(PICTURE)]
+
+
+def test_links_in_a_circle_are_refused(data: Path) -> None:
+    (data / "a.png").symlink_to(data / "b.png")
+    (data / "b.png").symlink_to(data / "a.png")
+    with pytest.raises(RowError):
+        load(data, "a.png")
+
+
+@pytest.mark.parametrize("name", ["missing.png", "one.png/two.png", f"{'x' * 300}.png", "d.png"])
+def test_a_picture_that_can_not_be_read_is_a_bad_row(name: str, data: Path) -> None:
+    (data / "d.png").mkdir()
+    with pytest.raises(RowError) as caught:
+        load(data, name, max_bytes=1 << 20)
+    assert caught.value.field == "files[0].path"
+    assert "--no-images" in str(caught.value)
+
+
+def test_a_pipe_with_the_name_of_a_picture_does_not_hang_the_run(data: Path) -> None:
+    os.mkfifo(data / "pipe.png")
+    with alarm(2), pytest.raises(RowError):
+        load(data, "pipe.png")
+
+
+class Hung(BaseException):
+    """The call did not return; no OSError, which the code under test might catch."""
+
+
+@contextmanager
+def alarm(seconds: int) -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise Hung
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(("size", "fits"), [(0, True), (99, True), (100, True), (101, False)])
+def test_the_size_limit_includes_its_own_value(size: int, fits: bool, data: Path) -> None:
+    (data / "big.png").write_bytes(b"x" * size)
+    if fits:
+        assert load(data, "big.png", max_bytes=100) == [url(b"x" * size)]
+        return
+    with pytest.raises(RowError, match=r"files\[0\]\.path: .*at most 100 bytes.*101 bytes"):
+        load(data, "big.png", max_bytes=100)
+
+
+@settings(deadline=None, max_examples=200)
+@given(length=st.integers(0, 300), n=st.integers(1, 40))
+def test_a_sample_is_even_and_holds_first_and_last(length: int, n: int) -> None:
+    frames = list(range(length))
+    taken = sample(frames, n)
+    assert len(taken) == min(length, n)
+    assert taken == sorted(set(taken))
+    if length <= n:
+        assert taken == frames
+    elif n > 1:
+        assert (taken[0], taken[-1]) == (0, length - 1)
+        gaps = [b - a for a, b in zip(taken, taken[1:], strict=False)]
+        assert max(gaps) - min(gaps) <= 1
+    else:
+        assert taken == [0]
+
+
+def test_only_the_sampled_frames_are_read(data: Path) -> None:
+    names = [f"{i}.png" for i in range(9)]
+    for i in (0, 4, 8):
+        (data / names[i]).write_bytes(str(i).encode())
+    assert load(data, *names, max_images=3) == [url(b"0"), url(b"4"), url(b"8")]
+
+
+def test_sampling_counts_pictures_and_not_other_files(data: Path) -> None:
+    paths = ("notes.txt", "one.png", "more.csv", "frames/two.png")
+    assert load(data, *paths, max_images=2) == [url(PICTURE), url(b"two")]
+
+
+@pytest.mark.parametrize("name", ["../secret.png", "loop.png", "link.png", "missing.png"])
+def test_a_bad_picture_leaves_its_row_unscored_and_the_others_graded(
+    name: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data / "loop.png").symlink_to(data / "loop.png")
+    (data / "link.png").symlink_to(data.parent / "secret.png")
+    monkeypatch.chdir(data)
+    good = {**row("one.png"), "id": "b"}
+    client = apbjudge.ScriptedClient(
+        lambda request: (
+            '{"reasoning": "", "E1": false, "E2": false, "E3": false, "E4": false, "E5": false,'
+            ' "E6": false, "grade": 1, "is_correct": true}'
+        )
+    )
+    spec = apbjudge.JudgeSpec(model="scripted", vision="yes", evidence=False)
+    run = apbjudge.grade([row(name), good], protocol="holistic", judge=spec, client=client)
+    kinds = {j.item_id: (j.kind, getattr(j, "reason", None)) for j in run.judgements}
+    assert kinds == {"a": ("unscored", "bad_input"), "b": ("verdict", None)}
+    (request,) = client.requests
+    assert request.messages[1]["content"][1]["image_url"]["url"] == url(PICTURE)

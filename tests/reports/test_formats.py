@@ -1,0 +1,185 @@
+"""summary.json and summary.csv say the same, and nothing in them breaks a reader."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import apbjudge
+from apbjudge import Summary
+
+from .rows import Row, bad_row, summary_of, unscored, verdict
+
+HOSTILE = [
+    "plain",
+    'say "hi", now',
+    "line\nbreak",
+    "carriage\rreturn",
+    "windows\r\nbreak",
+    "tab\tand \x00 null",
+    " spaces ",
+    "=SUM(A1)",
+    "Ünïcödé 模型 🧪",
+    "<script>alert(1)</script>",
+    "\x1b[31mred\x1b[0m",
+]
+
+
+def every_kind_of_row() -> list[Row]:
+    """Rows of each protocol; among their figures are missing values and missing intervals."""
+    travel = {"category": "travel"}
+    return [
+        verdict("a", groups=travel),
+        verdict("b", "E1 E6"),
+        verdict("c", protocol="step-wise", groups={"horizon": 1}),
+        unscored("d", protocol="step-wise", groups={"horizon": 1}, tested_model="late"),
+        verdict("e", "E5", protocol="tool-extraneous", case_id="a", groups={"level": 2}),
+        verdict("f", protocol="tool-extraneous", case_id="b", groups={"level": 4}),
+        verdict("g", protocol="tool-broken", category=1, is_correct=True, groups={"horizon": 1}),
+        verdict(
+            "h", protocol="unsolvable", is_correct=False, groups={"unsolvable_type": "tool_removal"}
+        ),
+        verdict("i", protocol="efficiency", plan_cost=7.25),
+        verdict("j", "E2", protocol="efficiency", plan_cost=0.1),
+        verdict("k", protocol="efficiency", plan_cost=None, tested_model="unpriced"),
+        bad_row(12),
+    ]
+
+
+SUMMARY = summary_of(every_kind_of_row(), "category", "stage")
+
+
+def read_csv(summary: Summary) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(summary.to_csv(), newline=""), strict=True))
+
+
+def refuse(constant: str) -> float:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def flat(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows that the CSV must have, made from the JSON."""
+    rows: list[dict[str, Any]] = []
+    for part in data["groups"]:
+        ((by, value),) = part["by"].items() or [("", None)]
+        head = {
+            "judge": data["judge"],
+            "by": by,
+            "by_value": value,
+            "rows": part["n"],
+            **{name: part[name] for name in ("protocol", "form", "tested_model", "scored")},
+        }
+        rows += [{**head, "figure": name, **figure} for name, figure in part["figures"].items()]
+    return rows
+
+
+def typed(row: dict[str, str], like: dict[str, Any]) -> dict[str, Any]:
+    """Cells as the JSON has them: an empty cell is a missing value."""
+    kinds = {name: type(value) for name, value in like.items()}
+    return {
+        name: None if text == "" and kinds[name] is type(None) else kinds[name](text)
+        for name, text in row.items()
+        if name in like
+    }
+
+
+def test_json_holds_plain_values_only_and_no_nan() -> None:
+    text = json.dumps(SUMMARY.to_json(), allow_nan=False)
+    assert json.loads(text, parse_constant=refuse) == SUMMARY.to_json()
+    assert orjson.loads(orjson.dumps(SUMMARY.to_json())) == json.loads(text)
+
+
+def test_json_states_totals_level_and_every_estimate_s_settings() -> None:
+    data = SUMMARY.to_json()
+    assert (data["judge"], data["note"], data["confidence_level"]) == ("j", None, 0.95)
+    assert data["totals"]["rows"] == 12
+    assert data["totals"]["scored"] == 10
+    assert data["totals"]["unscored"] == {"bad_input": 1, "timeout": 1}
+    for part in data["groups"]:
+        for figure in part["figures"].values():
+            assert set(figure) == {
+                *("value", "low", "high", "level", "method"),
+                *("n_items", "n_clusters", "n_resamples", "seed"),
+            }
+
+
+def test_csv_agrees_with_json_value_by_value() -> None:
+    expected = flat(json.loads(json.dumps(SUMMARY.to_json())))
+    rows = read_csv(SUMMARY)
+    assert len(rows) == len(expected) > 60
+    for row, values in zip(rows, expected, strict=True):
+        assert typed(row, values) == values
+        assert set(row) >= set(values)
+
+
+def test_the_sample_has_what_is_hard_to_write() -> None:
+    """Values, denominators and intervals that are missing or zero all occur in it."""
+    figures = [figure for part in SUMMARY.groups for figure in part.figures.values()]
+    assert any(f.value is None for f in figures)
+    assert any(f.value == 0.0 and f.low == 0.0 for f in figures)
+    assert any(f.value is not None and f.low is None for f in figures)
+    assert any(f.seed is not None for f in figures)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("field", ["tested_model", "category"])
+def test_any_text_comes_back_from_both_formats(field: str, name: str) -> None:
+    groups = {"category": name if field == "category" else "c"}
+    model = name if field == "tested_model" else "m"
+    summary = summary_of([verdict("a", tested_model=model, groups=groups)], "category")
+    for row in read_csv(summary):
+        assert row["tested_model"] == model
+        assert row["by_value"] in {"", groups["category"]}
+        assert row["n_items"] == "1"
+    (part,) = (p for p in json.loads(json.dumps(summary.to_json()))["groups"] if p["by"])
+    assert (part["tested_model"], part["by"]) == (model, groups)
+
+
+def test_an_empty_run_is_written_too() -> None:
+    summary = summary_of([])
+    assert read_csv(summary) == []
+    assert summary.to_csv().startswith("judge,protocol,form,tested_model,by,by_value,")
+    assert json.loads(json.dumps(summary.to_json()))["groups"] == []
+
+
+def efficiency_row(name: str, cost: float) -> Row:
+    tool = {"name": "look", "parameters": {"type": "object", "properties": {}}, "cost": cost}
+    chain = [{"name": "look", "parameter_description": {}, "reason": "to see"}]
+    return {
+        "id": name,
+        "tested_model": "m",
+        "query": "look",
+        "tools": [tool],
+        "tool_chain": chain,
+        "model_response": json.dumps({"plan": "look", "tool_chain": chain}),
+    }
+
+
+@pytest.mark.parametrize("cost", [1e308, 1e-320])
+def test_absurd_costs_give_no_infinite_figure(cost: float) -> None:
+    rows = [efficiency_row(name, cost) for name in "abc"]
+    summary = apbjudge.grade(rows, protocol="efficiency").summary
+    assert summary.totals.rows == 3
+    json.dumps(summary.to_json(), allow_nan=False)
+    assert not {"inf", "nan"} & {row[key] for row in read_csv(summary) for key in ("value", "high")}
+
+
+def test_the_files_of_a_run_are_what_the_summary_says(tmp_path: Path) -> None:
+    run = apbjudge.grade([efficiency_row("a", 2)], protocol="efficiency", out=tmp_path / "run")
+    assert run.folder is not None
+    written = json.loads((run.folder / "summary.json").read_bytes(), parse_constant=refuse)
+    assert written == run.summary.to_json()
+    with (run.folder / "summary.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.DictReader(file)) == read_csv(run.summary)
+
+
+def test_the_static_judge_s_upper_bound_is_said_in_every_output() -> None:
+    summary = apbjudge.grade([efficiency_row("a", 2)], protocol="efficiency").summary
+    for text in (apbjudge.summary_text(summary), json.dumps(summary.to_json()), summary.to_csv()):
+        assert "upper bound" in text
