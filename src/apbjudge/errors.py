@@ -123,6 +123,13 @@ class ReplyError(JudgeError):
     reason = "unparsable"
 
 
+def visible(text: str) -> str:
+    """Text for a terminal: whatever could move the cursor or change colours is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def shorten(value: Any, limit: int = 80) -> str:
     """Renders a value for a message: type and at most ``limit`` characters."""
     if value is None:

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,7 @@ def test_a_sample_is_even_and_holds_first_and_last(length: int, n: int) -> None:
         assert taken == frames
     elif n > 1:
         assert (taken[0], taken[-1]) == (0, length - 1)
-        gaps = [b - a for a, b in zip(taken, taken[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(taken)]
         assert max(gaps) - min(gaps) <= 1
     else:
         assert taken == [0]

@@ -143,8 +143,8 @@ def test_any_text_comes_back_from_both_formats(field: str, name: str) -> None:
 
 def test_an_empty_run_is_written_too() -> None:
     summary = summary_of([])
-    assert read_csv(summary) == []
-    assert summary.to_csv().startswith("judge,protocol,form,tested_model,by,by_value,")
+    (header,) = (set(row) for row in csv.reader(io.StringIO(summary.to_csv())))
+    assert {"judge", "protocol", "tested_model", "figure", "value", "n_items"} <= header
     assert json.loads(json.dumps(summary.to_json()))["groups"] == []
 
 

@@ -11,7 +11,7 @@ os.environ.setdefault("TYPER_USE_RICH", "0")  # plain help starts in less than h
 
 import typer
 
-from ..errors import ApbJudgeError
+from ..errors import ApbJudgeError, visible
 from ..version import VERSION
 
 PROTOCOL_HELP = (
@@ -141,12 +141,13 @@ def prompt(
         rubric=rubric,
     )
     for task, sent in found:
-        typer.echo(f"===== {task.item.item_id} / {task.item.tested_model}: system =====")
+        name = visible(f"{task.item.item_id} / {task.item.tested_model}")
+        typer.echo(f"===== {name}: system =====")
         typer.echo(sent.system)
         typer.echo("===== user =====")
         typer.echo(sent.case)
         for image in sent.images:
-            typer.echo(f"[picture {image.path}, {len(image.url)} characters as data URL]")
+            typer.echo(f"[picture {visible(image.path)}, {len(image.url)} characters as data URL]")
         typer.echo(f"\n{sent.prediction}")
 
 

@@ -116,15 +116,15 @@ class Source:
             raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
         seen.add(key)
         protocol = protocol_of(item) if self.protocol == AUTO else get_protocol(self.protocol)
-        rubric = protocol.rubric_for(item, self._own_rubric(protocol.shape))
+        rubric = protocol.rubric_for(item, self._own_rubric(protocol.shape, item.form))
         protocol.admit(item)
         return Task(item, protocol, rubric, protocol.find(item, rubric), digest, end)
 
-    def _own_rubric(self, shape: str) -> Rubric | None:
-        """With ``auto``, the user's rubric serves the protocols whose shape it has."""
-        if self.rubric is None or (self.protocol == AUTO and self.rubric.shape != shape):
-            return None
-        return self.rubric
+    def _own_rubric(self, shape: str, form: str) -> Rubric | None:
+        """With ``auto``, the user's rubric serves the rows whose shape and form it has."""
+        if self.rubric is None or self.protocol != AUTO:
+            return self.rubric
+        return self.rubric if (self.rubric.shape, self.rubric.form) == (shape, form) else None
 
 
 class _Cases:

@@ -64,8 +64,12 @@ class Protocol:
             if override.form != item.form:
                 expected = f"a {_FORM_NAMES[override.form]} row, for rubric {override.ref}"
                 raise RowError("planning_regime", expected, _FORM_NAMES[item.form])
-            return override
-        return load_rubric(self.rubrics[item.form])
+        rubric = override or load_rubric(self.rubrics[item.form])
+        kind = item.condition.unsolvable_type
+        if rubric.shape == "pass" and kind is not None and kind not in rubric.types:
+            expected = f"one of {', '.join(rubric.types)}, for rubric {rubric.ref}"
+            raise RowError("unsolvable_type", expected, kind)
+        return rubric
 
     def check_rubric(self, rubric: Rubric) -> None:
         """Refuses a rubric that can't serve this protocol.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..calibration.intervals import Estimate
+from ..errors import visible
 from .summary import Group, Summary
 
 MODELS_ACROSS = 3
@@ -18,7 +19,7 @@ def summary_text(summary: Summary) -> str:
     Rates are in percent, Grade on its scale of 0 to 1, costs in the cases' unit; the interval
     stands in brackets and the denominator behind the slash.
     """
-    lines = [f"judge {summary.judge}: {_totals(summary)}"]
+    lines = [f"judge {visible(summary.judge)}: {_totals(summary)}"]
     if summary.note:
         lines.append(summary.note)
     for block in _blocks(summary.groups):
@@ -61,9 +62,9 @@ def _table(block: list[Group]) -> list[str]:
     first = block[0]
     title = first.protocol if first.protocol == first.form else f"{first.protocol} ({first.form})"
     for field, value in first.by.items():
-        title += f", {field} {'not stated' if value is None else value}"
+        title += f", {field} {'not stated' if value is None else visible(value)}"
     names = list(dict.fromkeys(name for group in block for name in group.figures))
-    rows = [["", *(group.tested_model for group in block)]]
+    rows = [["", *(visible(group.tested_model) for group in block)]]
     for name in names:
         cells = [_cell(name, group.figures.get(name)) for group in block]
         rows.append([name, *cells])

@@ -12,15 +12,18 @@ from .rubric import Rubric, Shape
 from .scale import snap
 
 REASONING_LIMIT = 4000
-"""Longest ``reasoning`` in characters; without a bound small models run on."""
+"""Longest ``reasoning`` a judge is asked for, in characters; without a bound small models run on."""
 
 
 class Reply(BaseModel):
     """Base of all reply models. Key order is reply order: reasons come before the verdict."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    # The schema allows no further keys; one that comes all the same does no harm.
+    model_config = ConfigDict(
+        extra="ignore", allow_inf_nan=False, json_schema_extra={"additionalProperties": False}
+    )
 
-    reasoning: Annotated[str, Field(max_length=REASONING_LIMIT)]
+    reasoning: Annotated[str, Field(json_schema_extra={"maxLength": REASONING_LIMIT})]
 
 
 _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourVerdict"}

@@ -1,0 +1,161 @@
+"""A judge that contradicts itself: asked again once, then settled by the written rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import JudgeSpec
+from tests.support.judging import MODEL, RIGHT, plan_row, step_row, verdict, write_rows
+from tests.support.server import Answer, Status, by_content
+
+
+def says(value: dict[str, Any]) -> Answer:
+    return Answer(json.dumps(value))
+
+
+NAMELESS = verdict(grade=0.4, is_correct=False)
+FLAGGED_BUT_RIGHT = verdict("E2", grade=0.6, is_correct=True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "complaint"),
+    [
+        (FLAGGED_BUT_RIGHT, "E2 flagged does not go with is_correct=true"),
+        (verdict("E1", "E5", grade=1.0), "grade 1.0 does not go with E1, E5 flagged"),
+        (verdict(grade=0.8), "grade 0.8 does not go with no code flagged (fitting: 1.0)"),
+        (verdict(is_correct=False), "no code flagged does not go with is_correct=false"),
+        (NAMELESS, "no code flagged does not go with is_correct=false"),
+    ],
+)
+def test_a_contradiction_is_asked_again_once_with_its_reason(
+    serve: Any, bench: Any, reply: dict[str, Any], complaint: str
+) -> None:
+    server = serve([says(reply), says(verdict("E4", grade=0.2))])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert (judged["is_correct"], judged["grade"]) == (False, 0.2)
+    assert (judged["inconsistent"], judged["overrides"]) == (False, [])
+    assert len(server.requests) == 2
+    assistant, user = server.requests[1].body["messages"][2:]
+    assert assistant == {"role": "assistant", "content": json.dumps(reply)}
+    assert user["content"].startswith(complaint)
+
+
+def overrides(row: dict[str, Any]) -> list[tuple[str, Any, Any, str]]:
+    return [(o["field"], o["was"], o["now"], o["because"]) for o in row["overrides"]]
+
+
+@pytest.mark.parametrize(
+    ("reply", "correct", "grade", "changed"),
+    [
+        (
+            FLAGGED_BUT_RIGHT,
+            False,
+            0.6,
+            [("is_correct", True, False, "the flags decide")],
+        ),
+        (
+            verdict("E1", grade=1.0, is_correct=True),
+            False,
+            0.8,
+            [
+                ("is_correct", True, False, "the flags decide"),
+                ("grade", 1.0, 0.8, "the flags decide"),
+            ],
+        ),
+        (verdict("E1", grade=1.0), False, 0.8, [("grade", 1.0, 0.8, "the flags decide")]),
+        (verdict(grade=0.0), True, 1.0, [("grade", 0.0, 1.0, "no code is flagged")]),
+        (
+            verdict(is_correct=False),
+            True,
+            1.0,
+            [("is_correct", False, True, "no code is flagged")],
+        ),
+    ],
+)
+def test_what_stays_contradictory_is_settled_by_the_written_rule(
+    serve: Any,
+    bench: Any,
+    reply: dict[str, Any],
+    correct: bool,
+    grade: float,
+    changed: list[tuple[str, Any, Any, str]],
+) -> None:
+    server = serve([says(reply)])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert (judged["kind"], judged["inconsistent"]) == ("verdict", True)
+    assert (judged["is_correct"], judged["grade"]) == (correct, grade)
+    assert judged["errors"] == {code: reply[code] for code in judged["errors"]}
+    assert overrides(judged) == changed
+    assert judged["raw"].count(json.dumps(reply)) == 2
+    assert len(server.requests) == 2
+
+
+def test_a_fault_that_the_judge_can_not_name_is_no_verdict(serve: Any, bench: Any) -> None:
+    judged = bench(serve([says(NAMELESS)])).judge([plan_row("a")])["a"]
+    assert (judged["kind"], judged["reason"]) == ("unscored", "inconsistent")
+    assert [judged["is_correct"], judged["grade"], judged["errors"]] == [None, None, None]
+    assert judged["raw"].count(json.dumps(NAMELESS)) == 2
+
+
+def test_grades_must_fit_the_bands_of_single_steps(serve: Any, bench: Any) -> None:
+    server = serve([says(verdict("E6", grade=0.8))])
+    judged = bench(server).judge([step_row("a", {"city": "Porto"})])["a"]
+    assert (judged["is_correct"], judged["grade"]) == (False, 0.2)
+    assert overrides(judged) == [("grade", 0.8, 0.2, "the flags decide")]
+    assert "(fitting: 0.2, 0.0)" in server.requests[1].body["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(("category", "correct"), [(2, True), (4, False), (5, False)])
+def test_a_category_decides_over_is_correct(
+    serve: Any, bench: Any, category: int, correct: bool
+) -> None:
+    reply = {"reasoning": "r", "category": category, "is_correct": not correct}
+    row = step_row("a", {"city": "Porto"}, broken_tool_name="find_bus")
+    judged = bench(serve([says(reply)])).judge([row])["a"]
+    assert (judged["category"], judged["is_correct"]) == (category, correct)
+    assert judged["inconsistent"] is True
+    assert overrides(judged) == [("is_correct", not correct, correct, "the category decides")]
+
+
+def test_a_contradiction_counts_when_the_second_reply_can_not_be_read(
+    serve: Any, bench: Any
+) -> None:
+    server = serve([says(FLAGGED_BUT_RIGHT), Answer("sorry")])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert (judged["is_correct"], judged["grade"], judged["inconsistent"]) == (False, 0.6, True)
+
+
+def test_the_last_of_two_contradictions_is_settled(serve: Any, bench: Any) -> None:
+    server = serve([says(FLAGGED_BUT_RIGHT), says(verdict(grade=0.8))])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert (judged["is_correct"], judged["grade"], judged["inconsistent"]) == (True, 1.0, True)
+
+
+def test_an_endpoint_that_fails_at_the_second_question_leaves_no_verdict(
+    serve: Any, bench: Any
+) -> None:
+    server = serve([says(FLAGGED_BUT_RIGHT), Status(500)])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert (judged["kind"], judged["reason"]) == ("unscored", "transport")
+    assert judged["raw"] == json.dumps(FLAGGED_BUT_RIGHT)
+
+
+def test_contradictions_are_counted_apart_from_overrides_and_unscored(
+    serve: Any, tmp_path: Path
+) -> None:
+    scripts = {"(settled)": [says(FLAGGED_BUT_RIGHT)], "(lost)": [says(NAMELESS)]}
+    server = serve(by_content(scripts, Answer(RIGHT)))
+    rows = [plan_row(name) for name in ("settled", "lost", "good", "fine")]
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=0)
+    run = apbjudge.grade(path, judge=spec, out=tmp_path / "out")
+    assert run.manifest["inconsistent"] == 1
+    assert run.manifest["unscored"] == {"inconsistent": 1}
+    assert (run.manifest["rows"], run.manifest["scored"]) == (4, 3)
+    assert run.manifest["calls"] == len(server.requests) == 6
+    assert run.unscored_fraction == 0.25

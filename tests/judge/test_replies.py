@@ -1,0 +1,202 @@
+"""Replies of a judge as models really write them, and what must never pass for a verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.judging import RIGHT, plan_row, verdict
+from tests.support.server import Answer, by_content
+
+OK = Answer(RIGHT)
+READABLE = {
+    "alone": RIGHT,
+    "in a fence": f"```json\n{RIGHT}\n```",
+    "in a fence without a language": f"```\n{RIGHT}\n```",
+    "after prose with braces": f"The plan {{in short}} works.\n{RIGHT}",
+    "before prose": f"{RIGHT}\nI hope this helps.",
+    "before prose that cites a place": f"{RIGHT}\nMind tool_chain[2] and steps [1, 2].",
+    "after thoughts that hold another verdict": f"<think>{json.dumps(verdict('E1'))}</think>{RIGHT}",
+    "amid white space": f"\n\n\t {RIGHT} \n",
+    "over several lines": json.dumps(verdict(), indent=4),
+    "with a whole number as grade": json.dumps(verdict(grade=1)),
+    "keys in another order": json.dumps(dict(reversed(verdict().items()))),
+    "in another language": json.dumps(
+        verdict(reasoning="Der Plan trägt. 計画は妥当です。الخطة سليمة"), ensure_ascii=False
+    ),
+}
+
+
+@pytest.mark.parametrize("text", READABLE.values(), ids=READABLE)
+def test_a_verdict_is_read_however_it_is_wrapped(serve: Any, bench: Any, text: str) -> None:
+    server = serve([Answer(text)])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert (judged["kind"], judged["detail"]) == ("verdict", None)
+    assert (judged["is_correct"], judged["grade"]) == (True, 1.0)
+    assert judged["raw"] == text
+    assert len(server.requests) == 1
+
+
+def without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in verdict().items() if name != key}
+
+
+BROKEN: dict[str, Any] = {
+    **{
+        f"is_correct: {value!r}": verdict() | {"is_correct": value}
+        for value in ("NO", "false", "true", "yes", "", 1, 0, 1.0, None, [], [True], {})
+    },
+    **{f"E3: {value!r}": verdict() | {"E3": value} for value in ("false", "NO", 0, None, [])},
+    **{
+        f"grade: {value!r}": verdict() | {"grade": value}
+        for value in ("1.0", True, None, 1.1, -0.2, 5, 100, float("nan"), float("inf"), [1.0])
+    },
+    **{
+        f"grade off the scale: {value}": verdict("E2") | {"grade": value}
+        for value in (0.7, 0.5, 0.19, 0.99)
+    },
+    **{f"no {key}": without(key) for key in ("reasoning", "E6", "grade", "is_correct")},
+    "reasoning is a list": verdict(reasoning=["good"]),
+    "an extra key": verdict(verdict="correct"),
+    "an extra flag": verdict(E7=False),
+    "keys in capitals": {key.upper(): value for key, value in verdict().items()},
+    "wrapped in another object": {"judgement": verdict()},
+    "two verdicts in a list": [verdict(), verdict()],
+}
+
+
+@pytest.mark.parametrize("value", BROKEN.values(), ids=BROKEN)
+def test_a_malformed_verdict_never_counts_as_one(serve: Any, bench: Any, value: Any) -> None:
+    server = serve(by_content({"(bad)": [Answer(json.dumps(value))]}, OK))
+    judged = bench(server).judge([plan_row("bad"), plan_row("good")])
+    bad = judged["bad"]
+    assert (bad["kind"], bad["reason"]) == ("unscored", "unparsable")
+    assert [bad[name] for name in ("is_correct", "grade", "errors")] == [None, None, None]
+    assert bad["detail"]
+    assert judged["good"]["is_correct"] is True
+    assert len(server.requests) == 3
+
+
+NO_JSON = {
+    "words": "The plan is correct.",
+    "another language": "이 계획은 올바릅니다.",
+    "a bare word": "true",
+    "half an object": RIGHT[:40],
+    "single quotes": str(verdict()),
+    "comments": RIGHT.replace("{", "{ // my verdict\n", 1),
+    "an endless opening": "{" * 50_000,
+    "deep nesting": '[{"a":' * 20_000,
+    "a NUL": "\0",
+    "null": None,
+    "nothing": "",
+    "blanks": " \n ",
+}
+
+
+@pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON)
+def test_a_reply_without_json_is_asked_for_again(serve: Any, bench: Any, text: str | None) -> None:
+    server = serve([Answer(text), OK])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert (judged["is_correct"], judged["inconsistent"]) == (True, False)
+    assert judged["usage"]["calls"] == len(server.requests) == 2
+    first, second = (request.body["messages"] for request in server.requests)
+    assert second[: len(first)] == first
+    added = second[len(first) :]
+    assert [m["role"] for m in added] == (["assistant", "user"] if text else ["user"])
+    if text:
+        assert added[0]["content"] == text
+    assert "one JSON object" in added[-1]["content"]
+
+
+@pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON)
+def test_a_judge_that_never_writes_json_is_given_up(
+    serve: Any, bench: Any, text: str | None
+) -> None:
+    server = serve([Answer(text)])
+    judged = bench(server).judge([plan_row("a")], retries=5)["a"]
+    assert (judged["kind"], judged["reason"]) == ("unscored", "unparsable")
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer("half a character: \ud83d"),
+        Answer(json.dumps(verdict(reasoning="\udc00"), ensure_ascii=False)),
+        Answer(None, message={"refusal": "no \ud800"}),
+    ],
+    ids=["prose", "reasoning", "refusal"],
+)
+def test_text_that_utf8_can_not_hold_harms_one_row_at_most(
+    serve: Any, bench: Any, fault: Answer
+) -> None:
+    server = serve(by_content({"(bad)": [fault]}, OK))
+    judged = bench(server).judge([plan_row("bad"), plan_row("good")])
+    assert judged["bad"]["kind"] == "unscored"
+    assert judged["good"]["is_correct"] is True
+
+
+CUT = Answer(RIGHT[:25], "length")
+
+
+def test_a_truncated_reply_is_asked_for_once_more_with_four_times_the_tokens(
+    serve: Any, bench: Any
+) -> None:
+    server = serve([CUT, OK])
+    judged = bench(server).judge([plan_row("a")], max_tokens=100)["a"]
+    assert judged["is_correct"] is True
+    assert [request.body["max_tokens"] for request in server.requests] == [100, 400]
+    first, second = server.requests
+    assert first.body["messages"] == second.body["messages"]
+
+
+def test_a_reply_truncated_twice_is_unscored(serve: Any, bench: Any) -> None:
+    server = serve(by_content({"(bad)": [CUT]}, OK))
+    judged = bench(server).judge([plan_row("bad"), plan_row("good")], max_tokens=100, retries=4)
+    assert (judged["bad"]["reason"], judged["bad"]["is_correct"]) == ("truncated", None)
+    assert "400 tokens" in judged["bad"]["detail"]
+    assert judged["good"]["is_correct"] is True
+    assert [request.body["max_tokens"] for request in server.requests] == [100, 400, 100]
+
+
+def test_a_truncated_reply_is_not_believed_even_when_it_reads_well(serve: Any, bench: Any) -> None:
+    server = serve([Answer(RIGHT, "length"), Answer(json.dumps(verdict("E1")))])
+    judged = bench(server).judge([plan_row("a")])["a"]
+    assert judged["is_correct"] is False
+
+
+@pytest.mark.parametrize(
+    ("fault", "detail"),
+    [
+        (Answer(None, message={"refusal": "I can't help with that."}), "I can't help with that."),
+        (Answer(RIGHT, message={"refusal": "I stop here."}), "I stop here."),
+        (Answer("", "content_filter"), "content_filter"),
+        (Answer(RIGHT, "content_filter"), "content_filter"),
+    ],
+)
+def test_a_refusal_is_no_verdict_and_not_asked_again(
+    serve: Any, bench: Any, fault: Answer, detail: str
+) -> None:
+    server = serve(by_content({"(bad)": [fault]}, OK))
+    judged = bench(server).judge([plan_row("bad"), plan_row("good")], retries=4)
+    assert (judged["bad"]["reason"], judged["bad"]["is_correct"]) == ("refusal", None)
+    assert detail in judged["bad"]["detail"]
+    assert judged["good"]["is_correct"] is True
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (Answer(None, message={"refusal": "no"}), "refusal"),
+        (CUT, "truncated"),
+        (Answer("still words"), "unparsable"),
+    ],
+)
+def test_the_second_failure_names_the_reason(
+    serve: Any, bench: Any, second: Answer, reason: str
+) -> None:
+    judged = bench(serve([Answer("words"), second])).judge([plan_row("a")])["a"]
+    assert judged["reason"] == reason

@@ -1,0 +1,226 @@
+"""A valid plan never gets a proven finding; one planted fault gets exactly its own code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from tests.support.rows import findings, plan, plan_row, step, step_row
+from tests.support.worlds import (
+    PROSE,
+    Call,
+    World,
+    call_of,
+    dressed,
+    references_to,
+    with_placeholder,
+    worlds,
+)
+
+FEW = settings(max_examples=120, deadline=None)
+PREVIOUS = ["PREVIOUS_RESULT", "<PREVIOUS_RESULT>", "PREVIOUS_STEP_RESULT.id", "{{previous.id}}"]
+
+
+def _proven(row: dict[str, Any]) -> list[tuple[str | None, str, str, str]]:
+    found = findings(row)
+    return [(f.code, f.rule, f.where, f.message) for f in found if f.certainty == "proven"]
+
+
+def _chain(draw: st.DrawFn, world: World) -> list[Call]:
+    calls = [call_of(draw, world) for _ in range(draw(st.integers(1, 5)))]
+    return [*calls, calls[0]] if draw(st.booleans()) else calls
+
+
+def _described(draw: st.DrawFn, calls: list[Call]) -> list[Call]:
+    """Values of a plan are words or anything; references go to earlier calls only."""
+    done: list[Call] = []
+    for i, (name, arguments) in enumerate(calls):
+        texts = PROSE + [ref for earlier in calls[:i] for ref in references_to(earlier[0])]
+        texts += PREVIOUS if i else []
+        words = st.sampled_from(texts) | st.text(max_size=9) | st.integers() | st.none()
+        done.append((name, {key: draw(words) for key in arguments}))
+    return done
+
+
+def _reference(draw: st.DrawFn, world: World, field: str) -> dict[str, Any]:
+    calls = _chain(draw, world) if draw(st.booleans()) else []
+    if field == "tool_chain":
+        return {field: plan(*calls)["tool_chain"], "plan": draw(st.sampled_from(PROSE))}
+    return {field: [step(call) for call in calls]}
+
+
+def _spelled(draw: st.DrawFn, reply: dict[str, Any]) -> dict[str, Any]:
+    """The keys and shapes of calls that are read alike."""
+    entries: list[dict[str, Any]] = []
+    for entry in reply["tool_chain"]:
+        key = draw(st.sampled_from(["parameter_description", "arguments", "parameters"]))
+        value = entry["parameter_description"]
+        value = json.dumps(value) if draw(st.booleans()) else value
+        name = draw(st.sampled_from(["name", "tool_name"]))
+        entries.append({name: entry["name"], key: value, "reason": "…"})
+    return reply | {"tool_chain": entries}
+
+
+@FEW
+@given(data=st.data(), world=worlds())
+def test_a_valid_plan_is_never_proven_wrong(data: st.DataObject, world: World) -> None:
+    draw = data.draw
+    calls = _described(draw, _chain(draw, world))
+    reply = plan(*calls, text=draw(st.sampled_from(PROSE)))
+    fields = _reference(draw, world, "tool_chain") | {"tools": world.tools}
+    if draw(st.booleans()):
+        fields |= {"split": "holistic_tool_extraneous", "extraneous_tool_names": ["never used"]}
+    assert _proven(plan_row(dressed(draw, _spelled(draw, reply)), **fields)) == []
+
+
+def _steps(draw: st.DrawFn, world: World, k: int) -> list[list[Call]]:
+    """k lists of calls; from the second on, placeholders stand for values."""
+    steps: list[list[Call]] = []
+    for i in range(k):
+        calls = [call_of(draw, world) for _ in range(draw(st.sampled_from([0, 1, 1, 2])))]
+        if i:
+            earlier = [ref for done in steps for name, _ in done for ref in references_to(name)]
+            calls = [with_placeholder(draw, call, PREVIOUS + earlier) for call in calls]
+        steps.append(calls)
+    return steps
+
+
+def _written(draw: st.DrawFn, steps: list[list[Call]]) -> Any:
+    if draw(st.booleans()) and all(len(calls) == 1 for calls in steps):
+        return {
+            "predicted_steps": [
+                {"thought": "t", "action": "call", "tool": name, "arguments": arguments}
+                for ((name, arguments),) in steps
+            ]
+        }
+    as_text = draw(st.booleans())
+    reply = [step(*((n, json.dumps(a) if as_text else a) for n, a in calls)) for calls in steps]
+    return reply[0] if len(reply) == 1 and draw(st.booleans()) else reply
+
+
+@FEW
+@given(data=st.data(), world=worlds(), k=st.integers(1, 3))
+def test_valid_steps_are_never_proven_wrong(data: st.DataObject, world: World, k: int) -> None:
+    draw = data.draw
+    reply = dressed(draw, _written(draw, _steps(draw, world, k)))
+    fields = _reference(draw, world, "ground_truth_steps") | {"tools": world.tools}
+    fields["trajectory_prefix"] = [step(call) for call in _chain(draw, world)]
+    if draw(st.booleans()):
+        fields |= {"split": "step_wise_tool_extraneous", "extraneous_tool_names": ["never used"]}
+    assert _proven(step_row(reply, k, **fields)) == []
+
+
+Fault = Callable[[st.DrawFn, World, list[Call], int], list[Call]]
+
+
+def _swap(calls: list[Call], at: int, call: Call) -> list[Call]:
+    return [*calls[:at], call, *calls[at + 1 :]]
+
+
+def _rename(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call]:
+    name = calls[at][0] + draw(st.sampled_from(["_v2", "s", " ", "\u200b"]))
+    assume(name not in world.names)
+    return _swap(calls, at, (name, calls[at][1]))
+
+
+def _change_case(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call]:
+    name = draw(st.sampled_from([str.swapcase, str.upper, str.lower]))(calls[at][0])
+    assume(name not in world.names)
+    return _swap(calls, at, (name, calls[at][1]))
+
+
+def _drop(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call]:
+    name, arguments = calls[at]
+    gone = draw(st.sampled_from((world.schema(name) or {})["required"]))
+    return _swap(calls, at, (name, {k: v for k, v in arguments.items() if k != gone}))
+
+
+def _add(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call]:
+    name, arguments = calls[at]
+    extra = draw(st.sampled_from(["ID", "Note", "notes", "größe ", "colour"]))
+    return _swap(calls, at, (name, arguments | {extra: draw(st.sampled_from([1, None, "x"]))}))
+
+
+def _refer_forward(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call]:
+    made = {name for name, _ in calls[:at]}
+    later = [n for n in world.names if n not in made and n.isascii() and n.isidentifier()]
+    assume(later)
+    text = draw(st.sampled_from([f"${draw(st.sampled_from(later))}.id"]))
+    name, arguments = calls[at]
+    return _swap(calls, at, (name, arguments | {"note": text}))
+
+
+def _wrong_value(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call]:
+    """A value that an independent validator rejects for one of the properties."""
+    name, arguments = calls[at]
+    schema = world.schema(name) or {}
+    key = draw(st.sampled_from(sorted(schema["properties"])))
+    part = {**schema["properties"][key], "$defs": schema["$defs"]}
+    wrong = [v for v in ("seven", 7, 7.5, True, [7], {"x": 7}) if not Draft202012Validator(part).is_valid(v)]
+    wrong = [v for v in wrong if at == 0 or not isinstance(v, str)]
+    assume(wrong)
+    return _swap(calls, at, (name, arguments | {key: draw(st.sampled_from(wrong))}))
+
+
+NAME_FAULTS: dict[str, tuple[Fault, str]] = {
+    "another name": (_rename, "E6"),
+    "another letter case": (_change_case, "E6"),
+    "a required parameter is dropped": (_drop, "E5"),
+    "an unknown parameter is added": (_add, "E5"),
+    "a result is used before it is made": (_refer_forward, "E4"),
+}
+VALUE_FAULTS = NAME_FAULTS | {"a wrong value": (_wrong_value, "E5")}
+
+
+@pytest.mark.parametrize(("fault", "code"), NAME_FAULTS.values(), ids=NAME_FAULTS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), world=worlds(bare=False))
+def test_one_fault_in_a_plan_gets_exactly_its_code(
+    fault: Fault, code: str, data: st.DataObject, world: World
+) -> None:
+    draw = data.draw
+    calls = _chain(draw, world)
+    calls = fault(draw, world, calls, draw(st.integers(0, len(calls) - 1)))
+    fields = _reference(draw, world, "tool_chain") | {"tools": world.tools}
+    found = _proven(plan_row(plan(*calls), **fields))
+    assert {code for code, *_ in found} == {code}
+
+
+@pytest.mark.parametrize(("fault", "code"), VALUE_FAULTS.values(), ids=VALUE_FAULTS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), world=worlds(bare=False), k=st.integers(1, 3))
+def test_one_fault_in_steps_gets_exactly_its_code(
+    fault: Fault, code: str, data: st.DataObject, world: World, k: int
+) -> None:
+    draw = data.draw
+    calls = fault(draw, world, [call_of(draw, world) for _ in range(k)], draw(st.integers(0, k - 1)))
+    fields = _reference(draw, world, "ground_truth_steps") | {"tools": world.tools}
+    found = _proven(step_row([step(call) for call in calls], k, **fields))
+    assert {code for code, *_ in found} == {code}
+
+
+@FEW
+@given(data=st.data(), world=worlds(), k=st.integers(1, 3), n=st.integers(0, 5))
+def test_a_wrong_number_of_steps_gets_e3(data: st.DataObject, world: World, k: int, n: int) -> None:
+    assume(k != n)
+    calls = [call_of(data.draw, world) for _ in range(n)]
+    found = _proven(step_row([step(call) for call in calls], k, tools=world.tools))
+    assert [(code, rule, where) for code, rule, where, _ in found] == [("E3", "format", "response")]
+
+
+@FEW
+@given(data=st.data(), world=worlds(bare=False), as_plan=st.booleans())
+def test_a_used_distractor_gets_e5(data: st.DataObject, world: World, as_plan: bool) -> None:
+    call = call_of(data.draw, world)
+    fields = {"tools": world.tools, "extraneous_tool_names": [call[0]]}
+    if as_plan:
+        row = plan_row(plan(call), split="holistic_tool_extraneous", **fields)
+    else:
+        row = step_row(step(call), split="step_wise_tool_extraneous", **fields)
+    assert [(code, rule) for code, rule, *_ in _proven(row)] == [("E5", "distractor")]
