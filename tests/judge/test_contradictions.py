@@ -10,7 +10,7 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec
-from tests.support.judging import MODEL, RIGHT, plan_row, step_row, verdict, write_rows
+from tests.support.judging import CODES, MODEL, RIGHT, plan_row, step_row, verdict, write_rows
 from tests.support.server import Answer, Status, by_content
 
 
@@ -49,47 +49,33 @@ def overrides(row: dict[str, Any]) -> list[tuple[str, Any, Any, str]]:
     return [(o["field"], o["was"], o["now"], o["because"]) for o in row["overrides"]]
 
 
+FLAGS = "the flags decide"
+NO_FLAG = "no code is flagged"
+
+
 @pytest.mark.parametrize(
-    ("reply", "correct", "grade", "changed"),
+    ("reply", "changed"),
     [
-        (
-            FLAGGED_BUT_RIGHT,
-            False,
-            0.6,
-            [("is_correct", True, False, "the flags decide")],
-        ),
+        (FLAGGED_BUT_RIGHT, [("is_correct", True, False, FLAGS)]),
         (
             verdict("E1", grade=1.0, is_correct=True),
-            False,
-            0.8,
-            [
-                ("is_correct", True, False, "the flags decide"),
-                ("grade", 1.0, 0.8, "the flags decide"),
-            ],
+            [("is_correct", True, False, FLAGS), ("grade", 1.0, 0.8, FLAGS)],
         ),
-        (verdict("E1", grade=1.0), False, 0.8, [("grade", 1.0, 0.8, "the flags decide")]),
-        (verdict(grade=0.0), True, 1.0, [("grade", 0.0, 1.0, "no code is flagged")]),
-        (
-            verdict(is_correct=False),
-            True,
-            1.0,
-            [("is_correct", False, True, "no code is flagged")],
-        ),
+        (verdict("E1", grade=1.0), [("grade", 1.0, 0.8, FLAGS)]),
+        (verdict(grade=0.0), [("grade", 0.0, 1.0, NO_FLAG)]),
+        (verdict(is_correct=False), [("is_correct", False, True, NO_FLAG)]),
     ],
 )
 def test_what_stays_contradictory_is_settled_by_the_written_rule(
-    serve: Any,
-    bench: Any,
-    reply: dict[str, Any],
-    correct: bool,
-    grade: float,
-    changed: list[tuple[str, Any, Any, str]],
+    serve: Any, bench: Any, reply: dict[str, Any], changed: list[tuple[str, Any, Any, str]]
 ) -> None:
     server = serve([says(reply)])
     judged = bench(server).judge([plan_row("a")])["a"]
+    settled = reply | {field: now for field, _, now, _ in changed}
     assert (judged["kind"], judged["inconsistent"]) == ("verdict", True)
-    assert (judged["is_correct"], judged["grade"]) == (correct, grade)
-    assert judged["errors"] == {code: reply[code] for code in judged["errors"]}
+    assert judged["is_correct"] is settled["is_correct"]
+    assert judged["grade"] == settled["grade"]
+    assert judged["errors"] == {code: reply[code] for code in CODES}
     assert overrides(judged) == changed
     assert judged["raw"].count(json.dumps(reply)) == 2
     assert len(server.requests) == 2

@@ -102,7 +102,9 @@ def test_the_other_published_form_of_steps_counts_the_same(k: int) -> None:
 
 def test_the_code_of_a_broken_form_is_the_rubrics() -> None:
     assert [f.code for f in findings(plan_row("no JSON"))] == ["E3"]
-    assert [f.code for f in findings(step_row("no JSON"), rubric="apb-step-wise-strict@1")] == ["E3"]
+    assert [f.code for f in findings(step_row("no JSON"), rubric="apb-step-wise-strict@1")] == [
+        "E3"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,9 @@ def test_a_name_known_from_anywhere_in_the_row_is_not_unknown(fields: dict[str, 
 
 
 def test_names_listed_in_one_form_count_beside_tools_given_in_the_other() -> None:
-    row = plan_row(plan(("hold_table", {})), tools_json=json.dumps(TOOLS), tool_names=["hold_table"])
+    row = plan_row(
+        plan(("hold_table", {})), tools_json=json.dumps(TOOLS), tool_names=["hold_table"]
+    )
     del row["tools"]
     assert proven(row) == []
 

@@ -14,7 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge import grade
-from tests.support.rows import INTEGER, STRING, findings, plan, plan_row, proven, step, step_row, tool
+from tests.support.rows import (
+    INTEGER,
+    STRING,
+    findings,
+    plan,
+    plan_row,
+    proven,
+    step,
+    step_row,
+    tool,
+)
 
 OPEN_SCHEMAS: dict[str, dict[str, Any]] = {
     "additional allowed": {"additionalProperties": True},
@@ -52,7 +62,10 @@ NO_SCHEMA: dict[str, Any] = {
     "empty": {},
     "names to prose": {"city": "where to", "day": "when"},
     "names to specs": {"city": {"type": "string"}, "day": {"type": "string"}},
-    "names to specs, one named properties": {"kind": {"type": "string"}, "properties": {"type": "object"}},
+    "names to specs, one named properties": {
+        "kind": {"type": "string"},
+        "properties": {"type": "object"},
+    },
     "list": [{"name": "city", "type": "string"}],
     "prose": "a city and a day",
     "number": 3,
@@ -169,9 +182,14 @@ KEYWORDS = (
     "nullable format if then else definitions dependentRequired unevaluatedProperties default"
 ).split()
 _junk = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["object", "#", "#/x", "é", ""]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from([*KEYWORDS, "a", "b"]), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.sampled_from(["object", "#", "#/x", "é", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*KEYWORDS, "a", "b"]), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 

@@ -22,7 +22,9 @@ PROSE = [
     "```json\n{}\n```",
     "Košice – Žilina",
 ]
-_DEFS = {"place": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}}
+_DEFS = {
+    "place": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
+}
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,21 @@ def _flat() -> st.SearchStrategy[Any]:
 
 
 def _deep(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    lists = st.builds(lambda s, n: {"type": "array", "items": s, "minItems": n}, inner, st.integers(0, 2))
-    optional = st.builds(lambda s, word: {word: [s, {"type": "null"}]}, inner, st.sampled_from(["anyOf", "oneOf"]))
+    lists = st.builds(
+        lambda s, n: {"type": "array", "items": s, "minItems": n}, inner, st.integers(0, 2)
+    )
+    optional = st.builds(
+        lambda s, word: {word: [s, {"type": "null"}]}, inner, st.sampled_from(["anyOf", "oneOf"])
+    )
     return lists | optional | objects(inner)
 
 
 @st.composite
 def objects(draw: Draw, inner: st.SearchStrategy[Any]) -> dict[str, Any]:
     """An object schema with some required properties."""
-    names = draw(st.lists(st.sampled_from(["id", "day", "name", "größe", "a.b"]), unique=True, max_size=3))
+    names = draw(
+        st.lists(st.sampled_from(["id", "day", "name", "größe", "a.b"]), unique=True, max_size=3)
+    )
     schema: dict[str, Any] = {"type": "object", "properties": {n: draw(inner) for n in names}}
     if names and draw(st.booleans()):
         schema["required"] = draw(st.lists(st.sampled_from(names), unique=True))
@@ -91,7 +99,7 @@ schemas = st.recursive(_flat(), _deep, max_leaves=4)
 def worlds(draw: Draw, *, bare: bool = True) -> World:
     """A toolset of one to five tools; with ``bare``, some tell nothing of their parameters."""
     name = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{2,9}", fullmatch=True) | st.sampled_from(
-        ["web.search", "get-fare", "Übersetze", "api/v2/book", "step_2"]
+        ["web.search", "get-fare", "Übersetze", "api/v2/book"]
     )
     names = draw(st.lists(name, min_size=1, max_size=5, unique_by=str.swapcase))
     tools: list[dict[str, Any]] = []
@@ -148,7 +156,9 @@ def call_of(draw: Draw, world: World, name: str | None = None) -> Call:
     name = name or draw(st.sampled_from(world.names))
     schema = world.schema(name)
     if schema is None:
-        return name, draw(st.dictionaries(st.text(max_size=5), st.sampled_from([1, None, "x"]), max_size=2))
+        return name, draw(
+            st.dictionaries(st.text(max_size=5), st.sampled_from([1, None, "x"]), max_size=2)
+        )
     return name, _typed(draw, "object", schema)
 
 
@@ -178,7 +188,9 @@ def references_to(name: str) -> list[str]:
 
 def dressed(draw: Draw, reply: Any) -> str:
     """The reply as models write it: bare, in a fence, amid prose, after thoughts."""
-    text = json.dumps(reply, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 2])))
+    text = json.dumps(
+        reply, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 2]))
+    )
     prose = "I looked at [1] and {x}; the fare (see [note]) is fine. Calls: step 3 uses step 1."
     forms = {
         "bare": text,

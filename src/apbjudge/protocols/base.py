@@ -60,10 +60,9 @@ class Protocol:
                 f"a {forms} row, for protocol {self.name}",
                 item.split or _FORM_NAMES[item.form],
             )
-        if override is not None:
-            if override.form != item.form:
-                expected = f"a {_FORM_NAMES[override.form]} row, for rubric {override.ref}"
-                raise RowError("planning_regime", expected, _FORM_NAMES[item.form])
+        if override is not None and override.form != item.form:
+            expected = f"a {_FORM_NAMES[override.form]} row, for rubric {override.ref}"
+            raise RowError("planning_regime", expected, _FORM_NAMES[item.form])
         rubric = override or load_rubric(self.rubrics[item.form])
         kind = item.condition.unsolvable_type
         if rubric.shape == "pass" and kind is not None and kind not in rubric.types:

@@ -19,16 +19,22 @@ BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset")
 
 NO_FLAGS = 255
 _UNSET = -1
+_LABELLED = ("protocol", "tested_model", "form", "unsolvable_type", *BY_FIELDS)
+
+Profile = tuple[str | int | None, ...]
+"""Everything by which a judgement is grouped; a run has few different ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """One entry per judgement in each array.
+    """One entry per judgement in each vector.
 
     Attributes:
-        protocol: Code into ``labels["protocol"]``; likewise ``tested_model``, ``form``,
-            ``unsolvable_type`` and the fields of BY_FIELDS, in ``coded``.
-        case: 64-bit key of the case.
+        profile: Index of the judgement's profile (protocol, tested model, form, …).
+        codes: For each grouping field, a code per profile.
+        labels: For each grouping field, the text behind a code.
+        levels: Number of distractors, per profile.
+        case: Number of the case.
         scored: Whether there is a verdict.
         correct: 0 or 1; 0 where unscored.
         grade: NaN where there is none.
@@ -36,12 +42,14 @@ class Columns:
         category: 1–5, or 0.
         cost: Plan cost, NaN where there is none.
         distractor: 1 used, 0 not used, -1 no distractors.
-        level: Number of distractors.
-        inconsistent, overridden: 0 or 1.
+        inconsistent: 0 or 1.
+        overridden: 0 or 1.
     """
 
-    coded: dict[str, Vector]
+    profile: Vector
+    codes: dict[str, Vector]
     labels: dict[str, list[str | None]]
+    levels: Vector
     case: Vector
     scored: Vector
     correct: Vector
@@ -50,13 +58,28 @@ class Columns:
     category: Vector
     cost: Vector
     distractor: Vector
-    level: Vector
     inconsistent: Vector
     overridden: Vector
 
-    def label(self, field: str, code: int) -> str | None:
-        """The text behind a code."""
-        return self.labels[field][code]
+    def code(self, field: str, rows: Vector) -> Vector:
+        """Codes of a grouping field for some rows."""
+        return self.codes[field][self.profile[rows]]
+
+    def level(self, rows: Vector) -> Vector:
+        """Number of distractors for some rows."""
+        return self.levels[self.profile[rows]]
+
+    def share_cases(self, rows: Vector) -> bool:
+        """Whether any two of some rows belong to one case."""
+        return bool((np.bincount(self.case[rows]) > 1).any())
+
+    def where(self, of_profile: Vector) -> Vector:
+        """Rows whose profile is marked.
+
+        Args:
+            of_profile: Boolean, one entry per profile.
+        """
+        return np.flatnonzero(of_profile[self.profile])
 
 
 @dataclass(slots=True)
@@ -74,9 +97,6 @@ class Totals:
     calls: int
 
 
-_CODED = ("protocol", "tested_model", "form", "unsolvable_type", *BY_FIELDS)
-
-
 def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
     """Reads judgement rows; rows that never became an item (no protocol) count in totals only.
 
@@ -86,44 +106,62 @@ def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
     Returns:
         The columns and the totals.
     """
-    coded = {name: array("i") for name in _CODED}
-    codes: dict[str, dict[str | None, int]] = {name: {} for name in _CODED}
-    case, numbers = array("Q"), {name: array("d") for name in ("grade", "cost")}
-    small = {name: array("b") for name in ("scored", "correct", "category", "distractor")}
-    marks = {name: array("b") for name in ("inconsistent", "overridden")}
-    errors, level = array("B"), array("i")
+    profiles: dict[Profile, int] = {}
+    profile, case = array("i"), array("Q")
+    numbers = {name: array("d") for name in ("grade", "cost")}
+    names = ("scored", "correct", "category", "distractor", "inconsistent", "overridden")
+    small = {name: array("b") for name in names}
+    errors = array("B")
     totals = Totals(0, {}, 0, 0, 0.0, 0, 0, 0, 0)
     for row in rows:
         _count(row, totals)
         if row["protocol"] is None:
             continue
-        groups: Mapping[str, Any] = row["groups"]
-        for name in _CODED:
-            value = _coded_value(name, row, groups)
-            known = codes[name]
-            coded[name].append(known.setdefault(value, len(known)))
+        profile.append(profiles.setdefault(_profile(row), len(profiles)))
         case.append(_case_key(row["case_id"]))
+        used = row["uses_distractor"]
         small["scored"].append(row["kind"] == "verdict")
         small["correct"].append(bool(row["is_correct"]))
         small["category"].append(row["category"] or 0)
-        used = row["uses_distractor"]
         small["distractor"].append(_UNSET if used is None else bool(used))
-        marks["inconsistent"].append(bool(row["inconsistent"]))
-        marks["overridden"].append(bool(row["overrides"]))
+        small["inconsistent"].append(bool(row["inconsistent"]))
+        small["overridden"].append(bool(row["overrides"]))
         numbers["grade"].append(_number(row["grade"]))
         numbers["cost"].append(_number(row["plan_cost"]))
         errors.append(_mask(row["errors"]))
-        level.append(groups.get("level") or 0)
-    vectors = {name: np.asarray(values) for name, values in {**small, **numbers, **marks}.items()}
+    codes, labels = _codes(list(profiles))
     columns = Columns(
-        coded={name: np.asarray(values) for name, values in coded.items()},
-        labels={name: list(known) for name, known in codes.items()},
-        case=np.asarray(case),
+        profile=np.asarray(profile),
+        codes=codes,
+        labels=labels,
+        levels=np.array([key[-1] for key in profiles], dtype=np.int64),
+        case=np.unique(np.asarray(case), return_inverse=True)[1].astype(np.int32),
         errors=np.asarray(errors),
-        level=np.asarray(level),
-        **vectors,
+        **{name: np.asarray(values) for name, values in {**small, **numbers}.items()},
     )
     return columns, totals
+
+
+def _profile(row: Mapping[str, Any]) -> Profile:
+    groups: Mapping[str, Any] = row["groups"]
+    form = "holistic" if groups.get("horizon") is None else "step-wise"
+    by = [_label(groups.get(name)) for name in BY_FIELDS]
+    kind = groups.get("unsolvable_type")
+    return (row["protocol"], row["tested_model"], form, kind, *by, groups.get("level") or 0)
+
+
+def _label(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _codes(profiles: list[Profile]) -> tuple[dict[str, Vector], dict[str, list[str | None]]]:
+    codes: dict[str, Vector] = {}
+    labels: dict[str, list[str | None]] = {}
+    for at, name in enumerate(_LABELLED):
+        known: dict[Any, int] = {}
+        column = [known.setdefault(profile[at], len(known)) for profile in profiles]
+        codes[name], labels[name] = np.array(column, dtype=np.int64), list(known)
+    return codes, labels
 
 
 def _count(row: Mapping[str, Any], totals: Totals) -> None:
@@ -141,15 +179,6 @@ def _count(row: Mapping[str, Any], totals: Totals) -> None:
             totals.cost_usd = None
     if totals.cost_usd is not None:
         totals.cost_usd += row["cost_usd"] or 0.0
-
-
-def _coded_value(name: str, row: Mapping[str, Any], groups: Mapping[str, Any]) -> str | None:
-    if name in ("protocol", "tested_model"):
-        return row[name]
-    if name == "form":
-        return "holistic" if groups.get("horizon") is None else "step-wise"
-    value = groups.get(name)
-    return None if value is None else str(value)
 
 
 def _case_key(case_id: str) -> int:

@@ -35,17 +35,22 @@ def common_figures(c: Columns, rows: Vector, form: str) -> Figures:
         form: ``holistic`` or ``step-wise``.
     """
     scored = rows[c.scored[rows] == 1]
+    alone = not c.share_cases(rows)
+
+    def cases(of: Vector) -> Vector | None:
+        return None if alone else c.case[of]
+
     figures = {
-        "scored": rate(c.scored[rows], c.case[rows]),
-        "CR": rate(c.correct[scored], c.case[scored]),
+        "scored": rate(c.scored[rows], cases(rows)),
+        "CR": rate(c.correct[scored], cases(scored)),
     }
     graded = scored[~np.isnan(c.grade[scored])]
     if len(graded):
-        figures["Grade"] = bounded_mean(c.grade[graded], c.case[graded])
+        figures["Grade"] = bounded_mean(c.grade[graded], cases(graded))
     flagged = scored[c.errors[scored] != NO_FLAGS]
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
-        figures[name] = rate((c.errors[flagged] >> i) & 1, c.case[flagged])
+        figures[name] = rate((c.errors[flagged] >> i) & 1, cases(flagged))
     return figures
 
 
@@ -72,7 +77,7 @@ def unsolvable_figures(c: Columns, rows: Vector) -> Figures:
     labels = c.labels["unsolvable_type"]
     for name in UNSOLVABLE_TYPES:
         if name in labels:
-            of_type = rows[c.coded["unsolvable_type"][rows] == labels.index(name)]
+            of_type = rows[c.code("unsolvable_type", rows) == labels.index(name)]
             scored = of_type[c.scored[of_type] == 1]
             if len(of_type):
                 figures[f"refusal {name}"] = rate(c.correct[scored], c.case[scored])
@@ -99,11 +104,11 @@ def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
 
 
 def _cases_all_right(c: Columns, rows: Vector) -> Vector:
-    models = c.coded["tested_model"]
+    models = c.code("tested_model", rows)
     sets = [
-        np.setdiff1d(c.case[rows[models[rows] == m]], c.case[of_model[c.correct[of_model] == 0]])
-        for m in np.unique(models[rows])
-        for of_model in [rows[models[rows] == m]]
+        np.setdiff1d(c.case[rows[models == m]], c.case[of_model[c.correct[of_model] == 0]])
+        for m in np.unique(models)
+        for of_model in [rows[models == m]]
     ]
     common = sets[0]
     for cases in sets[1:]:
@@ -123,10 +128,10 @@ def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
         base: The same tested model's rows of the same form without distractors.
     """
     figures: Figures = {"TC": _count(c.distractor[rows] == 1, c.case[rows])}
-    levels = [int(level) for level in np.unique(c.level[rows])]
+    levels = [int(level) for level in np.unique(c.level(rows))]
     groups: list[tuple[str, Vector]] = [("", rows)]
     if len(levels) > 1:
-        groups += [(f"@{level}", rows[c.level[rows] == level]) for level in levels]
+        groups += [(f"@{level}", rows[c.level(rows) == level]) for level in levels]
     for suffix, group in groups:
         figures[f"ExtUse{suffix}"] = rate(c.distractor[group] == 1, c.case[group])
         for name, estimate in _against_base(c, group, base):

@@ -154,29 +154,27 @@ def summarize(
 
 
 def _groups(c: Columns, field: str | None) -> Iterator[Group]:
-    protocol, form, model = (c.coded[name] for name in ("protocol", "form", "tested_model"))
-    rows = np.flatnonzero(~_is_base(c))
-    parts = [protocol, form, model] + ([c.coded[field]] if field else [])
-    keys = np.stack([part[rows] for part in parts], axis=1)
-    distinct, index = np.unique(keys, axis=0, return_inverse=True)
-    index = index.reshape(-1)
-    labelled = [
-        (_labels(c, key, field), rows[index == i]) for i, key in enumerate(distinct.tolist())
+    fields = ("protocol", "form", "tested_model", *([field] if field else []))
+    keys = np.stack([c.codes[name] for name in fields], axis=1)
+    kept = np.flatnonzero(~_is_base(c))
+    distinct, index = np.unique(keys[kept], axis=0, return_inverse=True)
+    group_of = np.full(len(keys), -1)
+    group_of[kept] = index.reshape(-1)
+    found: list[list[int]] = distinct.tolist()
+    labels = [
+        [c.labels[name][code] for name, code in zip(fields, key, strict=True)] for key in found
     ]
-    for labels, members in sorted(labelled, key=lambda pair: _order(pair[0])):
-        yield _group(c, labels, members, field)
+    for i in sorted(range(len(found)), key=lambda i: _order(labels[i])):
+        rows = c.where(group_of == i)
+        if len(rows):
+            yield _group(c, labels[i], rows, field)
 
 
 def _is_base(c: Columns) -> Vector:
-    """Rows of tool-extraneous without distractors: the base condition, not part of its group."""
+    """Profiles of tool-extraneous without distractors: the base condition, no group of its own."""
     labels = c.labels["protocol"]
     code = labels.index(EXTRANEOUS) if EXTRANEOUS in labels else -1
-    return (c.coded["protocol"] == code) & (c.level == 0)
-
-
-def _labels(c: Columns, key: list[int], field: str | None) -> list[str | None]:
-    names = ["protocol", "form", "tested_model"] + ([field] if field else [])
-    return [c.label(name, code) for name, code in zip(names, key, strict=True)]
+    return (c.codes["protocol"] == code) & (c.levels == 0)
 
 
 _PROTOCOL_ORDER = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency".split()
@@ -215,8 +213,8 @@ def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
     if protocol == "unsolvable":
         return unsolvable_figures(c, rows)
     if protocol == "efficiency":
-        code = c.coded["protocol"][rows[0]]
-        return efficiency_figures(c, rows, np.flatnonzero(c.coded["protocol"] == code))
+        same = c.codes["protocol"] == c.labels["protocol"].index(protocol)
+        return efficiency_figures(c, rows, c.where(same))
     if protocol == EXTRANEOUS:
         return extraneous_figures(c, rows, _base_of(c, rows))
     return {}
@@ -224,12 +222,13 @@ def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
 
 def _base_of(c: Columns, rows: Vector) -> Vector:
     """Rows without distractors of the same tested model and form."""
-    same = np.ones(len(c.level), dtype=bool)
+    first = c.profile[rows[0]]
+    same = c.levels == 0
     for name in ("tested_model", "form"):
-        same &= c.coded[name] == c.coded[name][rows[0]]
-    base_protocols = [
-        i
-        for i, label in enumerate(c.labels["protocol"])
-        if label in ("holistic", "step-wise", EXTRANEOUS)
-    ]
-    return np.flatnonzero(same & (c.level == 0) & np.isin(c.coded["protocol"], base_protocols))
+        same &= c.codes[name] == c.codes[name][first]
+    labels = c.labels["protocol"]
+    protocols = [i for i, label in enumerate(labels) if label in _BASE_PROTOCOLS]
+    return c.where(same & np.isin(c.codes["protocol"], protocols))
+
+
+_BASE_PROTOCOLS = ("holistic", "step-wise", EXTRANEOUS)

@@ -12,7 +12,7 @@ from .rubric import Rubric, Shape
 from .scale import snap
 
 REASONING_LIMIT = 4000
-"""Longest ``reasoning`` a judge is asked for, in characters; without a bound small models run on."""
+"""Characters of ``reasoning`` that a judge is asked for at most: small models run on without."""
 
 
 class Reply(BaseModel):

@@ -1,0 +1,262 @@
+"""The commands: what they print, where they leave files, and with which code they end."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from apbjudge.cli.main import app
+from apbjudge.rubrics import load_rubric, rubric_names
+from apbjudge.version import VERSION
+
+from .conftest import EXAMPLES, NAMES, Command, example, process
+
+COMMANDS = [("grade",), ("prompt",), ("rubric",), ("rubric", "list"), ("rubric", "show")]
+RUN_FILES = {"judgements.jsonl", "summary.json", "summary.csv", "manifest.json"}
+PLANNERS = ["alder-large", "birch-medium", "cress-small"]
+
+
+def command_of(path: tuple[str, ...]) -> Any:
+    found: Any = typer.main.get_command(app)
+    for name in path:
+        found = found.commands[name]
+    return found
+
+
+def judgements(folder: Path) -> list[dict[str, Any]]:
+    text = (folder / "judgements.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_these_are_all_commands() -> None:
+    assert sorted(command_of(()).commands) == ["grade", "prompt", "rubric"]
+    assert sorted(command_of(("rubric",)).commands) == ["list", "show"]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_a_command_and_each_of_its_options_says_what_it_does(
+    path: tuple[str, ...], apbjudge: Command
+) -> None:
+    shown = apbjudge(*path, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    found = command_of(path)
+    assert found.help in shown.out.replace("\n  ", "\n") or found.help.split("\n")[0] in shown.out
+    options = [p for p in found.params if p.param_type_name == "option" and p.name != "help"]
+    assert len(options) <= 12
+    assert all(option.help for option in options)
+    assert [o.opts[0] for o in options if o.opts[0] not in shown.out] == []
+
+
+def test_help_names_the_commands(apbjudge: Command) -> None:
+    shown = apbjudge("--help")
+    assert shown.code == 0
+    assert all(f"\n  {name} " in shown.out for name in ("grade", "prompt", "rubric"))
+
+
+@pytest.mark.parametrize("path", [(), ("rubric",)])
+def test_without_arguments_the_help_is_shown(path: tuple[str, ...], apbjudge: Command) -> None:
+    shown = apbjudge(*path)
+    assert "[OPTIONS] COMMAND [ARGS]..." in shown.out + shown.err
+    assert shown.code in (0, 2)
+
+
+def test_the_version_is_printed(apbjudge: Command, tmp_path: Path) -> None:
+    assert apbjudge("--version").out == f"apbjudge {VERSION}\n"
+    assert process("--version", cwd=tmp_path).out == f"apbjudge {VERSION}\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_file_is_graded_by_the_static_judge(name: str, apbjudge: Command) -> None:
+    done = apbjudge("grade", example(name), "--out", "run")
+    assert (done.code, done.err) == (0, "")
+    assert "upper bound" in done.out
+    assert all(planner in done.out for planner in PLANNERS)
+    assert {path.name for path in Path("run").iterdir()} >= RUN_FILES
+    lines = example(name).read_text(encoding="utf-8").splitlines()
+    rows = judgements(Path("run"))
+    asked = [json.loads(line) for line in lines]
+    assert [(r["item_id"], r["tested_model"]) for r in rows] == [
+        (r["id"], r["tested_model"]) for r in asked
+    ]
+    assert [r["line"] for r in rows] == list(range(1, len(lines) + 1))
+    assert {r["kind"] for r in rows} == {"verdict"}
+    manifest = json.loads(Path("run/manifest.json").read_bytes())
+    assert (manifest["state"], manifest["rows"], manifest["scored"]) == (
+        "done",
+        len(rows),
+        len(rows),
+    )
+
+
+def test_cases_and_predictions_are_joined(apbjudge: Command) -> None:
+    joined = EXAMPLES / "joined"
+    done = apbjudge(
+        *("grade", joined / "predictions.jsonl", "--cases", joined / "cases.jsonl", "--out", "run")
+    )
+    assert (done.code, done.err) == (0, "")
+    assert len(judgements(Path("run"))) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "form"),
+    [
+        ("holistic", "step-wise", "step-wise"),
+        ("holistic", "tool-broken", "step-wise"),
+        ("step_wise", "holistic", "holistic"),
+        ("step_wise", "efficiency", "holistic"),
+        ("step_wise", "unsolvable", "holistic"),
+    ],
+)
+def test_rows_of_the_wrong_form_are_unscored_bad_input(
+    name: str, protocol: str, form: str, apbjudge: Command
+) -> None:
+    done = apbjudge("grade", example(name), "--protocol", protocol, "--out", "run")
+    assert done.code == 1
+    rows = judgements(Path("run"))
+    assert len(rows) == len(example(name).read_text(encoding="utf-8").splitlines())
+    assert {(r["kind"], r["reason"], r["is_correct"]) for r in rows} == {
+        ("unscored", "bad_input", None)
+    }
+    first = done.err.splitlines()[0]
+    assert first.startswith(f"{example(name)}:1: field split: expected a {form} row")
+    assert "100.00% of the rows are unscored" in done.err.splitlines()[-1]
+
+
+def test_a_protocol_that_needs_more_than_a_row_has_leaves_it_unscored(apbjudge: Command) -> None:
+    done = apbjudge("grade", example("holistic"), "--protocol", "unsolvable", "--out", "run")
+    assert done.code == 1
+    assert "field unsolvable_type: expected" in done.err
+
+
+USAGE_ERRORS = {
+    "an unknown protocol": (["--protocol", "nope"], "--protocol"),
+    "an unknown rubric": (["--rubric", "nope"], "rubric"),
+    "a missing rubric file": (["--rubric", "no.toml"], "no.toml"),
+    "a rubric for another protocol": (
+        ["--protocol", "holistic", "--rubric", "apb-step-wise"],
+        "apb-step-wise@1",
+    ),
+    "an unknown field to break down by": (["--by", "colour"], "colour"),
+    "an unknown setting": (["--config", "warmth=1"], "warmth"),
+    "a setting out of range": (["--config", "temperature=9"], "temperature"),
+    "missing cases": (["--cases", "no.jsonl"], "no.jsonl"),
+    "cases that are a folder": (["--cases", "."], "directory"),
+}
+
+
+@pytest.mark.parametrize("case", USAGE_ERRORS)
+def test_an_unusable_option_ends_with_code_2_and_one_clear_line(
+    case: str, apbjudge: Command
+) -> None:
+    options, named = USAGE_ERRORS[case]
+    done = apbjudge("grade", example("holistic"), *options)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("apbjudge: ")
+    assert named in line
+
+
+@pytest.mark.parametrize("path", ["no.jsonl", ".", "empty.jsonl", "blank.jsonl"])
+def test_an_unusable_file_ends_with_code_2_and_one_clear_line(path: str, apbjudge: Command) -> None:
+    Path("empty.jsonl").touch()
+    Path("blank.jsonl").write_text("\n \n\t\r\n", encoding="utf-8")
+    done = apbjudge("grade", path, "--out", "run")
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"apbjudge: {path}: ")
+
+
+def test_an_unknown_option_ends_with_code_2(apbjudge: Command) -> None:
+    done = apbjudge("grade", example("holistic"), "--warmth", "9")
+    assert (done.code, done.out) == (2, "")
+    assert "No such option: --warmth" in done.err
+
+
+def test_results_are_broken_down_by_the_fields_named(apbjudge: Command) -> None:
+    done = apbjudge("grade", example("step_wise"), "--by", "stage, horizon", "--out", "run")
+    assert done.code == 0
+    for title in ("stage early", "stage middle", "stage late", "horizon 1", "horizon 3"):
+        assert title in done.out
+    assert apbjudge("grade", example("step_wise"), "--out", "run").out != done.out
+
+
+def test_the_same_command_finds_its_default_folder_again(apbjudge: Command) -> None:
+    first = apbjudge("grade", example("holistic"))
+    (folder,) = Path("runs").iterdir()
+    assert folder.name.startswith("holistic-auto-static-")
+    assert f"\n{folder}/: judgements.jsonl" in first.out
+    before = (folder / "judgements.jsonl").read_bytes()
+    second = apbjudge("grade", example("holistic"))
+    assert list(Path("runs").iterdir()) == [folder]
+    assert second == first
+    assert (folder / "judgements.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "options", [["--protocol", "holistic"], ["--rubric", "apb-holistic"]], ids=" ".join
+)
+def test_another_setting_takes_another_default_folder(
+    options: list[str], apbjudge: Command
+) -> None:
+    apbjudge("grade", example("holistic"))
+    apbjudge("grade", example("holistic"), *options)
+    assert len(list(Path("runs").iterdir())) == 2
+
+
+def test_a_folder_of_a_run_with_other_settings_is_refused(apbjudge: Command) -> None:
+    apbjudge("grade", example("holistic"), "--out", "run")
+    done = apbjudge("grade", example("holistic"), "--out", "run", "--protocol", "holistic")
+    assert done.code == 2
+    assert done.err.startswith("apbjudge: --out: run holds a run with other settings (protocol)")
+
+
+def test_rubric_list_names_every_rubric_with_its_title(apbjudge: Command) -> None:
+    lines = apbjudge("rubric", "list").out.splitlines()
+    assert [line.split()[0] for line in lines] == rubric_names()
+    assert all(
+        line.endswith(load_rubric(name).title)
+        for line, name in zip(lines, rubric_names(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("ref", rubric_names())
+def test_rubric_show_prints_what_a_judge_is_told(ref: str, apbjudge: Command) -> None:
+    shown, rubric = apbjudge("rubric", "show", ref), load_rubric(ref)
+    assert shown.code == 0
+    texts = [rubric.ref, rubric.title, rubric.digest, rubric.task, *rubric.principles]
+    texts += [c.definition for c in rubric.criteria] + [b.text for b in rubric.bands]
+    texts += [rule.situation for rule in rubric.types.values()]
+    assert [text for text in texts if text.strip() not in shown.out] == []
+
+
+def test_rubric_show_of_an_unknown_name_ends_with_code_2(apbjudge: Command) -> None:
+    done = apbjudge("rubric", "show", "nope")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("apbjudge: rubric: expected one of apb-efficiency@1, ")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("--help",), ("rubric", "show", "apb-holistic"), ("grade", example("holistic"))],
+    ids=lambda args: str(args[0]),
+)
+def test_a_closed_pipe_is_no_reason_to_complain(args: tuple[object, ...], tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = process(*args, cwd=tmp_path, stdout=writing)
+    finally:
+        os.close(writing)
+    assert done.err == ""
+    assert done.code in (0, 1)
+
+
+def test_a_model_name_that_no_provider_knows_ends_with_code_2(apbjudge: Command) -> None:
+    done = apbjudge("grade", example("unsolvable"), "--judge", "nonsense", "--out", "run")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1].startswith("apbjudge: --judge nonsense: ")

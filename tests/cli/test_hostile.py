@@ -1,0 +1,153 @@
+"""Hostile rows, files and folders: one clear line, no traceback, nothing on the terminal moves."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Command
+
+GOOD = {"id": "good", "tested_model": "m", "query": "q", "model_response": '{"plan": "p"}'}
+# A line of the file, and the field that the complaint must name.
+BAD_LINES = {
+    "cut off": (b'{"id": "x", "tested_mo', "line"),
+    "not UTF-8": (b'{"id": "x\xff"}', "line"),
+    "a list": (b"[1, 2]", "line"),
+    "a number": (b"7", "line"),
+    "NaN": (b'{"id": NaN}', "line"),
+    "two objects": (b"{} {}", "line"),
+    "deep nesting": (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "line"),
+    "nothing in it": (b"{}", "id"),
+    "no id": (b'{"tested_model": "m", "model_response": "x"}', "id"),
+    "an empty id": (b'{"id": " ", "tested_model": "m", "model_response": "x"}', "id"),
+    "no tested model": (b'{"id": "x", "model_response": "x"}', "tested_model"),
+    "no response": (b'{"id": "x", "tested_model": "m"}', "model_response"),
+    "a query that is a list": (
+        b'{"id": "x", "tested_model": "m", "model_response": "", "query": []}',
+        "query",
+    ),
+    "an unknown split": (b'{"id": "x", "split": "other"}', "split"),
+    "an unknown type": (
+        b'{"id": "x", "tested_model": "m", "model_response": "", "unsolvable_type": "odd"}',
+        "unsolvable_type",
+    ),
+    "bad tools_json": (
+        b'{"id": "x", "tested_model": "m", "model_response": "", "tools_json": "[{"}',
+        "tools_json",
+    ),
+    "a lone surrogate": (b'{"id": "\\ud800", "tested_model": "m", "model_response": ""}', "line"),
+}
+
+
+def write(*lines: bytes) -> Path:
+    path = Path("rows.jsonl")
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def line_of(row: dict[str, Any]) -> bytes:
+    return json.dumps(row).encode()
+
+
+@pytest.mark.parametrize("case", BAD_LINES)
+def test_a_bad_row_is_named_and_the_good_ones_are_graded(case: str, apbjudge: Command) -> None:
+    line, field = BAD_LINES[case]
+    path = write(line_of(GOOD), line, line_of({**GOOD, "id": "good too"}))
+    done = apbjudge("grade", path, "--out", "run")
+    assert done.code == 1
+    assert "3 rows, 2 scored; unscored: 1 bad_input" in done.out
+    first, last = done.err.splitlines()
+    assert first.startswith(f"rows.jsonl:2: field {field}")
+    assert len(first) < 300
+    assert last.startswith("apbjudge: 33.33% of the rows are unscored")
+
+
+@pytest.mark.parametrize(
+    "field", ["id", "tested_model", "query", "source", "task_category", "model_response", "case_id"]
+)
+@pytest.mark.parametrize(
+    "text",
+    ["\x1b[2J\x1b[31mred", "\x1b]0;title\x07", "\x9b31m", "a\rb", "\x00", "\u202etxet", "a\nb: c"],
+    ids=ascii,
+)
+def test_no_text_of_a_row_commands_the_terminal(field: str, text: str, apbjudge: Command) -> None:
+    rows = [{**GOOD, field: text}, {**GOOD, field: text}]  # the second is a duplicate
+    done = apbjudge("grade", write(*map(line_of, rows)), "--out", "run", "--by", "dataset,category")
+    assert "a\nb: c" not in done.out + done.err
+    printed = (done.out + done.err).replace("\n", "")
+    assert printed.isprintable()
+
+
+def test_prompt_prints_no_text_that_commands_the_terminal(apbjudge: Command) -> None:
+    text = "\x1b[2J\x9b31m\u202e\r\x00"
+    row = {**GOOD, **dict.fromkeys(("tested_model", "query", "system_prompt"), text)}
+    row["files"] = [{"type": text, "path": f"a{text}.txt"}]
+    shown = apbjudge("prompt", write(line_of(row)), "--id", "good")
+    assert shown.code == 0
+    assert shown.out.replace("\n", "").replace("\t", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 7 * 7 }}",
+        "{% for x in y %}",
+        "%s %(a)d {0}",
+        "<script>alert(1)</script>",
+        "[/red]",
+        "=1+1",
+    ],
+)
+def test_template_and_markup_text_is_only_text(text: str, apbjudge: Command) -> None:
+    row = {**GOOD, "tested_model": text, "query": text, "source": text}
+    done = apbjudge("grade", write(line_of(row)), "--out", "run", "--by", "dataset")
+    assert (done.code, done.err) == (0, "")
+    assert text in done.out
+    assert "49" not in done.out
+
+
+@pytest.mark.parametrize("name", [".lock", "judgements.jsonl", "manifest.json", "summary.json"])
+def test_a_folder_where_a_file_should_be_is_a_usage_error(name: str, apbjudge: Command) -> None:
+    apbjudge("grade", write(line_of(GOOD)), "--out", "run")
+    Path("run", name).unlink()
+    Path("run", name).mkdir()
+    done = apbjudge("grade", "rows.jsonl", "--out", "run")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.startswith("apbjudge: ")
+    assert "run" in line
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [b"", b"{}", b"[]", b"not JSON", b"\xff", b'{"identity": [1]}', b'{"identity": "x"}', b"null"],
+    ids=ascii,
+)
+def test_a_foreign_manifest_is_refused(manifest: bytes, apbjudge: Command) -> None:
+    Path("run").mkdir()
+    Path("run/manifest.json").write_bytes(manifest)
+    done = apbjudge("grade", write(line_of(GOOD)), "--out", "run")
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("apbjudge: --out: ")
+    assert Path("run/manifest.json").read_bytes() == manifest
+
+
+@pytest.mark.parametrize("out", ["file", "file/below"])
+def test_a_folder_that_can_not_be_made_is_a_usage_error(out: str, apbjudge: Command) -> None:
+    Path("file").touch()
+    done = apbjudge("grade", write(line_of(GOOD)), "--out", out)
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_name_that_is_no_utf8_is_graded_or_refused_in_one_line(apbjudge: Command) -> None:
+    name = os.fsdecode(b"rows\xff.jsonl")
+    write(line_of(GOOD)).rename(name)
+    done = apbjudge("grade", name)
+    assert done.code in (0, 2)
+    assert len(done.err.splitlines()) == (0 if done.code == 0 else 1)

@@ -1,0 +1,118 @@
+"""``apbjudge prompt``: what a judge would be sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from .conftest import EXAMPLES, Command, example
+
+ITEM = "holistic-retail-01"
+PLANNERS = ["alder-large", "birch-medium", "cress-small"]
+
+
+def test_the_prompt_of_every_tested_model_is_printed(apbjudge: Command) -> None:
+    shown = apbjudge("prompt", example("holistic"), "--id", ITEM)
+    assert (shown.code, shown.err) == (0, "")
+    heads = re.findall(r"^===== (\S+) / (\S+): system =====$", shown.out, re.MULTILINE)
+    assert heads == [(ITEM, planner) for planner in PLANNERS]
+    assert shown.out.count("\n===== user =====\n") == 3
+    assert shown.out.count('<data name="reference">') == 3
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_one_tested_model_can_be_chosen(planner: str, apbjudge: Command) -> None:
+    shown = apbjudge("prompt", example("holistic"), "--id", ITEM, "--tested-model", planner)
+    assert shown.out.startswith(f"===== {ITEM} / {planner}: system =====\n")
+    assert shown.out.count(": system =====") == 1
+    (row,) = [
+        row
+        for row in map(json.loads, example("holistic").read_text(encoding="utf-8").splitlines())
+        if (row["id"], row["tested_model"]) == (ITEM, planner)
+    ]
+    assert row["model_response"] in shown.out
+
+
+def test_pictures_are_named_with_their_size_unless_turned_off(apbjudge: Command) -> None:
+    args = ("prompt", example("holistic"), "--id", ITEM, "--tested-model", "alder-large")
+    shown, without = apbjudge(*args), apbjudge(*args, "--no-images")
+    assert re.findall(r"^\[picture (\S+), \d+ characters as data URL\]$", shown.out, re.MULTILINE)
+    assert "pictures follow below" in shown.out
+    assert "[picture" not in without.out
+    assert "Pictures among them are not shown to you." in without.out
+
+
+def test_a_missing_picture_is_said_and_no_images_helps(apbjudge: Command) -> None:
+    lines = example("holistic").read_text(encoding="utf-8").splitlines()
+    Path("rows.jsonl").write_text(next(line for line in lines if ITEM in line), encoding="utf-8")
+    done = apbjudge("prompt", "rows.jsonl", "--id", ITEM)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("apbjudge: rows.jsonl:1: field files[0].path: expected a readable")
+    assert apbjudge("prompt", "rows.jsonl", "--id", ITEM, "--no-images").code == 0
+
+
+def test_blind_leaves_the_reference_out(apbjudge: Command) -> None:
+    shown = apbjudge("prompt", example("holistic"), "--id", ITEM, "--blind")
+    assert shown.code == 0
+    assert '<data name="reference">' not in shown.out
+
+
+def test_no_evidence_leaves_the_proven_facts_out(apbjudge: Command) -> None:
+    args = ("prompt", example("holistic"), "--id", "holistic-research-01")
+    assert "not in the list of available tools\n</data>" in apbjudge(*args).out
+    assert "verified_facts" not in apbjudge(*args, "--no-evidence").out
+
+
+def test_the_users_rubric_is_shown(apbjudge: Command) -> None:
+    Path("own.toml").write_text(
+        'extends = "apb-holistic"\nmore_principles = ["Count the cats."]', encoding="utf-8"
+    )
+    args = ("prompt", example("holistic"), "--id", ITEM, "--rubric", "own.toml")
+    assert "- Count the cats.\n" in apbjudge(*args).out
+
+
+def test_cases_are_joined(apbjudge: Command) -> None:
+    joined = EXAMPLES / "joined"
+    args = ("prompt", joined / "predictions.jsonl", "--id", "joined-library-01")
+    shown = apbjudge(*args, "--cases", joined / "cases.jsonl")
+    assert shown.code == 0
+    assert shown.out.count('<data name="query">') == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--id", "nope"), "nope"),
+        (("--id", ITEM, "--tested-model", "nope"), "nope"),
+        (("--id", ""), "--id"),
+    ],
+)
+def test_an_unknown_item_ends_with_code_2(
+    options: tuple[str, ...], named: str, apbjudge: Command
+) -> None:
+    done = apbjudge("prompt", example("holistic"), *options)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("apbjudge: ")
+    assert named in line
+
+
+def test_a_bad_row_of_that_id_is_named_by_line(apbjudge: Command) -> None:
+    Path("rows.jsonl").write_text('{"id": "x", "tested_model": "m"}\n', encoding="utf-8")
+    done = apbjudge("prompt", "rows.jsonl", "--id", "x")
+    assert done.code == 2
+    assert done.err.startswith("apbjudge: rows.jsonl:1: field model_response: expected")
+
+
+def test_a_row_of_the_wrong_form_is_named(apbjudge: Command) -> None:
+    done = apbjudge("prompt", example("holistic"), "--id", ITEM, "--protocol", "step-wise")
+    assert done.code == 2
+    assert "field split: expected a step-wise row" in done.err
+
+
+def test_nothing_is_written(apbjudge: Command, tmp_path: Path) -> None:
+    apbjudge("prompt", example("holistic"), "--id", ITEM)
+    assert list(tmp_path.iterdir()) == []

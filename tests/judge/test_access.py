@@ -1,0 +1,178 @@
+"""An endpoint that refuses every call ends the run: at once, in one sentence, losing nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import JudgeSpec, OptionError
+from tests.support.commands import Said, in_process
+from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
+from tests.support.server import Answer, Status
+
+NAMES = ("amber", "birch", "cedar", "dogwood")
+REFUSALS = {
+    "401": Status(401, "no such key"),
+    "402": Status(402, "balance used up"),
+    "403": Status(403, "not allowed"),
+    "404": Status(404, "no such model"),
+}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in NAMES])
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Said]:
+    return in_process(monkeypatch, capsys)
+
+
+def grade_arguments(rows: Path, server: Any, *more: object) -> list[object]:
+    settings = ["--config", "retries=0", "--config", "concurrency=1"]
+    target = ["--judge", MODEL, "--api-base", server.address]
+    return ["grade", rows, *target, "--out", rows.parent / "out", *settings, *more]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal: Status) -> None:
+    server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else refusal)
+    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=0, concurrency=1)
+    with pytest.raises(OptionError, match=f"--judge {MODEL}: .*{refusal.message}"):
+        apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
+    assert len(server.requests) == 3
+    kept = read_rows(rows.parent / "out")
+    assert [(row["item_id"], row["is_correct"]) for row in kept] == [
+        ("amber", True),
+        ("birch", True),
+    ]
+    manifest = json.loads((rows.parent / "out" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["state"] == "interrupted"
+
+
+def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
+    serve: Any, rows: Path, command: Callable[..., Said]
+) -> None:
+    server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else REFUSALS["401"])
+    refused = command(*grade_arguments(rows, server))
+    assert refused.code == 2
+    assert refused.err.startswith(f"apbjudge: --judge {MODEL}: ")
+    assert refused.err.count("\n") == 1
+    assert "Traceback" not in refused.err + refused.out
+    server.behave = lambda seen: Answer(RIGHT)
+    server.forget()
+    allowed = command(*grade_arguments(rows, server))
+    assert allowed.code == 0
+    assert len(server.requests) == 2
+    assert sorted(row["item_id"] for row in read_rows(rows.parent / "out")) == sorted(NAMES)
+
+
+def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) -> None:
+    server = serve([REFUSALS["401"]])
+    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=5, concurrency=4)
+    with pytest.raises(OptionError, match="no such key"):
+        apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
+    assert len(server.requests) <= 4
+    assert read_rows(rows.parent / "out") == []
+
+
+@pytest.mark.parametrize("model", ["gpt-nobody-made", "no_such_provider/model"])
+def test_a_model_name_without_a_known_provider_is_an_unusable_option(
+    rows: Path, command: Callable[..., Said], model: str
+) -> None:
+    said = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
+    assert said.code == 2
+    assert said.err.startswith(f"apbjudge: --judge {model}: ")
+
+
+def test_a_provider_without_a_key_is_an_unusable_option(
+    rows: Path, command: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    model = "anthropic/claude-sonnet-4-5"
+    said = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
+    assert said.code == 2
+    assert "ANTHROPIC_API_KEY" in said.err
+
+
+SECRETS = ("sk-proj-Ab12Cd34Ef56Gh78", "hf_QwErTyUiOpAsDfGhJk", "0123456789abcdef0123456789abcdef")
+
+
+@pytest.fixture
+def told(
+    serve: Any, rows: Path, command: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, int], str]:
+    """All that is shown and written when an endpoint repeats the key in its complaint."""
+
+    def run(secret: str, status: int) -> str:
+        monkeypatch.setenv("HOSTED_VLLM_API_KEY", secret)
+        server = serve(lambda seen: Status(status, f"bad key: {seen.headers['authorization']}"))
+        said = command(*grade_arguments(rows, server))
+        assert secret in server.requests[0].headers["authorization"]
+        files = [path.read_text(encoding="utf-8") for path in (rows.parent / "out").iterdir()]
+        return "".join([said.out, said.err, *files])
+
+    return run
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_a_key_that_an_endpoint_repeats_is_never_shown_or_written(
+    told: Callable[[str, int], str], secret: str, status: int
+) -> None:
+    everything = told(secret, status)
+    assert "bad key" in everything
+    assert secret not in everything
+
+
+@pytest.mark.parametrize("name", ["api_key", "extra_headers"])
+def test_a_key_among_the_parameters_is_not_shown_or_written(
+    serve: Any, rows: Path, command: Callable[..., Said], name: str
+) -> None:
+    config = rows.parent / "judge.toml"
+    value = {"api_key": SECRETS[0], "extra_headers": {"Authorization": f"Bearer {SECRETS[0]}"}}
+    config.write_text(f"[params]\n{name} = {_toml(value[name])}\n", encoding="utf-8")
+    said = command(*grade_arguments(rows, serve([Answer(RIGHT)]), "--config", config))
+    assert SECRETS[0] not in said.out + said.err
+    out = rows.parent / "out"
+    for path in out.iterdir() if out.exists() else ():
+        assert SECRETS[0] not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stream", True),
+        ("messages", []),
+        ("model", "hosted_vllm/else"),
+        ("num_retries", 3),
+        ("max_retries", 3),
+        ("max_tokens", 5),
+        ("response_format", {"type": "text"}),
+    ],
+)
+def test_parameters_can_not_take_over_what_the_toolkit_sets_itself(
+    serve: Any, rows: Path, command: Callable[..., Said], name: str, value: Any
+) -> None:
+    server = serve([Answer(RIGHT)])
+    config = rows.parent / "judge.toml"
+    config.write_text(f"[params]\n{name} = {_toml(value)}\n", encoding="utf-8")
+    said = command(*grade_arguments(rows, server, "--config", config))
+    assert said.code == 2
+    assert name in said.err
+    assert server.requests == []
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value)

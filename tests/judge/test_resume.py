@@ -1,0 +1,231 @@
+"""The same command again: nothing is asked twice, nothing is lost, nothing stays that is gone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import InputError, JudgeSpec, OptionError
+from apbjudge.judge import Store
+from tests.support.judging import MODEL, RIGHT, Judged, plan_row, read_rows, verdict
+from tests.support.server import Answer, Hang, Status, by_content
+
+OK = Answer(RIGHT)
+NAMES = ("amber", "birch", "cedar", "dogwood")
+ROWS = [plan_row(name) for name in NAMES]
+EDITED = {"model_response": '{"plan": "take the bus", "tool_chain": []}'}
+
+
+def asked(server: Any) -> list[str]:
+    """Which rows the requests since the last call were about."""
+    names = [n for seen in server.requests for n in (*NAMES, "elm") if f"({n})" in seen.text]
+    assert len(names) == len(server.requests)
+    server.forget()
+    return sorted(names)
+
+
+def judged_names(judged: Judged) -> list[str]:
+    return sorted(row["item_id"] for row in judged.rows)
+
+
+def test_the_same_run_again_makes_no_call(serve: Any, bench: Any) -> None:
+    server = serve([OK])
+    first = bench(server).judge(ROWS)
+    assert asked(server) == sorted(NAMES)
+    again = bench(server).judge(ROWS, concurrency=3, retries=1, timeout_s=9)
+    assert asked(server) == []
+    assert again.rows == first.rows
+    assert (again.progress.skipped, again.progress.done, again.progress.calls) == (4, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "settings"), [(Status(503), {}), (Status(429), {}), (Hang(), {"timeout_s": 0.3})]
+)
+def test_a_failure_that_may_pass_is_asked_again(
+    serve: Any, bench: Any, fault: Any, settings: dict[str, Any]
+) -> None:
+    server = serve(by_content({"(birch)": [fault, OK]}, OK))
+    first = bench(server).judge(ROWS, **settings)
+    assert first["birch"]["kind"] == "unscored"
+    asked(server)
+    second = bench(server).judge(ROWS)
+    assert asked(server) == ["birch"]
+    assert judged_names(second) == sorted(NAMES)
+    assert second["birch"]["is_correct"] is True
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Answer(None, message={"refusal": "no"}), "refusal"),
+        (Answer("{", "length"), "truncated"),
+        (Answer("words"), "unparsable"),
+        (Answer(json.dumps(verdict(grade=0.2, is_correct=False))), "inconsistent"),
+    ],
+)
+def test_a_failure_that_was_paid_for_and_will_not_pass_is_kept(
+    serve: Any, bench: Any, fault: Answer, reason: str
+) -> None:
+    server = serve(by_content({"(birch)": [fault]}, OK))
+    first = bench(server).judge(ROWS)
+    assert first["birch"]["reason"] == reason
+    server.forget()
+    assert bench(server).judge(ROWS).rows == first.rows
+    assert asked(server) == []
+
+
+def test_edited_removed_and_added_rows(serve: Any, bench: Any) -> None:
+    server = serve([OK])
+    before = bench(server).judge(ROWS)
+    asked(server)
+    changed = [ROWS[0], {**ROWS[1], **EDITED}, ROWS[3], plan_row("elm")]
+    after = bench(server).judge(changed)
+    assert asked(server) == ["birch", "elm"]
+    assert judged_names(after) == ["amber", "birch", "dogwood", "elm"]
+    assert after["amber"] == before["amber"]
+    assert after["birch"]["fingerprint"] != before["birch"]["fingerprint"]
+    back = bench(server).judge(ROWS)
+    assert asked(server) == ["birch", "cedar"]
+    assert judged_names(back) == sorted(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("change", "read", "expected"),
+    [
+        (lambda rows: [plan_row("elm"), *rows], lambda row: row["line"], 3),
+        (lambda rows: list(reversed(rows)), lambda row: row["line"], 3),
+        (
+            lambda rows: [{**row, "task_category": "travel"} for row in rows],
+            lambda row: row["groups"]["category"],
+            "travel",
+        ),
+        (
+            lambda rows: [{**row, "case_id": "porto"} for row in rows],
+            lambda row: row["case_id"],
+            "porto",
+        ),
+    ],
+    ids=["row inserted before", "rows turned round", "category edited", "case edited"],
+)
+def test_what_a_judgement_says_of_its_row_is_true_of_the_row_as_it_is_now(
+    serve: Any, bench: Any, change: Any, read: Any, expected: Any
+) -> None:
+    server = serve([OK])
+    bench(server).judge(ROWS)
+    judged = bench(server).judge(change(ROWS))
+    assert read(judged["birch"]) == expected
+
+
+@pytest.mark.parametrize("cut", ["newline", "one byte", "most", "all but one byte"])
+def test_a_torn_last_line_is_asked_again(serve: Any, bench: Any, cut: str) -> None:
+    server = serve([OK])
+    before = bench(server).judge(ROWS)
+    path = bench(server).folder / "run" / "judgements.jsonl"
+    data = path.read_bytes()
+    last = len(data.splitlines()[-1])
+    lost = {"newline": 1, "one byte": 2, "most": last // 2, "all but one byte": last}[cut]
+    path.write_bytes(data[:-lost])
+    asked(server)
+    after = bench(server).judge(ROWS)
+    assert asked(server) == [before.rows[-1]["item_id"]]
+    assert judged_names(after) == sorted(NAMES)
+    assert after.rows[:-1] == before.rows[:-1]
+
+
+def test_a_judgement_that_someone_damaged_stops_the_run_with_its_place(
+    serve: Any, bench: Any
+) -> None:
+    server = serve([OK])
+    bench(server).judge(ROWS)
+    path = bench(server).folder / "run" / "judgements.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    damaged = "".join([lines[0], lines[1][:30] + "\n", *lines[2:]])
+    path.write_text(damaged, encoding="utf-8")
+    with pytest.raises(InputError, match=r"judgements\.jsonl:2:"):
+        bench(server).judge(ROWS)
+    assert path.read_text(encoding="utf-8") == damaged
+
+
+def test_an_emptied_file_is_filled_again(serve: Any, bench: Any) -> None:
+    server = serve([OK])
+    bench(server).judge(ROWS)
+    (bench(server).folder / "run" / "judgements.jsonl").write_bytes(b"")
+    asked(server)
+    assert judged_names(bench(server).judge(ROWS)) == sorted(NAMES)
+    assert asked(server) == sorted(NAMES)
+
+
+def test_bad_rows_stay_single_however_often_the_run_goes_on(serve: Any, bench: Any) -> None:
+    server = serve([OK])
+    rows = [ROWS[0], {"id": "birch"}, ROWS[2], ROWS[0]]
+    for _ in range(3):
+        judged = bench(server).judge(rows)
+        assert Counter(row["item_id"] for row in judged.rows) == Counter(
+            {"amber": 2, "birch": 1, "cedar": 1}
+        )
+        assert Counter(row["reason"] for row in judged.rows) == Counter({None: 2, "bad_input": 2})
+    assert asked(server) == ["amber", "cedar"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"seed": 1}, "judge"),
+        ({"temperature": None}, "judge"),
+        ({"evidence": False}, "judge"),
+        ({"blind": True}, "judge"),
+    ],
+)
+def test_other_settings_need_another_folder(
+    serve: Any, bench: Any, settings: dict[str, Any], named: str
+) -> None:
+    server = serve([OK])
+    before = bench(server).judge(ROWS).rows
+    asked(server)
+    with pytest.raises(OptionError, match=rf"--out: .*other settings \({named}\)"):
+        bench(server).judge(ROWS, **settings)
+    assert asked(server) == []
+    assert read_rows(bench(server).folder / "run") == before
+
+
+def test_static_and_model_judgements_never_share_a_folder(serve: Any, tmp_path: Path) -> None:
+    server = serve([OK])
+    out = tmp_path / "out"
+    apbjudge.grade(ROWS, judge="static", out=out)
+    with pytest.raises(OptionError, match="--out"):
+        apbjudge.grade(ROWS, judge=JudgeSpec(model=MODEL, api_base=server.address), out=out)
+    assert {row["judge"] for row in read_rows(out)} == {"static"}
+    assert server.requests == []
+
+
+def test_judgements_without_their_manifest_are_left_alone(serve: Any, tmp_path: Path) -> None:
+    spec = JudgeSpec(model=MODEL, api_base=serve([OK]).address)
+    apbjudge.grade(ROWS, judge=spec, out=tmp_path / "out")
+    (tmp_path / "out" / "manifest.json").unlink()
+    before = read_rows(tmp_path / "out")
+    with pytest.raises(OptionError, match="no manifest"):
+        apbjudge.grade(ROWS, judge=spec, out=tmp_path / "out")
+    assert read_rows(tmp_path / "out") == before
+
+
+def test_a_run_killed_before_its_manifest_was_written_goes_on(tmp_path: Path) -> None:
+    Store(tmp_path / "out", {"protocol": "auto"}, flush_every=1).close()
+    run = apbjudge.grade(ROWS, out=tmp_path / "out")
+    assert run.manifest["rows"] == len(ROWS)
+
+
+def test_a_resumed_run_sums_up_both_sessions(serve: Any, tmp_path: Path) -> None:
+    server = serve(by_content({"(cedar)": [Status(500), OK]}, OK))
+    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=0)
+    first = apbjudge.grade(ROWS, judge=spec, out=tmp_path / "out")
+    assert (first.manifest["scored"], first.manifest["unscored"]) == (3, {"transport": 1})
+    second = apbjudge.grade(ROWS, judge=spec, out=tmp_path / "out")
+    assert (second.manifest["scored"], second.manifest["unscored"]) == (4, {})
+    assert (second.progress.skipped, second.progress.done) == (3, 1)
+    fresh = apbjudge.grade(ROWS, judge=spec)
+    assert second.summary.to_json() == fresh.summary.to_json()

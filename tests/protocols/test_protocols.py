@@ -1,0 +1,205 @@
+"""Which protocol grades a row, what it needs of it, and which rubric it takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from apbjudge import OptionError, RowError, grade
+from apbjudge.protocols import PROTOCOLS, get_protocol, protocol_of
+from apbjudge.rubrics import load_rubric
+from tests.support.rows import (
+    FIND_OK,
+    SEAT_OK,
+    TOOLS,
+    findings,
+    plan,
+    plan_row,
+    published,
+    read,
+    step,
+    step_row,
+)
+
+BY_SPLIT = {
+    "holistic_planning": ("holistic", {}),
+    "holistic_tool_extraneous": ("tool-extraneous", {"extraneous_tool_names": ["paint"]}),
+    "holistic_unsolvable": ("unsolvable", {"unsolvable_type": "tool_removal"}),
+    "step_wise_planning": ("step-wise", {}),
+    "step_wise_tool_extraneous": ("tool-extraneous", {"extraneous_tool_names": ["paint"]}),
+    "step_wise_tool_broken": ("tool-broken", {"broken_tool_name": "send_mail"}),
+}
+
+
+def _of_split(split: str) -> dict[str, Any]:
+    if split.startswith("holistic"):
+        return plan_row(plan(FIND_OK), split=split)
+    return step_row(step(SEAT_OK), split=split)
+
+
+@pytest.mark.parametrize("as_published", [True, False])
+@pytest.mark.parametrize("split", BY_SPLIT)
+def test_auto_takes_the_protocol_of_the_split(split: str, as_published: bool) -> None:
+    name, fields = BY_SPLIT[split]
+    row = _of_split(split) | fields
+    (judged,) = grade([published(row) if as_published else row]).judgements
+    assert (judged.kind, judged.protocol) == ("verdict", name)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"unsolvable_type": "tool_removal"},
+        {"broken_tool_name": "send_mail"},
+        {"extraneous_tool_names": ["paint"]},
+        {"tools": [TOOLS[0] | {"cost": 1}]},
+    ],
+)
+def test_the_split_outranks_the_fields(fields: dict[str, Any]) -> None:
+    assert protocol_of(read(plan_row(plan(FIND_OK), **fields))).name == "holistic"
+    assert protocol_of(read(step_row(step(FIND_OK), **fields))).name == "step-wise"
+
+
+PRICED = [spec | {"cost": 1} for spec in TOOLS]
+BY_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing": ({}, "holistic"),
+    "regime": ({"planning_regime": "Holistic"}, "holistic"),
+    "step-wise regime": ({"planning_regime": "Step-wise"}, "step-wise"),
+    "regime in small letters": ({"planning_regime": "step-wise"}, "step-wise"),
+    "horizon": ({"prediction_horizon": 2}, "step-wise"),
+    "next steps": ({"ground_truth_steps": [step(FIND_OK)]}, "step-wise"),
+    "next steps published": ({"ground_truth_steps_json": json.dumps([step()])}, "step-wise"),
+    "distractors": ({"extraneous_tool_names": ["paint"]}, "tool-extraneous"),
+    "distractors in steps": (
+        {"extraneous_tool_names": ["paint"], "prediction_horizon": 1},
+        "tool-extraneous",
+    ),
+    "broken tool": ({"broken_tool_name": "find_trains", "prediction_horizon": 1}, "tool-broken"),
+    "unsolvable": ({"unsolvable_type": "visual_missing"}, "unsolvable"),
+    "costs": ({"tools": PRICED}, "efficiency"),
+    "costs of some": ({"tools": [PRICED[0], TOOLS[1]]}, "holistic"),
+    "costs in steps": ({"tools": PRICED, "planning_regime": "Step-wise"}, "step-wise"),
+    "unsolvable with costs": ({"unsolvable_type": "visual_missing", "tools": PRICED}, "unsolvable"),
+}
+
+
+@pytest.mark.parametrize(("fields", "name"), BY_FIELDS.values(), ids=BY_FIELDS)
+def test_without_a_split_auto_goes_by_the_fields(fields: dict[str, Any], name: str) -> None:
+    row = plan_row(plan(FIND_OK), split=None) | fields
+    assert protocol_of(read(row)).name == name
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"prediction_horizon": None},
+        {"ground_truth_steps": None},
+        {"ground_truth_steps": []},
+        {"ground_truth_steps_json": ""},
+        {"ground_truth_steps_json": "[]"},
+        {"ground_truth_steps_json": "null"},
+        {"planning_regime": "", "trajectory_prefix": []},
+    ],
+    ids=str,
+)
+def test_an_empty_field_does_not_make_a_row_step_wise(fields: dict[str, Any]) -> None:
+    assert read(plan_row(plan(FIND_OK), split=None, **fields)).form == "plan"
+
+
+def test_a_row_that_names_a_broken_tool_asks_for_the_next_step() -> None:
+    row = step_row(step(SEAT_OK), split=None, prediction_horizon=None)
+    row |= {
+        "broken_tool_name": "find_trains",
+        "replacement_tool": {"name": "reserve_seat"},
+        "trajectory_prefix": [step(FIND_OK), {"role": "tool", "content": "503"}],
+    }
+    (judged,) = grade([row]).judgements
+    assert (judged.kind, judged.protocol) == ("verdict", "tool-broken")
+    assert judged.category == 1
+
+
+NEEDS = {
+    "tool-broken": (step_row(step(FIND_OK)), "broken_tool_name"),
+    "unsolvable": (plan_row(plan(FIND_OK)), "unsolvable_type"),
+    "efficiency": (plan_row(plan(FIND_OK)), "tools"),
+}
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_a_protocol_names_the_field_it_misses(name: str) -> None:
+    row, field = NEEDS[name]
+    with pytest.raises(RowError) as caught:
+        findings(row, protocol=name)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_form_that_a_protocol_does_not_grade_is_a_bad_row(name: str) -> None:
+    protocol = PROTOCOLS[name]
+    rows = {"plan": plan_row(plan(FIND_OK)), "steps": step_row(step(FIND_OK))}
+    for form, row in rows.items():
+        if form in protocol.rubrics:
+            assert protocol.rubric_for(read(row)).form == form
+            continue
+        with pytest.raises(RowError, match=f"for protocol {name}") as caught:
+            protocol.rubric_for(read(row))
+        assert caught.value.field == "split"
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_default_rubric_fits_its_protocol(name: str) -> None:
+    protocol = PROTOCOLS[name]
+    for form, ref in protocol.rubrics.items():
+        rubric = load_rubric(ref)
+        protocol.check_rubric(rubric)
+        assert (rubric.form, rubric.shape) == (form, protocol.shape)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "rubric"),
+    [
+        ("holistic", "apb-step-wise@1"),
+        ("step-wise", "apb-tool-broken@1"),
+        ("tool-broken", "apb-step-wise@1"),
+        ("unsolvable", "apb-holistic@1"),
+    ],
+)
+def test_a_rubric_that_does_not_fit_is_refused_by_name(protocol: str, rubric: str) -> None:
+    with pytest.raises(OptionError, match=rubric):
+        get_protocol(protocol).check_rubric(load_rubric(rubric))
+
+
+def test_an_unknown_protocol_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(OptionError, match=r"holistic.*efficiency, auto, got 'wholistic'"):
+        get_protocol("wholistic")
+
+
+@pytest.mark.parametrize(
+    ("row", "codes"),
+    [
+        (plan_row("no", split="holistic_unsolvable", unsolvable_type="tool_removal"), set()),
+        (plan_row(plan(("x", {}))), {"E6"}),
+        (step_row(step(("x", {}))), {"E6"}),
+        (
+            step_row(
+                step(("x", {})), split="step_wise_tool_broken", broken_tool_name="find_trains"
+            ),
+            {None},
+        ),
+    ],
+)
+def test_findings_have_codes_only_where_the_protocol_has_flags(
+    row: dict[str, Any], codes: set[str | None]
+) -> None:
+    assert {finding.code for finding in findings(row)} == codes
+
+
+@pytest.mark.parametrize("tools", [PRICED, [*PRICED, {"name": "bundle", "cost": 0}]])
+def test_efficiency_checks_a_plan_like_any_other_and_adds_its_cost(tools: Any) -> None:
+    row = plan_row(plan(FIND_OK, SEAT_OK, ("reserve_seat", {})), split=None, tools=tools)
+    (judged,) = grade([row], protocol="efficiency").judgements
+    assert judged.kind == "verdict"
+    assert judged.plan_cost == 3.0
+    assert [(f.code, f.rule) for f in judged.findings] == [("E5", "missing-parameter")]

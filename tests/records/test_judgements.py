@@ -1,0 +1,167 @@
+"""Judgements as rows of a file, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from apbjudge import RowError
+from apbjudge.errors import UnscoredReason, shorten
+from apbjudge.records import (
+    ERROR_CODES,
+    Finding,
+    Override,
+    Unscored,
+    Usage,
+    Verdict,
+    judgement_row,
+    read_judgement,
+)
+
+REQUIRED_COLUMNS = (
+    "item_id case_id tested_model protocol rubric judge kind is_correct grade errors category "
+    "plan_cost findings overrides reasoning reason detail usage cost_usd latency_s fingerprint line"
+).split()
+
+_text = st.text(max_size=6)
+_name = st.none() | _text
+_number = st.none() | st.floats(0, 1e6)
+_findings = st.builds(
+    Finding,
+    code=st.none() | st.sampled_from(ERROR_CODES),
+    certainty=st.sampled_from(["proven", "suspected"]),
+    where=_text,
+    message=_text,
+    rule=_text,
+)
+_common: dict[str, Any] = {
+    "item_id": _name,
+    "case_id": _name,
+    "tested_model": _name,
+    "protocol": _name,
+    "rubric": _name,
+    "judge": _text,
+    "plan_cost": _number,
+    "uses_distractor": st.none() | st.booleans(),
+    "findings": st.lists(_findings, max_size=2).map(tuple),
+    "raw": _name,
+    "usage": st.none() | st.builds(Usage, prompt_tokens=st.integers(0, 9), calls=st.integers(0, 3)),
+    "cost_usd": _number,
+    "latency_s": _number,
+    "fingerprint": _text,
+    "line": st.integers(1, 10**9),
+    "groups": st.dictionaries(_text, st.none() | st.integers(0, 9) | _text, max_size=3),
+}
+_overrides = st.builds(
+    Override, field=_text, was=st.none() | st.booleans(), now=st.floats(0, 1), because=_text
+)
+verdicts = st.builds(
+    Verdict,
+    is_correct=st.booleans(),
+    grade=_number,
+    errors=st.none() | st.fixed_dictionaries({code: st.booleans() for code in ERROR_CODES}),
+    category=st.none() | st.integers(1, 5),
+    overrides=st.lists(_overrides, max_size=2).map(tuple),
+    inconsistent=st.booleans(),
+    reasoning=_text,
+    **_common,
+)
+unscoreds = st.builds(
+    Unscored, reason=st.sampled_from(get_args(UnscoredReason)), detail=_text, **_common
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(judgement=verdicts | unscoreds)
+def test_a_judgement_survives_its_row(judgement: Verdict | Unscored) -> None:
+    row = orjson.loads(orjson.dumps(judgement_row(judgement)))
+    assert read_judgement(row) == judgement
+    assert json.loads(orjson.dumps(row)) == row
+
+
+@settings(max_examples=20, deadline=None)
+@given(verdict=verdicts, unscored=unscoreds)
+def test_both_kinds_have_the_same_columns(verdict: Verdict, unscored: Unscored) -> None:
+    rows = judgement_row(verdict), judgement_row(unscored)
+    assert list(rows[0]) == list(rows[1])
+    assert set(REQUIRED_COLUMNS) <= set(rows[0])
+    assert [row["kind"] for row in rows] == ["verdict", "unscored"]
+    assert rows[1]["is_correct"] is rows[1]["grade"] is rows[1]["errors"] is None
+    assert rows[0]["reason"] is rows[0]["detail"] is None
+
+
+ROW = judgement_row(
+    Verdict(
+        item_id="a",
+        case_id="a",
+        tested_model="m",
+        protocol="holistic",
+        rubric="apb-holistic@1",
+        judge="static",
+        fingerprint="0",
+        line=1,
+        is_correct=True,
+        grade=1.0,
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "maybe"},
+        {"kind": None},
+        {"is_correct": None},
+        {"grade": float("nan")},
+        {"grade": float("inf")},
+        {"errors": {"E7": True}},
+        {"findings": [{"code": "E1"}]},
+        {"line": "first"},
+        {"surprise": 1},
+        {"kind": "unscored"},
+    ],
+    ids=str,
+)
+def test_a_row_that_is_no_judgement_is_refused(changes: dict[str, Any]) -> None:
+    assert read_judgement(ROW).kind == "verdict"
+    with pytest.raises(ValidationError):
+        read_judgement(ROW | changes)
+
+
+@pytest.mark.parametrize("field", ["is_correct", "reasoning", "findings", "item_id"])
+def test_a_judgement_cannot_be_changed(field: str) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(read_judgement(ROW), field, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "nothing"),
+        ("short", "'short'"),
+        ("two\nlines\there", "'two lines here'"),
+        ("\x1b[31mred\x07", "'\\x1b[31mred\\x07'"),
+        ("{{ 7*7 }}<script>", "'{{ 7*7 }}<script>'"),
+        (5, "5 (int)"),
+        ([1], "[1] (list)"),
+        (True, "True (bool)"),
+        ("x" * 500, "'" + "x" * 79 + "…'"),
+    ],
+)
+def test_a_value_in_a_message_is_short_and_printable(value: Any, expected: str) -> None:
+    assert shorten(value) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(value=st.text(max_size=300) | st.lists(st.text(max_size=30), max_size=20))
+def test_a_message_is_one_printable_line(value: Any) -> None:
+    message = str(RowError("query", "a string", value))
+    assert message.isprintable()
+    assert message.startswith("field query: expected a string, got ")
+    assert len(message) < 1000

@@ -1,0 +1,272 @@
+"""Replies as models really write them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.records.responses import read_response
+from tests.support.rows import FIND_OK, SEAT_OK, cpu_seconds, plan, step
+
+PLAN = plan(FIND_OK, SEAT_OK)
+TEXT = json.dumps(PLAN)
+STEPS = json.dumps([step(FIND_OK), step(SEAT_OK)])
+
+WRAPPED: dict[str, Callable[[str], str]] = {
+    "bare": lambda t: t,
+    "white space": lambda t: f"\n\n  {t}\n ",
+    "byte order mark": lambda t: f"\ufeff{t}",
+    "fence": lambda t: f"```json\n{t}\n```",
+    "fence without language": lambda t: f"```\n{t}\n```",
+    "fence left open": lambda t: f"```json\n{t}",
+    "tildes": lambda t: f"~~~json\n{t}\n~~~",
+    "prose": lambda t: f"Here is my answer:\n{t}\nThat is all. {{ok}}",
+    "same line": lambda t: f"Answer: {t}, as asked.",
+    "thoughts": lambda t: f'<think>\nfirst {{"plan": "wrong", "tool_chain": []}} no\n</think>\n{t}',
+    "thinking in capitals": lambda t: f"<THINKING>[1, {{}}]</THINKING>{t}",
+    "thoughts never opened": lambda t: f"so {{x}} or [y] it is.</think>\n{t}",
+    "thoughts never closed": lambda t: f"<think> so {{x}} it is.\n{t}",
+    "brackets in prose": lambda t: " ".join(f"[{w}]({w})" for w in "abcdefghijklmn") + f"\n{t}",
+    "braces in prose": lambda t: "".join(f"Fill {{{w}}} in. " for w in "abcdefghijklmn") + t,
+    "todo list": lambda t: "- [ ] find\n- [x] think\n" * 9 + t,
+    "a sketch before": lambda t: f'A call is {{"name": …}}. NaN. {{"a": NaN}} [1] {{}}\n{t}',
+    "small values after": lambda t: f"{t}\n\nChecked: [1, 2], {{}} and {{'x'}} are fine.",
+    "bells and NUL around": lambda t: f"\x00\x07{t}\x00",
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+def test_the_answer_is_found_however_it_is_wrapped(wrap: Callable[[str], str]) -> None:
+    assert read_response(wrap(TEXT), "plan", None) == read_response(TEXT, "plan", None)
+    assert read_response(wrap(STEPS), "steps", 2) == read_response(STEPS, "steps", 2)
+    assert [c.name for c in read_response(wrap(TEXT), "plan", None).calls] == [
+        "find_trains",
+        "reserve_seat",
+    ]
+
+
+def test_of_several_objects_the_last_usable_one_is_the_answer() -> None:
+    draft, final = json.dumps(plan(FIND_OK, text="draft")), json.dumps(plan(SEAT_OK, text="final"))
+    read = read_response(f'{draft}\nBetter:\n{final}\n{{"confidence": 0.9}}', "plan", None)
+    assert read.plan == "final"
+    assert [c.name for c in read.calls] == ["reserve_seat"]
+
+
+@pytest.mark.parametrize(
+    "after",
+    ['Guests: [{"name": "Ann"}, {"name": "Bo"}]', 'Seats: {"name": "Ann", "seats": 2}', "[]", "[1]"],
+)
+def test_a_list_in_the_prose_after_a_plan_is_not_the_plan(after: str) -> None:
+    read = read_response(f"{TEXT}\n\n{after}", "plan", None)
+    assert [c.name for c in read.calls] == ["find_trains", "reserve_seat"]
+
+
+def test_a_bare_list_of_calls_is_a_chain() -> None:
+    read = read_response(json.dumps(PLAN["tool_chain"]), "plan", None)
+    assert (read.kind, len(list(read.calls)), read.problems) == ("plan", 2, ())
+
+
+@pytest.mark.parametrize("key", ["name", "tool_name", "tool", "api_name"])
+@pytest.mark.parametrize("values", ["parameter_description", "arguments", "parameters", "args"])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_call_is_read_in_every_spelling(key: str, values: str, as_text: bool) -> None:
+    arguments: Any = {"day": "2026-05-14"}
+    entry = {key: "find_trains", values: json.dumps(arguments) if as_text else arguments}
+    chain = read_response(json.dumps({"plan": "p", "tool_chain": [entry]}), "plan", None)
+    one = read_response(json.dumps(step() | {"tool_calls": [{"function": entry}]}), "steps", 1)
+    flat = read_response(json.dumps(step() | {"tool_calls": [entry]}), "steps", 1)
+    for read in (chain, one, flat):
+        (call,) = read.calls
+        assert (call.name, call.arguments, read.problems) == ("find_trains", arguments, ())
+
+
+def test_a_function_given_as_a_bare_name_has_its_arguments_beside_it() -> None:
+    entry = {"type": "function", "function": "find_trains", "arguments": {"day": "x"}}
+    (call,) = read_response(json.dumps(step() | {"tool_calls": [entry]}), "steps", 1).calls
+    assert (call.name, call.arguments) == ("find_trains", {"day": "x"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("", {}),
+        ("  ", {}),
+        ("{}", {}),
+        ("in words", None),
+        ("[1]", None),
+        ("5", None),
+        (None, None),
+        ([1], None),
+        (5, None),
+    ],
+)
+def test_arguments_that_are_no_object_are_read_without_a_problem(
+    arguments: Any, expected: Any
+) -> None:
+    read = read_response(json.dumps(step(("find_trains", arguments))), "steps", 1)
+    (call,) = read.calls
+    assert (call.arguments, read.problems) == (expected, ())
+
+
+@pytest.mark.parametrize("text", ['{"a": ', "{'a': 1}", '{"a": NaN}', "[1,]", '{"a": "\\ud800"}'])
+def test_broken_arguments_in_a_string_are_a_problem_at_their_place(text: str) -> None:
+    read = read_response(json.dumps(step(("find_trains", text))), "steps", 1)
+    assert [p.where for p in read.problems] == ["step[0].tool_calls[0].arguments"]
+
+
+def test_the_other_published_form_of_steps() -> None:
+    entries = [
+        {"thought": "a", "action": "call", "tool": "find_trains", "arguments": {"day": "x"}},
+        {"thought": "b", "action": "answer", "tool": None, "arguments": None},
+        {"thought": "c", "action": "call", "tool_name": "reserve_seat", "arguments": '{"n": 1}'},
+    ]
+    read = read_response(json.dumps({"predicted_steps": entries}), "steps", 3)
+    assert [s.thought for s in read.steps] == ["a", "b", "c"]
+    assert [(c.name, c.arguments) for c in read.calls] == [
+        ("find_trains", {"day": "x"}),
+        ("reserve_seat", {"n": 1}),
+    ]
+    assert read.problems == ()
+
+
+@pytest.mark.parametrize("calls", [[], None])
+def test_a_step_may_make_no_call(calls: Any) -> None:
+    read = read_response(json.dumps(step() | {"tool_calls": calls}), "steps", 1)
+    assert (read.kind, list(read.calls), read.problems) == ("steps", [], ())
+
+
+@pytest.mark.parametrize("status", ["REJECT", "reject", "Reject"])
+@pytest.mark.parametrize("form", ["plan", "steps"])
+def test_a_rejection_is_told_apart(status: str, form: Any) -> None:
+    text = json.dumps({"status": status, "reason": "no budget"})
+    read = read_response(f"Sorry. {text}", form, 1)
+    assert (read.kind, read.plan, list(read.calls), read.problems) == ("reject", "no budget", [], ())
+
+
+UNREADABLE = {
+    "empty": "",
+    "blank": " \n\t",
+    "prose": "I would take the train at nine.",
+    "number": "42",
+    "null": "null",
+    "text": '"plan"',
+    "empty object": "{}",
+    "empty list": "[]",
+    "not a number": '{"plan": "p", "tool_chain": [{"name": "a", "x": NaN}]}',
+    "infinity in prose": 'Answer: {"plan": "p", "tool_chain": [{"name": "a", "x": -Infinity}]}',
+    "trailing comma": '{"plan": "p", "tool_chain": [{"name": "a"},],}',
+    "single quotes": "{'plan': 'p', 'tool_chain': []}",
+    "truncated": '{"plan": "p", "tool_chain": [{"name": "find_trains", "parameter_des',
+    "huge number": 'See {"plan": ' + "9" * 5000 + ", ",
+    "lone surrogate": '{"plan": "\\ud800", "tool_chain": []}',
+    "only thoughts": f"<think>{TEXT}</think>",
+    "deep": "[" * 5000 + "]" * 5000,
+    "deep plan": '{"plan": ' + "[" * 600 + "]" * 600 + ', "tool_chain": []}',
+    "deep plan in prose": 'So: {"plan": ' + "[" * 3000 + "]" * 3000 + ', "tool_chain": []}',
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("form", ["plan", "steps"])
+def test_what_cannot_be_read_is_a_problem_and_never_an_error(text: str, form: Any) -> None:
+    read = read_response(text, form, 1)
+    assert (read.kind, read.steps) == ("text", ())
+    assert [p.where for p in read.problems] == ["response"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]}, {"name": "b',
+        '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}], "n": NaN}]}',
+        'So: {"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]},]}',
+    ],
+)
+def test_a_piece_of_a_broken_answer_is_not_taken_for_the_answer(text: str) -> None:
+    assert "Ann" not in [c.name for c in read_response(text, "plan", None).calls]
+
+
+def test_large_numbers_and_odd_keys_are_read() -> None:
+    text = '{"plan": 123456789012345678901234567890, "tool_chain": [{"name": "a", "": {"\\u0000": 1}}]}'
+    for reply in (text, f"Here: {text}"):
+        assert read_response(reply, "plan", None).kind == "plan"
+
+
+HUGE: dict[str, Callable[[int], str]] = {
+    "open brackets": lambda n: "[" * n,
+    "open objects": lambda n: '{"a":' * n,
+    "open lists of objects": lambda n: '[{"name":' * n,
+    "broken objects": lambda n: "{x} " * n,
+    "broken objects that read far": lambda n: '{"a": 1, ' * n + "x",
+    "small values": lambda n: "[1] " * n,
+    "quotes": lambda n: '{"' * n,
+    "one long string": lambda n: '{"plan": "' + "a" * n,
+    "open thoughts": lambda n: "<think>" * n,
+    "closed thoughts": lambda n: "</think>" * n,
+    "open and closed": lambda n: "<think>" * n + "{" + "</think>" * n,
+    "backslashes": lambda n: '{"' + "\\" * n,
+}
+
+
+@pytest.mark.parametrize("make", HUGE.values(), ids=HUGE)
+@pytest.mark.parametrize("form", ["plan", "steps"])
+def test_the_work_grows_with_the_length_of_a_broken_reply_and_not_with_its_square(
+    make: Callable[[int], str], form: Any
+) -> None:
+    def work(n: int) -> float:
+        text = make(n)
+        return cpu_seconds(lambda: read_response(text, form, 1))
+
+    assert work(6_000) < 24 * work(750) + 0.05
+
+
+_PIECES = ["{", "}", "[", "]", '"', ":", ",", '{"plan": "p"}', TEXT, STEPS, "<think>", "</think>", "\\", "NaN"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    text=st.lists(st.sampled_from(_PIECES) | st.text(max_size=5), max_size=15).map("".join),
+    form=st.sampled_from(["plan", "steps"]),
+)
+def test_no_text_raises(text: str, form: Any) -> None:
+    read = read_response(text, form, 2)
+    assert read.kind in ("plan", "steps", "reject", "text")
+    assert (read.kind != "text") or read.problems
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            "plan tool_chain status reason name tool function arguments role thought tool_calls "
+            "predicted_steps parameter_description action".split()
+        ),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(value=_json, form=st.sampled_from(["plan", "steps"]))
+def test_no_json_raises_and_prose_around_it_changes_nothing(value: Any, form: Any) -> None:
+    bare = read_response(json.dumps(value), form, 1)
+    if isinstance(value, dict | list):
+        wrapped = read_response(f"Well:\n{json.dumps(value)}\nDone.", form, 1)
+        assert (wrapped.kind, wrapped.steps) == (bare.kind, bare.steps)
+
+
+def test_a_reply_cut_anywhere_is_read_without_an_error() -> None:
+    rng = random.Random(7)
+    for at in rng.sample(range(len(STEPS)), 60):
+        read = read_response(STEPS[:at], "steps", 2)
+        assert read.problems
+        assert {c.name for c in read.calls} <= {"find_trains", "reserve_seat"}

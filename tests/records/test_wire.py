@@ -1,0 +1,156 @@
+"""Rows in the published format and in plain JSON become the same items; faults name their field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apbjudge.records import FileRef, Item
+from tests.support.rows import (
+    FIND_OK,
+    MAIL_OK,
+    SEAT_OK,
+    plan,
+    plan_row,
+    published,
+    read,
+    step,
+    step_row,
+)
+
+FULL_PLAN = plan_row(
+    plan(FIND_OK, SEAT_OK),
+    split="holistic_tool_extraneous",
+    planning_regime="Holistic",
+    task_category="rail booking",
+    source="own",
+    files=[{"type": "image", "path": "a/b.png"}],
+    tool_names=["find_trains", "extra"],
+    extraneous_tool_names=["send_mail"],
+    plan="Find, then reserve.",
+    tool_chain=plan(FIND_OK, SEAT_OK)["tool_chain"],
+)
+FULL_STEPS = step_row(
+    [step(FIND_OK), step(SEAT_OK)],
+    k=2,
+    split="step_wise_tool_broken",
+    planning_regime="Step-wise",
+    stage="late",
+    trajectory_prefix=[step(MAIL_OK), {"role": "tool", "content": "error 503"}],
+    ground_truth_steps=[step(FIND_OK)],
+    reference_remaining_steps=[step(SEAT_OK)],
+    broken_tool_name="send_mail",
+    replacement_tool={"name": "find_trains", "parameters": {"type": "object"}},
+)
+
+
+@pytest.mark.parametrize("row", [FULL_PLAN, FULL_STEPS], ids=["plan", "steps"])
+def test_the_published_format_and_plain_json_make_the_same_item(row: dict[str, Any]) -> None:
+    assert read(published(row)) == read(row)
+
+
+def test_every_field_of_a_plan_row_arrives() -> None:
+    item = read(published(FULL_PLAN))
+    assert (item.item_id, item.case_id, item.tested_model, item.form) == (
+        "case-1",
+        "case-1",
+        "alder",
+        "plan",
+    )
+    assert item.files == (FileRef(type="image", path="a/b.png"),)
+    assert item.tools is not None
+    assert item.tools.names == {"find_trains", "reserve_seat", "send_mail", "extra"}
+    assert item.condition.extraneous == ("send_mail",)
+    assert item.condition.horizon is None
+    assert item.reference is not None
+    assert item.reference.plan == "Find, then reserve."
+    assert [c.name for c in item.reference.calls] == ["find_trains", "reserve_seat"]
+    assert [c.name for c in item.prediction.calls] == ["find_trains", "reserve_seat"]
+    assert item.groups == {
+        "dataset": "own",
+        "category": "rail booking",
+        "modality": "image",
+        "stage": None,
+        "steps": "1-5",
+        "horizon": None,
+        "level": 1,
+        "unsolvable_type": None,
+    }
+
+
+def test_every_field_of_a_step_row_arrives() -> None:
+    item = read(published(FULL_STEPS))
+    assert item.form == "steps"
+    assert [m.get("role") for m in item.trajectory] == ["assistant", "tool"]
+    assert item.condition.horizon == 2
+    assert item.condition.broken_tool == "send_mail"
+    assert item.condition.replacement is not None
+    assert item.condition.replacement.name == "find_trains"
+    assert item.reference is not None
+    assert [c.name for c in item.reference.calls] == ["find_trains"]
+    assert (item.groups["stage"], item.groups["horizon"], item.groups["steps"]) == ("late", 2, None)
+
+
+NESTED_FIELDS = (
+    "tools tool_names extraneous_tool_names tool_chain trajectory_prefix ground_truth_steps "
+    "replacement_tool files"
+).split()
+
+
+@pytest.mark.parametrize("name", NESTED_FIELDS)
+@pytest.mark.parametrize("empty", ["", "null", None])
+def test_an_empty_published_field_is_a_missing_one(name: str, empty: str | None) -> None:
+    base = step_row(step(), tools=None)
+    assert read(base | {f"{name}_json": empty}) == read(base)
+
+
+@pytest.mark.parametrize("value", [1, 2, 3, "1", "2", "3", None])
+def test_k_is_the_prediction_horizon_and_one_when_not_given(value: Any) -> None:
+    assert read(step_row([step()], prediction_horizon=value)).condition.horizon == int(value or 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "label"),
+    [(1, "1-5"), (5, "1-5"), (6, "6-10"), (10, "6-10"), (15, "11-15"), (20, "16-20"), (21, ">20")],
+)
+def test_step_ranges_follow_the_length_of_the_reference(n: int, label: str) -> None:
+    row = plan_row("x", tool_chain=[{"name": "find_trains"}] * n)
+    assert read(row).groups["steps"] == label
+
+
+@pytest.mark.parametrize(
+    ("files", "modality"),
+    [
+        ([], "text"),
+        ([{"type": "Image", "path": "a.png"}], "image"),
+        ([{"type": "image", "path": "a"}, {"type": "video", "path": "b"}], "video"),
+        (["notes.txt"], "text"),
+        ([{"type": "text", "path": "a"}], "text"),
+    ],
+)
+def test_modality_follows_the_files_unless_given(files: list[Any], modality: str) -> None:
+    assert read(plan_row("x", files=files)).groups["modality"] == modality
+    assert read(plan_row("x", files=files, modality="audio")).groups["modality"] == "audio"
+
+
+def test_a_reply_given_as_structure_is_read_like_its_text() -> None:
+    reply = plan(FIND_OK)
+    assert read(plan_row("x", model_response=reply)).prediction == read(plan_row(reply)).prediction
+    steps = [step(FIND_OK)]
+    assert read(step_row("x", model_response=steps)).prediction == read(step_row(steps)).prediction
+
+
+def test_ids_may_be_integers() -> None:
+    item = read(plan_row("x", id=7, case_id=8, tested_model=9))
+    assert (item.item_id, item.case_id, item.tested_model) == ("7", "8", "9")
+
+
+def test_unknown_fields_are_ignored() -> None:
+    assert read(plan_row("x", judgement=5, anything={"a": [None]})) == read(plan_row("x"))
+
+
+def test_items_are_immutable() -> None:
+    item: Item = read(FULL_PLAN)
+    with pytest.raises(Exception, match="frozen"):
+        item.query = "another"

@@ -1,0 +1,44 @@
+"""The command line, in this process or as a program of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from apbjudge.cli.main import main
+
+
+class Said(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def in_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Said]:
+    """A function that runs the command here: no second start of Python."""
+
+    def run(*arguments: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["apbjudge", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        code = stop.value.code
+        assert isinstance(code, int)
+        return Said(code, said.out, said.err)
+
+    return run
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    """Starts the command as a program."""
+    command = [sys.executable, "-m", "apbjudge", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)

@@ -1,0 +1,245 @@
+"""Reading lines, appending rows, and what a kill in the middle of a write leaves behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge import InputError, RowError, jsonl
+from apbjudge.jsonl import Appender, cut_torn_line, read_line_at, read_lines, write_atomically
+
+
+def _file(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def _read(path: Path) -> list[tuple[int, object]]:
+    """Line numbers with the object, or with the complaint."""
+    return [
+        (n, str(values) if isinstance(values, RowError) else values)
+        for n, _, _, values in read_lines(path)
+    ]
+
+
+GOOD = {
+    "plain": (b'{"a": 1}\n{"a": 2}\n', [1, 2]),
+    "no line end at the end": (b'{"a": 1}\n{"a": 2}', [1, 2]),
+    "CRLF": (b'{"a": 1}\r\n{"a": 2}\r\n', [1, 2]),
+    "byte order mark": (b'\xef\xbb\xbf{"a": 1}\n{"a": 2}\n', [1, 2]),
+    "blank lines": (b'\n{"a": 1}\n \t\r\n\n{"a": 2}\n\n', [2, 5]),
+    "white space around": (b' \t{"a": 1} \r\n  {"a": 2}', [1, 2]),
+    "separators inside a string": ('{"a": 1, "t": "\u2028\u0085\\n"}\n{"a": 2}'.encode(), [1, 2]),
+}
+
+
+@pytest.mark.parametrize(("data", "numbers"), GOOD.values(), ids=GOOD)
+def test_lines_are_read_with_their_numbers(
+    tmp_path: Path, data: bytes, numbers: list[int]
+) -> None:
+    lines = list(read_lines(_file(tmp_path / "x.jsonl", data)))
+    assert [line.number for line in lines] == numbers
+    assert [line.values["a"] for line in lines if isinstance(line.values, dict)] == [1, 2]
+
+
+BAD = {
+    "not JSON": (b"{a: 1}", "expected one JSON object"),
+    "truncated": (b'{"a": ', "expected one JSON object"),
+    "two objects": (b"{} {}", "expected one JSON object"),
+    "a list": (b"[1]", "got [1] (list)"),
+    "a number": (b"7", "got 7 (int)"),
+    "null": (b"null", "got nothing"),
+    "text": (b'"a"', "got 'a'"),
+    "NaN": (b'{"a": NaN}', "expected one JSON object"),
+    "infinity": (b'{"a": -Infinity}', "expected one JSON object"),
+    "number out of range": (b'{"a": 1e999}', "infinity"),
+    "invalid UTF-8": (b'{"a": "\xff"}', "invalid UTF-8 at byte 7"),
+    "UTF-16": ('{"a": 1}'.encode("utf-16"), "invalid UTF-8 at byte 0"),
+    "NUL": (b"\x00", "expected one JSON object"),
+    "raw control character": (b'{"a": "\x01"}', "control character"),
+    "lone surrogate": (b'{"a": "\\ud800"}', "surrogate"),
+    "byte order mark inside": (b'\xef\xbb\xbf{"a": 1}', "expected one JSON object"),
+    "deep": (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "expected one JSON object"),
+    "deep objects": (b'{"a": ' * 5000, "expected one JSON object"),
+}
+
+
+@pytest.mark.parametrize(("line", "complaint"), BAD.values(), ids=BAD)
+def test_a_bad_line_is_said_so_and_its_neighbours_are_read(
+    tmp_path: Path, line: bytes, complaint: str
+) -> None:
+    data = b'{"a": 1}\n' + line.replace(b"\n", b"") + b'\n{"a": 3}\n'
+    first, bad, last = _read(_file(tmp_path / "x.jsonl", data))
+    assert (first, last) == ((1, {"a": 1}), (3, {"a": 3}))
+    assert bad[0] == 2
+    assert str(bad[1]).startswith("field line: expected one JSON object")
+    assert complaint in str(bad[1])
+    assert str(bad[1]).isprintable()
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf", b" \r\n\t\n"])
+def test_a_file_without_rows_yields_nothing(tmp_path: Path, data: bytes) -> None:
+    assert _read(_file(tmp_path / "x.jsonl", data)) == []
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "."])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="can't be read") as caught:
+        list(read_lines(tmp_path / name))
+    assert str(tmp_path) in str(caught.value)
+
+
+LIMIT = 64
+
+
+@pytest.fixture
+def _short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", LIMIT)
+
+
+def _line_of(size: int) -> bytes:
+    return b'{"a": "' + b"x" * (size - 9) + b'"}'
+
+
+@pytest.mark.usefixtures("_short_lines")
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+@pytest.mark.parametrize("extra", [0, 1, 2, 300, 3_000_000])
+def test_a_line_over_the_limit_is_bad_and_the_rest_is_read(
+    tmp_path: Path, extra: int, end: bytes
+) -> None:
+    huge = _line_of(LIMIT + extra)
+    path = _file(tmp_path / "x.jsonl", b'{"a": 1}\n' + huge + end)
+    if end:
+        path.write_bytes(path.read_bytes() + b'{"a": 3}\n')
+    lines = list(read_lines(path))
+    assert [line.number for line in lines] == ([1, 2, 3] if end else [1, 2])
+    assert isinstance(lines[1].values, dict) == (extra == 0)
+    assert len(lines[1].raw) <= max(LIMIT, 256)
+    if end:
+        assert lines[2].values == {"a": 3}
+        assert lines[2].offset == len(b'{"a": 1}\n' + huge + end)
+
+
+@pytest.mark.usefixtures("_short_lines")
+def test_a_line_over_the_limit_is_still_part_of_the_digest(tmp_path: Path) -> None:
+    data = b'{"a": 1}\n' + _line_of(3_000_000) + b'\n{"a": 3}'
+    digest = hashlib.sha256()
+    list(read_lines(_file(tmp_path / "x.jsonl", data), digest=digest))
+    assert digest.hexdigest() == hashlib.sha256(data).hexdigest()
+
+
+_lines = st.lists(
+    st.dictionaries(st.text(max_size=3), st.text(max_size=5) | st.integers(0, 9), max_size=2),
+    max_size=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=_lines, end=st.sampled_from(["\n", "\r\n"]), mark=st.booleans())
+def test_a_line_is_found_again_at_its_offset(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, object]], end: str, mark: bool
+) -> None:
+    text = "".join(json.dumps(row, ensure_ascii=False) + end for row in rows)
+    path = tmp_path_factory.mktemp("lines") / "x.jsonl"
+    path.write_bytes(text.encode("utf-8-sig" if mark else "utf-8"))
+    lines = list(read_lines(path))
+    assert [line.values for line in lines] == rows
+    for line in lines:
+        assert read_line_at(path, line.offset) == line.raw
+        assert orjson.loads(line.raw) == line.values
+
+
+TORN = {
+    "nothing": (b"", b""),
+    "whole": (b'{"a": 1}\n{"a": 2}\n', b'{"a": 1}\n{"a": 2}\n'),
+    "torn": (b'{"a": 1}\n{"a"', b'{"a": 1}\n'),
+    "only a torn line": (b'{"a"', b""),
+    "a whole line without its end": (b'{"a": 1}\n{"a": 2}', b'{"a": 1}\n'),
+    "torn inside a character": ('{"a": 1}\n"ž'.encode()[:-1], b'{"a": 1}\n'),
+    "a long torn line": (b"1\n" + b"x" * 200_000, b"1\n"),
+    "a block's length": (b"1\n" + b"x" * (1 << 16), b"1\n"),
+    "one long torn line": (b"x" * 200_000, b""),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), TORN.values(), ids=TORN)
+def test_a_torn_last_line_is_cut_off(tmp_path: Path, before: bytes, after: bytes) -> None:
+    path = _file(tmp_path / "x.jsonl", before)
+    cut_torn_line(path)
+    assert path.read_bytes() == after
+
+
+def test_there_need_be_no_file_to_cut(tmp_path: Path) -> None:
+    cut_torn_line(tmp_path / "missing.jsonl")
+    assert not (tmp_path / "missing.jsonl").exists()
+
+
+def test_rows_are_appended_after_what_is_there_and_a_torn_line_is_cut_first(
+    tmp_path: Path,
+) -> None:
+    path = _file(tmp_path / "x.jsonl", b'{"a": 1}\n{"a": 2')
+    appender = Appender(path)
+    appender.append({"a": "ž\n"})
+    assert path.read_bytes() == '{"a": 1}\n{"a":"ž\\n"}\n'.encode()
+    appender.close()
+
+
+def test_rows_wait_for_the_flush_and_none_is_lost_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    appender = Appender(path, every=3)
+    seen: list[int] = []
+    for n in range(5):
+        appender.append({"n": n})
+        seen.append(path.read_bytes().count(b"\n"))
+    appender.close()
+    assert seen == [0, 0, 3, 3, 3]
+    assert [line.values for line in read_lines(path)] == [{"n": n} for n in range(5)]
+
+
+def test_a_flush_that_the_system_splits_is_written_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:7])))
+    path = tmp_path / "x.jsonl"
+    appender = Appender(path)
+    appender.append({"text": "longer than seven bytes"})
+    appender.close()
+    assert [line.values for line in read_lines(path)] == [{"text": "longer than seven bytes"}]
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    appender = Appender(tmp_path / "x.jsonl")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(InputError, match=r"x\.jsonl: can't be written: No space left"):
+            appender.append({"a": 1})
+    appender.close()
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can't be written"):
+        Appender(tmp_path / "no" / "such" / "folder.jsonl")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="can't be written"):
+        Appender(tmp_path / "folder")
+
+
+def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = _file(tmp_path / "m.json", b"old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+    with pytest.raises(InputError, match="can't be written"):
+        write_atomically(tmp_path / "no" / "m.json", b"new")
