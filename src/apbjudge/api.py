@@ -166,7 +166,8 @@ def _run_in(folder: Path, order: _Order, *, keep: bool) -> Run:
         with _open(source.predictions):
             pass
     store = Store(folder, identity, flush_every=128 if spec.is_static else 1)
-    manifest = _manifest(source, spec, identity)
+    note = UPPER_BOUND if spec.is_static else None
+    manifest = _manifest(source, spec, identity) | {"note": note}
     try:
         store.write_manifest(manifest | {"state": "running"})
         try:
@@ -174,7 +175,6 @@ def _run_in(folder: Path, order: _Order, *, keep: bool) -> Run:
         except BaseException:
             store.write_manifest(manifest | {"state": "interrupted"})
             raise
-        note = UPPER_BOUND if spec.is_static else None
         summary = summarize(store.rows(), judge=spec.model, note=note, by=order.by)
         manifest |= _counts(summary, source) | {"state": "done"}
         store.write_manifest(manifest)

@@ -175,8 +175,8 @@ def cluster_bootstrap(
         seed: Seed; the same seed gives the same interval on every machine.
 
     Returns:
-        The estimate; without interval when there is one case (``none``) or when every
-        resample gives the same value (``no-spread``), since resampling then shows no uncertainty where there is
+        The estimate; without interval when there is one case (``none``) or when every resample
+        gives the same value (``no-spread``): resampling then shows no uncertainty where there is
         some. Not bias-corrected: with fewer than about 15 cases the interval is too narrow.
     """
     if len(columns) == 0:

@@ -13,6 +13,8 @@ from .base import Record
 
 ParameterKind = Literal["json_schema", "mapping", "absent"]
 
+MAX_COST = 1e12
+
 _NAME_KEYS = ("name", "tool_name", "api_name")
 _TEXT_KEYS = ("description", "tool_description", "api_description")
 _PARAMETER_KEYS = ("parameters", "input_schema", "inputSchema")
@@ -163,6 +165,6 @@ def _parameter_kind(parameters: object) -> ParameterKind:
 def _cost(value: object, field: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise RowError(f"{field}.cost", "a number not below 0", value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COST:
+        raise RowError(f"{field}.cost", f"a number from 0 to {MAX_COST:.0e}", value)
     return float(value)

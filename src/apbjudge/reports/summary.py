@@ -86,7 +86,7 @@ class Summary:
     def to_csv(self) -> str:
         """As CSV, one line per figure."""
         out = io.StringIO()
-        writer = csv.DictWriter(out, _CSV_COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(out, _CSV_COLUMNS)
         writer.writeheader()
         writer.writerows(self._csv_rows())
         return out.getvalue()
@@ -105,12 +105,12 @@ class Summary:
                 "scored": group.scored,
             }
             for name, estimate in group.figures.items():
-                yield {**head, "figure": name, **asdict(estimate)}
+                yield {**head, "figure": name, **asdict(estimate), "note": self.note or ""}
 
 
 _CSV_COLUMNS = (
     "judge protocol form tested_model by by_value rows scored figure value low high level method "
-    "n_items n_clusters n_resamples seed"
+    "n_items n_clusters n_resamples seed note"
 ).split()
 
 
