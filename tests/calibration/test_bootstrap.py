@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from apbjudge.calibration import Estimate, cluster_bootstrap, rate, ratio, wilson
-from apbjudge.calibration.intervals import N_RESAMPLES, SEED, Array
+from apbjudge.calibration.intervals import N_RESAMPLES, SEED, Array, bounded_mean
 
 CASES = st.integers(2, 12)
 
@@ -84,6 +86,21 @@ def test_many_distinct_cases_agree_with_the_normal_interval() -> None:
     assert (estimate.n_resamples, estimate.seed) == (N_RESAMPLES, SEED)
 
 
+def test_all_resamples_are_drawn_a_bounded_number_at_a_time() -> None:
+    """So memory stays flat when every case is different from every other."""
+    drawn: list[int] = []
+
+    def watched(sums: Array) -> Array:
+        if sums.ndim == 2:
+            drawn.append(len(sums))
+        return mean(sums)
+
+    columns = np.stack([np.arange(5000.0), np.ones(5000)], axis=1)
+    cluster_bootstrap(columns, np.arange(5000), watched, n_items=5000, n_resamples=2000)
+    assert sum(drawn) == 2000
+    assert max(drawn) * 5000 <= 4_000_000
+
+
 def test_the_seed_decides_and_is_reported() -> None:
     values = np.random.default_rng(10).random(30)
     columns, cases = np.stack([values, np.ones(30)], axis=1), np.arange(30)
@@ -111,6 +128,15 @@ def test_neither_the_order_of_rows_nor_the_names_of_cases_matter(
         np.array([ok for ok, _ in shuffled]), np.array([f"c{9 - c}" for _, c in shuffled])
     )
     assert first == second
+
+
+@pytest.mark.parametrize("estimator", [rate, bounded_mean])
+@pytest.mark.parametrize("values", [[1, 0, 0, 1, 1, 0, 1], [1, 1, 1], [0, 0], [1], []])
+def test_without_cases_each_row_is_a_case_of_its_own(
+    estimator: Callable[..., Estimate], values: list[float]
+) -> None:
+    rows = np.array(values, dtype=float)
+    assert estimator(rows, None) == estimator(rows, np.arange(len(rows)))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -104,6 +104,16 @@ def test_a_provider_without_a_key_is_an_unusable_option(
     assert "ANTHROPIC_API_KEY" in said.err
 
 
+def test_an_endpoint_can_not_write_to_the_terminal(
+    serve: Any, rows: Path, command: Callable[..., Said]
+) -> None:
+    server = serve([Status(401, "\x1b[2J\x1b]0;owned\x07 no such \u202ekey\r\nsecond line")])
+    said = command(*grade_arguments(rows, server))
+    assert said.code == 2
+    assert "no such" in said.err
+    assert said.err.removesuffix("\n").isprintable()
+
+
 SECRETS = ("sk-proj-Ab12Cd34Ef56Gh78", "hf_QwErTyUiOpAsDfGhJk", "0123456789abcdef0123456789abcdef")
 
 

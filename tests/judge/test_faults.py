@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -163,6 +164,64 @@ def test_a_rejected_prompt_is_not_sent_twice(three: Any, fault: Status, reason: 
     assert judged["bad"]["reason"] == reason
     assert len(rows.asked) == 1
     assert judged.waits == []
+
+
+def body(choice: Any, **more: Any) -> Body:
+    return Body(json.dumps({**json.loads(completion([choice])), **more}).encode())
+
+
+def message(**changes: Any) -> Body:
+    told = {"role": "assistant", "content": RIGHT, **changes}
+    return body({"index": 0, "message": told, "finish_reason": "stop"})
+
+
+ODD = {
+    "no body but null": Body(b"null"),
+    "a number": Body(b"5"),
+    "an error with status 200": Body(b'{"error": {"message": "overloaded"}}'),
+    "no choices": Body(b'{"detail": "not found"}'),
+    "an empty choice": body({}),
+    "a choice is null": body(None),
+    "message is null": body({"message": None}),
+    "finish_reason is a list": body({"message": {"content": RIGHT}, "finish_reason": []}),
+    "text instead of a message": body({"text": RIGHT}),
+    "content in parts": message(content=[{"type": "text", "text": RIGHT}]),
+    "content is a number": message(content=5),
+    "a tool call": message(content=None, tool_calls=[{"type": "function", "function": {}}]),
+    "tool calls are a string": message(tool_calls="none"),
+    "refusal is an object": message(refusal={"because": "no"}),
+    "half a token": Answer(RIGHT, usage={"prompt_tokens": 1.5}),
+    "tokens beyond 64 bits": Answer(RIGHT, usage={"prompt_tokens": 10**30}),
+    "tokens are words": Answer(RIGHT, usage={"prompt_tokens": "many"}),
+    "a price in the reply": body({"message": {}}, _hidden_params={"response_cost": "free"}),
+}
+
+
+@pytest.mark.parametrize("fault", ODD.values(), ids=ODD)
+def test_whatever_an_endpoint_answers_the_other_rows_are_judged(
+    three: Any, fault: Behaviour
+) -> None:
+    judged = three(fault).judge()
+    assert judged["bad"]["is_correct"] in (True, None)
+    assert (judged["bad"]["kind"] == "verdict") is (judged["bad"]["grade"] == 1.0)
+
+
+def test_words_of_a_case_that_an_error_repeats_decide_nothing_for_other_rows(
+    serve: Any, bench: Any
+) -> None:
+    faults = {
+        "(key)": [Status(500, "can't tokenize 'rotate the api_key and the credential'")],
+        "(tour)": [Status(400, "can't tokenize 'book a guided tour of the grammar school'")],
+    }
+    server = serve(by_content(faults, OK))
+    judged = bench(server).judge([plan_row(name) for name in ("tour", "key", "a", "b")])
+    assert [judged[name]["is_correct"] for name in ("tour", "key", "a", "b")] == [
+        None,
+        None,
+        True,
+        True,
+    ]
+    assert all("response_format" in seen.body for seen in server.requests[-2:])
 
 
 FORMAT = Status(400, "response_format of type json_schema is not supported by this model")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,22 @@ def test_a_picture_that_can_not_be_used_makes_one_bad_row(folder: Path, make: An
     assert len(requests) == 1
     sent = json.dumps([request.messages for request in requests])
     assert base64.b64encode(b"secret").decode() not in sent
+
+
+def test_a_pipe_in_the_data_folder_is_no_picture(folder: Path) -> None:
+    def fail(signum: int, frame: Any) -> None:
+        raise TimeoutError("reading a pipe that nobody writes to")
+
+    os.mkfifo(folder / "pipe.png")
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(10)
+    try:
+        found, _ = judge(folder, picture_row("bad", "pipe.png"), picture_row("good", "a.png"))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert (found["bad"].kind, found["bad"].reason) == ("unscored", "bad_input")
+    assert found["good"].kind == "verdict"
 
 
 def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:

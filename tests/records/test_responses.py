@@ -60,7 +60,12 @@ def test_of_several_objects_the_last_usable_one_is_the_answer() -> None:
 
 @pytest.mark.parametrize(
     "after",
-    ['Guests: [{"name": "Ann"}, {"name": "Bo"}]', 'Seats: {"name": "Ann", "seats": 2}', "[]", "[1]"],
+    [
+        'Guests: [{"name": "Ann"}, {"name": "Bo"}]',
+        'Seats: {"name": "Ann", "seats": 2}',
+        "[]",
+        "[1]",
+    ],
 )
 def test_a_list_in_the_prose_after_a_plan_is_not_the_plan(after: str) -> None:
     read = read_response(f"{TEXT}\n\n{after}", "plan", None)
@@ -146,7 +151,12 @@ def test_a_step_may_make_no_call(calls: Any) -> None:
 def test_a_rejection_is_told_apart(status: str, form: Any) -> None:
     text = json.dumps({"status": status, "reason": "no budget"})
     read = read_response(f"Sorry. {text}", form, 1)
-    assert (read.kind, read.plan, list(read.calls), read.problems) == ("reject", "no budget", [], ())
+    assert (read.kind, read.plan, list(read.calls), read.problems) == (
+        "reject",
+        "no budget",
+        [],
+        (),
+    )
 
 
 UNREADABLE = {
@@ -193,7 +203,8 @@ def test_a_piece_of_a_broken_answer_is_not_taken_for_the_answer(text: str) -> No
 
 
 def test_large_numbers_and_odd_keys_are_read() -> None:
-    text = '{"plan": 123456789012345678901234567890, "tool_chain": [{"name": "a", "": {"\\u0000": 1}}]}'
+    chain = '[{"name": "a", "": {"\\u0000": 1}}]'
+    text = f'{{"plan": 123456789012345678901234567890, "tool_chain": {chain}}}'
     for reply in (text, f"Here: {text}"):
         assert read_response(reply, "plan", None).kind == "plan"
 
@@ -210,6 +221,7 @@ HUGE: dict[str, Callable[[int], str]] = {
     "open thoughts": lambda n: "<think>" * n,
     "closed thoughts": lambda n: "</think>" * n,
     "open and closed": lambda n: "<think>" * n + "{" + "</think>" * n,
+    "opened again": lambda n: "<think>" * n + "</think>" + "<think>" * n,
     "backslashes": lambda n: '{"' + "\\" * n,
 }
 
@@ -226,7 +238,22 @@ def test_the_work_grows_with_the_length_of_a_broken_reply_and_not_with_its_squar
     assert work(6_000) < 24 * work(750) + 0.05
 
 
-_PIECES = ["{", "}", "[", "]", '"', ":", ",", '{"plan": "p"}', TEXT, STEPS, "<think>", "</think>", "\\", "NaN"]
+_PIECES = [
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    ":",
+    ",",
+    '{"plan": "p"}',
+    TEXT,
+    STEPS,
+    "<think>",
+    "</think>",
+    "\\",
+    "NaN",
+]
 
 
 @settings(max_examples=200, deadline=None)
@@ -242,14 +269,16 @@ def test_no_text_raises(text: str, form: Any) -> None:
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            "plan tool_chain status reason name tool function arguments role thought tool_calls "
-            "predicted_steps parameter_description action".split()
-        ),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                "plan tool_chain status reason name tool function arguments role thought action "
+                "tool_calls predicted_steps parameter_description".split()
+            ),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=15,
 )

@@ -140,15 +140,13 @@ def _typed(draw: Draw, kind: str | None, schema: dict[str, Any]) -> Any:
     if kind == "array":
         size = draw(st.integers(schema["minItems"], 3))
         return [value_of(draw, schema["items"]) for _ in range(size)]
-    if kind == "integer":
-        return draw(st.integers(schema.get("minimum", -(2**40)), schema.get("maximum", 2**40)))
-    if kind == "number":
-        return draw(st.floats(0.5, 1e9) | st.integers(1, 99))
-    if kind == "boolean":
-        return draw(st.booleans())
-    if "maxLength" in schema:
-        return draw(st.text(min_size=2, max_size=4))
-    return draw(st.text(max_size=8) | st.sampled_from(PROSE))
+    integers = st.integers(schema.get("minimum", -(2**40)), schema.get("maximum", 2**40))
+    strings = st.text(min_size=2, max_size=4)
+    if "maxLength" not in schema:
+        strings = st.text(max_size=8) | st.sampled_from(PROSE)
+    numbers = st.floats(0.5, 1e9) | st.integers(1, 99)
+    simple = {"integer": integers, "number": numbers, "boolean": st.booleans()}
+    return draw(simple.get(kind or "", strings))
 
 
 def call_of(draw: Draw, world: World, name: str | None = None) -> Call:

@@ -77,6 +77,9 @@ class Reporter:
     def bad_row(self, message: str) -> None:
         """Prints what is wrong with a row, for the first few of them."""
         self._bad += 1
-        if self._bad <= BAD_ROWS_SHOWN:
-            write = self._bar.console.print if self._bar is not None else self._stream.write
-            write(f"{message}" if self._bar is not None else f"{message}\n")
+        if self._bad > BAD_ROWS_SHOWN:
+            return
+        if self._bar is not None:
+            self._bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
+        else:
+            self._stream.write(f"{message}\n")

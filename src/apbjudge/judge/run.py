@@ -31,7 +31,8 @@ class Progress:
         unpriced: Judgements of this session whose price is unknown.
         calls: Calls made in this session.
         withheld: Items with pictures that the judge was not shown, though it should have been.
-        fraction: Share of the input read, 0 to 1; None when its size is unknown.
+        fraction: Share of the input that is finished, 0 to 1; None when its size is unknown.
+        read: Rows read in this session, those in flight included.
     """
 
     done: int = 0
@@ -42,6 +43,11 @@ class Progress:
     calls: int = 0
     withheld: int = 0
     fraction: float | None = None
+    read: int = 0
+
+    def advance(self, read_share: float) -> None:
+        """Estimates the finished share from the share of bytes read and the rows in flight."""
+        self.fraction = min(1.0, read_share) * (self.done + self.skipped) / max(1, self.read)
 
     def count(self, judgement: Verdict | Unscored) -> None:
         """Takes a judgement into account."""
@@ -86,7 +92,9 @@ async def run(
     size = source.size
     try:
         for n, entry in enumerate(source):
-            work.progress.fraction = min(1.0, entry.offset / size) if size else None
+            work.progress.read += 1
+            if size:
+                work.progress.advance(entry.offset / size)
             if isinstance(entry, BadRow):
                 work.reject(entry, source.name, entry.error)
             elif isinstance(judge, StaticJudge):
