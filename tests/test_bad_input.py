@@ -289,15 +289,8 @@ def test_hostile_text_in_any_field_does_nothing(tmp_path: Path) -> None:
     path = _file(tmp_path, *(json.dumps(row).encode() for row in (good, good, faulty, bad)))
     done = _cli("grade", path.name, "--out", "run", "--by", "category,stage,dataset", cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    for text in (done.stdout, done.stderr):
-        assert "\x1b" not in text
-        assert "\x07" not in text
-        assert str(1234 * 4321) not in text
+    assert str(1234 * 4321) not in done.stdout + done.stderr
+    assert all(line.isprintable() for line in (done.stdout + done.stderr).split("\n"))
     rows = _rows(tmp_path / "run")
-    assert [(r["kind"], r["is_correct"]) for r in rows] == [
-        ("verdict", True),
-        ("unscored", None),
-        ("verdict", False),
-        ("unscored", None),
-    ]
+    assert [r["is_correct"] for r in rows] == [True, None, False, None]
     assert rows[0]["item_id"] == HOSTILE

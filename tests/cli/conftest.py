@@ -6,7 +6,6 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,9 +51,10 @@ def process(*args: object, cwd: Path, **options: Any) -> Outcome:
 @pytest.fixture
 def apbjudge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Command]:
-    """The command, run in this process in an empty folder."""
-    threshold = gc.get_threshold()
+) -> Command:
+    """The command, run in this process in an empty folder; it may not retune this process."""
+    for name in ("collect", "freeze", "set_threshold"):
+        monkeypatch.setattr(gc, name, lambda *_: 0)
     monkeypatch.chdir(tmp_path)
 
     def run(*args: object) -> Outcome:
@@ -67,6 +67,4 @@ def apbjudge(
         code = ended.value.code
         return Outcome(code if isinstance(code, int) else 0, captured.out, captured.err)
 
-    yield run
-    gc.unfreeze()
-    gc.set_threshold(*threshold)
+    return run

@@ -257,6 +257,8 @@ def test_a_closed_pipe_is_no_reason_to_complain(args: tuple[object, ...], tmp_pa
 
 
 def test_a_model_name_that_no_provider_knows_ends_with_code_2(apbjudge: Command) -> None:
-    done = apbjudge("grade", example("unsolvable"), "--judge", "nonsense", "--out", "run")
+    first = example("unsolvable").read_text(encoding="utf-8").splitlines()[0]
+    Path("rows.jsonl").write_text(first, encoding="utf-8")
+    done = apbjudge("grade", "rows.jsonl", "--judge", "nonsense", "--config", "retries=0")
     assert (done.code, done.out) == (2, "")
     assert done.err.splitlines()[-1].startswith("apbjudge: --judge nonsense: ")

@@ -36,8 +36,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def plain(text: str) -> str:
-    """Text without terminal escapes."""
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
+    """Text without terminal escapes; what overwrites a line stands on one of its own."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n")
 
 
 @pytest.mark.parametrize(

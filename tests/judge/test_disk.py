@@ -25,18 +25,19 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, space: int) -> None:
         self._space = space
+        self._full: int | None = None
         self._write = os.write
         monkeypatch.setattr(os, "write", self.write)
 
     def write(self, descriptor: int, data: bytes) -> int:
-        if bytes(data[:1]) != b"{":
-            return self._write(descriptor, data)
-        self._space -= 1
-        if self._space >= 0:
-            return self._write(descriptor, data)
-        if self._space == -1:
-            return self._write(descriptor, bytes(data)[: len(data) // 2])
-        raise OSError(errno.ENOSPC, "No space left on device")
+        if descriptor == self._full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        if bytes(data[:1]) == b"{":
+            self._space -= 1
+            if self._space < 0:
+                self._full = descriptor
+                return self._write(descriptor, bytes(data)[: len(data) // 2])
+        return self._write(descriptor, data)
 
 
 def test_a_run_that_filled_the_disk_says_so_and_goes_on_when_there_is_space(

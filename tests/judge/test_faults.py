@@ -175,6 +175,7 @@ def message(**changes: Any) -> Body:
     return body({"index": 0, "message": told, "finish_reason": "stop"})
 
 
+SAID = {"index": 0, "message": {"role": "assistant", "content": RIGHT}, "finish_reason": "stop"}
 ODD = {
     "no body but null": Body(b"null"),
     "a number": Body(b"5"),
@@ -193,7 +194,7 @@ ODD = {
     "half a token": Answer(RIGHT, usage={"prompt_tokens": 1.5}),
     "tokens beyond 64 bits": Answer(RIGHT, usage={"prompt_tokens": 10**30}),
     "tokens are words": Answer(RIGHT, usage={"prompt_tokens": "many"}),
-    "a price in the reply": body({"message": {}}, _hidden_params={"response_cost": "free"}),
+    "a price in the reply": body(SAID, _hidden_params={"response_cost": "free"}),
 }
 
 

@@ -17,6 +17,7 @@ from apbjudge import grade
 from tests.support.rows import (
     INTEGER,
     STRING,
+    cpu_seconds,
     findings,
     plan,
     plan_row,
@@ -153,6 +154,27 @@ def test_no_pattern_of_a_schema_is_ever_run(monkeypatch: pytest.MonkeyPatch) -> 
     spec = tool("t", {"o": inner, "s": {"type": "string", "pattern": hostile}})
     findings(step_row(step(("t", {"o": {"hostile!": 1}, "s": "hostile!"})), tools=[spec]))
     assert hostile not in tried
+
+
+def test_a_schema_that_branches_at_every_level_takes_no_exponential_work() -> None:
+    def node(operator: str) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {"op": {"const": operator}, "of": {"$ref": "#/$defs/filter"}},
+            "required": ["op"],
+        }
+
+    either = {"filter": {"anyOf": [node("and"), node("or"), INTEGER]}}
+    tools = [tool("t", {"v": {"$ref": "#/$defs/filter"}}, **{"$defs": either})]
+
+    def work(depth: int) -> float:
+        value: Any = "wrong"
+        for _ in range(depth):
+            value = {"op": "and", "of": value}
+        row = step_row(step(("t", {"v": value})), tools=tools)
+        return cpu_seconds(lambda: findings(row))
+
+    assert work(12) < 24 * work(6) + 0.05
 
 
 @pytest.mark.parametrize(

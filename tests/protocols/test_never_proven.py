@@ -23,7 +23,7 @@ from tests.support.worlds import (
     worlds,
 )
 
-FEW = settings(max_examples=100, deadline=None)
+FEW = settings(max_examples=80, deadline=None)
 PREVIOUS = ["PREVIOUS_RESULT", "<PREVIOUS_RESULT>", "PREVIOUS_STEP_RESULT.id", "{{previous.id}}"]
 
 
@@ -184,7 +184,7 @@ VALUE_FAULTS = NAME_FAULTS | {"a wrong value": (_wrong_value, "E5")}
 
 
 @pytest.mark.parametrize(("fault", "code"), NAME_FAULTS.values(), ids=NAME_FAULTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), world=worlds(bare=False))
 def test_one_fault_in_a_plan_gets_exactly_its_code(
     fault: Fault, code: str, data: st.DataObject, world: World
@@ -198,7 +198,7 @@ def test_one_fault_in_a_plan_gets_exactly_its_code(
 
 
 @pytest.mark.parametrize(("fault", "code"), VALUE_FAULTS.values(), ids=VALUE_FAULTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), world=worlds(bare=False), k=st.integers(1, 3))
 def test_one_fault_in_steps_gets_exactly_its_code(
     fault: Fault, code: str, data: st.DataObject, world: World, k: int
