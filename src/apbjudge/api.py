@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -143,7 +144,8 @@ def default_folder(
     predictions: Path, cases: Path | None, identity: Mapping[str, Any], slug: str
 ) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
-    paths = [str(path.resolve()) for path in (predictions, cases) if path is not None]
+    given = (path for path in (predictions, cases) if path is not None)
+    paths = [os.fsencode(path.resolve()).hex() for path in given]
     digest = sha256(orjson.dumps([identity, paths], option=orjson.OPT_SORT_KEYS)).hexdigest()
     return Path("runs") / f"{predictions.stem}-{identity['protocol']}-{slug}-{digest[:6]}"
 
@@ -266,7 +268,8 @@ def prompts_for(
             except RowError as error:
                 raise InputError(f"{source.name}:{entry.item.line}: {error}") from None
     if not found:
-        raise OptionError(f"--id: no row with id {item_id!r} in {source.name}")
+        of = f" of tested model {tested_model!r}" if tested_model is not None else ""
+        raise OptionError(f"--id: no row with id {item_id!r}{of} in {source.name}")
 
 
 class _NoClient:
@@ -284,7 +287,9 @@ def _manifest(source: Source, spec: JudgeSpec, identity: dict[str, Any]) -> dict
         "libraries": _versions(spec),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": source.name,
-        "cases": str(source.cases) if source.cases else None,
+        "cases": os.fsencode(source.cases).decode(errors="backslashreplace")
+        if source.cases
+        else None,
         "identity": identity,
         "settings": spec.model_dump(mode="json") if not spec.is_static else {"model": "static"},
     }

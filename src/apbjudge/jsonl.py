@@ -152,10 +152,12 @@ class Appender:
         """
         data = memoryview(b"".join(self._pending))
         self._pending.clear()
+        start = os.fstat(self._fd).st_size
         try:
             while data:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
+            os.ftruncate(self._fd, start)  # half a row must not stand before the next one
             raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
 
     def close(self) -> None:

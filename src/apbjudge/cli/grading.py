@@ -14,8 +14,9 @@ import typer
 from pydantic import Field, ValidationError
 
 from ..api import Run, default_folder, grade, run_identity
-from ..errors import OptionError
+from ..errors import OptionError, shorten
 from ..judge import Events, JudgeSpec
+from ..protocols import AUTO, get_protocol
 from ..records import Record
 from ..reports import summary_text
 from ..rubrics import load_rubric
@@ -66,6 +67,8 @@ def run_grade(options: GradeOptions) -> int:
     _calm_collector()
     values = read_config(options.config)
     settings, spec = _settings(values, options)
+    if options.protocol != AUTO:
+        get_protocol(options.protocol)
     out = options.out or _default_out(options, spec)
     reporter = Reporter(sys.stderr)
     try:
@@ -139,7 +142,7 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise OptionError(f"--config: {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise OptionError(f"--config: {path}: {error}") from None
 
 
@@ -147,7 +150,7 @@ def _value(text: str) -> Any:
     """A TOML value; bare words are strings."""
     try:
         return tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
 
 
@@ -173,4 +176,5 @@ def _settings(values: Mapping[str, Any], options: GradeOptions) -> tuple[RunSett
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        raise OptionError(f"--config {field}: {first['msg']}, got {first['input']!r}") from None
+        got = "" if field.startswith("params") else f", got {shorten(first['input'])}"
+        raise OptionError(f"--config {field}: {first['msg']}{got}") from None

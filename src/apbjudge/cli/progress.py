@@ -80,6 +80,8 @@ class Reporter:
         if self._bad > BAD_ROWS_SHOWN:
             return
         if self._bar is not None:
-            self._bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
+            self._bar.console.print(
+                message, markup=False, emoji=False, highlight=False, soft_wrap=True
+            )
         else:
             self._stream.write(f"{message}\n")

@@ -210,8 +210,9 @@ class LLMJudge:
         except FormatUnsupportedError:
             if not request.structured:
                 raise
-            self._structured = False  # for the rest of the run: the prompt says the format too
-            return await self._call(task, talk, max_tokens)
+            request = replace(request, structured=False)  # the prompt says the format too
+            completion = await with_retries(call, retries=self._spec.retries, **self._sleep)
+            self._structured = False
         talk.add(completion)
         return completion
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import RowError
-from ..records import Unscored, Verdict
+from ..errors import ApbJudgeError, RowError
+from ..records import Unscored, Verdict, judgement_row
 from .llm_judge import LLMJudge
 from .source import Source
 from .static import StaticJudge
-from .store import Store, judgement_key
+from .store import PLACE, Store, judgement_key
 from .task import BadRow, Task
 
 BREATH = 256
@@ -107,7 +107,7 @@ async def run(
         await work.finish()
     finally:
         await work.abandon()
-    store.drop_strays()
+    store.settle()
     if isinstance(judge, LLMJudge):
         work.progress.withheld = judge.withheld
     work.progress.fraction = 1.0
@@ -126,7 +126,8 @@ class _Work:
         self._flying: set[asyncio.Task[Verdict | Unscored]] = set()
 
     def _skips(self, row: dict[str, Any]) -> bool:
-        if not self._store.is_finished(judgement_key(row)):
+        place = {name: row[name] for name in PLACE}
+        if not self._store.is_finished(judgement_key(row), place):
             return False
         self.progress.skipped += 1
         return True
@@ -169,8 +170,7 @@ class _Work:
             reason="bad_input",
             detail=detail,
         )
-        answer = {"reason": "bad_input", "line": row.line, "fingerprint": judgement.fingerprint}
-        if not self._skips(answer):
+        if not self._skips(judgement_row(judgement)):
             self._keep(judgement)
         self._events.bad_row(detail)
 
@@ -182,10 +182,10 @@ class _Work:
         landed, self._flying = await asyncio.wait(self._flying, return_when=when)
         failure: BaseException | None = None
         for task in landed:
-            if (error := task.exception()) is not None:
-                failure = error
-            else:
+            try:
                 self._keep(task.result())
+            except ApbJudgeError as error:  # the others that landed are kept all the same
+                failure = failure or error
         self._events.progress(self.progress)
         if failure is not None:
             raise failure
@@ -206,4 +206,7 @@ def _answer(task: Task, fingerprint: str) -> dict[str, Any]:
         "item_id": item.item_id,
         "tested_model": item.tested_model,
         "fingerprint": fingerprint,
+        "line": item.line,
+        "case_id": item.case_id,
+        "groups": item.groups,
     }

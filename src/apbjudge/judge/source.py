@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from pydantic import ValidationError
@@ -42,7 +43,9 @@ class Source:
     @property
     def name(self) -> str:
         """Name of the input, for messages."""
-        return str(self.predictions) if isinstance(self.predictions, Path) else "row"
+        if not isinstance(self.predictions, Path):
+            return "row"
+        return os.fsencode(self.predictions).decode(errors="backslashreplace")
 
     @property
     def size(self) -> int:
@@ -81,10 +84,7 @@ class Source:
             yield from read_lines(self.predictions, digest=self.digest)
             return
         for number, values in enumerate(self.predictions, start=1):
-            try:
-                raw, row = orjson.dumps(values), dict(values)
-            except orjson.JSONEncodeError as error:
-                raw, row = repr(values).encode(), RowError("row", "JSON values", str(error))
+            raw, row = _dumped(values)
             self.digest.update(raw)
             yield Line(number, 0, raw, row)
 
@@ -125,6 +125,18 @@ class Source:
         if self.rubric is None or self.protocol != AUTO:
             return self.rubric
         return self.rubric if (self.rubric.shape, self.rubric.form) == (shape, form) else None
+
+
+def _dumped(values: object) -> tuple[bytes, dict[str, Any] | RowError]:
+    """A row in memory as the line it would be."""
+    try:
+        raw = orjson.dumps(values)
+    except orjson.JSONEncodeError as error:
+        raw = repr(values).encode(errors="backslashreplace")
+        return raw, RowError("row", "JSON values", str(error))
+    if not isinstance(values, dict):
+        return raw, RowError("row", "a dict", values)
+    return raw, cast("dict[str, Any]", values)
 
 
 class _Cases:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+import orjson
 from pydantic import Field, field_validator
 
 from ..records import Record
 
 STATIC = "static"
+
+_SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
+_OURS = frozenset(
+    "model messages stream n max_tokens max_completion_tokens temperature seed response_format "
+    "tools tool_choice functions function_call num_retries max_retries timeout api_base base_url "
+    "drop_params mock_response".split()
+)
 
 
 class JudgeSpec(Record):
@@ -37,8 +45,8 @@ class JudgeSpec(Record):
     model: str = STATIC
     api_base: str | None = None
     temperature: float | None = Field(default=0.0, ge=0, le=2)
-    seed: int | None = 0
-    max_tokens: int = Field(default=2048, ge=16)
+    seed: int | None = Field(default=0, ge=-(2**63), lt=2**63)
+    max_tokens: int = Field(default=2048, ge=16, le=2**24)
     params: dict[str, Any] = {}
     blind: bool = False
     evidence: bool = True
@@ -55,8 +63,16 @@ class JudgeSpec(Record):
     def _no_secrets(cls, params: dict[str, Any]) -> dict[str, Any]:
         """Settings are written into the manifest: keys come from the environment."""
         for name in params:
-            if "key" in name.lower() or "token" in name.lower().split("_"):
+            if _SECRET.search(name):
                 raise ValueError(f"{name}: set the provider's environment variable instead")
+            if name in _OURS:
+                raise ValueError(
+                    f"{name}: not a parameter of the judge, or one with its own setting"
+                )
+        try:
+            orjson.dumps(params)
+        except orjson.JSONEncodeError as error:
+            raise ValueError(f"expected JSON values: {error}") from None
         return params
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,16 @@ JUDGEMENTS = "judgements.jsonl"
 MANIFEST = "manifest.json"
 PASSING_REASONS = ("transport", "timeout", "budget")
 """Reasons of unscored judgements that are tried again when a run is resumed."""
+
+
+PLACE = ("line", "case_id", "groups")
+"""Fields of a judgement that tell where its row stands and not what was judged."""
+
+Keys = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+def _place_key(place: dict[str, Any]) -> int:
+    return short_key(orjson.dumps(place, option=orjson.OPT_SORT_KEYS).decode())
 
 
 def judgement_key(row: dict[str, Any]) -> int:
@@ -54,26 +65,33 @@ class Store:
             raise InputError(f"{folder}: can't be made: {error.strerror}") from None
         self._lock = _lock(folder)
         try:
-            self._check_identity(identity)
-            cut_torn_line(self._path)
-            self._rewrite(lambda row: row.get("reason") not in PASSING_REASONS)
-            self._finished = self._keys()
-            self._met = np.zeros(len(self._finished), dtype=bool)
-            self._out = Appender(self._path, every=flush_every)
+            self._start(identity, flush_every)
+        except OSError as error:
+            os.close(self._lock)
+            raise InputError(f"{error.filename or folder}: {error.strerror}") from None
         except BaseException:
             os.close(self._lock)
             raise
-        self.resumed = len(self._finished)
+
+    def _start(self, identity: dict[str, Any], flush_every: int) -> None:
+        """Finds out what an earlier session left and opens the file for more."""
+        self._check_identity(identity)
+        cut_torn_line(self._path)
+        self._drop_passing()
+        self._finished, self._places = self._keys()
+        self._met = np.zeros(len(self._finished), dtype=bool)
+        self._moved: dict[int, dict[str, Any]] = {}
+        self._out = Appender(self._path, every=flush_every)
 
     def _check_identity(self, identity: dict[str, Any]) -> None:
         path = self.folder / MANIFEST
         if not path.exists():
-            if self._path.exists():
+            if self._path.exists() and self._path.stat().st_size:
                 raise OptionError(f"--out: {self.folder} has {JUDGEMENTS} but no {MANIFEST}")
             return
         try:
-            before = orjson.loads(path.read_bytes())["identity"]
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+            before = dict(orjson.loads(path.read_bytes())["identity"].items())
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise OptionError(f"--out: {path} is not a manifest of apbjudge") from None
         now = orjson.loads(orjson.dumps(identity))
         changed = sorted(k for k in {*before, *now} if before.get(k) != now.get(k))
@@ -83,9 +101,14 @@ class Store:
                 "choose another folder"
             )
 
-    def _keys(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        rows = self.rows() if self._path.exists() else iter(())
-        return np.unique(np.fromiter(map(judgement_key, rows), dtype=np.uint64))
+    def _keys(self) -> tuple[Keys, Keys]:
+        """Sorted keys of the judgements there are, and hashes of where their rows stood."""
+        keys, places = array("Q"), array("Q")
+        for row in self.rows() if self._path.exists() else ():
+            keys.append(judgement_key(row))
+            places.append(_place_key({name: row[name] for name in PLACE}))
+        sorted_keys, first = np.unique(np.asarray(keys), return_index=True)
+        return sorted_keys, np.asarray(places)[first]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yields the judgements written so far, as JSON rows.
@@ -98,38 +121,64 @@ class Store:
                 raise InputError(f"{self._path}:{line.number}: {line.values}")
             yield line.values
 
-    def is_finished(self, key: int) -> bool:
-        """Whether a judgement of this key is already there; remembers that it was asked for."""
+    def is_finished(self, key: int, place: dict[str, Any]) -> bool:
+        """Whether a judgement of this key is already there; remembers that it was asked for.
+
+        Args:
+            key: See ``judgement_key``.
+            place: The PLACE fields of the row as it is now: they may have changed since.
+        """
         if not len(self._finished):
             return False
         at = int(np.searchsorted(self._finished, np.uint64(key)))
         if at == len(self._finished) or int(self._finished[at]) != key:
             return False
         self._met[at] = True
+        if int(self._places[at]) != _place_key(place):
+            self._moved[key] = place
         return True
 
     def add(self, judgement: Verdict | Unscored) -> None:
         """Appends a judgement."""
         self._out.append(judgement_row(judgement))
 
-    def drop_strays(self) -> None:
-        """Removes judgements of rows that are no longer in the input."""
+    def settle(self) -> None:
+        """Removes judgements of rows that are no longer in the input, moves those that moved."""
         self._out.flush()
-        if bool(self._met.all()):
-            return
         strays = {int(key) for key in self._finished[~self._met]}
-        self._rewrite(lambda row: judgement_key(row) not in strays)
-
-    def _rewrite(self, keep: Callable[[dict[str, Any]], bool]) -> None:
-        """Rewrites the file without some rows, in one step; does nothing when all are kept."""
-        if not self._path.exists() or all(keep(row) for row in self.rows()):
+        if not strays and not self._moved:
             return
+
+        def now(row: dict[str, Any]) -> dict[str, Any] | None:
+            key = judgement_key(row)
+            return None if key in strays else row | self._moved.get(key, {})
+
+        self._rewrite(now)
+
+    def _rewrite(self, now: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+        """Rewrites the file in one step.
+
+        Args:
+            now: Gives each row as it shall be, or None to leave it out.
+        """
         temporary = self._path.with_suffix(".tmp")
-        with temporary.open("wb") as file:
-            for row in self.rows():
-                if keep(row):
-                    file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        temporary.replace(self._path)
+        try:
+            with temporary.open("wb") as file:
+                for row in map(now, self.rows()):
+                    if row is not None:
+                        file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+            temporary.replace(self._path)
+        except OSError as error:
+            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
+
+    def _drop_passing(self) -> None:
+        """Drops unscored judgements whose reason may have passed: they are tried again."""
+
+        def passing(row: dict[str, Any]) -> bool:
+            return row.get("reason") in PASSING_REASONS
+
+        if self._path.exists() and any(map(passing, self.rows())):
+            self._rewrite(lambda row: None if passing(row) else row)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest."""
@@ -145,7 +194,10 @@ class Store:
 
 
 def _lock(folder: Path) -> int:
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be written: {error.strerror}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

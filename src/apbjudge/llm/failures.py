@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -62,11 +63,28 @@ MEANINGS: Mapping[str, Meaning] = {
 without the schema, ``AccessError`` ends the run, the others leave the item unscored.
 """
 
-_ABOUT_FORMAT = re.compile(r"response_format|json_schema|guided|structured output|grammar", re.I)
-_ABOUT_LENGTH = re.compile(r"context length|maximum context|context window|too long", re.I)
-_ABOUT_KEY = re.compile(r"api[_ ]key|credential", re.I)
-_KEY = re.compile(r"\b(?:sk|key|pk|AIza|gsk|xai)[-_A-Za-z0-9]{8,}")
+_BY_STATUS: Mapping[int, Meaning] = {
+    401: AccessError,
+    402: AccessError,
+    403: AccessError,
+    404: AccessError,
+    408: CallTimeoutError,
+    429: TransportError,
+}
 _CLIENT_ERRORS = (400, 413, 422)
+_ABOUT_FORMAT = re.compile(
+    r"response_format|json_schema|structured[ _]output|guided[ _](?:json|decoding|grammar|regex)",
+    re.IGNORECASE,
+)
+_ABOUT_LENGTH = re.compile(r"context length|maximum context|context window|too long", re.IGNORECASE)
+_NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
+_NO_KEY = re.compile(
+    r"(?:key|credential)[^.]*must be (?:set|provided)|missing credentials", re.IGNORECASE
+)
+_KEY = re.compile(
+    r"\bBearer\s+\S+|\b(?:sk|pk|key|hf|gsk|xai)[-_][-_A-Za-z0-9]{8,}|AIza[-_A-Za-z0-9]{8,}|\b[0-9A-Fa-f]{32,}\b"
+)
+_KEY_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_ACCESS_KEY")
 
 
 def translate(error: Exception) -> JudgeError:
@@ -78,45 +96,64 @@ def translate(error: Exception) -> JudgeError:
     Returns:
         Ours, with a message fit for a user: short, and with nothing that looks like a key.
     """
-    text = _message(error)
-    status = getattr(error, "status_code", None)
     if isinstance(error, JudgeError):
         return error
-    meaning = next(
-        (MEANINGS[c.__name__] for c in type(error).__mro__ if c.__name__ in MEANINGS), None
-    )
-    if meaning is None:
-        meaning = CallTimeoutError if isinstance(error, TimeoutError) else TransportError
-    if status in _CLIENT_ERRORS and meaning not in (TruncatedError, RefusalError):
-        meaning = _by_text(text, meaning)
-    if meaning is TransportError and _ABOUT_KEY.search(text) and status in (None, 500):
-        meaning = AccessError  # litellm reports a key that is not set as a server error
+    text = _message(error)
+    meaning = _meaning(error, text)
     if meaning is TransportError:
         return TransportError(text, retry_after_s=retry_after(error))
     return meaning(text)
 
 
-def _by_text(text: str, meaning: Meaning) -> Meaning:
+def _meaning(error: Exception, text: str) -> Meaning:
+    names = (cls.__name__ for cls in type(error).__mro__)
+    named = next((MEANINGS[name] for name in names if name in MEANINGS), None)
+    if named is None:
+        return CallTimeoutError if isinstance(error, TimeoutError) else TransportError
+    if named in (TruncatedError, RefusalError):
+        return named
+    status: object = getattr(error, "status_code", None)
+    if isinstance(status, int) and status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status in _CLIENT_ERRORS:
+        return _of_client_error(text, named)
+    if named is TransportError and _headers(error) is None and _NO_KEY.search(text):
+        return AccessError  # litellm reports a key that is not set as a server's error
+    return named
+
+
+def _of_client_error(text: str, named: Meaning) -> Meaning:
+    if _NO_PROVIDER.search(text):
+        return AccessError
     if _ABOUT_LENGTH.search(text):
         return TruncatedError
     if _ABOUT_FORMAT.search(text):
         return FormatUnsupportedError
-    return JudgeError if issubclass(meaning, TransportError) else meaning
+    return JudgeError if issubclass(named, TransportError) else named
 
 
 def _message(error: Exception) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return _KEY.sub("[key]", text)[:300]
+    text = f"{type(error).__name__}: {str(error) or 'no answer in time'}".partition(
+        "Traceback (most recent call last)"
+    )[0]
+    for name, value in os.environ.items():
+        if name.endswith(_KEY_NAMES) and len(value) >= 6:
+            text = text.replace(value, "[key]")
+    return " ".join(_KEY.sub("[key]", text).split())[:300]
+
+
+def _headers(error: Exception) -> Any:
+    """The headers of the endpoint's answer, None when there was none."""
+    response: Any = getattr(error, "response", None)
+    return getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
 
 
 def retry_after(error: Exception) -> float | None:
     """Seconds that the endpoint asked to wait (``Retry-After``), None when it did not."""
-    response: Any = getattr(error, "response", None)
-    headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
-    get: Callable[[str], Any] | None = getattr(headers, "get", None)
+    get: Callable[[str], Any] | None = getattr(_headers(error), "get", None)
     value = get("retry-after") if get else None
     try:
         seconds = float(value) if value is not None else None
-    except ValueError:
+    except (TypeError, ValueError):
         return None
     return seconds if seconds is not None and 0 <= seconds <= 3600 else None

@@ -7,6 +7,7 @@ import os
 from functools import lru_cache
 from typing import Any
 
+from ..errors import CallTimeoutError
 from ..records import Usage
 from .base import Completion, Request
 from .failures import translate
@@ -22,9 +23,11 @@ class LitellmClient:
         try:
             async with asyncio.timeout(request.timeout_s + 5):
                 response = await litellm.acompletion(**_arguments(request))
+            return _completion(response)
+        except TimeoutError:
+            raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
         except Exception as error:  # noqa: BLE001 - every failure is translated
             raise translate(error) from None
-        return _completion(response)
 
     async def close(self) -> None:
         """Closes litellm's shared connections."""
@@ -80,26 +83,43 @@ def _completion(response: Any) -> Completion:
     message = choice.message if choice is not None else None
     hidden: dict[str, Any] = getattr(response, "_hidden_params", None) or {}
     return Completion(
-        text=getattr(message, "content", None) or "",
+        text=_clean(getattr(message, "content", None) or ""),
         finish_reason=str(getattr(choice, "finish_reason", None) or "none"),
         refusal=_refusal(message),
         usage=_usage(getattr(response, "usage", None)),
-        cost_usd=hidden.get("response_cost"),
+        cost_usd=_price(hidden.get("response_cost")),
     )
+
+
+def _clean(text: object) -> str:
+    """Text that UTF-8 can hold: half a surrogate pair becomes a question mark."""
+    return str(text).encode(errors="replace").decode()
+
+
+def _price(cost: object) -> float | None:
+    if isinstance(cost, bool) or not isinstance(cost, int | float):
+        return None
+    return float(cost) if 0 <= cost < 1e9 else None
 
 
 def _refusal(message: Any) -> str | None:
     direct = getattr(message, "refusal", None)
     fields: dict[str, Any] = getattr(message, "provider_specific_fields", None) or {}
     refusal = direct or fields.get("refusal")
-    return str(refusal) if refusal else None
+    return _clean(refusal) if refusal else None
 
 
 def _usage(usage: Any) -> Usage:
     details = getattr(usage, "prompt_tokens_details", None)
     return Usage(
-        prompt_tokens=getattr(usage, "prompt_tokens", 0) or 0,
-        completion_tokens=getattr(usage, "completion_tokens", 0) or 0,
-        cached_tokens=getattr(details, "cached_tokens", 0) or 0,
+        prompt_tokens=_tokens(usage, "prompt_tokens"),
+        completion_tokens=_tokens(usage, "completion_tokens"),
+        cached_tokens=_tokens(details, "cached_tokens"),
         calls=1,
     )
+
+
+def _tokens(usage: Any, name: str) -> int:
+    """A count as an endpoint reports it; nonsense counts as 0."""
+    count: Any = getattr(usage, name, None)
+    return count if isinstance(count, int) and 0 <= count < 10**9 else 0

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import orjson
 from pydantic import BaseModel, ValidationError
 
 from ..errors import ReplyError
+from ..records import json_values
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -39,13 +41,23 @@ def read_reply(text: str, reply: type[T]) -> T:
     process: Callable[..., Any] = getattr(processing, "process_response")  # noqa: B009 - untyped
     try:
         found = process(
-            _as_response(text), response_model=reply, stream=False, mode=Mode.MD_JSON, strict=True
+            _as_response(last_object(text)),
+            response_model=reply,
+            stream=False,
+            mode=Mode.JSON_SCHEMA,
+            strict=True,
         )
     except ValidationError as error:
         raise ReplyError(_complaints(error), raw=text) from None
     except (ValueError, RecursionError) as error:
         raise ReplyError(f"no JSON object could be read: {error}"[:200], raw=text) from None
     return reply.model_validate(found.model_dump())
+
+
+def last_object(text: str) -> str:
+    """The last JSON object of a reply as JSON; the reply itself when it holds none."""
+    objects = [orjson.dumps(value) for value in json_values(text) if isinstance(value, dict)]
+    return objects[-1].decode() if objects else text
 
 
 def _as_response(text: str) -> Any:

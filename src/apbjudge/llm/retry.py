@@ -21,7 +21,7 @@ def backoff_s(attempt: int, asked_s: float | None, rng: random.Random) -> float:
     Doubling from one second, half of it at random, at most a minute; an endpoint that asked for
     a certain time gets at least that.
     """
-    wait = min(LONGEST_WAIT_S, 2.0 ** (attempt - 1)) * (0.5 + rng.random() / 2)
+    wait = min(LONGEST_WAIT_S, 2.0 ** min(attempt - 1, 16)) * (0.5 + rng.random() / 2)
     return max(wait, asked_s or 0.0)
 
 

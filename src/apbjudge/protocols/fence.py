@@ -10,20 +10,26 @@ import re
 
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
-    "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f"  # invisible tag characters, used to smuggle instructions
+    "\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef"  # tags and selectors that smuggle text
 )
 _INVISIBLE = re.compile(f"[{_HIDDEN}]")
-_GAP = r"[\s\u200c\u200d/\\]*"
 _OPEN = "<\uff1c\u2039\u27e8\u3008\ufe64"
-_TAG = re.compile(f"[{_OPEN}](?={_GAP}data(?![a-z0-9]))", re.IGNORECASE)
+_JOINERS = "[\u200c\u200d\ufe00-\ufe0f]*"
+_GAP = r"[\s\u200c\u200d\ufe00-\ufe0f/\\\u2044\u2215\u29f8\uff0f\uff3c]*"
+_WORD = _JOINERS.join(
+    f"[{c}{c.upper()}{chr(ord(c) + 0xFEE0)}{chr(ord(c) + 0xFEC0)}]" for c in "data"
+)
+_TAG = re.compile(f"[{_OPEN}](?={_GAP}{_WORD}(?![a-z0-9]))", re.IGNORECASE)
 _CONTROL_TOKENS = re.compile(
-    r"<(?=[|\uff5c])|(?<=[|\uff5c])>"
-    r"|<(?=/?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn|start_of_image|image_soft_token)>)"
-    r"|<<(?=/?SYS>>)|\[(?=/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG)\])",
+    r"<(?=[|\uff5c][^|\uff5c\s]{1,64}[|\uff5c]>)"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|(?:bos|eos)_token|think|tool_calls?|tool_response|image|video|audio"
+    r"|img_context|start_of_turn|end_of_turn|start_of_image|end_of_image|image_soft_token)>)"
+    r"|<<(?=/?SYS>>)"
+    r"|\[(?=/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|IMG_BREAK|IMG_END)\])",
     re.IGNORECASE,
 )
-_SUSPICIOUS = re.compile(f"[<>\\[{_OPEN}{_HIDDEN}]")
+_SUSPICIOUS = re.compile(f"[<\\[{_OPEN}{_HIDDEN}]")
 
 
 def neutralize(text: str) -> str:
@@ -41,7 +47,7 @@ def neutralize(text: str) -> str:
     """
     if _SUSPICIOUS.search(text) is None:
         return text
-    text = _INVISIBLE.sub(_escape, text)
+    text = _INVISIBLE.sub(_escape, text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG.sub("&lt;", text)
     return _CONTROL_TOKENS.sub(_bracket, text)
 
@@ -61,7 +67,7 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-_BRACKETS = {"<": "&lt;", ">": "&gt;", "<<": "&lt;&lt;", "[": "&#91;"}
+_BRACKETS = {"<": "&lt;", "<<": "&lt;&lt;", "[": "&#91;"}
 
 
 def _bracket(match: re.Match[str]) -> str:

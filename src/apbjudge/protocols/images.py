@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import stat
 from pathlib import Path
 from typing import TypeVar
 
@@ -67,17 +68,20 @@ def _data_url(root: Path, name: str, field: str, max_bytes: int) -> str:
     try:
         path = (base / name).resolve()
         inside = path.is_relative_to(base)
-    except (OSError, ValueError):  # a NUL byte, a loop of links
+    except (OSError, ValueError, RuntimeError):  # a NUL byte, a loop of links
         inside = False
         path = base
     if not inside:
         raise RowError(field, "a path inside the data folder", name)
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise RowError(field, "a regular file", name)
+        size = status.st_size
         if size > max_bytes:
             raise RowError(field, f"a picture of at most {max_bytes} bytes", f"{size} bytes")
         data = path.read_bytes()
     except OSError as error:
         got = f"{name}: {error.strerror}"
         raise RowError(field, "a readable picture (or --no-images)", got) from None
-    return f"data:{MEDIA_TYPES[path.suffix.lower()]};base64,{base64.b64encode(data).decode()}"
+    return f"data:{MEDIA_TYPES[Path(name).suffix.lower()]};base64,{base64.b64encode(data).decode()}"

@@ -16,7 +16,7 @@ from .judgements import (
     read_judgement,
 )
 from .predictions import Call, FormProblem, Prediction, Step
-from .responses import message_calls
+from .responses import json_values, message_calls
 from .tools import Tool, Toolset
 from .wire import SPLITS, Row
 
@@ -46,6 +46,7 @@ __all__ = [
     "UnsolvableType",
     "Usage",
     "Verdict",
+    "json_values",
     "judgement_row",
     "message_calls",
     "read_judgement",

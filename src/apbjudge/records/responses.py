@@ -40,7 +40,7 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
     if not text.strip():
         return _unreadable("", "the reply is empty")
     best: Prediction | None = None
-    for value in _json_values(text):
+    for value in json_values(text):
         best = _interpret(value, form, horizon) or best
     if best is not None:
         return best
@@ -56,7 +56,7 @@ def _unreadable(plan: str, message: str) -> Prediction:
     )
 
 
-def _json_values(text: str) -> Iterator[object]:
+def json_values(text: str) -> Iterator[object]:
     """Yields the JSON values of a reply in order; the last usable one is the answer."""
     try:
         whole = _shallow(orjson.loads(text))

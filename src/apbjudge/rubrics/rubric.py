@@ -13,8 +13,8 @@ from typing import Any, Literal
 import orjson
 from pydantic import ValidationError
 
-from ..errors import OptionError
-from ..records import ERROR_CODES, ErrorCode, Form, Record
+from ..errors import OptionError, shorten
+from ..records import ERROR_CODES, ErrorCode, Form, Record, UnsolvableType
 from .scale import Band, Scale
 
 Shape = Literal["flags", "pass", "category"]
@@ -91,7 +91,7 @@ class Rubric(Record):
     criteria: tuple[Criterion, ...] = ()
     bands: tuple[Band, ...] = ()
     categories: tuple[Category, ...] = ()
-    types: dict[str, PassRule] = {}
+    types: dict[UnsolvableType, PassRule] = {}
 
     @property
     def ref(self) -> str:
@@ -116,7 +116,6 @@ def rubric_names() -> list[str]:
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
-@lru_cache(maxsize=32)
 def load_rubric(ref: str) -> Rubric:
     """Loads a shipped rubric by ``name@version`` (or by name: its newest version) or a file.
 
@@ -126,49 +125,71 @@ def load_rubric(ref: str) -> Rubric:
     Raises:
         OptionError: If there is no such rubric or the file is no valid one.
     """
-    if ref.endswith(".toml"):
-        path = Path(ref)
-        if not path.is_file():
-            raise OptionError(f"rubric: no file {ref}")
-        return read_rubric(path.read_bytes(), str(path))
-    known = rubric_names()
-    matching = [name for name in known if name == ref or name.rsplit("@", 1)[0] == ref]
-    if not matching:
-        raise OptionError(f"rubric: expected one of {', '.join(known)} or a .toml file, got {ref}")
-    name = max(matching, key=lambda n: int(n.rsplit("@", 1)[1]))
-    data = (
-        resources.files(__name__.rpartition(".")[0]).joinpath("data", f"{name}.toml").read_bytes()
-    )
-    return read_rubric(data, name)
+    return _load(ref, ())
 
 
 def read_rubric(data: bytes, source: str) -> Rubric:
     """Reads a rubric from TOML.
 
-    A file may say ``extends = "name@version"``: it then takes over everything it does not say
-    itself, and its ``more_principles`` are added to the principles of the other.
+    A file may say ``extends = "name@version"`` (or name another file): it then takes over
+    everything it does not say itself, and its ``more_principles`` are added to the principles.
 
     Raises:
         OptionError: Naming the file and every field at fault.
     """
+    return _read(data, source, ())
+
+
+def _load(ref: str, above: tuple[str, ...]) -> Rubric:
+    if ref.endswith(".toml"):
+        path = Path(ref)
+        if not path.is_file():
+            raise OptionError(f"rubric: no file {ref}")
+        return _read(path.read_bytes(), str(path), above)
+    known = rubric_names()
+    matching = [name for name in known if name == ref or name.rsplit("@", 1)[0] == ref]
+    if not matching:
+        raise OptionError(f"rubric: expected one of {', '.join(known)} or a .toml file, got {ref}")
+    return _shipped(max(matching, key=lambda n: int(n.rsplit("@", 1)[1])))
+
+
+@lru_cache(maxsize=32)
+def _shipped(name: str) -> Rubric:
+    folder = resources.files(__name__.rpartition(".")[0]).joinpath("data")
+    return _read(folder.joinpath(f"{name}.toml").read_bytes(), name, ())
+
+
+def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
     try:
         values: dict[str, Any] = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise OptionError(f"{source}: not a TOML file: {error}") from None
-    base = values.pop("extends", None)
-    more = values.pop("more_principles", [])
+    base, more = values.pop("extends", None), values.pop("more_principles", [])
     if base is not None:
-        values = {**load_rubric(str(base)).model_dump(), **values}
-    if not isinstance(more, list):
-        raise OptionError(f"{source}: more_principles: expected a list of strings")
+        values = {**_base(base, source, above).model_dump(), **values}
+    own = values.get("principles", [])
+    for name, listed in (("principles", own), ("more_principles", more)):
+        if not isinstance(listed, list | tuple):
+            raise OptionError(
+                f"{source}: {name}: expected a list of strings, got {shorten(listed)}"
+            )
     try:
-        rubric = Rubric.model_validate(
-            {**values, "principles": [*values.get("principles", ()), *more]}
-        )
+        rubric = Rubric.model_validate({**values, "principles": [*own, *more]})
     except ValidationError as error:
         raise OptionError(f"{source}: {_complaints(error)}") from None
     _check(rubric, source)
     return rubric
+
+
+def _base(ref: object, source: str, above: tuple[str, ...]) -> Rubric:
+    if not isinstance(ref, str):
+        raise OptionError(f"{source}: extends: expected a rubric's name, got {shorten(ref)}")
+    if source in above:
+        raise OptionError(f"{source}: extends: goes round in a circle")
+    try:
+        return _load(ref, (*above, source))
+    except OptionError as error:
+        raise OptionError(f"{source}: extends: {error}") from None
 
 
 def _complaints(error: ValidationError) -> str:
@@ -193,15 +214,17 @@ def _check(rubric: Rubric, source: str) -> None:
 
 def _check_flags(rubric: Rubric, source: str) -> None:
     if tuple(c.code for c in rubric.criteria) != ERROR_CODES:
-        raise OptionError(f"{source}: criterion: expected E1 to E6, each once and in order")
+        raise OptionError(f"{source}: criteria: expected E1 to E6, each once and in order")
     grades = rubric.scale.grades
     if len(set(grades)) != len(grades) or list(grades) != sorted(grades, reverse=True):
-        raise OptionError(f"{source}: band: expected different grades, best first, got {grades}")
+        raise OptionError(f"{source}: bands: expected different grades, best first, got {grades}")
     if rubric.scale.allowed(()) != (1.0,):
-        raise OptionError(f"{source}: band: without a flag, grade 1.0 and no other must be allowed")
+        raise OptionError(
+            f"{source}: bands: without a flag, grade 1.0 and no other must be allowed"
+        )
     for size in range(1, 7):
         for flags in combinations(ERROR_CODES, size):
             allowed = rubric.scale.allowed(flags)
             if not allowed or 1.0 in allowed:
                 got = f"{', '.join(map(str, allowed)) or 'no grade'} for {'+'.join(flags)}"
-                raise OptionError(f"{source}: band: expected grades below 1.0, got {got}")
+                raise OptionError(f"{source}: bands: expected grades below 1.0, got {got}")

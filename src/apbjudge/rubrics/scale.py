@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from pydantic import Field
+
 from ..records import ERROR_CODES, ErrorCode, Record
 
 
@@ -43,7 +45,7 @@ class Band(Record):
         flags: The flag combinations it goes with; one rule that allows them is enough.
     """
 
-    grade: float
+    grade: float = Field(ge=0, le=1)
     label: str
     text: str
     flags: tuple[FlagRule, ...]
