@@ -132,8 +132,8 @@ class Appender:
         self._path = path
         self._every = every
         self._pending: list[bytes] = []
-        cut_torn_line(path)
         try:
+            cut_torn_line(path)
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise InputError(f"{path}: can't be written: {error.strerror}") from None

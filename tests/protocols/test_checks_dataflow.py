@@ -12,7 +12,6 @@ from tests.support.rows import (
     MAIL_OK,
     SEAT_OK,
     STRING,
-    cpu_seconds,
     plan,
     plan_row,
     proven,
@@ -234,11 +233,6 @@ LONG_VALUES: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("value", LONG_VALUES.values(), ids=LONG_VALUES)
-def test_the_work_grows_with_the_length_of_a_value_and_not_with_its_square(
-    value: Callable[[int], str],
-) -> None:
-    def work(n: int) -> float:
-        row = step_row([step(FIND_OK), step(_seat(value(n)))], k=2)
-        return cpu_seconds(lambda: proven(row))
-
-    assert work(8000) < 24 * work(1000) + 0.02
+def test_a_huge_value_is_no_reference(value: Callable[[int], str]) -> None:
+    # Patterns that backtracked over it would not end within hours.
+    assert proven(step_row([step(FIND_OK), step(_seat(value(300_000)))], k=2)) == []

@@ -17,7 +17,6 @@ from apbjudge import grade
 from tests.support.rows import (
     INTEGER,
     STRING,
-    cpu_seconds,
     findings,
     plan,
     plan_row,
@@ -167,14 +166,11 @@ def test_a_schema_that_branches_at_every_level_takes_no_exponential_work() -> No
     either = {"filter": {"anyOf": [node("and"), node("or"), INTEGER]}}
     tools = [tool("t", {"v": {"$ref": "#/$defs/filter"}}, **{"$defs": either})]
 
-    def work(depth: int) -> float:
-        value: Any = "wrong"
-        for _ in range(depth):
-            value = {"op": "and", "of": value}
-        row = step_row(step(("t", {"v": value})), tools=tools)
-        return cpu_seconds(lambda: findings(row))
-
-    assert work(12) < 24 * work(6) + 0.05
+    value: Any = "wrong"
+    for _ in range(60):
+        value = {"op": "and", "of": value}
+    # Doubling the work at each of sixty levels would not end within a lifetime.
+    assert proven(step_row(step(("t", {"v": value})), tools=tools)) == []
 
 
 @pytest.mark.parametrize(

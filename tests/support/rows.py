@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from apbjudge.protocols import AUTO, Protocol, get_protocol, protocol_of
@@ -125,13 +124,3 @@ def _brief(
 ) -> list[tuple[str | None, str, str]]:
     found = findings(row, **options)
     return [(f.code, f.rule, f.where) for f in found if f.certainty == certainty]
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU time of some work, the best of three: for comparing sizes, never as a limit itself."""
-    best = float("inf")
-    for _ in range(3):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best

@@ -29,7 +29,7 @@ _DEFS = {
 
 @dataclass(frozen=True)
 class World:
-    """The tools of a case and those of its names that stand for distractors."""
+    """The tools of a case."""
 
     tools: list[dict[str, Any]]
 

@@ -96,12 +96,14 @@ def rate(successes: Ids, cases: Ids | None, *, level: float = CONFIDENCE_LEVEL) 
         no spread at all; then Wilson is taken over the cases instead of the rows.
     """
     n = len(successes)
+    if cases is not None and len(cases) != n:
+        raise ValueError(f"cases: expected {n} entries, got {len(cases)}")
     if n == 0:
         return nothing(level)
     k = float(np.sum(successes))
     n_clusters = n if cases is None else len(np.unique(cases))
     if n_clusters < n and 0 < k < n:
-        return ratio(np.asarray(successes, dtype=float), np.ones(n), cases, level=level)
+        return bounded_mean(np.asarray(successes, dtype=float), cases, level=level)
     method = "wilson" if n_clusters == n else "wilson-clusters"
     low, high = wilson(k * n_clusters / n, n_clusters, level=level)
     return Estimate(
@@ -179,6 +181,8 @@ def cluster_bootstrap(
         gives the same value (``no-spread``): resampling then shows no uncertainty where there is
         some. Not bias-corrected: with fewer than about 15 cases the interval is too narrow.
     """
+    if cases is not None and len(cases) != len(columns):
+        raise ValueError(f"cases: expected {len(columns)} entries, got {len(cases)}")
     if len(columns) == 0:
         return nothing(level, n_items=n_items)
     sums = _per_case(columns, cases)
@@ -216,7 +220,15 @@ def _per_case(columns: Array, cases: Ids | None) -> Array:
         return columns
     _, index = np.unique(cases, return_inverse=True)
     sums = [np.bincount(index, weights=column).astype(float) for column in columns.T]
-    return np.stack(sums, axis=1)
+    return _rounded(np.stack(sums, axis=1))
+
+
+def _rounded(values: Array) -> Array:
+    """To 12 significant digits, so that the order of adding up leaves no trace."""
+    size = np.abs(values)
+    exponent = np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    scale = 10.0 ** np.clip(11 - exponent, -290, 290)
+    return np.round(values * scale) / scale
 
 
 def _kinds(sums: Array) -> tuple[Array, Ids]:

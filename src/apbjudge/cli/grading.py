@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -93,7 +94,8 @@ def run_grade(options: GradeOptions) -> int:
             err=True,
         )
     typer.echo(summary_text(run.summary), nl=False)
-    typer.echo(f"\n{out}/: judgements.jsonl summary.json summary.csv manifest.json")
+    shown = os.fsencode(out).decode(errors="backslashreplace")
+    typer.echo(f"\n{shown}/: judgements.jsonl summary.json summary.csv manifest.json")
     return _exit_code(run, settings)
 
 

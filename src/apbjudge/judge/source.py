@@ -103,6 +103,8 @@ class Source:
             bad = RowError(".".join(map(str, first["loc"])) or "row", first["msg"], first["input"])
         except RecursionError:
             bad = RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
+        except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
+            bad = RowError("row", "a row that can be read", f"{type(error).__name__}: {error}")
         item_id, tested_model = known(values, "id", "item_id"), known(values, "tested_model")
         return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
 
@@ -173,4 +175,4 @@ class _Cases:
         _, case, raw = self._last
         digest.update(raw)
         kept = {k: v for k, v in case.items() if k not in _MODEL_FIELDS}
-        return {**kept, **values}
+        return kept | {k: v for k, v in values.items() if v is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from ..errors import OptionError, RowError
 from ..records import Finding, Form, Item
 from ..rubrics import Rubric, load_rubric
 from ..rubrics.rubric import Shape
+
+FINDINGS_PER_RULE = 50
 
 Check = Callable[[Item, Rubric], Iterable[Finding]]
 
@@ -84,8 +87,17 @@ class Protocol:
             )
 
     def find(self, item: Item, rubric: Rubric) -> tuple[Finding, ...]:
-        """Every finding of every check; codes are dropped where the protocol has none."""
-        found = [finding for check in self.checks for finding in check(item, rubric)]
+        """The findings of every check; codes are dropped where the protocol has none.
+
+        Of one rule at most FINDINGS_PER_RULE are kept, so that a reply of a hundred thousand
+        calls does not make a judgement of a hundred thousand findings.
+        """
+        seen = Counter[tuple[str, str]]()
+        found: list[Finding] = []
+        for finding in (finding for check in self.checks for finding in check(item, rubric)):
+            seen[finding.rule, finding.certainty] += 1
+            if seen[finding.rule, finding.certainty] <= FINDINGS_PER_RULE:
+                found.append(finding)
         if self.shape != "flags":
             found = [finding.model_copy(update={"code": None}) for finding in found]
         return tuple(found)

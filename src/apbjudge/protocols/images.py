@@ -76,7 +76,7 @@ def _data_url(root: Path, name: str, field: str, max_bytes: int) -> str:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise RowError(field, "a regular file", name)
+            raise RowError(field, "a regular file (or --no-images)", name)
         size = status.st_size
         if size > max_bytes:
             raise RowError(field, f"a picture of at most {max_bytes} bytes", f"{size} bytes")

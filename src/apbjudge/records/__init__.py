@@ -16,7 +16,7 @@ from .judgements import (
     read_judgement,
 )
 from .predictions import Call, FormProblem, Prediction, Step
-from .responses import json_values, message_calls
+from .responses import json_values, message_calls, message_tools
 from .tools import Tool, Toolset
 from .wire import SPLITS, Row
 
@@ -49,5 +49,6 @@ __all__ = [
     "json_values",
     "judgement_row",
     "message_calls",
+    "message_tools",
     "read_judgement",
 ]

@@ -18,7 +18,7 @@ import orjson
 from .items import Form
 from .predictions import Call, FormProblem, Prediction, Step
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _NAME_KEYS = ("name", "tool_name", "tool", "api_name")
 _ARGUMENT_KEYS = ("arguments", "parameter_description", "parameters", "args", "input", "kwargs")
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
@@ -28,6 +28,8 @@ _NO_TOOL = {"", "none", "null", "n/a"}
 
 def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
     """Reads a reply into a prediction.
+
+    Of several usable values the last one is the answer; a bare list of calls yields to a plan.
 
     Args:
         text: The raw reply.
@@ -39,12 +41,16 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
     """
     if not text.strip():
         return _unreadable("", "the reply is empty")
-    best: Prediction | None = None
+    whole: Prediction | None = None
+    bare: Prediction | None = None
     for value in json_values(text):
-        best = _interpret(value, form, horizon) or best
-    if best is not None:
-        return best
-    return _unreadable(text.strip(), f"no JSON in the form of {_FORM_TEXT[form]} in the reply")
+        read = _interpret(value, form, horizon)
+        if form == "plan" and isinstance(value, list):
+            bare = read or bare
+        else:
+            whole = read or whole
+    message = f"no JSON in the form of {_FORM_TEXT[form]} in the reply"
+    return whole or bare or _unreadable(text.strip(), message)
 
 
 _FORM_TEXT = {"plan": "plan and tool_chain", "steps": "assistant steps with tool_calls"}
@@ -67,7 +73,7 @@ def json_values(text: str) -> Iterator[object]:
 
 
 def _embedded_values(text: str) -> Iterator[object]:
-    body = _THINKING.sub("", text)
+    body = _after_thinking(text)
     decoder = json.JSONDecoder()
     at, budget = 0, 8 * len(body)
     while (found := _OPENING.search(body, at)) and budget > 0:
@@ -75,10 +81,23 @@ def _embedded_values(text: str) -> Iterator[object]:
         try:
             _, at = decoder.raw_decode(body, start)
             yield _shallow(orjson.loads(body[start:at]))
-        except (ValueError, RecursionError):
-            # A failed decode may have read to the end: charge that, to stay linear.
-            budget -= len(body) - start
+        except (ValueError, RecursionError) as error:
+            budget -= _work_of(error, body, start)
             at = max(at, start + 1)
+
+
+def _work_of(error: Exception, body: str, start: int) -> int:
+    """Characters that a failed decode may have read: the total is bounded, to stay linear."""
+    if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated"):
+        # The error's own text counts the lines before it, which costs a little by itself.
+        return error.pos - start + 1 + error.pos // 256
+    return len(body) - start
+
+
+def _after_thinking(text: str) -> str:
+    """What follows the last closed thinking block."""
+    ends = [match.end() for match in _THINKING_END.finditer(text)]
+    return text[ends[-1] :] if ends else text
 
 
 _OPENING = re.compile(r"[{\[]")
@@ -209,6 +228,20 @@ def message_calls(message: Mapping[str, Any]) -> tuple[Call, ...]:
     return _step_calls(message, "trajectory", [])
 
 
+def message_tools(message: Mapping[str, Any]) -> set[str]:
+    """Names of the tools that a message of a trajectory shows to exist, called or answering."""
+    names = {call.name for call in message_calls(message)}
+    parts: list[Any] = [message.get("function_call")]
+    if message.get("role") in ("tool", "function"):
+        parts.append(message)
+    content = message.get("content")
+    if isinstance(content, list):
+        parts.extend(cast("list[Any]", content))
+    for part in parts:
+        names.add(_first(_object(part) or {}, ("name",)))
+    return names - {""}
+
+
 def _missing_fields(spec: Mapping[str, Any], where: str) -> Iterator[FormProblem]:
     if not any(key in spec for key in _THOUGHT_KEYS):
         yield FormProblem(where=where, message="the field thought is missing")
@@ -296,4 +329,4 @@ def _thought(spec: Mapping[str, Any]) -> str:
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    return "" if value is None else orjson.dumps(value, default=str).decode()
+    return orjson.dumps(value).decode() if value else ""

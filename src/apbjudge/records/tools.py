@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any, Literal, cast
@@ -59,6 +60,16 @@ class Toolset(Record):
         for tool in self.tools:
             found.setdefault(tool.name, tool)
         return found
+
+    @cached_property
+    def checkable(self) -> Mapping[str, Tool]:
+        """Tools whose calls can be held against a JSON Schema: one definition for the name."""
+        count = Counter(tool.name for tool in self.tools)
+        return {
+            name: tool
+            for name, tool in self.by_name.items()
+            if tool.parameter_kind == "json_schema" and count[name] == 1
+        }
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -155,11 +166,14 @@ def pretty(value: object) -> str:
 def _parameter_kind(parameters: object) -> ParameterKind:
     if parameters is None or parameters == {}:
         return "absent"
-    if isinstance(parameters, dict):
-        spec = cast("dict[str, Any]", parameters)
-        if isinstance(spec.get("properties"), dict) and spec.get("type", "object") == "object":
-            return "json_schema"
-    return "mapping"
+    spec: dict[str, Any] = (
+        cast("dict[str, Any]", parameters) if isinstance(parameters, dict) else {}
+    )
+    properties: Any = spec.get("properties")
+    if not isinstance(properties, dict) or spec.get("type", "object") != "object":
+        return "mapping"
+    described = cast("dict[str, Any]", properties).values()
+    return "json_schema" if all(isinstance(p, dict | bool) for p in described) else "mapping"
 
 
 def _cost(value: object, field: str) -> float | None:

@@ -67,7 +67,9 @@ class Row:
         files = self.files()
         return Item(
             item_id=item_id,
-            case_id=self.text("case_id") or item_id,
+            case_id=item_id
+            if _is_empty(self.values.get("case_id"))
+            else self.identifier("case_id"),
             tested_model=self.identifier("tested_model"),
             split=split,
             form=form,
@@ -124,8 +126,9 @@ class Row:
             if regime.lower() not in _REGIMES:
                 raise RowError("planning_regime", "Holistic or Step-wise", regime)
             return _REGIMES[regime.lower()]
-        step_wise = ("prediction_horizon", "ground_truth_steps", "ground_truth_steps_json")
-        return "steps" if any(self.values.get(name) for name in step_wise) else "plan"
+        if any(self.values.get(name) for name in ("prediction_horizon", "broken_tool_name")):
+            return "steps"
+        return "plan" if _is_empty(self.structured("ground_truth_steps")) else "steps"
 
     def response(self) -> str:
         """The raw reply; a reply given as JSON structure is written out as text."""
@@ -139,7 +142,8 @@ class Row:
     def tools(self) -> Toolset | None:
         """The toolset; None when the row has neither definitions nor names."""
         text, names_text = self.values.get("tools_json"), self.values.get("tool_names_json")
-        if isinstance(text, str) and text and self.values.get("tools") is None:
+        plain = self.values.get("tools"), self.values.get("tool_names")
+        if isinstance(text, str) and text.startswith(("[", "{")) and plain == (None, None):
             names = names_text if isinstance(names_text, str) else None
             return toolset_from_text(text, names, "tools_json")
         value, names = self.structured("tools"), self.structured("tool_names")
@@ -166,7 +170,9 @@ class Row:
 
     def files(self) -> tuple[FileRef, ...]:
         """The case's files, each ``{"type", "path"}`` (a bare string is a path)."""
-        value: Any = self.structured("files") or cast("list[Any]", [])
+        value: Any = self.structured("files")
+        if _is_empty(value):
+            return ()
         if not isinstance(value, list):
             raise RowError("files", "a list of {type, path}", value)
         return tuple(_file(f, f"files[{i}]") for i, f in enumerate(cast("list[object]", value)))
@@ -178,7 +184,7 @@ class Row:
             horizon = None
         elif horizon is None:
             horizon = 1
-        elif isinstance(horizon, str) and horizon.isdigit():
+        elif horizon in ("1", "2", "3"):
             horizon = int(horizon)
         if horizon is not None and (isinstance(horizon, bool) or horizon not in (1, 2, 3)):
             raise RowError("prediction_horizon", "1, 2 or 3", horizon)
@@ -186,7 +192,7 @@ class Row:
         if unsolvable is not None and unsolvable not in UNSOLVABLE_TYPES:
             raise RowError("unsolvable_type", f"one of {', '.join(UNSOLVABLE_TYPES)}", unsolvable)
         replacement = self.structured("replacement_tool")
-        if isinstance(replacement, str):
+        if isinstance(replacement, str) and replacement:
             replacement = {"name": replacement}
         return Condition(
             horizon=horizon,
@@ -194,7 +200,9 @@ class Row:
                 self.structured("extraneous_tool_names"), "extraneous_tool_names"
             ),
             broken_tool=self.text("broken_tool_name") or None,
-            replacement=read_tool(replacement, "replacement_tool") if replacement else None,
+            replacement=None
+            if _is_empty(replacement)
+            else read_tool(replacement, "replacement_tool"),
             unsolvable_type=unsolvable,
         )
 
@@ -203,7 +211,7 @@ class Row:
         plan = self.text("plan")
         name = "tool_chain" if form == "plan" else "ground_truth_steps"
         value = self.structured(name)
-        if not value:
+        if _is_empty(value):
             return Reference(plan=plan) if plan else None
         listed: Any = [value] if isinstance(value, dict) else value
         entries: list[Any] = self.objects(listed, name)
@@ -224,6 +232,11 @@ class Row:
             "level": len(condition.extraneous),
             "unsolvable_type": condition.unsolvable_type,
         }
+
+
+def _is_empty(value: object) -> bool:
+    """Whether a field says nothing: null, empty text, an empty list or object; 0 is not empty."""
+    return value is None or value in ("", [], {})
 
 
 def _storable(value: str, field: str) -> str:

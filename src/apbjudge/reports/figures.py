@@ -104,23 +104,23 @@ def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
 
 
 def _cases_all_right(c: Columns, rows: Vector) -> Vector:
+    """Cases that every tested model has right, in all its rows and at a known cost."""
     models = c.code("tested_model", rows)
-    sets = [
-        np.setdiff1d(c.case[rows[models == m]], c.case[of_model[c.correct[of_model] == 0]])
-        for m in np.unique(models)
-        for of_model in [rows[models == m]]
-    ]
-    common = sets[0]
-    for cases in sets[1:]:
-        common = np.intersect1d(common, cases)
-    return common
+    good = (c.correct[rows] == 1) & ~np.isnan(c.cost[rows])
+    common: Vector | None = None
+    for model in np.unique(models):
+        own = models == model
+        right = np.setdiff1d(c.case[rows[own]], c.case[rows[own & ~good]])
+        common = right if common is None else np.intersect1d(common, right)
+    return np.array([]) if common is None else common
 
 
 def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
     """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
 
     CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
-    base row of its case. Overall figures weigh every pair alike.
+    base row of its case and number of steps (the mean, where a base was judged several times).
+    Overall figures weigh every pair alike.
 
     Args:
         c: All judgements.
@@ -142,27 +142,32 @@ def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
 def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str, Estimate]]:
     base = base[c.scored[base] == 1]
     scored = rows[c.scored[rows] == 1]
-    order = np.argsort(c.case[base], kind="stable")
-    keys = c.case[base][order]
-    at = np.searchsorted(keys, c.case[scored])
-    paired = np.zeros(len(scored), dtype=bool)
-    inside = at < len(keys)
-    paired[inside] = keys[at[inside]] == c.case[scored][inside]
+    keys, index = np.unique(_pair_key(c, base), return_inverse=True)
+    wanted = _pair_key(c, scored)
+    paired = np.isin(wanted, keys)
     pairs = scored[paired]
     if not len(pairs):
         yield "CR_E", rate(c.correct[scored], c.case[scored])
         yield "CR_B", nothing()
         yield "delta", nothing()
         return
-    before = c.correct[base[order[at[paired]]]]
+    correct = np.bincount(index, weights=c.correct[base]) / np.bincount(index)
+    before: Array = correct[np.searchsorted(keys, wanted[paired])]
     yield "CR_E", rate(c.correct[pairs], c.case[pairs])
-    yield "CR_B", rate(before, c.case[pairs])
+    is_rate = bool(np.isin(before, (0.0, 1.0)).all())
+    yield "CR_B", (rate if is_rate else bounded_mean)(before, c.case[pairs])
     yield "delta", _difference(c.correct[pairs], before, c.case[pairs])
 
 
-def _difference(after: Vector, before: Vector, cases: Vector) -> Estimate:
+def _pair_key(c: Columns, rows: Vector) -> Vector:
+    """Rows with and without distractors belong together by case and number of steps."""
+    horizon = c.code("horizon", rows)
+    return c.case[rows].astype(np.int64) * (len(c.labels["horizon"]) + 1) + horizon
+
+
+def _difference(after: Vector, before: Array, cases: Vector) -> Estimate:
     ones = np.ones(len(after))
-    columns: Array = np.stack([after.astype(float), before.astype(float), ones], axis=1)
+    columns: Array = np.stack([after.astype(float), before, ones], axis=1)
 
     def statistic(sums: Array) -> Array:
         n = np.where(sums[..., 2] > 0, sums[..., 2], np.nan)

@@ -171,10 +171,15 @@ def _groups(c: Columns, field: str | None) -> Iterator[Group]:
 
 
 def _is_base(c: Columns) -> Vector:
-    """Profiles of tool-extraneous without distractors: the base condition, no group of its own."""
+    """Profiles that are the base condition of others and no group of their own.
+
+    Rows of tool-extraneous without distractors, where the same tested model has rows with some.
+    """
     labels = c.labels["protocol"]
     code = labels.index(EXTRANEOUS) if EXTRANEOUS in labels else -1
-    return (c.codes["protocol"] == code) & (c.levels == 0)
+    own = c.codes["protocol"] == code
+    who = c.codes["tested_model"] * len(c.labels["form"]) + c.codes["form"]
+    return own & (c.levels == 0) & np.isin(who, who[own & (c.levels > 0)])
 
 
 _PROTOCOL_ORDER = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency".split()
@@ -215,7 +220,7 @@ def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
     if protocol == "efficiency":
         same = c.codes["protocol"] == c.labels["protocol"].index(protocol)
         return efficiency_figures(c, rows, c.where(same))
-    if protocol == EXTRANEOUS:
+    if protocol == EXTRANEOUS and (c.level(rows) > 0).any():
         return extraneous_figures(c, rows, _base_of(c, rows))
     return {}
 

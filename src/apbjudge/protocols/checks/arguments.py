@@ -16,8 +16,7 @@ from .values import may_be_placeholder
 def _checkable(item: Item, call: Call) -> Tool | None:
     if item.tools is None:
         return None
-    tool = item.tools.by_name.get(call.name)
-    return tool if tool is not None and tool.parameter_kind == "json_schema" else None
+    return item.tools.checkable.get(call.name)
 
 
 def parameter_names(item: Item, rubric: Rubric) -> Iterator[Finding]:
@@ -68,16 +67,18 @@ def _names(call: Call, tool: Tool) -> Iterator[Finding]:
         if name not in given:
             message = f"{tool.name} needs {shorten(name)}"
             yield finding("missing-parameter", "E5", "proven", call.where, message)
-    if schema.get("additionalProperties") or not _OPEN.isdisjoint(schema):
+    if schema.get("additionalProperties", False) is not False or not _OPEN.isdisjoint(schema):
         return
     for name in given:
-        if name not in schema["properties"]:
+        if name not in schema["properties"] and name not in _required(tool):
             message = f"{tool.name} has no parameter {shorten(name)}"
             where = f"{call.where}.{name}"
             yield finding("unknown-parameter", "E5", "proven", where, message)
 
 
-_OPEN = {"patternProperties", "allOf", "anyOf", "oneOf", "$ref"}
+_OPEN = frozenset(
+    "patternProperties allOf anyOf oneOf $ref $dynamicRef if dependentSchemas dependencies".split()
+)
 """Keywords that can bring in further parameters: then no name is provably unknown."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import shorten
-from ...records import Finding, Item, message_calls
+from ...records import Finding, Item, message_tools
 from ...rubrics import Rubric
 from .rules import finding
 from .values import Leaf, is_previous_result, later_step, referenced_step, referenced_tool, strings
@@ -27,7 +27,8 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
         for call in step.calls:
             for leaf in strings(call.arguments, f"{call.where}.arguments"):
                 if is_previous_result(leaf.text):
-                    yield from _previous(item, leaf, position)
+                    if position == 1 and not made:
+                        yield from _previous(item, leaf)
                 elif leaf.text.startswith(_MARKS) and leaf.text not in item.query:
                     yield from _tool_reference(item, leaf, made)
                     yield from _step_reference(item, leaf, position)
@@ -42,15 +43,19 @@ _SIGNS = (*_MARKS, "PREVIOUS_", "tep ", "\\u00")
 """A reply without any of these, plain or escaped, refers to nothing."""
 
 
-def _previous(item: Item, leaf: Leaf, position: int) -> Iterator[Finding]:
-    if position > 1 or leaf.text in item.query:
+def _previous(item: Item, leaf: Leaf) -> Iterator[Finding]:
+    """The placeholder in the very first call."""
+    if leaf.text in item.query:
         return
-    executed = any(message.get("role") in ("tool", "function") for message in item.trajectory)
+    executed = any(
+        message.get("role") in ("tool", "function") or message_tools(message)
+        for message in item.trajectory
+    )
     if item.form == "steps" and executed:
         message = f"{shorten(leaf.text)} where the value at hand could be given"
         yield finding("vague-value", "E5", "suspected", leaf.path, message)
     else:
-        message = f"{shorten(leaf.text)} in the first step, when nothing has been executed"
+        message = f"{shorten(leaf.text)} in the first call, when nothing has been executed"
         yield finding("used-before-made", "E4", "proven", leaf.path, message)
 
 
@@ -58,8 +63,7 @@ def _tool_reference(item: Item, leaf: Leaf, made: set[str]) -> Iterator[Finding]
     name = referenced_tool(leaf.text)
     if name is None or name in made or item.tools is None or name not in item.tools.by_name:
         return
-    executed = (call.name for message in item.trajectory for call in message_calls(message))
-    if name in executed:
+    if any(name in message_tools(message) for message in item.trajectory):
         return
     message = f"uses the result of {name}, which no earlier call has produced"
     yield finding("used-before-made", "E4", "proven", leaf.path, message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import shorten
-from ...records import Call, Finding, Item, message_calls
+from ...records import Call, Finding, Item, message_tools
 from ...rubrics import Rubric
 from .rules import finding
 
@@ -43,7 +43,7 @@ def _names_in_use(item: Item) -> set[str]:
     if item.condition.replacement:
         names.add(item.condition.replacement.name)
     for message in item.trajectory:
-        names.update(call.name for call in message_calls(message))
+        names |= message_tools(message)
     return names
 
 

@@ -7,9 +7,9 @@ other documents are never fetched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -21,6 +21,11 @@ _PROVING = (
     "additionalProperties"
 ).split()
 _RULES = {"type": "wrong-type", "enum": "not-allowed-value", "const": "not-allowed-value"}
+
+
+RECURSION_DEPTH = 5
+"""Arguments nested deeper are not held against a schema with references: a recursive one that
+branches at every level takes exponential time."""
 
 
 class Violation(NamedTuple):
@@ -41,7 +46,11 @@ class Violation(NamedTuple):
 
 def violations(schema: dict[str, Any], arguments: dict[str, Any]) -> Iterator[Violation]:
     """The breaches that a call's arguments make; none when the schema itself is unusable."""
-    validator = _validator(orjson.dumps(schema))
+    text = orjson.dumps(schema)
+    refers = b'Ref"' in text or b'$ref"' in text
+    if refers and _deeper_than(arguments, RECURSION_DEPTH):
+        return
+    validator = _validator(text)
     if validator is None:
         return
     try:
@@ -52,6 +61,19 @@ def violations(schema: dict[str, Any], arguments: dict[str, Any]) -> Iterator[Vi
         yield _violation(error)
 
 
+def _deeper_than(value: Any, limit: int) -> bool:
+    level: list[Any] = [value]
+    for _ in range(limit + 1):
+        level = [child for node in level for child in _children(node)]
+    return bool(level)
+
+
+def _children(node: Any) -> Iterable[Any]:
+    if isinstance(node, dict):
+        return cast("dict[str, Any]", node).values()
+    return cast("list[Any]", node) if isinstance(node, list) else ()
+
+
 def _violation(error: Any) -> Violation:
     parts = (f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
     kind = str(error.validator)
@@ -59,9 +81,11 @@ def _violation(error: Any) -> Violation:
     got = shorten(error.instance, 60)
     if kind == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
-        return Violation("".join(parts), "missing-parameter", f"lacks {', '.join(missing)}", None)
+        return Violation(
+            "".join(parts), "missing-parameter", f"lacks {', '.join(missing)}", error.instance
+        )
     if kind == "additionalProperties":
-        return Violation("".join(parts), "unknown-parameter", "has unknown fields", None)
+        return Violation("".join(parts), "unknown-parameter", "has unknown fields", error.instance)
     message = f"{got} breaks {kind} {wanted}"
     return Violation("".join(parts), _RULES.get(kind, "schema-violation"), message, error.instance)
 
@@ -77,7 +101,7 @@ def _validator(schema: bytes) -> Any | None:
     registry: Callable[[], Any] = getattr(referencing, "Registry")  # noqa: B009 - generic
     try:
         cls.check_schema(loaded)
-    except SchemaError:
+    except (SchemaError, RecursionError):
         return None
     return cls(loaded, registry=registry())
 
@@ -91,8 +115,22 @@ def _validator_class() -> Any:
     create: Callable[..., Any] = getattr(validators, "create")  # noqa: B009 - untyped
     rules = {name: base.VALIDATORS[name] for name in _PROVING}
     rules["oneOf"] = base.VALIDATORS["anyOf"]
+    rules["additionalProperties"] = _additional
     rules["type"] = _type
     return create(meta_schema=base.META_SCHEMA, validators=rules, type_checker=base.TYPE_CHECKER)
+
+
+def _additional(
+    validator: Any, allowed: Any, instance: Any, schema: dict[str, Any]
+) -> Iterator[Any]:
+    """As in JSON Schema, but silent beside ``patternProperties``, whose patterns never run."""
+    from jsonschema.exceptions import ValidationError
+
+    if allowed is not False or "patternProperties" in schema or not isinstance(instance, dict):
+        return
+    known = schema.get("properties", {})
+    if any(name not in known for name in cast("dict[str, Any]", instance)):
+        yield ValidationError("unknown fields")
 
 
 def _type(validator: Any, types: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, cast
 
 _PREVIOUS = re.compile(r"^\W*PREVIOUS_(?:STEP_)?(?:RESULT|OUTPUT)\w*\W*(?:\.[\w.\[\]]*)?$")
 _TOOL_REF = re.compile(
-    r"^(?:\$\{?|\{\{\s*\$?|<\s*)(?P<tool>[A-Za-z_][\w-]*)\}?\s*(?:[.\[][\w.\[\]'\"-]*)?\s*(?:\}\}|\}|>)?$"
+    r"^(?:(?:\$\{?|\{\{\s*\$?)(?P<tool>[A-Za-z_][\w-]*)\}?\s*(?:[.\[][\w.\[\]'\"-]*)?\s*(?:\}\}|\})?"
+    r"|<\s*(?P<marked>[A-Za-z_][\w-]*)[.\[][\w.\[\]'\"-]*\s*>)$"
 )
 _STEP_REF = re.compile(
     r"^(?:\$\{?|\{\{\s*\$?|<\s*)step[\s_-]?(?P<n>\d{1,3})\b[\w\s.\[\]'\"-]*(?:\}\}|\}|>)?$",
@@ -17,13 +18,17 @@ _STEP_REF = re.compile(
 _STEP_WORD = re.compile(r"\b[Ss]tep\s+(\d{1,3})\b")
 _PLACEHOLDER = re.compile(
     r"^\W*(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\W*$|^<.*>$|^\{.*\}$|^\[.*\]$|^\$|previous|result|output"
-    r"|\bstep\b|\bfrom\b|placeholder",
+    r"|\bstep\b|\bfrom\b|placeholder|^#\w+$|^[A-Za-z_]\w*(?:\[\d+\])*(?:\.\w+|\[\d+\])+$",
     re.IGNORECASE | re.DOTALL,
 )
 _STOPGAP = re.compile(
     r"^\W*(?:tbd|todo|unknown|n/?a|none|null|placeholder|some(?:thing|where)?|any|example|xxx+|\.\.\.|…)?\W*$",
     re.IGNORECASE,
 )
+
+
+LONGEST_MARK = 200
+"""Longer values are text, not marks; patterns that could turn slow never see them."""
 
 
 class Leaf(NamedTuple):
@@ -47,18 +52,18 @@ def strings(value: Any, path: str) -> Iterator[Leaf]:
 
 def is_previous_result(text: str) -> bool:
     """Whether a value is the placeholder for the result of the step before."""
-    return _PREVIOUS.match(text) is not None
+    return len(text) <= LONGEST_MARK and _PREVIOUS.match(text) is not None
 
 
 def referenced_tool(text: str) -> str | None:
     """The name in a value that is nothing but a reference, such as ``$Search.items[0]``."""
-    found = _TOOL_REF.match(text)
-    return found["tool"] if found else None
+    found = _TOOL_REF.match(text) if len(text) <= LONGEST_MARK else None
+    return (found["tool"] or found["marked"]) if found else None
 
 
 def referenced_step(text: str) -> int | None:
     """The number in a value that is nothing but a reference, such as ``${step_3.id}``."""
-    found = _STEP_REF.match(text)
+    found = _STEP_REF.match(text) if len(text) <= LONGEST_MARK else None
     return int(found["n"]) if found else None
 
 
@@ -71,10 +76,10 @@ def later_step(text: str, position: int) -> int | None:
 
 
 def may_be_placeholder(value: object) -> bool:
-    """Whether a value could stand for a result still to come (read generously)."""
-    return isinstance(value, str) and _PLACEHOLDER.search(value) is not None
+    """Whether a value, or text inside it, could stand for a result still to come."""
+    return any(_PLACEHOLDER.search(leaf.text[:LONGEST_MARK]) for leaf in strings(value, ""))
 
 
 def is_stopgap(text: str) -> bool:
     """Whether a value is empty or says nothing."""
-    return _STOPGAP.match(text) is not None
+    return len(text) <= LONGEST_MARK and _STOPGAP.match(text) is not None
