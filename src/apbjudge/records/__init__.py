@@ -1,7 +1,7 @@
 """Wire rows and domain records: what enters, what leaves, and nothing that decides."""
 
 from .base import Record
-from .items import UNSOLVABLE_TYPES, Condition, FileRef, Form, Item, Reference, UnsolvableType
+from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference, UnsolvableType
 from .judgements import (
     ERROR_CODES,
     Certainty,
@@ -15,7 +15,7 @@ from .judgements import (
     judgement_row,
     read_judgement,
 )
-from .predictions import Call, FormProblem, Prediction, Step
+from .predictions import Call, Form, FormProblem, Prediction, Step
 from .responses import json_values, message_calls, message_tools
 from .tools import Tool, Toolset
 from .wire import SPLITS, Row

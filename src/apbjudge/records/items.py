@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 from .base import Record
-from .predictions import Call, Prediction, Step
+from .predictions import Call, Form, Prediction, Step
+from .responses import call_name, read_chain, read_steps
 from .tools import Tool, Toolset, pretty
 
-Form = Literal["plan", "steps"]
 UnsolvableType = Literal[
     "contradictory_constraints", "information_missing", "tool_removal", "visual_missing"
 ]
@@ -28,27 +29,42 @@ class FileRef(Record):
 
 
 class Reference(Record):
-    """The expert's solution: one valid way, never the only one.
+    """The expert's solution: one valid way, never the only one. Read when first looked at.
 
     Attributes:
+        form: Whether ``value`` is a chain of calls or a list of steps.
         plan: Prose of a holistic plan, possibly empty.
-        steps: The chain (one step per call) or the next k steps.
         value: The chain or the steps as the row has them.
     """
 
+    form: Form
     plan: str = ""
-    steps: tuple[Step, ...] = ()
-    value: Any = None
+    value: tuple[dict[str, Any], ...] = ()
 
-    @property
-    def text(self) -> str:
-        """Plan and steps the way a judge is shown them; raises RowError when nested too deeply."""
-        return "\n\n".join(part for part in (self.plan, self.value and pretty(self.value)) if part)
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The chain (one step per call) or the next k steps."""
+        if self.form == "plan":
+            return read_chain(list(self.value))[0]
+        return read_steps(list(self.value), strict=False)[0]
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """Every call in order."""
         return tuple(call for step in self.steps for call in step.calls)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of the tools called."""
+        if self.form == "plan":
+            return frozenset(map(call_name, self.value))
+        return frozenset(call.name for call in self.calls)
+
+    @property
+    def text(self) -> str:
+        """Plan and steps the way a judge is shown them; raises RowError when nested too deeply."""
+        shown = pretty(self.value) if self.value else ""
+        return "\n\n".join(part for part in (self.plan, shown) if part)
 
 
 class Condition(Record):

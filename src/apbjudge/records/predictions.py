@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 from .base import Record
 
+Form = Literal["plan", "steps"]
+"""Which shape of prediction was asked for: a whole plan or the next steps."""
+
 PredictionKind = Literal["plan", "steps", "reject", "text"]
 
 

@@ -15,8 +15,7 @@ from typing import Any, cast
 
 import orjson
 
-from .items import Form
-from .predictions import Call, FormProblem, Prediction, Step
+from .predictions import Call, Form, FormProblem, Prediction, Step
 
 _THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _NAME_KEYS = ("name", "tool_name", "tool", "api_name")
@@ -278,9 +277,8 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
     if spec is None:
         problems.append(FormProblem(where=where, message="a call is not an object"))
         return Call(name="", where=where)
-    inner: Any = spec.get("function")
-    body = _object(inner) or spec
-    name = _first(body, _NAME_KEYS) or (inner if isinstance(inner, str) else "")
+    body = _body(spec)
+    name = call_name(spec)
     if not name:
         problems.append(FormProblem(where=where, message="a call without a tool name"))
     arguments: Any = None
@@ -290,12 +288,28 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
             if isinstance(arguments, str):
                 arguments = _decoded(arguments, f"{where}.{key}", problems)
             break
+    reason: Any = spec.get("reason")
     return Call(
-        name=name,
-        arguments=_object(arguments),
-        where=where,
-        reason=_text(spec.get("reason")),
+        name,
+        cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
+        where,
+        reason if isinstance(reason, str) else _text(reason),
     )
+
+
+def _body(spec: dict[str, Any]) -> dict[str, Any]:
+    """The part of a call that names the tool and its arguments."""
+    inner: Any = spec.get("function")
+    return cast("dict[str, Any]", inner) if isinstance(inner, dict) and inner else spec
+
+
+def call_name(spec: dict[str, Any]) -> str:
+    """The name of the tool that a call names, in any spelling; empty when it names none."""
+    name = _first(_body(spec), _NAME_KEYS)
+    if name:
+        return name
+    inner: Any = spec.get("function")
+    return inner if isinstance(inner, str) else ""
 
 
 def _decoded(text: str, where: str, problems: list[FormProblem]) -> object:

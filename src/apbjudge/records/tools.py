@@ -39,6 +39,15 @@ class Tool(Record):
     parameter_kind: ParameterKind = "absent"
     cost: float | None = None
 
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """Names of the required parameters, as far as a JSON Schema states them."""
+        if self.parameter_kind != "json_schema":
+            return ()
+        listed = cast("dict[str, Any]", self.parameters).get("required")
+        names = cast("list[object]", listed) if isinstance(listed, list) else []
+        return tuple(name for name in names if isinstance(name, str))
+
 
 class Toolset(Record):
     """The tools of one case, with the text that a judge is shown.

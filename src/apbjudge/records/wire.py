@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ..errors import RowError
-from .items import UNSOLVABLE_TYPES, Condition, FileRef, Form, Item, Reference
-from .responses import read_chain, read_response, read_steps
+from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference
+from .predictions import Form
+from .responses import read_response
 from .tools import (
     Toolset,
     build_toolset,
@@ -212,11 +213,9 @@ class Row:
         name = "tool_chain" if form == "plan" else "ground_truth_steps"
         value = self.structured(name)
         if _is_empty(value):
-            return Reference(plan=plan) if plan else None
+            return Reference(form=form, plan=plan) if plan else None
         listed: Any = [value] if isinstance(value, dict) else value
-        entries: list[Any] = self.objects(listed, name)
-        steps, _ = read_chain(entries) if form == "plan" else read_steps(entries, strict=False)
-        return Reference(plan=plan, steps=steps, value=value)
+        return Reference(form=form, plan=plan, value=tuple(self.objects(listed, name)))
 
     def groups(
         self, condition: Condition, reference: Reference | None, files: tuple[FileRef, ...]
@@ -265,7 +264,7 @@ def _modality(files: Iterable[FileRef]) -> str:
 
 
 def _step_range(reference: Reference | None) -> str | None:
-    if reference is None or not reference.steps:
+    if reference is None or not reference.value:
         return None
-    n = len(reference.steps)
+    n = len(reference.value)
     return next((name for limit, name in _STEP_RANGES if n <= limit), ">20")

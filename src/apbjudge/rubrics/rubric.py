@@ -146,15 +146,16 @@ def _load(ref: str, above: tuple[str, ...]) -> Rubric:
         if not path.is_file():
             raise OptionError(f"rubric: no file {ref}")
         return _read(path.read_bytes(), str(path), above)
+    return _shipped(ref)
+
+
+@lru_cache(maxsize=64)
+def _shipped(ref: str) -> Rubric:
     known = rubric_names()
     matching = [name for name in known if name == ref or name.rsplit("@", 1)[0] == ref]
     if not matching:
         raise OptionError(f"rubric: expected one of {', '.join(known)} or a .toml file, got {ref}")
-    return _shipped(max(matching, key=lambda n: int(n.rsplit("@", 1)[1])))
-
-
-@lru_cache(maxsize=32)
-def _shipped(name: str) -> Rubric:
+    name = max(matching, key=lambda n: int(n.rsplit("@", 1)[1]))
     folder = resources.files(__name__.rpartition(".")[0]).joinpath("data")
     return _read(folder.joinpath(f"{name}.toml").read_bytes(), name, ())
 

@@ -26,7 +26,7 @@ def parameter_names(item: Item, rubric: Rubric) -> Iterator[Finding]:
         if tool is None:
             continue
         if call.arguments is None:
-            if _required(tool):
+            if tool.required:
                 message = f"the call of {tool.name} does not say which parameters it uses"
                 yield finding("parameters-not-given", "E5", "suspected", call.where, message)
             continue
@@ -45,7 +45,7 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
             if tool is None:
                 continue
             if call.arguments is None:
-                if required := _required(tool):
+                if required := tool.required:
                     message = f"no arguments where {', '.join(required)} must be given"
                     yield finding("missing-parameter", "E5", "proven", call.where, message)
                 continue
@@ -53,24 +53,18 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
             yield from _values(call, tool, lenient=position > 0)
 
 
-def _required(tool: Tool) -> list[str]:
-    listed = cast("dict[str, Any]", tool.parameters).get("required")
-    names = cast("list[object]", listed) if isinstance(listed, list) else []
-    return [name for name in names if isinstance(name, str)]
-
-
 def _names(call: Call, tool: Tool) -> Iterator[Finding]:
     """Missing and unknown parameters at the top level."""
     given = call.arguments or {}
     schema = cast("dict[str, Any]", tool.parameters)
-    for name in _required(tool):
+    for name in tool.required:
         if name not in given:
             message = f"{tool.name} needs {shorten(name)}"
             yield finding("missing-parameter", "E5", "proven", call.where, message)
     if schema.get("additionalProperties", False) is not False or not _OPEN.isdisjoint(schema):
         return
     for name in given:
-        if name not in schema["properties"] and name not in _required(tool):
+        if name not in schema["properties"] and name not in tool.required:
             message = f"{tool.name} has no parameter {shorten(name)}"
             where = f"{call.where}.{name}"
             yield finding("unknown-parameter", "E5", "proven", where, message)
@@ -83,7 +77,7 @@ _OPEN = frozenset(
 
 
 def _values(call: Call, tool: Tool, *, lenient: bool) -> Iterator[Finding]:
-    required = _required(tool)
+    required = tool.required
     for broken in violations(tool.parameters, call.arguments or {}):
         if not broken.path and broken.rule in ("missing-parameter", "unknown-parameter"):
             continue  # top-level names are reported one by one

@@ -28,7 +28,7 @@ def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
         yield finding("empty-plan", "E2", "proven", "response", message)
     elif not prediction.plan.strip():
         yield finding("empty-plan", "E2", "proven", "tool_chain", "no plan and no call")
-    elif item.reference is not None and item.reference.calls:
+    elif item.reference is not None and item.reference.names:
         message = "a plan in words without a single call"
         yield finding("empty-plan", "E2", "suspected", "tool_chain", message)
 
@@ -41,7 +41,7 @@ def call_due(item: Item, rubric: Rubric) -> Iterator[Finding]:
     prediction = item.prediction
     if prediction.kind == "text" or any(True for _ in prediction.calls):
         return
-    reference_calls = item.reference is not None and bool(item.reference.calls)
+    reference_calls = item.reference is not None and bool(item.reference.names)
     due = rubric.call_due == "always" or (rubric.call_due == "reference" and reference_calls)
     if prediction.kind == "reject":
         message = "the task is given up"

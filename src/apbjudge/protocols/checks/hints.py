@@ -20,7 +20,7 @@ def low_overlap(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E2, suspected: less than a fifth of the reference's tools occur in the prediction."""
     if item.reference is None or item.prediction.kind not in ("plan", "steps"):
         return
-    wanted = {call.name for call in item.reference.calls}
+    wanted = item.reference.names
     used = {call.name for call in item.prediction.calls}
     if wanted and used and len(wanted & used) < LOW_OVERLAP * len(wanted):
         message = f"{len(wanted & used)} of the reference's {len(wanted)} tools are used"

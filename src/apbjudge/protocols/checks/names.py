@@ -38,7 +38,7 @@ def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def _names_in_use(item: Item) -> set[str]:
-    names = {call.name for call in item.reference.calls} if item.reference else set[str]()
+    names = set(item.reference.names) if item.reference else set[str]()
     names.update(item.condition.extraneous)
     if item.condition.replacement:
         names.add(item.condition.replacement.name)
