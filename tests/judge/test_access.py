@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,3 +187,16 @@ def _toml(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
     return json.dumps(value)
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-5", "gemini/gemini-2.5-pro", "azure/any"])
+def test_without_a_key_the_run_ends_and_names_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    for name in list(os.environ):
+        if name.startswith(("OPENAI_", "AZURE_", "GEMINI_", "GOOGLE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AZURE_API_BASE", "http://127.0.0.1:9")
+    monkeypatch.setenv("AZURE_API_VERSION", "2024-10-21")
+    with pytest.raises(apbjudge.OptionError, match="KEY"):
+        apbjudge.grade([plan_row("a")], judge=model)

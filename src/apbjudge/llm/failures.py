@@ -77,9 +77,11 @@ _ABOUT_FORMAT = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_LENGTH = re.compile(r"context length|maximum context|context window|too long", re.IGNORECASE)
+_PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Timeout): ?)+")
 _NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
 _NO_KEY = re.compile(
-    r"(?:key|credential)[^.]*must be (?:set|provided)|missing credentials", re.IGNORECASE
+    r"missing credentials|missing .{0,40}key|(?:key|credential)[^.]*must be (?:set|provided)",
+    re.IGNORECASE,
 )
 _KEY = re.compile(
     r"\bBearer\s+\S+|\b(?:sk|pk|key|hf|gsk|xai)[-_][-_A-Za-z0-9]{8,}|AIza[-_A-Za-z0-9]{8,}|\b[0-9A-Fa-f]{32,}\b"
@@ -117,7 +119,7 @@ def _meaning(error: Exception, text: str) -> Meaning:
         return _BY_STATUS[status]
     if status in _CLIENT_ERRORS:
         return _of_client_error(text, named)
-    if named is TransportError and _headers(error) is None and _NO_KEY.search(text):
+    if named is TransportError and not _headers(error) and _NO_KEY.search(text):
         return AccessError  # litellm reports a key that is not set as a server's error
     return named
 
@@ -133,9 +135,8 @@ def _of_client_error(text: str, named: Meaning) -> Meaning:
 
 
 def _message(error: Exception) -> str:
-    text = f"{type(error).__name__}: {str(error) or 'no answer in time'}".partition(
-        "Traceback (most recent call last)"
-    )[0]
+    said = _PREFIXES.sub("", str(error)) or "no answer in time"
+    text = f"{type(error).__name__}: {said}".partition("Traceback (most recent call last)")[0]
     for name, value in os.environ.items():
         if name.endswith(_KEY_NAMES) and len(value) >= 6:
             text = text.replace(value, "[key]")
