@@ -126,6 +126,8 @@ class _Work:
         self._flying: set[asyncio.Task[Verdict | Unscored]] = set()
 
     def _skips(self, row: dict[str, Any]) -> bool:
+        if self._store.is_fresh:
+            return False
         place = {name: row[name] for name in PLACE}
         if not self._store.is_finished(judgement_key(row), place):
             return False

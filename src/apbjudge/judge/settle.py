@@ -50,7 +50,7 @@ def ruling_of(reply: Reply, rubric: Rubric) -> Ruling:
 def contradiction(ruling: Ruling, rubric: Rubric) -> str | None:
     """What in a ruling contradicts itself, in words fit for the judge; None when nothing does."""
     if rubric.shape == "category":
-        if ruling.is_correct != _category_is_correct(ruling.category, rubric):
+        if ruling.is_correct != rubric.category_is_correct(ruling.category):
             return (
                 f"category {ruling.category} does not go with is_correct={_json(ruling.is_correct)}"
             )
@@ -71,10 +71,6 @@ def _json(value: object) -> str:
     return "true" if value else "false"
 
 
-def _category_is_correct(number: int | None, rubric: Rubric) -> bool:
-    return any(c.correct for c in rubric.categories if c.number == number)
-
-
 def resolve(ruling: Ruling, rubric: Rubric) -> tuple[Ruling, tuple[Override, ...]]:
     """Settles a contradictory ruling by the written rule above.
 
@@ -82,7 +78,7 @@ def resolve(ruling: Ruling, rubric: Rubric) -> tuple[Ruling, tuple[Override, ...
         ReplyError: If the rule can't settle it.
     """
     if rubric.shape == "category":
-        settled = replace(ruling, is_correct=_category_is_correct(ruling.category, rubric))
+        settled = replace(ruling, is_correct=rubric.category_is_correct(ruling.category))
         return settled, _changes(ruling, settled, "the category decides")
     if ruling.grade is None:
         return ruling, ()
@@ -123,13 +119,13 @@ def _enforce_category(
     because = "exact names decide"
     if fixed is None:
         fixed = ruling.category
-        if proven and _category_is_correct(fixed, rubric):
+        if proven and rubric.category_is_correct(fixed):
             fixed, because = 5, f"proven: {', '.join(f.rule for f in proven)}"
         elif fixed == 1:  # the replacement is not called, so this is some other tool
             fixed = 2
         elif fixed == 3:  # the broken tool is not called
             fixed = 5
-    settled = Ruling(is_correct=_category_is_correct(fixed, rubric), category=fixed)
+    settled = Ruling(is_correct=rubric.category_is_correct(fixed), category=fixed)
     return settled, _changes(ruling, settled, because)
 
 

@@ -36,9 +36,7 @@ class StaticJudge:
         """The verdict: correct when nothing speaks against it."""
         proven = [finding for finding in task.findings if finding.certainty == "proven"]
         category = task.protocol.categorise(task.item)
-        wrong_category = category is not None and not any(
-            c.correct for c in task.rubric.categories if c.number == category
-        )
+        wrong_category = category is not None and not task.rubric.category_is_correct(category)
         return Verdict(
             judge=self.name,
             is_correct=not proven and not wrong_category,

@@ -121,6 +121,11 @@ class Store:
                 raise InputError(f"{self._path}:{line.number}: {line.values}")
             yield line.values
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no earlier session left anything to go on from."""
+        return len(self._finished) == 0
+
     def is_finished(self, key: int, place: dict[str, Any]) -> bool:
         """Whether a judgement of this key is already there; remembers that it was asked for.
 
@@ -128,7 +133,7 @@ class Store:
             key: See ``judgement_key``.
             place: The PLACE fields of the row as it is now: they may have changed since.
         """
-        if not len(self._finished):
+        if self.is_fresh:
             return False
         at = int(np.searchsorted(self._finished, np.uint64(key)))
         if at == len(self._finished) or int(self._finished[at]) != key:

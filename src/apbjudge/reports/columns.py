@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from ..judge.task import short_key
 from ..records import ERROR_CODES
 
 Vector = np.ndarray[Any, Any]
@@ -118,7 +118,7 @@ def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
         if row["protocol"] is None:
             continue
         profile.append(profiles.setdefault(_profile(row), len(profiles)))
-        case.append(_case_key(row["case_id"]))
+        case.append(short_key(row["case_id"]))
         used = row["uses_distractor"]
         small["scored"].append(row["kind"] == "verdict")
         small["correct"].append(bool(row["is_correct"]))
@@ -179,11 +179,6 @@ def _count(row: Mapping[str, Any], totals: Totals) -> None:
             totals.cost_usd = None
     if totals.cost_usd is not None:
         totals.cost_usd += row["cost_usd"] or 0.0
-
-
-def _case_key(case_id: str) -> int:
-    digest = blake2b(case_id.encode(errors="surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big")
 
 
 def _number(value: float | None) -> float:

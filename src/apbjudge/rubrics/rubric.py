@@ -103,6 +103,10 @@ class Rubric(Record):
         """The grade scale."""
         return Scale(bands=self.bands)
 
+    def category_is_correct(self, number: int | None) -> bool:
+        """Whether a behaviour counts as correct; None and unknown numbers do not."""
+        return any(category.correct for category in self.categories if category.number == number)
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the whole content, in hex."""
