@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from itertools import count
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+CACHE = "APBJUDGE_CACHE_DIR"
+_CACHES = tempfile.TemporaryDirectory(prefix="apbjudge-tests-")
+_NUMBERS = count()
+os.environ[CACHE] = str(Path(_CACHES.name, "shared"))
 
 # The same examples on every machine and in every run; HYPOTHESIS_PROFILE=explore looks further.
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test finds replies that another one left, or that the user's own runs did."""
+    monkeypatch.setenv(CACHE, str(Path(_CACHES.name, str(next(_NUMBERS)))))

@@ -7,11 +7,15 @@ ApbJudgeError
 ├── RowError              one row is unusable; the others are not touched by it
 └── JudgeError            a judge gave no usable reply for one item
     ├── TransportError    the endpoint could not be reached or failed
-    │   └── CallTimeoutError  no answer within the time allowed
+    │   ├── CallTimeoutError  no answer within the time allowed
+    │   ├── RateLimitedError  the endpoint asks for fewer calls
+    │   └── OutageError       no endpoint has answered for so long that none is asked any more
     ├── AccessError       the endpoint refuses every call: key, model name, permission
     ├── RefusalError      the model or its filter declined to answer
     ├── TruncatedError    the reply was cut off by its token limit
     ├── FormatUnsupportedError  the endpoint does not take the structured-reply request
+    ├── BudgetError       the budget that the user set is used up
+    ├── PendingError      the reply was ordered as part of a batch and is not there yet
     └── ReplyError        the reply is no usable verdict
 """
 
@@ -67,10 +71,11 @@ class JudgeError(ApbJudgeError):
     """A judge gave no usable reply; becomes an unscored judgement."""
 
     reason: ClassVar[UnscoredReason] = "transport"
-    retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, raw: str | None = None) -> None:
         self.raw = raw
+        self.calls = 0  # made before giving up, and how many of them were never answered
+        self.lost = 0
         super().__init__(message)
 
 
@@ -80,19 +85,32 @@ class TransportError(JudgeError):
     Args:
         message: What happened.
         retry_after_s: Seconds the endpoint asked us to wait, if it said so.
+        answered: Whether the endpoint answered at all; if not, it may have charged for the call.
     """
 
-    retryable = True
-
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, answered: bool = True
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.answered = answered
 
 
 class CallTimeoutError(TransportError):
     """No answer within the time allowed."""
 
     reason = "timeout"
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message, retry_after_s=retry_after_s, answered=False)
+
+
+class RateLimitedError(TransportError):
+    """Too many calls: the endpoint is well and wants fewer of them."""
+
+
+class OutageError(TransportError):
+    """The endpoints count as dead; nothing was asked."""
 
 
 class AccessError(JudgeError):
@@ -115,6 +133,16 @@ class FormatUnsupportedError(JudgeError):
     """The endpoint rejects the structured-reply request; plain text may work."""
 
     reason = "unparsable"
+
+
+class BudgetError(JudgeError):
+    """The budget is used up; nothing was asked."""
+
+    reason = "budget"
+
+
+class PendingError(JudgeError):
+    """The reply has been ordered and will be there in a later round; nothing to be recorded."""
 
 
 class ReplyError(JudgeError):

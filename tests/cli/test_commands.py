@@ -34,7 +34,10 @@ def judgements(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_these_are_all_commands() -> None:
-    assert sorted(command_of(()).commands) == ["grade", "prompt", "rubric"]
+    everything = ["batch", "cache", "cascade", "doctor", "grade", "prompt", "rubric"]
+    assert sorted(command_of(()).commands) == everything
+    assert sorted(command_of(("batch",)).commands) == ["export", "import"]
+    assert sorted(command_of(("cache",)).commands) == ["clear", "stats"]
     assert sorted(command_of(("rubric",)).commands) == ["list", "show"]
 
 

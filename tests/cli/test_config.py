@@ -35,8 +35,8 @@ def test_without_settings_the_static_judge_is_asked(
     apbjudge: Command, asked: dict[str, Any]
 ) -> None:
     apbjudge("grade", "rows.jsonl")
-    assert asked["judge"] == JudgeSpec()
-    assert asked["judge"].is_static
+    assert asked["judge"] == [JudgeSpec()]
+    assert asked["judge"][0].is_static
     assert (asked["protocol"], asked["by"], asked["rubric"], asked["cases"]) == (
         *("auto", []),
         *(None, None),
@@ -45,18 +45,18 @@ def test_without_settings_the_static_judge_is_asked(
 
 def test_options_and_settings_reach_the_judge(apbjudge: Command, asked: dict[str, Any]) -> None:
     Path("judge.toml").write_text(
-        'temperature = 0.7\nvision = "no"\nmax_tokens = 500\n'
+        'temperature = 0.7\nvision = "no"\nmax_reply_tokens = 500\n'
         '[params]\nreasoning_effort = "low"\nthinking = { budget_tokens = 64 }\n',
         encoding="utf-8",
     )
     apbjudge(
         *("grade", "rows.jsonl", "--judge", "lab/model", "--api-base", "http://127.0.0.1:1/v1"),
         *("--blind", "--no-evidence", "--no-images", "--by", "stage,category"),
-        *("--config", "judge.toml", "--config", "seed=7", "--config", "max_tokens = 900"),
-        *("--config", "timeout_s=1.5", "--config", "retries=0", "--config", "concurrency=2"),
+        *("--config", "judge.toml", "--config", "seed=7", "--config", "max_reply_tokens = 900"),
+        *("--config", "timeout_s=1.5", "--config", "retries=0", "--config", "max_concurrency=2"),
         *("--config", "max_images=3", "--config", "max_image_bytes=1000"),
     )
-    assert asked["judge"] == JudgeSpec(
+    expected = JudgeSpec(
         model="lab/model",
         api_base="http://127.0.0.1:1/v1",
         blind=True,
@@ -64,22 +64,23 @@ def test_options_and_settings_reach_the_judge(apbjudge: Command, asked: dict[str
         images=False,
         temperature=0.7,
         vision="no",
-        max_tokens=900,
+        max_reply_tokens=900,
         params={"reasoning_effort": "low", "thinking": {"budget_tokens": 64}},
         seed=7,
         timeout_s=1.5,
         retries=0,
-        concurrency=2,
+        max_concurrency=2,
         max_images=3,
         max_image_bytes=1000,
     )
+    assert asked["judge"] == [expected]
     assert asked["by"] == ["stage", "category"]
 
 
 def test_default_leaves_a_setting_to_the_provider(apbjudge: Command, asked: dict[str, Any]) -> None:
     settings = ("--config", "temperature=default", "--config", 'seed="default"')
     apbjudge("grade", "rows.jsonl", "--judge", "lab/model", *settings)
-    assert asked["judge"].sampling == {}
+    assert [spec.sampling() for spec in asked["judge"]] == [{}]
 
 
 def test_an_interrupt_says_where_to_go_on(apbjudge: Command, asked: dict[str, Any]) -> None:
@@ -138,10 +139,10 @@ REFUSED = {
     "temperature=nan": "temperature",
     "temperature=hot": "temperature",
     "seed=1.5": "seed",
-    "max_tokens=3": "max_tokens",
+    "max_reply_tokens=3": "max_reply_tokens",
     "retries=-1": "retries",
-    "concurrency=0": "concurrency",
-    "concurrency=many": "concurrency",
+    "max_concurrency=0": "max_concurrency",
+    "max_concurrency=many": "max_concurrency",
     "timeout_s=0": "timeout_s",
     "timeout_s=inf": "timeout_s",
     "vision=maybe": "vision",
@@ -168,7 +169,14 @@ def test_a_setting_that_makes_no_sense_is_refused_by_name(entry: str, apbjudge: 
 
 def test_an_unknown_key_is_answered_with_the_known_ones(apbjudge: Command) -> None:
     line = apbjudge("grade", example("holistic"), "--config", "warmth=1").err
-    for known in ("temperature", "seed", "max_tokens", "params", "concurrency", "max_unscored"):
+    for known in (
+        "temperature",
+        "seed",
+        "max_reply_tokens",
+        "params",
+        "max_concurrency",
+        "max_unscored",
+    ):
         assert known in line
 
 

@@ -38,7 +38,7 @@ def command(
 
 
 def grade_arguments(rows: Path, server: Any, *more: object) -> list[object]:
-    settings = ["--config", "retries=0", "--config", "concurrency=1"]
+    settings = ["--config", "retries=0", "--config", "max_concurrency=1"]
     target = ["--judge", MODEL, "--api-base", server.address]
     return ["grade", rows, *target, "--out", rows.parent / "out", *settings, *more]
 
@@ -46,7 +46,7 @@ def grade_arguments(rows: Path, server: Any, *more: object) -> list[object]:
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal: Status) -> None:
     server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else refusal)
-    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=0, concurrency=1)
+    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=0, max_concurrency=1)
     with pytest.raises(OptionError, match=f"--judge {MODEL}: .*{refusal.message}"):
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
     assert len(server.requests) == 3
@@ -78,7 +78,7 @@ def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
 
 def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) -> None:
     server = serve([REFUSALS["401"]])
-    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=5, concurrency=4)
+    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=5, max_concurrency=4)
     with pytest.raises(OptionError, match="no such key"):
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
     assert len(server.requests) <= 4
@@ -118,17 +118,26 @@ def test_an_endpoint_can_not_write_to_the_terminal(
 SECRETS = ("sk-proj-Ab12Cd34Ef56Gh78", "hf_QwErTyUiOpAsDfGhJk", "0123456789abcdef0123456789abcdef")
 
 
+@pytest.fixture(params=["direct", "litellm"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @pytest.fixture
 def told(
-    serve: Any, rows: Path, command: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+    serve: Any,
+    rows: Path,
+    command: Callable[..., Said],
+    monkeypatch: pytest.MonkeyPatch,
+    transport: str,
 ) -> Callable[[str, int], str]:
     """All that is shown and written when an endpoint repeats the key in its complaint."""
 
     def run(secret: str, status: int) -> str:
         monkeypatch.setenv("HOSTED_VLLM_API_KEY", secret)
-        server = serve(lambda seen: Status(status, f"bad key: {seen.headers['authorization']}"))
-        said = command(*grade_arguments(rows, server))
-        assert secret in server.requests[0].headers["authorization"]
+        server = serve(lambda seen: Status(status, f"bad key: {seen.header('authorization')}"))
+        said = command(*grade_arguments(rows, server, "--config", f"transport={transport}"))
+        assert secret in server.requests[0].header("authorization")
         files = [path.read_text(encoding="utf-8") for path in (rows.parent / "out").iterdir()]
         return "".join([said.out, said.err, *files])
 

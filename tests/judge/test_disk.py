@@ -17,7 +17,7 @@ from tests.support.judging import RIGHT, plan_row, read_rows
 
 NAMES = ("amber", "birch", "cedar", "dogwood")
 ROWS = [plan_row(name) for name in NAMES]
-SPEC = JudgeSpec(model="scripted/judge", concurrency=1)
+SPEC = JudgeSpec(model="scripted/judge", max_concurrency=1)
 
 
 class Disk:

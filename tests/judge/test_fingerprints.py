@@ -44,7 +44,7 @@ MOVING = {
     "model": "hosted_vllm/another",
     "temperature": 0.1,
     "seed": 1,
-    "max_tokens": 4096,
+    "max_reply_tokens": 4096,
     "params": {"reasoning_effort": "high"},
     "blind": True,
     "evidence": False,
@@ -52,8 +52,24 @@ MOVING = {
     "vision": "no",
     "max_images": 3,
     "max_image_bytes": 10_000,
+    "samples": 3,
+    "logprobs": True,
 }
-STILL = {"api_base": "http://127.0.0.1:1/v1", "timeout_s": 1.0, "retries": 9, "concurrency": 99}
+STILL = {
+    "api_base": "http://127.0.0.1:1/v1",
+    "transport": "litellm",
+    "timeout_s": 1.0,
+    "deadline_s": 1.0,
+    "outage_s": 1.0,
+    "retries": 9,
+    "max_concurrency": 99,
+    "rpm": 1.0,
+    "tpm": 1.0,
+    "price_input": 1.0,
+    "price_output": 1.0,
+    "price_cached": 1.0,
+    "lead": False,
+}
 
 
 def test_every_setting_of_a_judge_is_known_to_move_scores_or_not_to() -> None:

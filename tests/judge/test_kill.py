@@ -29,7 +29,7 @@ class Interrupted:
         self.server = serve(self._stall)
         rows = write_rows(folder / "rows.jsonl", [plan_row(name) for name in NAMES])
         target = ["--judge", MODEL, "--api-base", self.server.address, "--out", self.out]
-        settings = ["--config", f"concurrency={IN_FLIGHT}", "--config", "retries=0"]
+        settings = ["--config", f"max_concurrency={IN_FLIGHT}", "--config", "retries=0"]
         self.arguments = ["grade", rows, *target, *settings]
         self.code, self.err = 0, ""
 
@@ -148,7 +148,7 @@ def test_rows_finish_in_any_order_within_the_limit_of_concurrency(serve: Any, be
         return Answer(RIGHT)
 
     server = serve(behave)
-    judged = bench(server).judge([plan_row(name) for name in NAMES], concurrency=limit)
+    judged = bench(server).judge([plan_row(name) for name in NAMES], max_concurrency=limit)
     assert sorted(row["item_id"] for row in judged.rows) == NAMES
     assert judged.rows[0]["item_id"] != "row-00"
     assert [row["line"] for row in sorted(judged.rows, key=lambda row: row["item_id"])] == [

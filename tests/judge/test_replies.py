@@ -145,7 +145,7 @@ def test_a_truncated_reply_is_asked_for_once_more_with_four_times_the_tokens(
     serve: Any, bench: Any
 ) -> None:
     server = serve([CUT, OK])
-    judged = bench(server).judge([plan_row("a")], max_tokens=100)["a"]
+    judged = bench(server).judge([plan_row("a")], max_reply_tokens=100)["a"]
     assert judged["is_correct"] is True
     assert [request.body["max_tokens"] for request in server.requests] == [100, 400]
     first, second = server.requests
@@ -154,7 +154,9 @@ def test_a_truncated_reply_is_asked_for_once_more_with_four_times_the_tokens(
 
 def test_a_reply_truncated_twice_is_unscored(serve: Any, bench: Any) -> None:
     server = serve(by_content({"(bad)": [CUT]}, OK))
-    judged = bench(server).judge([plan_row("bad"), plan_row("good")], max_tokens=100, retries=4)
+    judged = bench(server).judge(
+        [plan_row("bad"), plan_row("good")], max_reply_tokens=100, retries=4
+    )
     assert (judged["bad"]["reason"], judged["bad"]["is_correct"]) == ("truncated", None)
     assert "400 tokens" in judged["bad"]["detail"]
     assert judged["good"]["is_correct"] is True

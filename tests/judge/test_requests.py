@@ -103,7 +103,7 @@ def test_other_protocols_ask_for_their_own_schema(
         ({"temperature": None}, {"seed": 0, "max_tokens": 2048}),
         ({"temperature": 1.0, "seed": None}, {"temperature": 1.0, "max_tokens": 2048}),
         (
-            {"temperature": None, "params": {"reasoning_effort": "high"}, "max_tokens": 900},
+            {"temperature": None, "params": {"reasoning_effort": "high"}, "max_reply_tokens": 900},
             {"seed": 0, "max_tokens": 900, "reasoning_effort": "high"},
         ),
         (
@@ -144,7 +144,7 @@ def test_a_thinking_budget_reaches_a_provider_that_has_one(
         [plan_row("porto")],
         api_base=server.address.removesuffix("/v1"),
         temperature=None,
-        max_tokens=4096,
+        max_reply_tokens=4096,
         params={"thinking": thinking},
     )
     (request,) = server.requests
@@ -189,8 +189,8 @@ def test_what_a_reply_cost_is_kept(serve: Any, bench: Any) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 8, "total_tokens": 98}
     usage["prompt_tokens_details"] = {"cached_tokens": 64}
     judged = bench(serve([Answer(RIGHT, usage=usage)])).judge([plan_row("porto")])["porto"]
-    expected = {"prompt_tokens": 90, "completion_tokens": 8, "cached_tokens": 64, "calls": 1}
-    assert judged["usage"] == expected
+    tokens = {"prompt_tokens": 90, "completion_tokens": 8, "cached_tokens": 64}
+    assert judged["usage"] == {**tokens, "calls": 1, "lost": 0, "reused": 0}
     assert judged["cost_usd"] is None
     assert judged["raw"] == RIGHT
     assert judged["latency_s"] >= 0

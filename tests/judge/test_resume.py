@@ -37,7 +37,7 @@ def test_the_same_run_again_makes_no_call(serve: Any, bench: Any) -> None:
     server = serve([OK])
     first = bench(server).judge(ROWS)
     assert asked(server) == sorted(NAMES)
-    again = bench(server).judge(ROWS, concurrency=3, retries=1, timeout_s=9)
+    again = bench(server).judge(ROWS, max_concurrency=3, retries=1, timeout_s=9)
     assert asked(server) == []
     assert again.rows == first.rows
     assert (again.progress.skipped, again.progress.done, again.progress.calls) == (4, 0, 0)
@@ -227,5 +227,5 @@ def test_a_resumed_run_sums_up_both_sessions(serve: Any, tmp_path: Path) -> None
     second = apbjudge.grade(ROWS, judge=spec, out=tmp_path / "out")
     assert (second.manifest["scored"], second.manifest["unscored"]) == (4, {})
     assert (second.progress.skipped, second.progress.done) == (3, 1)
-    fresh = apbjudge.grade(ROWS, judge=spec)
+    fresh = apbjudge.grade(ROWS, judge=spec, cache=False)
     assert second.summary.to_json() == fresh.summary.to_json()

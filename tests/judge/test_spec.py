@@ -19,12 +19,12 @@ from apbjudge import JudgeSpec
         ("temperature", float("nan")),
         ("seed", 1.5),
         ("seed", 10**30),
-        ("max_tokens", 15),
-        ("max_tokens", 10**30),
+        ("max_reply_tokens", 15),
+        ("max_reply_tokens", 10**30),
         ("timeout_s", 0),
         ("timeout_s", float("nan")),
         ("retries", -1),
-        ("concurrency", 0),
+        ("max_concurrency", 0),
         ("max_images", 0),
         ("max_image_bytes", 0),
         ("vision", "maybe"),
@@ -53,7 +53,7 @@ def test_an_unusable_setting_is_refused_by_name(name: str, value: Any) -> None:
 def test_what_is_none_is_left_to_the_provider(
     settings: dict[str, Any], sampling: dict[str, Any]
 ) -> None:
-    assert JudgeSpec(model="openai/gpt-5", **settings).sampling == sampling
+    assert JudgeSpec(model="openai/gpt-5", **settings).sampling() == sampling
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from apbjudge import Completion, Request, ScriptedClient
 from apbjudge.errors import CallTimeoutError
-from apbjudge.llm.litellm_client import LitellmClient, sees
+from apbjudge.llm.base import FORMATS, Format
+from apbjudge.llm.direct import DirectClient
+from apbjudge.llm.litellm_client import LitellmClient
 from apbjudge.rubrics import load_rubric, reply_model
 from tests.support.server import Answer, ChatServer, Hang, in_turn
 
@@ -32,40 +35,72 @@ def complete(client: Any, asked: Request) -> Completion:
     return asyncio.run(main())
 
 
-def test_a_completion_keeps_text_reason_and_usage() -> None:
+@pytest.fixture(params=[DirectClient, LitellmClient])
+def transport(request: pytest.FixtureRequest) -> Any:
+    return request.param()
+
+
+def test_a_completion_keeps_text_reason_and_usage(transport: Any) -> None:
     with ChatServer(in_turn([Answer(TEXT)])) as server:
-        done = complete(LitellmClient(), request(api_base=server.address))
+        done = complete(transport, request(api_base=server.address))
     assert (done.text, done.finish_reason, done.refusal) == (TEXT, "stop", None)
     assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.calls) == (7, 5, 1)
 
 
-@pytest.mark.parametrize("structured", [True, False])
-def test_the_schema_is_sent_only_when_the_endpoint_is_to_enforce_it(structured: bool) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_schema_is_sent_only_when_the_endpoint_is_to_enforce_it(
+    transport: Any, form: Format
+) -> None:
     with ChatServer(in_turn([Answer(TEXT)])) as server:
-        complete(LitellmClient(), request(api_base=server.address, structured=structured))
-    assert ("response_format" in server.requests[0].body) is structured
+        complete(transport, request(api_base=server.address, format=form))
+    (seen,) = server.requests
+    assert ("reasoning" in json.dumps(seen.body)) is (form in ("json_schema", "tool"))
+    assert ("tools" in seen.body) is ("tool_choice" in seen.body) is (form == "tool")
+    asked = seen.body.get("response_format", {}).get("type")
+    assert asked == (form if form in ("json_schema", "json_object") else None)
 
 
-def test_an_openai_compatible_server_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_openai_compatible_server_needs_no_key(
+    transport: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with ChatServer(in_turn([Answer(TEXT)])) as server:
         asked = Request(
             model="openai/local", messages=request().messages, reply=PASS, api_base=server.address
         )
-        assert complete(LitellmClient(), asked).text == TEXT
+        assert complete(transport, asked).text == TEXT
 
 
-def test_a_hung_call_ends_after_its_time() -> None:
+def test_a_hung_call_ends_after_its_time(transport: Any) -> None:
     with ChatServer(in_turn([Hang()])) as server, pytest.raises(CallTimeoutError):
-        complete(LitellmClient(), request(api_base=server.address, timeout_s=0.2))
+        complete(transport, request(api_base=server.address, timeout_s=0.2))
 
 
-@pytest.mark.parametrize(
-    ("model", "seen"),
-    [("openai/gpt-4o", True), ("hosted_vllm/unheard-of", False), ("nonsense", False), ("", False)],
-)
-def test_the_table_of_models_says_who_can_see(model: str, seen: bool) -> None:
-    assert sees(model) is seen
+def test_a_transport_that_was_never_used_can_be_closed_and_one_closed_used_again() -> None:
+    async def main() -> str:
+        client = DirectClient()
+        await client.close()
+        await client.complete(request(api_base=server.address))
+        await client.close()
+        done = await client.complete(request(api_base=server.address))
+        await client.close()
+        await client.close()
+        return done.text
+
+    with ChatServer(in_turn([Answer(TEXT)])) as server:
+        assert asyncio.run(main()) == TEXT
+
+
+def test_calls_of_one_session_share_connections() -> None:
+    async def main() -> None:
+        client = DirectClient()
+        for _ in range(3):
+            await client.complete(request(api_base=server.address))
+        await client.close()
+
+    with ChatServer(in_turn([Answer(TEXT)])) as server:
+        asyncio.run(main())
+    assert len({seen.client for seen in server.requests}) == 1
 
 
 def test_a_scripted_client_answers_by_its_script_and_keeps_what_it_was_asked() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from types import SimpleNamespace
+import json
 from typing import Any
 
 import httpx
@@ -14,13 +14,15 @@ from apbjudge.errors import (
     CallTimeoutError,
     FormatUnsupportedError,
     JudgeError,
+    RateLimitedError,
     RefusalError,
     ReplyError,
     TransportError,
     TruncatedError,
 )
-from apbjudge.llm.failures import MEANINGS, retry_after, translate
+from apbjudge.llm.failures import MEANINGS, failure_of, translate
 from apbjudge.llm.litellm_client import load_litellm
+from apbjudge.llm.retry import repeats
 
 litellm = load_litellm()
 KNOWN = {
@@ -30,7 +32,7 @@ KNOWN = {
 }
 TELLING = {
     "Timeout": CallTimeoutError,
-    "RateLimitError": TransportError,
+    "RateLimitError": RateLimitedError,
     "InternalServerError": TransportError,
     "ServiceUnavailableError": TransportError,
     "BadGatewayError": TransportError,
@@ -81,41 +83,88 @@ def test_every_exception_becomes_one_of_ours_with_a_short_message(name: str) -> 
 
 
 def test_only_failures_that_may_pass_are_asked_again() -> None:
-    again = {name for name in TELLING if translate(made(name)).retryable}
+    again = {name for name in TELLING if repeats(translate(made(name)), 4) > 0}
     expected = {name for name, ours in TELLING.items() if issubclass(ours, TransportError)}
     assert again == expected
 
 
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        *[(status, JudgeError) for status in (400, 413, 422)],
-        *[(status, AccessError) for status in (401, 402, 403, 404)],
-        *[(status, TransportError) for status in (408, 409, 425, 429, 500, 502, 503, 504, 529)],
-    ],
-)
+STATUSES = [
+    *[(status, JudgeError) for status in (400, 413, 422)],
+    *[(status, AccessError) for status in (401, 402, 403, 404)],
+    *[(status, CallTimeoutError) for status in (408, 504)],
+    *[(429, RateLimitedError)],
+    *[(status, TransportError) for status in (405, 409, 418, 425, 500, 502, 503, 520, 524, 529)],
+]
+
+
+@pytest.mark.parametrize(("status", "expected"), STATUSES)
 def test_the_status_decides_where_the_class_says_nothing(
     status: int, expected: type[JudgeError]
 ) -> None:
-    ours = translate(made("APIError", status_code=status))
-    assert isinstance(ours, expected)
-    assert ours.retryable is (expected is TransportError)
+    assert type(translate(made("APIError", status_code=status))) is expected
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("This model's maximum context length is 4096 tokens", TruncatedError),
-        ("the prompt is too long: 9000 tokens > 4096 maximum", TruncatedError),
-        ("input exceeds the context window", TruncatedError),
-        ("response_format is not supported", FormatUnsupportedError),
-        ("Invalid parameter: json_schema", FormatUnsupportedError),
-        ("guided decoding is disabled on this server", FormatUnsupportedError),
-        ("a field is unknown", JudgeError),
-    ],
-)
+@pytest.mark.parametrize(("status", "expected"), STATUSES)
+@pytest.mark.parametrize("body", ["", "busy", "[]", "null", '{"error": "busy"}', '{"error": {}}'])
+def test_the_status_of_an_answer_decides_where_its_words_say_nothing(
+    status: int, expected: type[JudgeError], body: str
+) -> None:
+    ours = failure_of(status, body, {})
+    assert type(ours) is expected
+    assert str(status) in str(ours)
+
+
+MESSAGES = [
+    ("This model's maximum context length is 4096 tokens", TruncatedError),
+    ("the prompt is too long: 9000 tokens > 4096 maximum", TruncatedError),
+    ("input exceeds the context window", TruncatedError),
+    ("the request exceeds the available context size, try increasing it", TruncatedError),
+    ("response_format is not supported", FormatUnsupportedError),
+    ("Invalid parameter: json_schema", FormatUnsupportedError),
+    ("guided decoding is disabled on this server", FormatUnsupportedError),
+    ("this model does not support tool calls", FormatUnsupportedError),
+    ("filtered by our content management policy", RefusalError),
+    ("a field is unknown", JudgeError),
+]
+
+
+@pytest.mark.parametrize(("message", "expected"), MESSAGES)
 def test_a_bad_request_is_told_by_its_words(message: str, expected: type[JudgeError]) -> None:
     assert type(translate(made("BadRequestError", message))) is expected
+
+
+@pytest.mark.parametrize(("message", "expected"), MESSAGES)
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda m: {"error": {"message": m, "type": "BadRequestError", "param": None, "code": 400}},
+        lambda m: {"object": "error", "message": m, "type": "BadRequestError", "code": 400},
+        lambda m: {"error": m},
+        lambda m: {"detail": m},
+    ],
+    ids=["openai", "vllm", "a string", "detail"],
+)
+def test_the_words_of_an_answer_are_found_in_any_form(
+    form: Any, message: str, expected: type[JudgeError]
+) -> None:
+    ours = failure_of(400, json.dumps(form(message)), {})
+    assert type(ours) is expected
+    assert message[:60] in str(ours)
+
+
+def test_an_empty_account_is_not_waited_for() -> None:
+    error = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
+    assert type(failure_of(429, json.dumps({"error": error}), {})) is AccessError
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_an_answer_that_asks_for_patience_says_for_how_long(status: int) -> None:
+    ours = failure_of(status, "", {"retry-after": "7"})
+    assert isinstance(ours, TransportError)
+    assert ours.retry_after_s == 7.0
+    plain = failure_of(status, "", {})
+    assert isinstance(plain, TransportError)
+    assert plain.retry_after_s is None
 
 
 @pytest.mark.parametrize("error", [TimeoutError(), TimeoutError("late")])
@@ -158,27 +207,18 @@ def test_what_looks_like_a_key_is_masked(key: str, text: str) -> None:
     assert "Refused" in str(ours)
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("7", 7.0),
-        ("0", 0.0),
-        ("0.25", 0.25),
-        ("3600", 3600.0),
-        ("3601", None),
-        ("-1", None),
-        ("nan", None),
-        ("inf", None),
-        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
-        ("", None),
-    ],
-)
-def test_retry_after_is_read_in_seconds_and_bounded(value: str, seconds: float | None) -> None:
-    headers = httpx.Headers({"Retry-After": value})
-    responding: Any = SimpleNamespace(response=SimpleNamespace(headers=headers))
-    assert retry_after(responding) == seconds
-
-
 @pytest.mark.parametrize("error", [ValueError(), made("RateLimitError"), made("Timeout")])
 def test_without_the_header_nothing_is_asked_for(error: Exception) -> None:
-    assert retry_after(error) is None
+    ours = translate(error)
+    assert isinstance(ours, TransportError)
+    assert ours.retry_after_s is None
+
+
+def test_the_header_of_an_exception_is_read() -> None:
+    response = httpx.Response(429, request=httpx.Request("POST", "http://127.0.0.1"))
+    response.headers["Retry-After"] = "11"
+    error: Any = made("RateLimitError")
+    error.response = response
+    ours = translate(error)
+    assert isinstance(ours, RateLimitedError)
+    assert ours.retry_after_s == 11.0

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import ReplyError
-from apbjudge.llm.replies import read_reply, schema_arguments
+from apbjudge.llm.body import format_arguments
+from apbjudge.llm.replies import read_reply
 from apbjudge.rubrics import Reply, load_rubric, reply_model
 
 FLAGS = reply_model(load_rubric("apb-holistic@1"))
@@ -43,7 +44,7 @@ def shape_of(verdict: dict[str, Any]) -> type[Reply]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_schema_asked_for_is_closed_and_complete(shape: type[Reply]) -> None:
-    asked = schema_arguments(shape)["response_format"]
+    asked = format_arguments(shape, "json_schema")["response_format"]
     assert asked["type"] == "json_schema"
     schema = asked["json_schema"]["schema"]
     assert asked["json_schema"]["name"] == shape.__name__

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from apbjudge.api import run_identity
+from apbjudge.api.engines import Means, make_judge
 from apbjudge.judge import Events, JudgeSpec, Progress, Source, Store
 from apbjudge.judge import run as run_judge
-from apbjudge.judge.llm_judge import LLMJudge
 from apbjudge.judge.store import JUDGEMENTS
-from apbjudge.llm.litellm_client import LitellmClient
+from apbjudge.llm.budget import Limits
+from tests.support.clock import VirtualClock
 
 MODEL = "hosted_vllm/scripted"
 CODES = ("E1", "E2", "E3", "E4", "E5", "E6")
@@ -115,10 +116,13 @@ class Bench:
     api_base: str
     folder: Path
     waits: list[float] = field(default_factory=list[float])
+    limits: Limits = field(default_factory=Limits)
+    cache: Path | None = None
+    notes: list[str] = field(default_factory=list[str])
 
     def spec(self, **settings: Any) -> JudgeSpec:
         """The judge's settings, sparing where a test says nothing."""
-        usual = {"api_base": self.api_base, "retries": 0, "timeout_s": 20.0, "concurrency": 1}
+        usual = {"api_base": self.api_base, "retries": 0, "timeout_s": 20.0, "max_concurrency": 1}
         return JudgeSpec(model=MODEL, **{**usual, **settings})
 
     def judge(self, rows: Iterable[Mapping[str, Any]], **settings: Any) -> Judged:
@@ -134,17 +138,17 @@ class Bench:
         return Judged(read_rows(self.folder / "run"), self.waits[before:], progress)
 
     async def _run(self, path: Path, spec: JudgeSpec) -> Progress:
-        async def wait(seconds: float) -> None:
-            self.waits.append(seconds)
-
         source = Source(predictions=path)
         store = Store(self.folder / "run", run_identity(spec, "auto", None), flush_every=1)
         store.write_manifest({"identity": run_identity(spec, "auto", None)})
-        sees = spec.vision == "yes"
-        judge = LLMJudge(spec, LitellmClient(), data_root=source.root, sees=sees, sleep=wait)
+        clock = VirtualClock(self.waits)
+        means = Means(limits=self.limits, cache=self.cache, clock=clock, warn=self.notes.append)
+        judge = make_judge(spec, source.root, means)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
-            return await run_judge(source, judge, store, concurrency=spec.concurrency, events=quiet)
+            return await run_judge(
+                source, judge, store, concurrency=spec.max_concurrency, events=quiet
+            )
         finally:
             await judge.close()
             store.close()

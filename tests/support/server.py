@@ -19,12 +19,17 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it arrived; ``number`` counts from 1."""
+    """A request as it arrived; ``number`` counts from 1, ``client`` is where it came from."""
 
     number: int
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    client: tuple[str, int] = ("", 0)
+
+    def header(self, name: str) -> str | None:
+        """A header, however its name is written; None when it was not sent."""
+        return next((v for k, v in self.headers.items() if k.lower() == name), None)
 
     @property
     def text(self) -> str:
@@ -70,13 +75,15 @@ class Status:
 
 @dataclass(frozen=True)
 class Body:
-    """A 200 with whatever bytes."""
+    """Whatever bytes, under any status."""
 
     data: bytes
     content_type: str = "application/json"
+    code: int = 200
+    headers: dict[str, str] = field(default_factory=dict[str, str])
 
     def send(self, handler: Handler) -> None:
-        handler.reply(200, self.data, {"Content-Type": self.content_type})
+        handler.reply(self.code, self.data, {"Content-Type": self.content_type, **self.headers})
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,21 @@ class Hang:
         handler.close_connection = True
 
 
-Behaviour = Answer | Status | Body | Reset | Hang
+@dataclass(frozen=True)
+class Trickle:
+    """Sends a body bit by bit, never silent for long and never done."""
+
+    every_s: float = 0.05
+
+    def send(self, handler: Handler) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n"
+        handler.wfile.write(head)
+        while not handler.server.owner.let_go.wait(self.every_s):
+            handler.wfile.write(b" ")
+        handler.close_connection = True
+
+
+Behaviour = Answer | Status | Body | Reset | Hang | Trickle
 Behave = Callable[[Seen], Behaviour]
 
 
@@ -154,7 +175,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         size = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(size))
-        behaviour = self.server.owner.receive(self.path, dict(self.headers), body)
+        behaviour = self.server.owner.receive(
+            self.path, dict(self.headers), body, self.client_address
+        )
         try:
             behaviour.send(self)
         except OSError:
@@ -193,10 +216,12 @@ class ChatServer:
         """The base address, as clients take it."""
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
-    def receive(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Behaviour:
+    def receive(
+        self, path: str, headers: dict[str, str], body: dict[str, Any], client: tuple[str, int]
+    ) -> Behaviour:
         """Takes down a request and says how to answer it."""
         with self._arrived:
-            seen = Seen(len(self.requests) + 1, path, headers, body)
+            seen = Seen(len(self.requests) + 1, path, headers, body, client)
             self.requests.append(seen)
             self._arrived.notify_all()
         return self.behave(seen)

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from pydantic import Field, ValidationError
 
 from ..api import Run, default_folder, grade, run_identity
 from ..errors import OptionError, shorten
-from ..judge import Events, JudgeSpec
+from ..judge import STATIC, JudgeSpec
+from ..llm.budget import Limits
 from ..protocols import AUTO, get_protocol
-from ..records import Record
 from ..reports import summary_text
 from ..rubrics import load_rubric
 from .progress import Reporter
@@ -33,8 +33,8 @@ class GradeOptions:
 
     predictions: Path
     protocol: str
-    judge: str
-    api_base: str | None
+    judges: list[str]
+    addresses: list[str]
     cases: Path | None
     rubric: str | None
     out: Path | None
@@ -45,14 +45,26 @@ class GradeOptions:
     config: list[str]
 
 
-class RunSettings(Record):
-    """Settings of ``--config`` that are not the judge's.
+class RunSettings(Limits):
+    """Settings that are not the judge's.
 
     Attributes:
         max_unscored: Share of unscored rows, 0 to 1, above which the exit code is 1.
+        no_cache: Whether replies are neither taken from the cache nor put there.
+        dry_run: Whether nothing is called and only an estimate printed.
+        batch: Whether calls go through the provider's batch interface.
+        panel: How several judges decide.
+        escalate: Model (``MODEL@ADDRESS``) that judges what the first one doubts.
+        when: What is escalated.
     """
 
     max_unscored: float = Field(default=0.0, ge=0, le=1)
+    no_cache: bool = False
+    dry_run: bool = False
+    batch: bool = False
+    panel: str = "majority"
+    escalate: str | None = None
+    when: str = "entropy>0.5"
 
 
 _OWN_OPTIONS = {"model", "api_base", "blind", "evidence", "images"}
@@ -66,37 +78,87 @@ def run_grade(options: GradeOptions) -> int:
         UsageError: If options or input are unusable.
     """
     _calm_collector()
-    values = read_config(options.config)
-    settings, spec = _settings(values, options)
+    settings, specs = read_settings(options)
     if options.protocol != AUTO:
         get_protocol(options.protocol)
-    out = options.out or _default_out(options, spec)
+    out = options.out or _default_out(options, settings, specs)
+    if settings.dry_run:
+        return _dry_run(options, settings, specs, out)
     reporter = Reporter(sys.stderr)
     try:
         with reporter:
             run = grade(
                 options.predictions,
                 protocol=options.protocol,
-                judge=spec,
+                judge=specs,
+                panel=settings.panel,
+                escalate=_strong(settings, specs[0]),
+                when=settings.when,
                 cases=options.cases,
                 rubric=options.rubric,
                 by=[name.strip() for name in options.by.split(",") if name.strip()],
                 out=out,
-                events=Events(progress=reporter.progress, bad_row=reporter.bad_row),
+                limits=settings,
+                cache=not settings.no_cache,
+                batch=settings.batch,
+                events=reporter.events(),
             )
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command goes on from {out}", err=True)
         return INTERRUPTED
+    _print_remarks(run, specs)
+    typer.echo(summary_text(run.summary), nl=False)
+    if run.text:
+        typer.echo(f"\n{run.text}", nl=False)
+    shown = os.fsencode(out).decode(errors="backslashreplace")
+    typer.echo(f"\n{shown}/: {' '.join(_files(out))}")
+    return _exit_code(run, settings)
+
+
+def _print_remarks(run: Run, specs: Sequence[JudgeSpec]) -> None:
+    """What the figures do not say by themselves."""
+    names = ", ".join(spec.model for spec in specs)
     if withheld := run.progress.withheld:
         typer.echo(
-            f"{withheld} items have pictures, which {spec.model} is not known to see: "
+            f"{withheld} items have pictures, which {names} is not known to see: "
             "--config vision=yes shows them, --no-images silences this",
             err=True,
         )
-    typer.echo(summary_text(run.summary), nl=False)
-    shown = os.fsencode(out).decode(errors="backslashreplace")
-    typer.echo(f"\n{shown}/: judgements.jsonl summary.json summary.csv manifest.json")
-    return _exit_code(run, settings)
+    if silent := run.progress.silent:
+        typer.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
+    if left := run.summary.totals.unscored.get("budget"):
+        typer.echo(
+            f"the budget ended with {left} rows left: the same command goes on with them", err=True
+        )
+
+
+def _files(out: Path) -> list[str]:
+    names = "judgements.jsonl summary.json summary.csv manifest.json queue.jsonl curve.csv judges"
+    return [name for name in names.split() if (out / name).exists()]
+
+
+def _dry_run(
+    options: GradeOptions, settings: RunSettings, specs: Sequence[JudgeSpec], out: Path
+) -> int:
+    from ..api.ensembles import judge_folder
+    from ..api.forecast import forecast, forecast_text
+
+    strong = _strong(settings, specs[0])
+    judges = [*specs, *([strong] if strong else [])]
+    for spec in judges:
+        found = forecast(
+            options.predictions,
+            protocol=options.protocol,
+            judge=spec,
+            cases=options.cases,
+            rubric=options.rubric,
+            out=out if len(judges) == 1 else judge_folder(out, spec),
+            cache=not settings.no_cache,
+        )
+        if spec is strong:
+            typer.echo(f"and {spec.model}, if everything were escalated:")
+        typer.echo(forecast_text(found), nl=False)
+    return 0
 
 
 def _calm_collector() -> None:
@@ -115,10 +177,34 @@ def _exit_code(run: Run, settings: RunSettings) -> int:
     return 1
 
 
-def _default_out(options: GradeOptions, spec: JudgeSpec) -> Path:
+def _default_out(options: GradeOptions, settings: RunSettings, specs: Sequence[JudgeSpec]) -> Path:
+    """The folder of the same judges with the same settings on the same files."""
     rubric = load_rubric(options.rubric) if options.rubric else None
-    identity = run_identity(spec, options.protocol, rubric)
-    return default_folder(options.predictions, options.cases, identity, spec.slug)
+    identity = run_identity(specs[0], options.protocol, rubric)
+    slug = specs[0].slug
+    if len(specs) > 1:
+        identity["judge"] = [[spec.scoring for spec in specs], settings.panel]
+        slug = f"panel-of-{len(specs)}"
+    elif settings.escalate:
+        identity["judge"] = [specs[0].scoring, settings.escalate, settings.when]
+        slug = f"{slug}-cascade"
+    return default_folder(options.predictions, options.cases, identity, slug)
+
+
+def _strong(settings: RunSettings, first: JudgeSpec) -> JudgeSpec | None:
+    """The strong judge of a cascade: asked once an item, otherwise as the first one."""
+    if settings.escalate is None:
+        return None
+    model, addresses = _place(settings.escalate)
+    own = {"model": model, "api_base": addresses, "samples": 1, "logprobs": False}
+    kept = first.model_dump(exclude={*own, "temperature"} if first.samples > 1 else set(own))
+    return JudgeSpec(**own, **kept)
+
+
+def _place(judge: str) -> tuple[str, tuple[str, ...]]:
+    """A judge's model and its address, from ``MODEL`` or ``MODEL@ADDRESS``."""
+    model, _, address = judge.partition("@http")
+    return model, (f"http{address}",) if address else ()
 
 
 def read_config(entries: Iterable[str]) -> dict[str, Any]:
@@ -156,7 +242,13 @@ def _value(text: str) -> Any:
         return text
 
 
-def _settings(values: Mapping[str, Any], options: GradeOptions) -> tuple[RunSettings, JudgeSpec]:
+def read_settings(options: GradeOptions) -> tuple[RunSettings, list[JudgeSpec]]:
+    """The run's settings and its judges, from options and ``--config``.
+
+    Raises:
+        OptionError: If one of them is unknown or makes no sense.
+    """
+    values = read_config(options.config)
     known = _JUDGE_KEYS | frozenset(RunSettings.model_fields)
     for key in values:
         if key not in known:
@@ -167,16 +259,29 @@ def _settings(values: Mapping[str, Any], options: GradeOptions) -> tuple[RunSett
         k: None if v == "default" else v for k, v in values.items() if k in _JUDGE_KEYS
     }
     try:
-        return RunSettings(**own), JudgeSpec(
-            model=options.judge,
-            api_base=options.api_base,
-            blind=options.blind,
-            evidence=not options.no_evidence,
-            images=not options.no_images,
-            **judge,
-        )
+        return RunSettings(**own), [_spec(name, options, judge) for name in _names(options)]
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
+        field = ".".join(map(str, first["loc"])) or "settings"
         got = "" if field.startswith("params") else f", got {shorten(first['input'])}"
         raise OptionError(f"--config {field}: {first['msg']}{got}") from None
+
+
+def _names(options: GradeOptions) -> list[str]:
+    if len(options.judges) > 1 and options.addresses:
+        raise OptionError(
+            "--api-base: expected one --judge; of several, each has its own: --judge MODEL@ADDRESS"
+        )
+    return options.judges or [STATIC]
+
+
+def _spec(name: str, options: GradeOptions, settings: Mapping[str, Any]) -> JudgeSpec:
+    model, addresses = _place(name)
+    return JudgeSpec(
+        model=model,
+        api_base=(*addresses, *options.addresses),
+        blind=options.blind,
+        evidence=not options.no_evidence,
+        images=not options.no_images,
+        **settings,
+    )

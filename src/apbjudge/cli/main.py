@@ -13,6 +13,7 @@ import typer
 
 from ..errors import ApbJudgeError, visible
 from ..version import VERSION
+from .settings import SettingsCommand
 
 PROTOCOL_HELP = (
     "holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or auto: each row "
@@ -29,6 +30,15 @@ app = typer.Typer(
 )
 rubric_app = typer.Typer(help="Lists and shows rubrics.", no_args_is_help=True)
 app.add_typer(rubric_app, name="rubric")
+batch_app = typer.Typer(
+    help="Writes requests to a file, for vllm run-batch, and reads its answers.",
+    no_args_is_help=True,
+)
+app.add_typer(batch_app, name="batch")
+cache_app = typer.Typer(
+    help="Shows or clears the replies kept of earlier runs.", no_args_is_help=True
+)
+app.add_typer(cache_app, name="cache")
 
 Predictions = Annotated[Path, typer.Argument(help="JSONL file, one prediction a line.")]
 ProtocolOption = Annotated[str, typer.Option(help=PROTOCOL_HELP)]
@@ -44,6 +54,20 @@ NoEvidence = Annotated[
     typer.Option("--no-evidence", help="Neither tell the judge what code proved nor enforce it."),
 ]
 NoImages = Annotated[bool, typer.Option("--no-images", help="Show the judge no pictures.")]
+Judges = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="static (no network; the default), or a litellm model such as openai/gpt-5, with its "
+        "address after @; several make a panel."
+    ),
+]
+Addresses = Annotated[
+    list[str] | None,
+    typer.Option(help="Address of an OpenAI-compatible server; several for its replicas."),
+]
+Config = Annotated[
+    list[str] | None, typer.Option(help="KEY=VALUE or a TOML file of the settings below.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -56,16 +80,12 @@ def root(
         raise typer.Exit
 
 
-@app.command()
+@app.command(cls=SettingsCommand)
 def grade(
     predictions: Predictions,
     protocol: ProtocolOption = "auto",
-    judge: Annotated[
-        str, typer.Option(help="static (no network), or a litellm model such as openai/gpt-5.")
-    ] = "static",
-    api_base: Annotated[
-        str | None, typer.Option(help="Address of an OpenAI-compatible server.")
-    ] = None,
+    judge: Judges = None,
+    api_base: Addresses = None,
     cases: Cases = None,
     rubric: RubricOption = None,
     out: Annotated[
@@ -77,10 +97,7 @@ def grade(
     blind: Blind = False,
     no_evidence: NoEvidence = False,
     no_images: NoImages = False,
-    config: Annotated[
-        list[str] | None,
-        typer.Option(help="KEY=VALUE or a TOML file: temperature, concurrency, max_unscored, …"),
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Grades predictions and prints the figures.
 
@@ -92,8 +109,8 @@ def grade(
     options = GradeOptions(
         predictions=predictions,
         protocol=protocol,
-        judge=judge,
-        api_base=api_base,
+        judges=judge or [],
+        addresses=api_base or [],
         cases=cases,
         rubric=rubric,
         out=out,
@@ -149,6 +166,120 @@ def prompt(
         for image in sent.images:
             typer.echo(f"[picture {visible(image.path)}, {len(image.url)} characters as data URL]")
         typer.echo(f"\n{sent.prediction}")
+
+
+@app.command(cls=SettingsCommand)
+def doctor(
+    predictions: Annotated[
+        Path | None, typer.Argument(help="What is to be graded, to see whether it fits.")
+    ] = None,
+    judge: Judges = None,
+    api_base: Addresses = None,
+    protocol: ProtocolOption = "auto",
+    cases: Cases = None,
+    rubric: RubricOption = None,
+    config: Config = None,
+) -> None:
+    """Tries what a judge's endpoint can do: key, model, reply formats, logprobs, pictures, length.
+
+    Exit code 0: a run would work; 2: it would not.
+    """
+    from .doctor import DoctorOptions, run_doctor
+
+    options = DoctorOptions(
+        predictions=predictions,
+        judges=judge or [],
+        addresses=api_base or [],
+        protocol=protocol,
+        cases=cases,
+        rubric=rubric,
+        config=config or [],
+    )
+    raise typer.Exit(run_doctor(options))
+
+
+@app.command()
+def cascade(
+    cheap: Annotated[Path, typer.Argument(help="Folder of the cheap judge's run.")],
+    strong: Annotated[Path, typer.Argument(help="Folder of the strong judge's run.")],
+    labels: Annotated[
+        Path | None, typer.Option(help="JSONL of human labels to compare with instead.")
+    ] = None,
+    when: Annotated[
+        str, typer.Option(help="Whose entropy counts: entropy>0, entropy.max>0, entropy.E4>0.")
+    ] = "entropy>0",
+) -> None:
+    """Prints cost against agreement for every threshold of a cascade, as CSV."""
+    from ..api.ensembles import compare_runs
+
+    typer.echo(compare_runs(cheap, strong, labels, when), nl=False)
+
+
+@batch_app.command("export", cls=SettingsCommand)
+def batch_export(
+    predictions: Predictions,
+    out: Annotated[Path, typer.Option(help="File for the requests.")],
+    judge: Judges = None,
+    api_base: Addresses = None,
+    protocol: ProtocolOption = "auto",
+    cases: Cases = None,
+    rubric: RubricOption = None,
+    blind: Blind = False,
+    no_evidence: NoEvidence = False,
+    no_images: NoImages = False,
+    config: Config = None,
+) -> None:
+    """Writes the requests that are not answered yet, one a line, in the OpenAI batch format."""
+    from .batch import run_export
+    from .grading import GradeOptions
+
+    options = GradeOptions(
+        predictions=predictions,
+        protocol=protocol,
+        judges=judge or [],
+        addresses=api_base or [],
+        cases=cases,
+        rubric=rubric,
+        out=out,
+        by="",
+        blind=blind,
+        no_evidence=no_evidence,
+        no_images=no_images,
+        config=config or [],
+    )
+    run_export(options, out)
+
+
+@batch_app.command("import")
+def batch_import(
+    answers: Annotated[Path, typer.Argument(help="File of answers, as vllm run-batch writes it.")],
+) -> None:
+    """Takes answers into the reply cache; the grade command then finds them."""
+    from .batch import run_import
+
+    raise typer.Exit(run_import(answers))
+
+
+@cache_app.command("stats")
+def cache_stats() -> None:
+    """Shows where the reply cache is and how much it holds."""
+    from ..api.engines import open_cache
+
+    found = open_cache(warn=_warn).stats()
+    size = f"{found.bytes / 2**20:.1f} MiB"
+    typer.echo(f"{visible(str(found.folder))}: {found.entries} replies, {size}")
+
+
+@cache_app.command("clear")
+def cache_clear() -> None:
+    """Removes all replies kept of earlier runs, and what is known of endpoints."""
+    from ..api.engines import clear_caches
+
+    typer.echo(f"{clear_caches(warn=_warn)} replies removed")
+
+
+def _warn(message: str) -> None:
+    typer.echo(message, err=True)
 
 
 @rubric_app.command("list")

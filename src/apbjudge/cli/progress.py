@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import Any, TextIO
 
-from ..judge import Progress
+from ..judge import Events, Progress
 
 PLAIN_EVERY_S = 10.0
 BAD_ROWS_SHOWN = 20
@@ -68,17 +68,27 @@ class Reporter:
             parts.append(f"{progress.skipped} done before")
         parts.append(f"{sum(progress.unscored.values())} unscored")
         if progress.calls:
-            more = " + unknown" if progress.unpriced else ""
+            more = " + unknown" if progress.unpriced or progress.lost else ""
             parts.append(f"{progress.cost_usd:.4f} USD{more}")
+        if progress.cached_tokens:
+            share = progress.cached_tokens / progress.prompt_tokens
+            parts.append(f"{share:.0%} of prompt tokens cached")
         if progress.fraction and progress.fraction < 1:
             parts.append(f"{spent * (1 - progress.fraction) / progress.fraction:.0f} s left")
         return ", ".join(parts)
 
+    def events(self) -> Events:
+        """What a run is to tell this reporter."""
+        return Events(progress=self.progress, bad_row=self.bad_row, note=self.note)
+
     def bad_row(self, message: str) -> None:
         """Prints what is wrong with a row, for the first few of them."""
         self._bad += 1
-        if self._bad > BAD_ROWS_SHOWN:
-            return
+        if self._bad <= BAD_ROWS_SHOWN:
+            self.note(message)
+
+    def note(self, message: str) -> None:
+        """Prints a line above the bar."""
         if self._bar is not None:
             self._bar.console.print(
                 message, markup=False, emoji=False, highlight=False, soft_wrap=True

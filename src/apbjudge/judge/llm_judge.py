@@ -1,38 +1,29 @@
-"""A language model as judge: one conversation per item, settled by written rules."""
+"""A language model as judge: one or several conversations per item, settled by written rules."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from ..errors import (
-    AccessError,
-    FormatUnsupportedError,
-    JudgeError,
-    RefusalError,
-    ReplyError,
-    TruncatedError,
-)
-from ..llm.base import Client, Completion, Request
-from ..llm.replies import read_reply
-from ..llm.retry import Sleep, with_retries
+from ..errors import AccessError, JudgeError, PendingError
+from ..llm.base import Client, Request, schema_json
 from ..protocols.images import ImagePart, is_image, load_images
 from ..protocols.prompts import Prompt, PromptMaker
-from ..records import Item, Override, Unscored, Usage, Verdict
+from ..records import Doubt, Item, Unscored, Usage, Verdict
 from ..rubrics import reply_model
-from .settle import Ruling, contradiction, enforce, resolve, ruling_of
+from .doubt import combine, doubt_of, doubt_of_tokens
+from .settle import enforce
 from .spec import JudgeSpec
+from .talk import Outcome, Talk
 from .task import Task
-
-LONGER = 4
-"""Factor on the token limit when a truncated reply is asked for again."""
-
-_REFUSED = ("content_filter", "refusal", "safety")
 
 
 class LLMJudge:
@@ -43,27 +34,18 @@ class LLMJudge:
         client: What answers requests.
         data_root: Folder that pictures may lie in.
         sees: Whether pictures are sent.
-        sleep: Waits between retries.
     """
 
-    def __init__(
-        self,
-        spec: JudgeSpec,
-        client: Client,
-        *,
-        data_root: Path,
-        sees: bool,
-        sleep: Sleep | None = None,
-    ) -> None:
+    def __init__(self, spec: JudgeSpec, client: Client, *, data_root: Path, sees: bool) -> None:
         self.name = spec.model
+        self.leads = spec.lead
         self._spec = spec
         self._client = client
         self._root = data_root
         self._sees = sees and spec.images
         self._prompts = PromptMaker(blind=spec.blind, evidence=spec.evidence)
-        self._structured = True
         self.withheld = 0  # items whose pictures the judge could not be shown
-        self._sleep: dict[str, Any] = {} if sleep is None else {"sleep": sleep}
+        self.silent = 0  # verdicts without the token probabilities that were asked for
 
     async def close(self) -> None:
         """Releases the client's connections."""
@@ -94,11 +76,10 @@ class LLMJudge:
         """Hash of prompt, schema, rubric, model and settings: all that can move the verdict."""
         content = {
             "messages": prompt.messages(),
-            "schema": reply_model(task.rubric).model_json_schema(),
+            "schema": orjson.Fragment(schema_json(reply_model(task.rubric))),
             "rubric": [task.rubric.ref, task.rubric.digest],
             "protocol": [task.protocol.name, task.protocol.template],
             "settings": self._spec.scoring,
-            "sample": 0,
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
@@ -107,19 +88,30 @@ class LLMJudge:
 
         Raises:
             AccessError: If no call of this run can succeed.
+            PendingError: If a reply is still to come.
         """
-        talk = _Talk(prompt.messages())
         started = time.monotonic()
-        try:
-            outcome = await self._decide(task, talk)
-        except AccessError:
-            raise
-        except JudgeError as error:
-            return Unscored(
-                reason=error.reason,
-                detail=str(error),
-                **self._account(task, talk, fingerprint, started),
-            )
+        talks = [self._talk(task, prompt, sample) for sample in range(self._spec.samples)]
+        outcomes = await self._outcomes(talks)
+        account = self._account(task, talks, fingerprint, started)
+        found = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
+        if found:
+            return self._verdict(task, found, account)
+        failure = next(o for o in outcomes if isinstance(o, JudgeError))
+        return Unscored(reason=failure.reason, detail=str(failure), **account)
+
+    async def _outcomes(self, talks: Sequence[Talk]) -> list[Outcome | JudgeError]:
+        """How each conversation ended; the first fills the endpoint's prefix cache."""
+        ended = [await _end(talks[0])] if self.leads or len(talks) == 1 else []
+        if len(ended) < len(talks):
+            ended += await asyncio.gather(*map(_end, talks[len(ended) :]))
+        for outcome in ended:
+            if isinstance(outcome, AccessError | PendingError):
+                raise outcome
+        return ended
+
+    def _verdict(self, task: Task, found: list[Outcome], account: dict[str, Any]) -> Verdict:
+        outcome = self._enforced(task, self._merged(task, found))
         return Verdict(
             is_correct=outcome.ruling.is_correct,
             grade=outcome.ruling.grade,
@@ -128,22 +120,20 @@ class LLMJudge:
             overrides=outcome.overrides,
             inconsistent=outcome.inconsistent,
             reasoning=outcome.reasoning,
-            **self._account(task, talk, fingerprint, started),
+            doubt=self._doubt(task, found),
+            **account,
         )
 
-    def _account(self, task: Task, talk: _Talk, fingerprint: str, started: float) -> dict[str, Any]:
-        return {
-            "judge": self.name,
-            "raw": "\n\n".join(talk.replies) or None,
-            "usage": talk.usage,
-            "cost_usd": talk.cost_usd,
-            "latency_s": round(time.monotonic() - started, 3),
-            "fingerprint": fingerprint,
-            **task.common(),
-        }
+    def _merged(self, task: Task, found: list[Outcome]) -> Outcome:
+        """One outcome of several replies; the reasons are those of the first that agrees."""
+        if len(found) == 1:
+            return found[0]
+        ruling, overrides = combine([outcome.ruling for outcome in found], task.rubric)
+        agreeing = (o.reasoning for o in found if o.ruling.is_correct == ruling.is_correct)
+        inconsistent = any(outcome.inconsistent for outcome in found)
+        return Outcome(ruling, next(agreeing), overrides, inconsistent=inconsistent)
 
-    async def _decide(self, task: Task, talk: _Talk) -> _Outcome:
-        outcome = await self._consistent(task, talk)
+    def _enforced(self, task: Task, outcome: Outcome) -> Outcome:
         if not self._spec.evidence:
             return outcome
         ruling, overrides = enforce(
@@ -151,124 +141,65 @@ class LLMJudge:
         )
         return replace(outcome, ruling=ruling, overrides=(*outcome.overrides, *overrides))
 
-    async def _consistent(self, task: Task, talk: _Talk) -> _Outcome:
-        """The judge's consistent ruling: its first, its second, or one settled by rule."""
-        kept: _Outcome | None = None
-        try:
-            kept = await self._ask(task, talk)
-            complaint = contradiction(kept.ruling, task.rubric)
-        except ReplyError as error:
-            complaint = str(error)
-        if kept is not None and complaint is None:
-            return kept
-        talk.object(f"{complaint}. {_AGAIN}")
-        try:
-            second = await self._ask(task, talk)
-        except ReplyError:
-            if kept is None:
-                raise
-            second = kept
-        if contradiction(second.ruling, task.rubric) is None:
-            return second
-        try:
-            ruling, overrides = resolve(second.ruling, task.rubric)
-        except ReplyError as error:
-            raise _InconsistentError(str(error)) from None
-        return _Outcome(ruling, second.reasoning, overrides, inconsistent=True)
-
-    async def _ask(self, task: Task, talk: _Talk) -> _Outcome:
-        """One reply, read. A cut-off reply is asked for once more with a higher limit."""
-        completion = await self._call(task, talk, self._spec.max_tokens)
-        if completion.finish_reason == "length":
-            completion = await self._call(task, talk, self._spec.max_tokens * LONGER)
-            if completion.finish_reason == "length":
-                limit = self._spec.max_tokens * LONGER
-                raise TruncatedError(f"the reply did not end within {limit} tokens")
-        if completion.refusal or completion.finish_reason in _REFUSED:
-            raise RefusalError(completion.refusal or f"stopped: {completion.finish_reason}")
-        reply = read_reply(completion.text, reply_model(task.rubric))
-        return _Outcome(ruling_of(reply, task.rubric), reply.reasoning)
-
-    async def _call(self, task: Task, talk: _Talk, max_tokens: int) -> Completion:
-        request = Request(
-            model=self._spec.model,
-            messages=list(talk.messages),
-            reply=reply_model(task.rubric),
-            structured=self._structured,
-            max_tokens=max_tokens,
-            api_base=self._spec.api_base,
-            timeout_s=self._spec.timeout_s,
-            settings=self._spec.sampling,
-        )
-
-        async def call() -> Completion:
-            talk.calls += 1
-            return await self._client.complete(request)
-
-        try:
-            completion = await with_retries(call, retries=self._spec.retries, **self._sleep)
-        except FormatUnsupportedError:
-            if not request.structured:
-                raise
-            request = replace(request, structured=False)  # the prompt says the format too
-            completion = await with_retries(call, retries=self._spec.retries, **self._sleep)
-            self._structured = False
-        talk.add(completion)
-        return completion
-
-
-_AGAIN = (
-    "Give your verdict again as one JSON object with the same keys, changed so that its parts "
-    "agree with each other and with the rules above."
-)
-
-
-class _InconsistentError(ReplyError):
-    reason = "inconsistent"
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    ruling: Ruling
-    reasoning: str
-    overrides: tuple[Override, ...] = ()
-    inconsistent: bool = False
-
-
-@dataclass(slots=True)
-class _Talk:
-    """A conversation with the judge, and what it has cost so far."""
-
-    messages: list[dict[str, Any]]
-    replies: list[str] = field(default_factory=list[str])
-    completions: list[Completion] = field(default_factory=list[Completion])
-    calls: int = 0
-
-    def add(self, completion: Completion) -> None:
-        self.completions.append(completion)
-        self.replies.append(completion.text)
-
-    def object(self, complaint: str) -> None:
-        """Tells the judge what is wrong with its last reply."""
-        last = self.replies[-1] if self.replies else ""
-        if last:
-            self.messages.append({"role": "assistant", "content": last})
-        self.messages.append({"role": "user", "content": complaint})
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens of all replies; calls include those that failed."""
-        return Usage(
-            prompt_tokens=sum(c.usage.prompt_tokens for c in self.completions),
-            completion_tokens=sum(c.usage.completion_tokens for c in self.completions),
-            cached_tokens=sum(c.usage.cached_tokens for c in self.completions),
-            calls=self.calls,
-        )
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Price of all replies; None as soon as one of them is unknown."""
-        costs = [c.cost_usd for c in self.completions]
-        if not costs or any(cost is None for cost in costs):
+    def _doubt(self, task: Task, found: list[Outcome]) -> Doubt | None:
+        """The judge's own doubt, before anything proven was enforced."""
+        if self._spec.samples > 1:
+            return doubt_of([outcome.ruling for outcome in found], "samples", task.rubric)
+        if not self._spec.logprobs:
             return None
-        return sum(cost for cost in costs if cost is not None)
+        doubt = doubt_of_tokens(found[0].tokens, task.rubric)
+        self.silent += doubt is None
+        return doubt
+
+    def _talk(self, task: Task, prompt: Prompt, sample: int) -> Talk:
+        request = partial(self._request, task, sample)
+        return Talk(
+            client=self._client,
+            rubric=task.rubric,
+            request=request,
+            messages=prompt.messages(),
+            max_tokens=self._spec.max_reply_tokens,
+        )
+
+    def _request(
+        self,
+        task: Task,
+        sample: int,
+        messages: list[dict[str, Any]],
+        max_tokens: int,
+    ) -> Request:
+        return Request(
+            model=self._spec.model,
+            messages=messages,
+            reply=reply_model(task.rubric),
+            max_tokens=max_tokens,
+            timeout_s=self._spec.timeout_s,
+            settings=self._spec.sampling(sample),
+            logprobs=self._spec.logprobs,
+            sample=sample,
+            prefix=task.item.case_id,
+        )
+
+    def _account(
+        self, task: Task, talks: Sequence[Talk], fingerprint: str, started: float
+    ) -> dict[str, Any]:
+        costs = [talk.cost_usd for talk in talks]
+        known = [cost for cost in costs if cost is not None]
+        usage = talks[0].usage if len(talks) == 1 else sum((t.usage for t in talks), Usage())
+        return {
+            "judge": self.name,
+            "raw": "\n\n".join(reply for talk in talks for reply in talk.replies) or None,
+            "usage": usage,
+            "cost_usd": sum(known) if len(known) == len(costs) else None,
+            "latency_s": round(time.monotonic() - started, 3),
+            "fingerprint": fingerprint,
+            **task.common(),
+        }
+
+
+async def _end(talk: Talk) -> Outcome | JudgeError:
+    """How a conversation ends: with a ruling, or with the reason why there is none."""
+    try:
+        return await talk.ruling()
+    except JudgeError as error:
+        return error

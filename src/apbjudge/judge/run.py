@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import ApbJudgeError, RowError
+from ..errors import ApbJudgeError, PendingError, RowError
+from ..protocols.prompts import Prompt
 from ..records import Unscored, Verdict, judgement_row
 from .llm_judge import LLMJudge
+from .order import Leaders, adjacent
 from .source import Source
 from .static import StaticJudge
 from .store import PLACE, Store, judgement_key
@@ -30,7 +33,13 @@ class Progress:
         cost_usd: Known costs of this session.
         unpriced: Judgements of this session whose price is unknown.
         calls: Calls made in this session.
+        lost: Calls of these that ended without an answer.
+        reused: Replies taken from the reply cache in this session.
+        prompt_tokens: Tokens sent in this session.
+        cached_tokens: Those of them that the endpoint had in its prefix cache.
+        pending: Rows whose reply is still to come (batches).
         withheld: Items with pictures that the judge was not shown, though it should have been.
+        silent: Verdicts without the token probabilities that were asked for.
         fraction: Share of the input that is finished, 0 to 1; None when its size is unknown.
         read: Rows read in this session, those in flight included.
     """
@@ -41,7 +50,13 @@ class Progress:
     cost_usd: float = 0.0
     unpriced: int = 0
     calls: int = 0
+    lost: int = 0
+    reused: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    pending: int = 0
     withheld: int = 0
+    silent: int = 0
     fraction: float | None = None
     read: int = 0
 
@@ -54,19 +69,20 @@ class Progress:
         self.done += 1
         if isinstance(judgement, Unscored):
             self.unscored[judgement.reason] = self.unscored.get(judgement.reason, 0) + 1
-        if judgement.usage:
-            self.calls += judgement.usage.calls
-            if judgement.cost_usd is None:
-                self.unpriced += 1
+        if usage := judgement.usage:
+            for name in ("calls", "lost", "reused", "prompt_tokens", "cached_tokens"):
+                setattr(self, name, getattr(self, name) + getattr(usage, name))
+            self.unpriced += judgement.cost_usd is None
         self.cost_usd += judgement.cost_usd or 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What a run tells whoever watches it."""
+    """What a run tells whoever watches it: where it stands, rows it can't use, and all else."""
 
     progress: Callable[[Progress], None]
     bad_row: Callable[[str], None]
+    note: Callable[[str], None] = lambda message: None
 
 
 async def run(
@@ -78,7 +94,7 @@ async def run(
         source: The rows.
         judge: Who judges.
         store: Where judgements go.
-        concurrency: Calls in flight at most.
+        concurrency: Items in flight at most.
         events: Who watches.
 
     Returns:
@@ -88,10 +104,12 @@ async def run(
         InputError: If the input can't be read.
         AccessError: If the endpoint refuses every call; finished rows stay.
     """
-    work = _Work(judge, store, events)
+    work = _Work(judge, store, events, concurrency)
     size = source.size
+    in_order = isinstance(judge, StaticJudge) or source.only is not None
+    rows = source if in_order else adjacent(source)
     try:
-        for n, entry in enumerate(source):
+        for n, entry in enumerate(rows):
             work.progress.read += 1
             if size:
                 work.progress.advance(entry.offset / size)
@@ -100,30 +118,50 @@ async def run(
             elif isinstance(judge, StaticJudge):
                 work.judge_now(entry, judge)
             else:
-                await work.start(entry, judge, concurrency, source.name)
+                await work.start(entry, judge, source.name)
             if n % BREATH == 0:
                 events.progress(work.progress)
                 await asyncio.sleep(0)
         await work.finish()
     finally:
         await work.abandon()
-    store.settle()
+    if not work.progress.pending:
+        store.settle()
     if isinstance(judge, LLMJudge):
-        work.progress.withheld = judge.withheld
+        work.progress.withheld, work.progress.silent = judge.withheld, judge.silent
     work.progress.fraction = 1.0
     events.progress(work.progress)
     return work.progress
 
 
-class _Work:
-    """Calls in flight, and the hand-over of what they yield."""
+class _Job(NamedTuple):
+    """An item on its way to the judge."""
 
-    def __init__(self, judge: StaticJudge | LLMJudge, store: Store, events: Events) -> None:
+    judge: LLMJudge
+    task: Task
+    prompt: Prompt
+    fingerprint: str
+    prefix: str
+
+
+_Flight = asyncio.Task[Verdict | Unscored]
+
+
+class _Work:
+    """Items in flight, and the hand-over of what they yield."""
+
+    def __init__(
+        self, judge: StaticJudge | LLMJudge, store: Store, events: Events, concurrency: int
+    ) -> None:
         self.progress = Progress()
         self._judge = judge
         self._store = store
         self._events = events
-        self._flying: set[asyncio.Task[Verdict | Unscored]] = set()
+        self._most = concurrency
+        self._flying: dict[_Flight, _Job] = {}
+        self._landed: deque[_Flight] = deque()
+        self._landing = asyncio.Event()
+        self._leaders: Leaders[_Job] = Leaders()
 
     def _skips(self, row: dict[str, Any]) -> bool:
         if self._store.is_fresh:
@@ -143,7 +181,8 @@ class _Work:
         if not self._skips(_answer(task, fingerprint)):
             self._keep(judge.judge(task, fingerprint))
 
-    async def start(self, task: Task, judge: LLMJudge, concurrency: int, name: str) -> None:
+    async def start(self, task: Task, judge: LLMJudge, name: str) -> None:
+        """Sends an item to the judge, now or once the leader of its case has landed."""
         try:
             prompt = judge.prompt(task)
         except RowError as error:
@@ -154,9 +193,29 @@ class _Work:
         fingerprint = judge.fingerprint(task, prompt)
         if self._skips(_answer(task, fingerprint)):
             return
-        while len(self._flying) >= concurrency:
-            await self._collect(asyncio.FIRST_COMPLETED)
-        self._flying.add(asyncio.create_task(judge.judge(task, prompt, fingerprint)))
+        job = _Job(judge, task, prompt, fingerprint, task.item.case_id)
+        if not judge.leads or self._leaders.may_start(job.prefix, job):
+            await self._launch(job)
+        while self._leaders.ready or self._leaders.waiting > 4 * self._most:
+            await self._go_on()
+
+    async def _launch(self, job: _Job) -> None:
+        while len(self._flying) >= self._most:
+            await self._collect()
+        flight = asyncio.create_task(job.judge.judge(job.task, job.prompt, job.fingerprint))
+        self._flying[flight] = job
+        flight.add_done_callback(self._land)
+
+    def _land(self, flight: _Flight) -> None:
+        self._landed.append(flight)
+        self._landing.set()
+
+    async def _go_on(self) -> None:
+        """Starts a follower that may go, or waits for something to land."""
+        if self._leaders.ready:
+            await self._launch(self._leaders.ready.popleft())
+        else:
+            await self._collect()
 
     def reject(self, row: BadRow, name: str, error: RowError) -> None:
         detail = f"{name}:{row.line}: {error}"
@@ -177,29 +236,37 @@ class _Work:
         self._events.bad_row(detail)
 
     async def finish(self) -> None:
-        while self._flying:
-            await self._collect(asyncio.FIRST_COMPLETED)
+        while self._flying or self._leaders.ready:
+            await self._go_on()
 
-    async def _collect(self, when: str) -> None:
-        landed, self._flying = await asyncio.wait(self._flying, return_when=when)
+    async def _collect(self) -> None:
+        """Waits until at least one item has landed and keeps all that have."""
+        await self._landing.wait()
+        self._landing.clear()
         failure: BaseException | None = None
-        for task in landed:
+        while self._landed:
+            flight = self._landed.popleft()
+            job = self._flying.pop(flight)
             try:
-                self._keep(task.result())
+                self._keep(flight.result())
+            except PendingError:
+                self.progress.pending += 1
             except ApbJudgeError as error:  # the others that landed are kept all the same
                 failure = failure or error
+            self._leaders.landed(job.prefix)
         self._events.progress(self.progress)
         if failure is not None:
             raise failure
 
     async def abandon(self) -> None:
         """Cancels what is in flight, keeping what has landed meanwhile."""
-        for task in self._flying:
-            task.cancel()
-        for outcome in await asyncio.gather(*self._flying, return_exceptions=True):
+        flights = list(self._flying)
+        for flight in flights:
+            flight.cancel()
+        for outcome in await asyncio.gather(*flights, return_exceptions=True):
             if isinstance(outcome, Verdict | Unscored):
                 self._keep(outcome)
-        self._flying = set()
+        self._flying = {}
 
 
 def _answer(task: Task, fingerprint: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -31,13 +31,16 @@ class Source:
         protocol: A protocol's name, or ``auto``.
         rubric: The user's own rubric, or None for each protocol's default.
         cases: A JSONL file with the cases, joined on ``id``.
+        only: Numbers of the lines to read, in the order in which to read them; None reads all,
+            in the order of the file.
         digest: SHA-256 of the predictions read so far.
     """
 
-    predictions: Path | Iterable[Mapping[str, Any]]
+    predictions: Path | Sequence[Mapping[str, Any]] | Iterable[Mapping[str, Any]]
     protocol: str = AUTO
     rubric: Rubric | None = None
     cases: Path | None = None
+    only: Sequence[int] | None = None
     digest: Any = field(default_factory=hashlib.sha256)
 
     @property
@@ -80,13 +83,30 @@ class Source:
             raise InputError(f"{self.name}: the file holds no rows")
 
     def _lines(self) -> Iterator[Line]:
-        if isinstance(self.predictions, Path):
+        if self.only is not None:
+            yield from self._chosen(self.only)
+        elif isinstance(self.predictions, Path):
             yield from read_lines(self.predictions, digest=self.digest)
+        else:
+            for number, values in enumerate(self.predictions, start=1):
+                raw, row = _dumped(values)
+                self.digest.update(raw)
+                yield Line(number, 0, raw, row)
+
+    def _chosen(self, numbers: Sequence[int]) -> Iterator[Line]:
+        """Some lines, in the order asked for: places are looked up once, then each is read."""
+        wanted = set(numbers)
+        if not isinstance(self.predictions, Path):
+            rows = {n: v for n, v in enumerate(self.predictions, start=1) if n in wanted}
+            for number in numbers:
+                raw, row = _dumped(rows[number])
+                yield Line(number, 0, raw, row)
             return
-        for number, values in enumerate(self.predictions, start=1):
-            raw, row = _dumped(values)
-            self.digest.update(raw)
-            yield Line(number, 0, raw, row)
+        lines = read_lines(self.predictions)
+        offsets = {line.number: line.offset for line in lines if line.number in wanted}
+        for number in numbers:
+            raw = read_line_at(self.predictions, offsets[number])
+            yield Line(number, 0, raw, parse_object(raw))
 
     def _entry(self, line: Line, cases: _Cases | None, seen: set[int], digest: Any) -> Entry:
         values = line.values

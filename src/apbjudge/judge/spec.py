@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import orjson
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ..records import Record
 
@@ -15,9 +15,13 @@ STATIC = "static"
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
 _OURS = frozenset(
     "model messages stream n max_tokens max_completion_tokens temperature seed response_format "
-    "tools tool_choice functions function_call num_retries max_retries timeout api_base base_url "
-    "drop_params mock_response".split()
+    "logprobs top_logprobs tools tool_choice functions function_call num_retries max_retries "
+    "timeout api_base base_url drop_params mock_response".split()
 )
+_SCORING = (
+    "model temperature seed max_reply_tokens samples logprobs params blind evidence images vision "
+    "max_images max_image_bytes"
+).split()
 
 
 class JudgeSpec(Record):
@@ -25,10 +29,15 @@ class JudgeSpec(Record):
 
     Attributes:
         model: ``static`` or a litellm model name with provider.
-        api_base: Address of the endpoint, or None.
-        temperature: None leaves it to the provider (``default``).
-        seed: None sends none.
-        max_tokens: Limit of a reply; a truncated reply is asked for once more with four times it.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own.
+        transport: ``litellm``, ``direct`` (an OpenAI-compatible server, without a provider
+            library), or ``auto``: direct where it sends exactly what litellm would.
+        temperature: None leaves it to the provider (``default``). 0 unless there are samples, 1
+            where there are.
+        seed: None sends none; sample *k* sends ``seed + k``.
+        max_reply_tokens: Limit of a reply; a truncated one is asked for again with four times it.
+        samples: Independent replies per item; the majority decides.
+        logprobs: Whether the probabilities of the verdict's tokens are asked for.
         params: Further parameters for litellm as they are, such as ``reasoning_effort`` or
             ``thinking``; no keys, since all of this is written into the manifest.
         blind: Judges without the reference.
@@ -38,15 +47,29 @@ class JudgeSpec(Record):
         max_images: Longer lists of frames are sampled evenly down to this.
         max_image_bytes: Largest picture on disk.
         timeout_s: Seconds until a call counts as hung.
-        retries: How often a call is repeated after a failure that may pass.
-        concurrency: Calls in flight at most.
+        deadline_s: Seconds after an item's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            when the endpoint asks for patience, half as often when it does not answer in time.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most, None for no limit.
+        tpm: Tokens per minute, sent and received, at most; likewise.
+        price_input: US dollars per million tokens sent, None takes litellm's table.
+        price_output: US dollars per million tokens received, likewise.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            None takes ``price_input``.
+        lead: The first item of a case goes ahead, so that the others find the case in the
+            endpoint's prefix cache.
     """
 
     model: str = STATIC
-    api_base: str | None = None
+    api_base: tuple[str, ...] = ()
+    transport: Literal["auto", "litellm", "direct"] = "auto"
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     seed: int | None = Field(default=0, ge=-(2**63), lt=2**63)
-    max_tokens: int = Field(default=2048, ge=16, le=2**24)
+    max_reply_tokens: int = Field(default=2048, ge=16, le=2**24)
+    samples: int = Field(default=1, ge=1, le=1000)
+    logprobs: bool = False
     params: dict[str, Any] = {}
     blind: bool = False
     evidence: bool = True
@@ -55,8 +78,34 @@ class JudgeSpec(Record):
     max_images: int = Field(default=16, ge=1)
     max_image_bytes: int = Field(default=5 * 2**20, ge=1)
     timeout_s: float = Field(default=120.0, gt=0)
+    deadline_s: float = Field(default=900.0, gt=0)
+    outage_s: float = Field(default=300.0, gt=0)
     retries: int = Field(default=4, ge=0)
-    concurrency: int = Field(default=16, ge=1)
+    max_concurrency: int = Field(default=64, ge=1)
+    rpm: float | None = Field(default=None, gt=0)
+    tpm: float | None = Field(default=None, gt=0)
+    price_input: float | None = Field(default=None, ge=0)
+    price_output: float | None = Field(default=None, ge=0)
+    price_cached: float | None = Field(default=None, ge=0)
+    lead: bool = True
+
+    @field_validator("api_base", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        if value is None:
+            return ()
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _samples_differ(cls, values: Any) -> Any:
+        """Replies at temperature 0 are one reply several times."""
+        if isinstance(values, dict) and _several(cast("dict[str, Any]", values)):
+            settings = cast("dict[str, Any]", values)
+            if settings.get("temperature", 1.0) == 0:
+                raise ValueError("samples: expected temperature above 0, got 0")
+            return {"temperature": 1.0, **settings}
+        return cast("Any", values)
 
     @field_validator("params")
     @classmethod
@@ -80,10 +129,14 @@ class JudgeSpec(Record):
         """Whether this is the embedded judge."""
         return self.model == STATIC
 
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """The sampling settings as sent."""
-        settings = {"temperature": self.temperature, "seed": self.seed}
+    def sampling(self, sample: int = 0) -> dict[str, Any]:
+        """The sampling settings as sent.
+
+        Args:
+            sample: Number of the reply among several.
+        """
+        seed = None if self.seed is None else self.seed + sample
+        settings = {"temperature": self.temperature, "seed": seed}
         return {k: v for k, v in settings.items() if v is not None} | self.params
 
     @property
@@ -91,10 +144,14 @@ class JudgeSpec(Record):
         """Every setting that may move a score."""
         if self.is_static:
             return {"model": self.model}
-        names = "model temperature seed max_tokens params blind evidence images vision max_images"
-        return {name: getattr(self, name) for name in [*names.split(), "max_image_bytes"]}
+        return {name: getattr(self, name) for name in _SCORING}
 
     @property
     def slug(self) -> str:
         """The model's name, fit for a file name."""
         return re.sub(r"[^A-Za-z0-9.]+", "-", self.model).strip("-.") or "judge"
+
+
+def _several(values: dict[str, Any]) -> bool:
+    samples = values.get("samples")
+    return isinstance(samples, int) and samples > 1

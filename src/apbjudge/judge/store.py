@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,18 @@ class Store:
         folder: The run's folder, created when missing.
         identity: Settings that must be the same for judgements to stand in one file.
         flush_every: Rows per write: 1 where a row was paid for.
+        partial: Whether a session asks for some of the rows only; what others asked for stays.
 
     Raises:
         OptionError: If the folder holds a run with other settings, or another process writes it.
         InputError: If the folder can't be written.
     """
 
-    def __init__(self, folder: Path, identity: dict[str, Any], *, flush_every: int) -> None:
+    def __init__(
+        self, folder: Path, identity: dict[str, Any], *, flush_every: int, partial: bool = False
+    ) -> None:
         self.folder = folder
+        self._partial = partial
         self._path = folder / JUDGEMENTS
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -81,6 +85,7 @@ class Store:
         self._finished, self._places = self._keys()
         self._met = np.zeros(len(self._finished), dtype=bool)
         self._moved: dict[int, dict[str, Any]] = {}
+        self._added: set[int] | None = set() if self._partial else None
         self._out = Appender(self._path, every=flush_every)
 
     def _check_identity(self, identity: dict[str, Any]) -> None:
@@ -145,11 +150,30 @@ class Store:
 
     def add(self, judgement: Verdict | Unscored) -> None:
         """Appends a judgement."""
-        self._out.append(judgement_row(judgement))
+        row = judgement_row(judgement)
+        self._out.append(row)
+        if self._added is not None:
+            self._added.add(judgement_key(row))
+
+    def current(self) -> Iterator[dict[str, Any]]:
+        """Yields the judgements that this session asked for, found or made."""
+        self._out.flush()
+        if self._added is None:
+            yield from self.rows()
+            return
+        asked = self._added | {int(key) for key in self._finished[self._met]}
+        yield from (row for row in self.rows() if judgement_key(row) in asked)
+
+    def replace_all(self, judgements: Iterable[Verdict | Unscored]) -> None:
+        """Puts other judgements in the place of all there are, in one step."""
+        self._out.flush()
+        self._write_anew(map(judgement_row, judgements))
 
     def settle(self) -> None:
         """Removes judgements of rows that are no longer in the input, moves those that moved."""
         self._out.flush()
+        if self._partial:
+            return
         strays = {int(key) for key in self._finished[~self._met]}
         if not strays and not self._moved:
             return
@@ -166,12 +190,14 @@ class Store:
         Args:
             now: Gives each row as it shall be, or None to leave it out.
         """
+        self._write_anew(row for row in map(now, self.rows()) if row is not None)
+
+    def _write_anew(self, rows: Iterable[dict[str, Any]]) -> None:
         temporary = self._path.with_suffix(".tmp")
         try:
             with temporary.open("wb") as file:
-                for row in map(now, self.rows()):
-                    if row is not None:
-                        file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+                for row in rows:
+                    file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
             temporary.replace(self._path)
         except OSError as error:
             raise InputError(f"{self._path}: can't be written: {error.strerror}") from None

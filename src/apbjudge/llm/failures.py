@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
+
+import orjson
 
 from ..errors import (
     AccessError,
     CallTimeoutError,
     FormatUnsupportedError,
     JudgeError,
+    RateLimitedError,
     RefusalError,
     ReplyError,
     TransportError,
     TruncatedError,
+    visible,
 )
+from .quota import retry_after
 
 Meaning = type[JudgeError]
 
 MEANINGS: Mapping[str, Meaning] = {
     # asked again
     "Timeout": CallTimeoutError,
-    "RateLimitError": TransportError,
+    "RateLimitError": RateLimitedError,
     "InternalServerError": TransportError,
     "ServiceUnavailableError": TransportError,
     "BadGatewayError": TransportError,
@@ -59,8 +64,9 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 """Name of a litellm exception to what it means; a test holds it against the installed litellm.
 
-``TransportError`` and ``CallTimeoutError`` are asked again, ``FormatUnsupportedError`` once
-without the schema, ``AccessError`` ends the run, the others leave the item unscored.
+``TransportError`` and its kinds are asked again (``retry.REPEATS`` says how often),
+``FormatUnsupportedError`` in a less strict format, ``AccessError`` ends the run, the others leave
+the item unscored.
 """
 
 _BY_STATUS: Mapping[int, Meaning] = {
@@ -69,14 +75,23 @@ _BY_STATUS: Mapping[int, Meaning] = {
     403: AccessError,
     404: AccessError,
     408: CallTimeoutError,
-    429: TransportError,
+    429: RateLimitedError,
+    504: CallTimeoutError,
 }
 _CLIENT_ERRORS = (400, 413, 422)
 _ABOUT_FORMAT = re.compile(
-    r"response_format|json_schema|structured[ _]output|guided[ _](?:json|decoding|grammar|regex)",
+    r"response_format|json_schema|json_object|structured[ _]output|tool_choice|"
+    r"tool[ -]call|not support tools|guided[ _](?:json|decoding|grammar|regex)",
     re.IGNORECASE,
 )
-_ABOUT_LENGTH = re.compile(r"context length|maximum context|context window|too long", re.IGNORECASE)
+_ABOUT_LENGTH = re.compile(
+    r"context[ _](?:length|window|size)|maximum context|too long", re.IGNORECASE
+)
+_ABOUT_CONTENT = re.compile(
+    r"content[ _]policy|content[ _]filter|content management policy|safety system|moderation",
+    re.IGNORECASE,
+)
+_ABOUT_MONEY = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Timeout): ?)+")
 _NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
 _NO_KEY = re.compile(
@@ -86,6 +101,8 @@ _NO_KEY = re.compile(
 _KEY = re.compile(
     r"\bBearer\s+\S+|\b(?:sk|pk|key|hf|gsk|xai)[-_][-_A-Za-z0-9]{8,}|AIza[-_A-Za-z0-9]{8,}|\b[0-9A-Fa-f]{32,}\b"
 )
+_NEVER_SENT = re.compile(r"cannot connect|connect call failed|refused|resolve", re.IGNORECASE)
+_SILENT = "no answer in time"
 _KEY_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_ACCESS_KEY")
 
 
@@ -100,11 +117,47 @@ def translate(error: Exception) -> JudgeError:
     """
     if isinstance(error, JudgeError):
         return error
-    text = _message(error)
-    meaning = _meaning(error, text)
-    if meaning is TransportError:
-        return TransportError(text, retry_after_s=retry_after(error))
+    text = _message(f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}")
+    ours = _made(_meaning(error, text), text, _headers(error))
+    if isinstance(ours, TransportError) and not isinstance(ours, CallTimeoutError):
+        ours.answered = bool(_headers(error)) or bool(_NEVER_SENT.search(text))
+    return ours
+
+
+def failure_of(status: int, body: str, headers: Any) -> JudgeError:
+    """What an HTTP answer other than 200 means.
+
+    Args:
+        status: The HTTP status.
+        body: The answer's text.
+        headers: Its headers.
+    """
+    text = _message(f"HTTP {status}: {_said(body)}")
+    if status in _CLIENT_ERRORS:
+        return _made(_of_client_error(text, JudgeError), text, headers)
+    meaning = _BY_STATUS.get(status, TransportError)
+    return _made(_unless_money(meaning, text), text, headers)
+
+
+def _made(meaning: Meaning, text: str, headers: Any) -> JudgeError:
+    if issubclass(meaning, TransportError):
+        return meaning(text, retry_after_s=retry_after(headers))
     return meaning(text)
+
+
+def _said(body: str) -> str:
+    """The message in an error's body; the body itself when it has another form."""
+    try:
+        error = cast("dict[str, Any]", orjson.loads(body))["error"]
+        parts = [error["message"], error.get("code"), error.get("type")]
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return body[:1000] or _SILENT
+    return " ".join(str(part) for part in parts if part)
+
+
+def _unless_money(meaning: Meaning, text: str) -> Meaning:
+    """Some providers call an empty account too many requests: waiting does not fill it."""
+    return AccessError if meaning is RateLimitedError and _ABOUT_MONEY.search(text) else meaning
 
 
 def _meaning(error: Exception, text: str) -> Meaning:
@@ -116,7 +169,7 @@ def _meaning(error: Exception, text: str) -> Meaning:
         return named
     status: object = getattr(error, "status_code", None)
     if isinstance(status, int) and status in _BY_STATUS:
-        return _BY_STATUS[status]
+        return _unless_money(_BY_STATUS[status], text)
     if status in _CLIENT_ERRORS:
         return _of_client_error(text, named)
     if named is TransportError and not _headers(error) and _NO_KEY.search(text):
@@ -129,32 +182,22 @@ def _of_client_error(text: str, named: Meaning) -> Meaning:
         return AccessError
     if _ABOUT_LENGTH.search(text):
         return TruncatedError
+    if _ABOUT_CONTENT.search(text):
+        return RefusalError
     if _ABOUT_FORMAT.search(text):
         return FormatUnsupportedError
     return JudgeError if issubclass(named, TransportError) else named
 
 
-def _message(error: Exception) -> str:
-    said = _PREFIXES.sub("", str(error)) or "no answer in time"
-    text = f"{type(error).__name__}: {said}".partition("Traceback (most recent call last)")[0]
+def _message(said: str) -> str:
+    text = said.partition("Traceback (most recent call last)")[0]
     for name, value in os.environ.items():
         if name.endswith(_KEY_NAMES) and len(value) >= 6:
             text = text.replace(value, "[key]")
-    return " ".join(_KEY.sub("[key]", text).split())[:300]
+    return visible(" ".join(_KEY.sub("[key]", text).split()))[:300]
 
 
 def _headers(error: Exception) -> Any:
     """The headers of the endpoint's answer, None when there was none."""
     response: Any = getattr(error, "response", None)
     return getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
-
-
-def retry_after(error: Exception) -> float | None:
-    """Seconds that the endpoint asked to wait (``Retry-After``), None when it did not."""
-    get: Callable[[str], Any] | None = getattr(_headers(error), "get", None)
-    value = get("retry-after") if get else None
-    try:
-        seconds = float(value) if value is not None else None
-    except (TypeError, ValueError):
-        return None
-    return seconds if seconds is not None and 0 <= seconds <= 3600 else None

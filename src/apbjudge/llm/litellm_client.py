@@ -1,28 +1,37 @@
-"""Calls through litellm: any provider, or an OpenAI-compatible server such as vLLM."""
+"""Calls through litellm: any provider it knows."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from ..errors import CallTimeoutError
 from ..records import Usage
 from .base import Completion, Request
+from .body import clean, count_of, format_arguments, logprob_arguments
 from .failures import translate
-from .replies import schema_arguments
+from .logprobs import read_logprobs
+from .quota import used_up_for
+from .table import prices
+
+_CALLS = count()
 
 
 class LitellmClient:
-    """The client that reaches the network. litellm is imported at the first call."""
+    """One call of litellm a request. litellm is imported at the first one."""
 
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``."""
         litellm = load_litellm()
         try:
-            async with asyncio.timeout(request.timeout_s + 5):
-                response = await litellm.acompletion(**_arguments(request))
+            async with asyncio.timeout(request.timeout_s):
+                response = await litellm.acompletion(**_arguments(request), **_quietly(request))
             return _completion(response)
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
@@ -31,22 +40,13 @@ class LitellmClient:
 
     async def close(self) -> None:
         """Closes litellm's shared connections."""
-        litellm = load_litellm()
-        await litellm.close_litellm_async_clients()
-
-
-def sees(model: str) -> bool:
-    """Whether litellm's model table says that a model takes pictures."""
-    litellm = load_litellm()
-    try:
-        return bool(litellm.supports_vision(model))
-    except Exception:  # noqa: BLE001 - a model the table does not know
-        return False
+        if load_litellm.cache_info().currsize:
+            await load_litellm().close_litellm_async_clients()
 
 
 @lru_cache(maxsize=1)
 def load_litellm() -> Any:
-    """Imports litellm once, with everything off that phones home or chatters."""
+    """Imports litellm once, with everything off that phones home, chatters or takes time."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOG", "CRITICAL")
     import litellm
@@ -55,7 +55,62 @@ def load_litellm() -> Any:
     module.suppress_debug_info = True
     module.telemetry = False
     module.drop_params = True
+    if gc.get_freeze_count():  # the program has asked for this already, and here is much more
+        gc.collect()
+        gc.freeze()
     return module
+
+
+@lru_cache(maxsize=1)
+def _quiet_log() -> Any:
+    """A log of a call that keeps no books for callbacks: there are none.
+
+    litellm makes such an object for every call, prices the call a second time for models without
+    price and hands a summary to a thread. That takes half of a call's processor time.
+    """
+    from litellm.litellm_core_utils.litellm_logging import Logging
+
+    base: Any = Logging
+
+    def nothing(self: Any, *_: Any, **__: Any) -> None:
+        pass
+
+    async def nothing_later(self: Any, *_: Any, **__: Any) -> None:
+        pass
+
+    silent: dict[str, Any] = {
+        "claim_async_success_log": nothing,
+        "handle_sync_success_callbacks_for_async_calls": nothing,
+        "failure_handler": nothing,
+        "async_failure_handler": nothing_later,
+        "response_cost_calculator": _cost_of_priced(base.response_cost_calculator),
+    }
+    return type("QuietLog", (base,), silent)
+
+
+def _cost_of_priced(calculate: Callable[..., Any]) -> Callable[..., Any]:
+    """Litellm's own calculation, for the models that its table has a price of."""
+
+    def cost(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return calculate(self, *args, **kwargs) if prices(self.model).are_known else None
+
+    return cost
+
+
+def _quietly(request: Request) -> dict[str, Any]:
+    call = f"apbjudge-{next(_CALLS)}"  # a random number for each is dear on some systems
+    log = _quiet_log()(
+        model=request.model,
+        messages=request.messages,
+        stream=False,
+        call_type="acompletion",
+        start_time=datetime.now(),  # noqa: DTZ005 - as litellm has it
+        litellm_call_id=call,
+        litellm_trace_id=call,
+        function_id="",
+        kwargs={},
+    )
+    return {"litellm_logging_obj": log, "litellm_call_id": call}
 
 
 def _arguments(request: Request) -> dict[str, Any]:
@@ -68,9 +123,11 @@ def _arguments(request: Request) -> dict[str, Any]:
         "num_retries": 0,
         "max_retries": 0,
         **request.settings,
+        **format_arguments(request.reply, request.format),
+        **logprob_arguments(request),
     }
-    if request.structured:
-        arguments |= schema_arguments(request.reply)
+    if request.format == "tool":
+        arguments["_skip_mcp_handler"] = True  # else litellm wants a package for tools of its own
     if request.api_base:
         arguments["api_base"] = request.api_base
         if request.model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
@@ -83,17 +140,22 @@ def _completion(response: Any) -> Completion:
     message = choice.message if choice is not None else None
     hidden: dict[str, Any] = getattr(response, "_hidden_params", None) or {}
     return Completion(
-        text=_clean(getattr(message, "content", None) or ""),
+        text=_text(message),
         finish_reason=str(getattr(choice, "finish_reason", None) or "none"),
         refusal=_refusal(message),
         usage=_usage(getattr(response, "usage", None)),
         cost_usd=_price(hidden.get("response_cost")),
+        logprobs=read_logprobs(getattr(getattr(choice, "logprobs", None), "content", None)),
+        wait_s=used_up_for(hidden.get("additional_headers")),
     )
 
 
-def _clean(text: object) -> str:
-    """Text that UTF-8 can hold: half a surrogate pair becomes a question mark."""
-    return str(text).encode(errors="replace").decode()
+def _text(message: Any) -> str:
+    """The content; the arguments of the first tool call where there is no content."""
+    if content := getattr(message, "content", None):
+        return clean(content)
+    calls: list[Any] = getattr(message, "tool_calls", None) or []
+    return clean(getattr(calls[0].function, "arguments", None) or "") if calls else ""
 
 
 def _price(cost: object) -> float | None:
@@ -106,20 +168,14 @@ def _refusal(message: Any) -> str | None:
     direct = getattr(message, "refusal", None)
     fields: dict[str, Any] = getattr(message, "provider_specific_fields", None) or {}
     refusal = direct or fields.get("refusal")
-    return _clean(refusal) if refusal else None
+    return clean(refusal) if refusal else None
 
 
 def _usage(usage: Any) -> Usage:
     details = getattr(usage, "prompt_tokens_details", None)
     return Usage(
-        prompt_tokens=_tokens(usage, "prompt_tokens"),
-        completion_tokens=_tokens(usage, "completion_tokens"),
-        cached_tokens=_tokens(details, "cached_tokens"),
+        prompt_tokens=count_of(getattr(usage, "prompt_tokens", None)),
+        completion_tokens=count_of(getattr(usage, "completion_tokens", None)),
+        cached_tokens=count_of(getattr(details, "cached_tokens", None)),
         calls=1,
     )
-
-
-def _tokens(usage: Any, name: str) -> int:
-    """A count as an endpoint reports it; nonsense counts as 0."""
-    count: Any = getattr(usage, name, None)
-    return count if isinstance(count, int) and 0 <= count < 10**9 else 0

@@ -1,9 +1,8 @@
-"""Structured replies through instructor: the schema that is asked for, the reply that is read."""
+"""Structured replies: valid ones read at once, all others through instructor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
@@ -13,16 +12,6 @@ from ..errors import ReplyError
 from ..records import json_values
 
 T = TypeVar("T", bound=BaseModel)
-
-
-@lru_cache(maxsize=64)
-def schema_arguments(reply: type[BaseModel]) -> dict[str, Any]:
-    """The call arguments that ask an endpoint to enforce a reply model's JSON schema."""
-    from instructor import Mode
-    from instructor.processing.response import handle_response_model
-
-    _, arguments = handle_response_model(reply, mode=Mode.JSON_SCHEMA, messages=[])
-    return {"response_format": arguments["response_format"]}
 
 
 def read_reply(text: str, reply: type[T]) -> T:
@@ -35,6 +24,14 @@ def read_reply(text: str, reply: type[T]) -> T:
     Raises:
         ReplyError: ``unparsable``; the message says what is wrong, fit to be told to the judge.
     """
+    try:
+        return reply.model_validate_json(text, strict=True)
+    except ValidationError:
+        return _read_with_care(text, reply)
+
+
+def _read_with_care(text: str, reply: type[T]) -> T:
+    """Any reply, through instructor, which is imported only when it is needed."""
     from instructor import Mode
     from instructor.processing import response as processing
 

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from ..errors import JudgeError, TransportError
+from ..errors import (
+    CallTimeoutError,
+    JudgeError,
+    OutageError,
+    RateLimitedError,
+    TransportError,
+)
+from .clock import Clock
 
 T = TypeVar("T")
-Sleep = Callable[[float], Awaitable[None]]
 
 LONGEST_WAIT_S = 60.0
+
+REPEATS: Mapping[type[TransportError], float] = {
+    OutageError: 0.0,  # the endpoint counts as dead: the next session may try again
+    RateLimitedError: 5.0,  # 429: the endpoint is well, so patience costs nothing but time
+    CallTimeoutError: 0.5,  # 408 or no answer in time: each one may have been charged for
+    TransportError: 1.0,  # 5xx, broken connections, answers that are no answers
+}
+"""How often a call is repeated after a failure that may pass, as a multiple of ``retries``.
+
+Nothing else is repeated: a refusal, a prompt too long for the context, a wrong key, a rejected
+request stay what they are.
+"""
+
+
+def repeats(error: JudgeError, retries: int) -> int:
+    """How often a call that failed this way may be repeated in all."""
+    factor = next((REPEATS[kind] for kind in REPEATS if isinstance(error, kind)), 0.0)
+    return -int(-retries * factor // 1)
 
 
 def backoff_s(attempt: int, asked_s: float | None, rng: random.Random) -> float:
@@ -29,28 +52,30 @@ async def with_retries(
     call: Callable[[], Awaitable[T]],
     *,
     retries: int,
-    sleep: Sleep = asyncio.sleep,
-    rng: random.Random | None = None,
+    deadline_s: float,
+    clock: Clock,
+    rng: random.Random,
 ) -> T:
     """Makes a call, and again after a failure that may pass.
 
     Args:
         call: Makes the call.
-        retries: How often it is made again at most.
-        sleep: Waits; tests pass their own.
+        retries: The measure of ``REPEATS``.
+        deadline_s: Seconds for all attempts; none is begun that would have to wait beyond it.
+        clock: Tells the time and waits.
         rng: Source of the jitter.
 
     Raises:
         JudgeError: The last failure.
     """
-    chance = rng or random.Random()  # noqa: S311 - jitter
+    end = clock.now() + deadline_s
     attempt = 0
     while True:
         attempt += 1
         try:
             return await call()
-        except JudgeError as error:
-            if not error.retryable or attempt > retries:
+        except TransportError as error:
+            wait = backoff_s(attempt, error.retry_after_s, rng)
+            if attempt > repeats(error, retries) or clock.now() + wait > end:
                 raise
-            asked = error.retry_after_s if isinstance(error, TransportError) else None
-            await sleep(backoff_s(attempt, asked, chance))
+        await clock.sleep(wait)

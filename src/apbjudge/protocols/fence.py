@@ -7,6 +7,7 @@ block, open another, pass for a chat template's control token, or hide from a hu
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
@@ -31,6 +32,8 @@ _CONTROL_TOKENS = re.compile(
 )
 _SUSPICIOUS = re.compile(f"[<\\[{_OPEN}{_HIDDEN}]")
 
+LONG = 400
+
 
 def neutralize(text: str) -> str:
     r"""Makes a text unable to leave or fake a block; what it says stays readable.
@@ -45,11 +48,19 @@ def neutralize(text: str) -> str:
     Returns:
         Text that holds no tag, no control token and no invisible character.
     """
+    return _neutral_long(text) if len(text) >= LONG else _neutral(text)
+
+
+def _neutral(text: str) -> str:
     if _SUSPICIOUS.search(text) is None:
         return text
     text = _INVISIBLE.sub(_escape, text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG.sub("&lt;", text)
     return _CONTROL_TOKENS.sub(_bracket, text)
+
+
+_neutral_long = lru_cache(maxsize=16)(_neutral)
+"""The same for texts such as lists of tools, which neighbouring rows often share."""
 
 
 def fence(name: str, text: str) -> str:

@@ -148,7 +148,9 @@ def _template(folder: str, name: str) -> Template:
     source = resources.files(__name__.rpartition(".")[0]).joinpath(
         "templates", folder, f"{name}.j2"
     )
-    return _environment().from_string(source.read_text(encoding="utf-8"))
+    template = _environment().from_string(source.read_text(encoding="utf-8"))
+    template.globals = dict(template.globals)  # copied for every prompt, and a plain one is quick
+    return template
 
 
 def template_digest(folder: str) -> str:

@@ -5,6 +5,7 @@ from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference, Unsolv
 from .judgements import (
     ERROR_CODES,
     Certainty,
+    Doubt,
     ErrorCode,
     Finding,
     Judgement,
@@ -15,6 +16,7 @@ from .judgements import (
     judgement_row,
     read_judgement,
 )
+from .labels import HumanLabel, majority, read_labels
 from .predictions import Call, Form, FormProblem, Prediction, Step
 from .responses import json_values, message_calls, message_tools
 from .tools import Tool, Toolset
@@ -27,11 +29,13 @@ __all__ = [
     "Call",
     "Certainty",
     "Condition",
+    "Doubt",
     "ErrorCode",
     "FileRef",
     "Finding",
     "Form",
     "FormProblem",
+    "HumanLabel",
     "Item",
     "Judgement",
     "Override",
@@ -48,7 +52,9 @@ __all__ = [
     "Verdict",
     "json_values",
     "judgement_row",
+    "majority",
     "message_calls",
     "message_tools",
     "read_judgement",
+    "read_labels",
 ]

@@ -44,12 +44,51 @@ class Override(Record):
 
 
 class Usage(Record):
-    """Tokens of all calls made for one judgement, failed and repeated ones included."""
+    """What one judgement took, failed and repeated calls included.
+
+    Attributes:
+        prompt_tokens: Tokens sent, as the endpoint counted them.
+        completion_tokens: Tokens received.
+        cached_tokens: Those of ``prompt_tokens`` that the endpoint had in its prefix cache.
+        calls: Calls made.
+        lost: Calls of these that ended without an answer (time-out, broken connection): whether
+            the endpoint charged for them is not known.
+        reused: Replies taken from the reply cache, for which no call was made.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
     calls: int = 0
+    lost: int = 0
+    reused: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """The usage of both."""
+        theirs = other.__dict__
+        return Usage(**{name: count + theirs[name] for name, count in self.__dict__.items()})
+
+
+class Doubt(Record):
+    """How sure a judge was of its verdict, from repeated replies or token probabilities.
+
+    Attributes:
+        method: ``samples`` (several replies), ``logprobs`` (probabilities of the verdict's
+            tokens in one reply) or ``panel`` (several judges).
+        n: Replies, or judges; 1 for ``logprobs``.
+        shares: Share of *true*, 0 to 1, for ``is_correct`` and each flag that the rubric has.
+        grades: Share of each grade, keyed ``"0.8"``; empty where there is none or not known.
+        categories: Share of each category, keyed ``"1"`` to ``"5"``; likewise.
+        entropy: Entropy in bits of ``is_correct``, each flag, ``grade``, ``category``; a key is
+            missing where the shares are not known.
+    """
+
+    method: Literal["samples", "logprobs", "panel"]
+    n: int
+    shares: dict[str, float]
+    grades: dict[str, float] = {}
+    categories: dict[str, float] = {}
+    entropy: dict[str, float]
 
 
 class _Judgement(Record):
@@ -59,6 +98,7 @@ class _Judgement(Record):
     protocol: str | None
     rubric: str | None
     judge: str
+    decided_by: str | None = None
     plan_cost: float | None = None
     uses_distractor: bool | None = None
     findings: tuple[Finding, ...] = ()
@@ -78,11 +118,13 @@ class Verdict(_Judgement):
         is_correct: Whether the prediction passes.
         grade: One of the rubric's six levels, or None where the protocol has none.
         errors: Flag per code, or None where the protocol has none.
+        decided_by: In a cascade, the judge whose verdict stands; None elsewhere.
         category: 1–5 for tool-broken (None: not decided by code), None elsewhere.
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
         uses_distractor: Whether a listed distractor is called; None without distractors.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
+        doubt: How sure the judge was; None when it was asked once and for no probabilities.
         raw: The judge's raw reply (replies, oldest first, when it was asked again).
         cost_usd: Price of all calls; None when unknown, 0.0 only when truly free.
         latency_s: Seconds from the first request to the last reply.
@@ -96,6 +138,7 @@ class Verdict(_Judgement):
     category: int | None = None
     overrides: tuple[Override, ...] = ()
     inconsistent: bool = False
+    doubt: Doubt | None = None
     reasoning: str = ""
 
 
@@ -111,9 +154,9 @@ Judgement = Annotated[Verdict | Unscored, Field(discriminator="kind")]
 _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 
 _COLUMNS = (
-    "item_id case_id tested_model protocol rubric judge kind is_correct grade errors category "
-    "plan_cost uses_distractor findings overrides inconsistent reasoning reason detail raw usage "
-    "cost_usd latency_s fingerprint line groups"
+    "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
+    "category plan_cost uses_distractor findings overrides inconsistent doubt reasoning reason "
+    "detail raw usage cost_usd latency_s fingerprint line groups"
 ).split()
 
 
@@ -124,6 +167,7 @@ def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
     row["findings"] = [finding.__dict__ for finding in judgement.findings]
     if isinstance(judgement, Verdict):
         row["overrides"] = [override.__dict__ for override in judgement.overrides]
+        row["doubt"] = judgement.doubt.__dict__ if judgement.doubt else None
     else:
         row["overrides"] = []
     row["usage"] = judgement.usage.__dict__ if judgement.usage else None

@@ -95,6 +95,8 @@ class Totals:
     completion_tokens: int
     cached_tokens: int
     calls: int
+    lost: int
+    reused: int
 
 
 def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
@@ -112,7 +114,7 @@ def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
     names = ("scored", "correct", "category", "distractor", "inconsistent", "overridden")
     small = {name: array("b") for name in names}
     errors = array("B")
-    totals = Totals(0, {}, 0, 0, 0.0, 0, 0, 0, 0)
+    totals = Totals(0, {}, 0, 0, 0.0, 0, 0, 0, 0, 0, 0)
     for row in rows:
         _count(row, totals)
         if row["protocol"] is None:
@@ -175,6 +177,8 @@ def _count(row: Mapping[str, Any], totals: Totals) -> None:
         totals.completion_tokens += usage["completion_tokens"]
         totals.cached_tokens += usage["cached_tokens"]
         totals.calls += usage["calls"]
+        totals.lost += usage.get("lost", 0)
+        totals.reused += usage.get("reused", 0)
         if row["cost_usd"] is None:
             totals.cost_usd = None
     if totals.cost_usd is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..calibration.intervals import Estimate
 from ..errors import visible
+from .columns import Totals
 from .summary import Group, Summary
 
 MODELS_ACROSS = 3
@@ -40,11 +41,23 @@ def _totals(summary: Summary) -> str:
     unscored = ", ".join(f"{n} {reason}" for reason, n in sorted(totals.unscored.items()))
     parts = [f"{totals.rows} rows, {summary.scored} scored"]
     parts += [f"unscored: {unscored}"] if unscored else []
-    if totals.calls:
-        cost = "unknown" if totals.cost_usd is None else f"{totals.cost_usd:.4f} USD"
-        parts.append(f"{totals.calls} calls, cost {cost}")
+    if totals.calls or totals.reused:
+        parts.append(_calls(totals))
         parts.append(f"{totals.inconsistent} inconsistent, {totals.overridden} overridden")
     return "; ".join(parts)
+
+
+def _calls(totals: Totals) -> str:
+    cost = "unknown" if totals.cost_usd is None else f"{totals.cost_usd:.4f} USD"
+    text = f"{totals.calls} calls, cost {cost}"
+    if totals.lost:
+        text += f" and what {totals.lost} unanswered calls may have cost"
+    if totals.cached_tokens:
+        share = totals.cached_tokens / totals.prompt_tokens
+        text += f", {share:.0%} of prompt tokens from the endpoint's cache"
+    if totals.reused:
+        text += f", {totals.reused} replies of earlier runs used again"
+    return text
 
 
 def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:

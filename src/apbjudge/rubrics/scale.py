@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cached_property
 
 from pydantic import Field
 
@@ -75,7 +76,15 @@ class Scale(Record):
     def allowed(self, flags: Iterable[ErrorCode]) -> tuple[float, ...]:
         """The grades that may stand beside a set of flags, best first."""
         flagged = frozenset(flags)
-        return tuple(band.grade for band in self.bands if band.allows(flagged))
+        known = self._known
+        if flagged not in known:
+            known[flagged] = tuple(band.grade for band in self.bands if band.allows(flagged))
+        return known[flagged]
+
+    @cached_property
+    def _known(self) -> dict[frozenset[ErrorCode], tuple[float, ...]]:
+        """Answers of ``allowed``: there are at most 64."""
+        return {}
 
     def nearest(self, grade: float, flags: Iterable[ErrorCode]) -> float:
         """The allowed grade nearest to ``grade``; of two equally near, the lower one.

@@ -1,0 +1,84 @@
+"""The doctor command: what a judge's endpoints can do, and whether a run would work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from ..api.checkup import check_up, checkup_text
+from ..api.forecast import forecast_text
+from ..protocols import AUTO, get_protocol
+from .grading import GradeOptions, read_settings
+
+UNWELL = 2
+"""Exit code when a run would not work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorOptions:
+    """The options of the command, as given.
+
+    Attributes:
+        predictions: What is to be graded, None to leave that out.
+        judges: Who is to judge; each is looked at.
+        addresses: Addresses of the endpoint's replicas.
+        protocol: As for ``grade``.
+        cases: As for ``grade``.
+        rubric: As for ``grade``.
+        config: ``KEY=VALUE`` settings and TOML files.
+    """
+
+    predictions: Path | None
+    judges: list[str]
+    addresses: list[str]
+    protocol: str
+    cases: Path | None
+    rubric: str | None
+    config: list[str]
+
+
+def run_doctor(options: DoctorOptions) -> int:
+    """Looks at every judge, prints what it finds, and returns the exit code.
+
+    Raises:
+        UsageError: If options or input are unusable.
+    """
+    if options.protocol != AUTO:
+        get_protocol(options.protocol)
+    settings, specs = read_settings(_as_grade(options))
+    works = True
+    for spec in specs:
+        checkup = check_up(
+            spec,
+            rows=options.predictions,
+            protocol=options.protocol,
+            cases=options.cases,
+            rubric=options.rubric,
+            cache=not settings.no_cache,
+        )
+        works = works and checkup.works
+        typer.echo(checkup_text(checkup), nl=False)
+        if checkup.plan is not None:
+            typer.echo(forecast_text(checkup.plan), nl=False)
+    typer.echo("a run would work" if works else "a run would not work")
+    return 0 if works else UNWELL
+
+
+def _as_grade(options: DoctorOptions) -> GradeOptions:
+    """The options of the grade command that would judge the same in the same way."""
+    return GradeOptions(
+        predictions=options.predictions or Path(),
+        protocol=options.protocol,
+        judges=options.judges,
+        addresses=options.addresses,
+        cases=options.cases,
+        rubric=options.rubric,
+        out=None,
+        by="",
+        blind=False,
+        no_evidence=False,
+        no_images=False,
+        config=options.config,
+    )

@@ -1,0 +1,393 @@
+"""Several judges on one item: one judgement out of theirs, and how often they differ."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import combinations
+from math import fsum
+from typing import Any, Literal
+
+import orjson
+
+from ..errors import OptionError
+from ..records import Override, Unscored, Usage, Verdict
+from ..rubrics import Rubric
+from .doubt import combine, combine_agreeing, doubt_of
+from .settle import Ruling
+
+Rule = Literal["majority", "mean"]
+
+MIN_JUDGES = 3
+"""Fewest judges for Dawid and Skene's model."""
+
+
+def panel_judgement(
+    judgements: Sequence[Verdict | Unscored], rubric: Rubric, *, rule: Rule
+) -> Verdict | Unscored:
+    """The panel's judgement of one item.
+
+    Judges without a verdict abstain; when all do, the panel has none either.
+
+    Args:
+        judgements: One of each judge, at least one, all on the same item.
+        rubric: What they were made by.
+        rule: ``majority``: as ``combine`` says. ``mean``: the same, but the grade is the mean
+            of the judges' grades, not rounded. It is then mostly no level of the scale, and may
+            lie outside the band of the flags.
+
+    Returns:
+        A verdict whose ``doubt`` is over the judges that gave one, or why there is none.
+
+    Raises:
+        ValueError: If there is no judgement, or they are on different items.
+    """
+    _same_item(judgements)
+    fingerprint = _fingerprint(judgements, rule)
+    scored = _scored(judgements)
+    if not scored:
+        return _no_verdict(judgements, fingerprint)
+    ruling, overrides = combine(_rulings(scored), rubric)
+    grades = [verdict.grade for verdict in scored if verdict.grade is not None]
+    if rule == "mean" and grades:
+        ruling, overrides = _with_grade(ruling, fsum(grades) / len(grades)), ()
+    return _verdict(judgements, rubric, ruling, overrides, fingerprint)
+
+
+def panel_dawid_skene(
+    items: Sequence[Sequence[Verdict | Unscored]], rubrics: Sequence[Rubric]
+) -> list[Verdict | Unscored]:
+    """The panel's judgements where each judge's word counts by how reliable it seems.
+
+    is_correct is fitted over all items (``dawid_skene``): above a probability of one half an
+    item counts as correct. Flags and category come from the judges who agree with that, by
+    majority: fits of their own would now and then flag an item that is called correct. The
+    grade is the lower median of those judges. A verdict that no judge gave is not given: then
+    the majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
+
+    Args:
+        items: Per item one judgement of each judge, told apart by ``judge``.
+        rubrics: The rubric of each item.
+
+    Returns:
+        One judgement per item, in their order.
+
+    Raises:
+        OptionError: See ``dawid_skene``.
+        ValueError: If lengths differ, an item has no judgement, or a judge is there twice.
+    """
+    if len(items) != len(rubrics):
+        raise ValueError(f"rubrics: expected {len(items)}, one per item, got {len(rubrics)}")
+    for judgements in items:
+        _same_item(judgements)
+    fit = dawid_skene([_votes(judgements) for judgements in items])
+    # One item's verdict depends on all the others through the fit.
+    whole = _fingerprint([j for judgements in items for j in judgements], "dawid-skene")
+    return [
+        _weighed(judgements, rubric, p_correct, _fingerprint(judgements, whole))
+        for judgements, rubric, p_correct in zip(items, rubrics, fit.p_correct, strict=True)
+    ]
+
+
+def _weighed(
+    judgements: Sequence[Verdict | Unscored],
+    rubric: Rubric,
+    p_correct: float | None,
+    fingerprint: str,
+) -> Verdict | Unscored:
+    if p_correct is None:
+        return _no_verdict(judgements, fingerprint)
+    rulings = _rulings(_scored(judgements))
+    agreeing = [ruling for ruling in rulings if ruling.is_correct == (p_correct > 0.5)]
+    if agreeing:
+        ruling, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
+    else:
+        ruling, overrides = combine(rulings, rubric)
+    verdict = _verdict(judgements, rubric, ruling, overrides, fingerprint)
+    note = f"probability of correct, Dawid-Skene: {p_correct:.3f}"
+    return verdict.model_copy(update={"reasoning": f"{verdict.reasoning}\n{note}"})
+
+
+# Dawid and Skene ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How reliable a judge seems, by the fit alone.
+
+    Attributes:
+        n_items: Items it gave a verdict on.
+        true_correct: Estimated probability that it calls a correct plan correct; None when the
+            fit holds that it saw none.
+        true_wrong: Estimated probability that it calls a wrong plan wrong; likewise.
+    """
+
+    n_items: int
+    true_correct: float | None
+    true_wrong: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdFit:
+    """What the votes of several judges say together.
+
+    Attributes:
+        p_correct: Probability that each item is correct; None where nobody voted.
+        judges: Each judge's reliability.
+    """
+
+    p_correct: tuple[float | None, ...]
+    judges: dict[str, Reliability]
+
+
+def dawid_skene(
+    votes: Sequence[Mapping[str, bool]], *, n_iterations: int = 100, tolerance: float = 1e-5
+) -> CrowdFit:
+    """Weighs judges by how well they agree with the others (doi:10.2307/2346806).
+
+    Expectation-maximisation from the library crowd-kit, started from the majority. It assumes
+    that judges err independently given the truth: models of one family seldom do, so the
+    probabilities are too sure of themselves. It knows no human label and can't see a fault
+    that most judges share.
+
+    Args:
+        votes: Per item, what each judge said of is_correct; judges without a verdict are left
+            out.
+        n_iterations: Most iterations.
+        tolerance: Stops when the mean log-likelihood per vote gains less than this.
+
+    Returns:
+        The fit.
+
+    Raises:
+        OptionError: With fewer than three judges, or if crowd-kit is not installed.
+    """
+    judges = sorted({judge for item in votes for judge in item})
+    if len(judges) < MIN_JUDGES:
+        raise OptionError(
+            f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {len(judges)}: "
+            "when two differ, nothing tells which of them errs"
+        )
+    table = [
+        (i, judges.index(judge), int(v))
+        for i, item in enumerate(votes)
+        for judge, v in item.items()
+    ]
+    model = _fitted(table, n_iterations, tolerance)
+    found: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
+    p_correct = [min(1.0, found.get(i, 0.0)) if item else None for i, item in enumerate(votes)]
+    return CrowdFit(
+        p_correct=tuple(p_correct),
+        judges={judge: _reliability(judge, votes, p_correct) for judge in judges},
+    )
+
+
+def _fitted(table: list[tuple[int, int, int]], n_iterations: int, tolerance: float) -> Any:
+    crowd, pandas = _load_crowd_kit()
+    with warnings.catch_warnings():
+        # Its calls of pandas warn of what later versions will drop.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        data = pandas.DataFrame(table, columns=["task", "worker", "label"])
+        return crowd.DawidSkene(n_iter=n_iterations, tol=tolerance).fit(data)
+
+
+def _load_crowd_kit() -> tuple[Any, Any]:
+    try:
+        import crowdkit.aggregation as crowd
+        import pandas as pd
+    except ImportError:
+        raise OptionError(
+            "panel: dawid-skene needs crowd-kit: pip install 'apbjudge[panel]'"
+        ) from None
+    return crowd, pd
+
+
+def _reliability(
+    judge: str, votes: Sequence[Mapping[str, bool]], p_correct: Sequence[float | None]
+) -> Reliability:
+    """The last step of the fit once more: shares of a judge's votes, weighed by the truth."""
+    seen = [
+        (item[judge], p)
+        for item, p in zip(votes, p_correct, strict=True)
+        if judge in item and p is not None
+    ]
+    correct, wrong = fsum(p for _, p in seen), fsum(1 - p for _, p in seen)
+    hits, rejections = fsum(p for vote, p in seen if vote), fsum(1 - p for v, p in seen if not v)
+    return Reliability(
+        n_items=len(seen),
+        true_correct=hits / correct if correct > 1e-6 else None,
+        true_wrong=rejections / wrong if wrong > 1e-6 else None,
+    )
+
+
+# Disagreement -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two judges.
+
+    Attributes:
+        first: Name of the one.
+        second: Name of the other.
+        n_items: Items that both gave a verdict on.
+        n_agree: Those on which they agree whether the plan is correct.
+    """
+
+    first: str
+    second: str
+    n_items: int
+    n_agree: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """How often judges differ on whether a plan is correct.
+
+    Attributes:
+        n_items: All items.
+        n_shared: Items with at least two verdicts.
+        n_split: Those on which the verdicts are not all the same.
+        pairs: Every two judges, in the order in which they first appear.
+    """
+
+    n_items: int
+    n_shared: int
+    n_split: int
+    pairs: tuple[Pair, ...]
+
+
+def disagreement(items: Iterable[Sequence[Verdict | Unscored]]) -> Disagreement:
+    """Counts where judges differ; judges without a verdict on an item are left out there.
+
+    Args:
+        items: Per item one judgement of each judge, told apart by ``judge``.
+
+    Raises:
+        ValueError: If a judge is there twice on one item.
+    """
+    judges: dict[str, None] = {}
+    votes: list[dict[str, bool]] = []
+    for judgements in items:
+        judges |= dict.fromkeys(judgement.judge for judgement in judgements)
+        votes.append(_votes(judgements))
+    shared = [item for item in votes if len(item) > 1]
+    return Disagreement(
+        n_items=len(votes),
+        n_shared=len(shared),
+        n_split=sum(len(set(item.values())) > 1 for item in shared),
+        pairs=tuple(_pair(a, b, shared) for a, b in combinations(judges, 2)),
+    )
+
+
+def _pair(first: str, second: str, votes: Iterable[Mapping[str, bool]]) -> Pair:
+    both = [(item[first], item[second]) for item in votes if first in item and second in item]
+    return Pair(first, second, len(both), sum(one == other for one, other in both))
+
+
+def _votes(judgements: Sequence[Verdict | Unscored]) -> dict[str, bool]:
+    names = [judgement.judge for judgement in judgements]
+    if len(set(names)) < len(names):
+        raise ValueError(f"judgements: expected each judge once, got {', '.join(names)}")
+    return {verdict.judge: verdict.is_correct for verdict in _scored(judgements)}
+
+
+# Putting together ---------------------------------------------------------------------------------
+
+
+def _same_item(judgements: Sequence[Verdict | Unscored]) -> None:
+    if not judgements:
+        raise ValueError("judgements: expected at least one, got none")
+    answered = {(j.item_id, j.tested_model, j.protocol) for j in judgements}
+    if len(answered) > 1:
+        raise ValueError(f"judgements: expected one item, got {len(answered)}")
+
+
+def _scored(judgements: Iterable[Verdict | Unscored]) -> list[Verdict]:
+    return [judgement for judgement in judgements if isinstance(judgement, Verdict)]
+
+
+def _rulings(verdicts: Iterable[Verdict]) -> list[Ruling]:
+    return [Ruling(v.is_correct, v.grade, v.errors, v.category) for v in verdicts]
+
+
+def _with_grade(ruling: Ruling, grade: float) -> Ruling:
+    return Ruling(ruling.is_correct, grade, ruling.errors, ruling.category)
+
+
+def _verdict(
+    judgements: Sequence[Verdict | Unscored],
+    rubric: Rubric,
+    ruling: Ruling,
+    overrides: tuple[Override, ...],
+    fingerprint: str,
+) -> Verdict:
+    return Verdict(
+        is_correct=ruling.is_correct,
+        grade=ruling.grade,
+        errors=ruling.errors,
+        category=ruling.category,
+        overrides=overrides,
+        doubt=doubt_of(_rulings(_scored(judgements)), "panel", rubric),
+        reasoning="\n".join(map(_line, judgements)),
+        **_common(judgements, fingerprint),
+    )
+
+
+def _no_verdict(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> Unscored:
+    reasons = [judgement for judgement in judgements if isinstance(judgement, Unscored)]
+    detail = "; ".join(f"{j.judge}: {j.reason}: {j.detail}" for j in reasons)
+    return Unscored(reason=reasons[0].reason, detail=detail, **_common(judgements, fingerprint))
+
+
+def _common(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> dict[str, Any]:
+    first = judgements[0]
+    kept = "item_id case_id tested_model protocol rubric plan_cost uses_distractor findings"
+    return {
+        **{name: getattr(first, name) for name in (*kept.split(), "line", "groups")},
+        "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
+        "raw": "\n\n".join(j.raw for j in judgements if j.raw) or None,
+        "usage": total_usage(judgements),
+        "cost_usd": total_cost(judgements),
+        # The judges are taken to be asked side by side.
+        "latency_s": max(
+            (j.latency_s for j in judgements if j.latency_s is not None), default=None
+        ),
+        "fingerprint": fingerprint,
+    }
+
+
+def total_cost(judgements: Iterable[Verdict | Unscored]) -> float | None:
+    """What some judgements cost together; None as soon as one price is unknown."""
+    costs = [judgement.cost_usd for judgement in judgements]
+    known = [cost for cost in costs if cost is not None]
+    return fsum(known) if len(known) == len(costs) else None
+
+
+def total_usage(judgements: Iterable[Verdict | Unscored]) -> Usage | None:
+    """Tokens and calls of some judgements together; None when none of them says."""
+    usages = [judgement.usage for judgement in judgements if judgement.usage is not None]
+    return sum(usages, Usage()) if usages else None
+
+
+def _line(judgement: Verdict | Unscored) -> str:
+    """One judge's word, such as ``a: not correct 0.4 (E2, E4)``."""
+    if isinstance(judgement, Unscored):
+        return f"{judgement.judge}: no verdict ({judgement.reason})"
+    parts = [f"{judgement.judge}: {'correct' if judgement.is_correct else 'not correct'}"]
+    if judgement.grade is not None:
+        parts.append(str(judgement.grade))
+    flags = [code for code, is_set in (judgement.errors or {}).items() if is_set]
+    if flags:
+        parts.append(f"({', '.join(flags)})")
+    if judgement.category is not None:
+        parts.append(f"(category {judgement.category})")
+    return " ".join(parts)
+
+
+def _fingerprint(judgements: Iterable[Verdict | Unscored], rule: str) -> str:
+    content = [rule, *(judgement.fingerprint for judgement in judgements)]
+    return sha256(orjson.dumps(content)).hexdigest()[:32]

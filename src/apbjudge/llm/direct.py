@@ -1,0 +1,121 @@
+"""Calls straight to an OpenAI-compatible server, over one session and without a provider library.
+
+What is sent and what is read is what litellm would send and read; tests compare the two for every
+protocol and every fault. It takes a tenth of the processor time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from ..errors import CallTimeoutError, TransportError
+from .base import Completion, Request
+from .body import chat_body, read_chat
+from .failures import failure_of
+from .quota import used_up_for
+
+KEYS: Mapping[str, str] = {
+    "hosted_vllm": "HOSTED_VLLM_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "custom_openai": "OPENAI_API_KEY",
+    "lm_studio": "LM_STUDIO_API_KEY",
+    "llamafile": "LLAMAFILE_API_KEY",
+}
+"""Providers whose servers speak the OpenAI protocol, with the variable that holds their key."""
+
+PASSED = frozenset(
+    "temperature top_p seed stop frequency_penalty presence_penalty extra_body".split()
+)
+"""Parameters that litellm hands to these servers unchanged."""
+
+_CHANGED_BY_LITELLM = re.compile(r"gpt-[56]|^(?:.*/)?o[134]|^responses/|^gpt-(?:4|3\.5-turbo-16k)$")
+"""Names that make litellm rename or drop parameters, or use another protocol."""
+
+MAX_ANSWER_BYTES = 64 * 2**20
+
+
+def serves_exactly(model: str, *, api_base: bool, params: Mapping[str, Any]) -> bool:
+    """Whether this transport sends exactly what litellm would.
+
+    Args:
+        model: litellm model name.
+        api_base: Whether an address is given.
+        params: The parameters that will be sent.
+    """
+    provider, _, name = model.partition("/")
+    if not api_base or provider not in KEYS or not PASSED.issuperset(params):
+        return False
+    return _CHANGED_BY_LITELLM.search(name) is None
+
+
+class DirectClient:
+    """One session to any number of servers. aiohttp is imported at the first call."""
+
+    def __init__(self) -> None:
+        self._session: Any = None
+
+    async def complete(self, request: Request) -> Completion:
+        """Answers one request; see ``Client``."""
+        status, headers, data = await self._post(request)
+        if not 200 <= status < 300:
+            raise failure_of(status, data.decode(errors="replace"), headers)
+        completion = read_chat(data)
+        wait_s = used_up_for(headers)
+        return completion if wait_s is None else completion.model_copy(update={"wait_s": wait_s})
+
+    async def _post(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
+        import aiohttp
+
+        provider, _, name = request.model.partition("/")
+        url = f"{(request.api_base or '').rstrip('/')}/chat/completions"
+        body = orjson.dumps(chat_body(request, name))
+        try:
+            async with (
+                asyncio.timeout(request.timeout_s),
+                self._opened().post(url, data=body, headers=_headers(provider)) as answer,
+            ):
+                data: bytes = await answer.content.read(MAX_ANSWER_BYTES)
+                while not answer.content.at_eof():
+                    data += await answer.content.read(MAX_ANSWER_BYTES)
+                    if len(data) > MAX_ANSWER_BYTES:
+                        raise TransportError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                return answer.status, answer.headers, data
+        except TimeoutError:
+            raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
+        except (aiohttp.NonHttpUrlClientError, ValueError):  # InvalidURL among them
+            raise failure_of(404, f"{request.api_base} is no address", {}) from None
+        except (aiohttp.ClientError, OSError) as error:
+            text = f"{type(error).__name__}: {error}"[:300]
+            refused = isinstance(error, aiohttp.ClientConnectorError)
+            raise TransportError(text, answered=refused) from None
+
+    def _opened(self) -> Any:
+        if self._session is None:
+            import aiohttp
+
+            proxied = any(name.lower().endswith("_proxy") for name in os.environ)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                timeout=aiohttp.ClientTimeout(total=None),
+                trust_env=proxied,  # looking for proxies at every call takes time
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Closes the session."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+def _headers(provider: str) -> dict[str, str]:
+    headers = {"Content-Type": "application/json"}
+    if key := os.environ.get(KEYS.get(provider, "")):
+        headers["Authorization"] = f"Bearer {key}"
+    return headers

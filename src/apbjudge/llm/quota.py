@@ -1,0 +1,88 @@
+"""What an endpoint's headers say about waiting: Retry-After and the rate limits left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+LONGEST_S = 3600.0
+_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "llm_provider-x-ratelimit-")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+Get = Callable[[str], Any]
+
+
+def retry_after(headers: Any) -> float | None:
+    """Seconds that the endpoint asked to wait (``Retry-After``), 0 to 3600; None when it did not.
+
+    Both forms are read, seconds and a date.
+    """
+    get = _getter(headers)
+    value = get("retry-after") if get else None
+    if not isinstance(value, str | int | float):
+        return None
+    seconds = _seconds(str(value))
+    return _within(_until_http_date(str(value)) if seconds is None else seconds)
+
+
+def used_up_for(headers: Any) -> float | None:
+    """Seconds until a rate limit that is used up is reset; None when none is used up."""
+    get = _getter(headers)
+    if get is None:
+        return None
+    for kind in ("requests", "tokens"):
+        for prefix in _PREFIXES:
+            remaining = get(f"{prefix}remaining-{kind}") or get(f"{prefix}{kind}-remaining")
+            if str(remaining) != "0":
+                continue
+            reset = get(f"{prefix}reset-{kind}") or get(f"{prefix}{kind}-reset")
+            seconds = _within(_span(str(reset)) if reset else None)
+            return 1.0 if seconds is None else seconds
+    return None
+
+
+def _getter(headers: Any) -> Get | None:
+    return getattr(headers, "get", None)
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _until_http_date(text: str) -> float | None:
+    try:
+        then = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())
+
+
+def _span(text: str) -> float | None:
+    """Seconds from ``12``, ``6m0s``, ``88ms`` or a moment in ISO form."""
+    if (seconds := _seconds(text)) is not None:
+        return seconds
+    parts = _SPAN.findall(text)
+    if parts and "".join(n + u for n, u in parts) == text:
+        return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    try:
+        then = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())
+
+
+def _within(seconds: float | None) -> float | None:
+    if seconds is None or not 0 <= seconds <= LONGEST_S:
+        return None
+    return seconds

@@ -1,0 +1,196 @@
+"""The order of a run: every row once, rows of a case together, the first of them ahead."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.errors import RowError
+from apbjudge.judge import Source, Task, order
+from apbjudge.judge.order import Leaders, adjacent
+from apbjudge.judge.task import BadRow, Entry
+from tests.support.judging import plan_row
+
+CASES = st.lists(st.sampled_from("aaabbcdefg"), max_size=60)
+WINDOW = st.integers(1, 20)
+ROW = 100  # bytes
+
+
+def task(number: int, case: str) -> Entry:
+    """A row of a case, or a bad one for the case ``g``."""
+    if case == "g":
+        return BadRow(number, RowError("id", "a string", None), b"", (number + 1) * ROW)
+    (entry,) = Source(predictions=[plan_row(f"{case}{number}", case_id=case)])
+    assert isinstance(entry, Task)
+    return Task(
+        item=entry.item,
+        protocol=entry.protocol,
+        rubric=entry.rubric,
+        findings=entry.findings,
+        digest=entry.digest,
+        offset=(number + 1) * ROW,
+    )
+
+
+def tasks(cases: list[str]) -> list[Entry]:
+    return [task(number, case) for number, case in enumerate(cases)]
+
+
+def case_of(entry: Entry) -> str:
+    return entry.item.case_id if isinstance(entry, Task) else "bad"
+
+
+@given(cases=CASES, rows=WINDOW, kib=st.integers(1, 100))
+def test_every_row_comes_once(cases: list[str], rows: int, kib: int) -> None:
+    entries = tasks(cases)
+    found = list(adjacent(entries, rows=rows, size=kib * ROW))
+    assert Counter(map(id, found)) == Counter(map(id, entries))
+
+
+@given(cases=CASES)
+def test_within_the_window_each_case_is_in_one_piece_and_in_its_order(cases: list[str]) -> None:
+    found = [entry for entry in adjacent(tasks(cases)) if isinstance(entry, Task)]
+    pieces = [case for case, _ in groupby(map(case_of, found))]
+    assert pieces == list(dict.fromkeys(case for case in cases if case != "g"))
+    for case in pieces:
+        offsets = [entry.offset for entry in found if entry.item.case_id == case]
+        assert offsets == sorted(offsets)
+
+
+@given(cases=CASES, rows=WINDOW)
+def test_rows_of_a_case_that_follow_each_other_closely_are_in_one_piece(
+    cases: list[str], rows: int
+) -> None:
+    """Any case whose rows all lie within as many rows as are held back."""
+    found = [entry for entry in adjacent(tasks(cases), rows=rows) if isinstance(entry, Task)]
+    pieces = Counter(case for case, _ in groupby(map(case_of, found)))
+    good = [case for case in cases if case != "g"]
+    for case, count in pieces.items():
+        first, last = good.index(case), len(good) - 1 - good[::-1].index(case)
+        if last - first <= rows:
+            assert count == 1
+
+
+class Watched:
+    """Entries, and how many of them were taken."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries = entries
+        self.taken = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in self.entries:
+            self.taken += 1
+            yield entry
+
+
+@given(cases=CASES, rows=WINDOW)
+def test_no_more_rows_are_held_back_than_the_window_takes(cases: list[str], rows: int) -> None:
+    watched = Watched(tasks(cases))
+    for given_out, _ in enumerate(adjacent(watched, rows=rows)):
+        assert watched.taken - given_out <= rows + 1
+
+
+@given(cases=st.lists(st.sampled_from("aaabbcdef"), max_size=60), size=st.integers(1, 30))
+def test_no_row_is_held_back_over_more_bytes_than_the_window_takes(
+    cases: list[str], size: int
+) -> None:
+    entries = tasks(cases)
+    watched = Watched(entries)
+    given_out: set[int] = set()
+    for entry in adjacent(watched, size=size * ROW):
+        before = entries[: watched.taken - 1]  # without the row that made the window too long
+        held = [e for e in before if id(e) not in given_out]
+        given_out.add(id(entry))
+        if watched.taken < len(entries):
+            assert all(before[-1].offset - e.offset <= size * ROW for e in held)
+
+
+@given(cases=CASES)
+def test_bad_rows_pass_at_once(cases: list[str]) -> None:
+    watched = Watched(tasks(cases))
+    for entry in adjacent(watched):
+        if isinstance(entry, BadRow):
+            assert watched.entries[watched.taken - 1] is entry
+
+
+def test_nothing_in_nothing_out() -> None:
+    assert list(adjacent([])) == []
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["job", "job", "land"]), st.integers(0, 4)), max_size=60)
+
+
+@given(steps=STEPS)
+def test_followers_wait_for_their_leader_and_all_of_them_start(
+    steps: list[tuple[str, int]],
+) -> None:
+    leaders: Leaders[int] = Leaders()
+    flying: dict[int, int] = {}  # job → prefix
+    started: list[int] = []
+    landed: set[int] = set()  # prefixes of which a job has landed
+    jobs = 0
+
+    def launch(job: int, prefix: int) -> None:
+        started.append(job)
+        flying[job] = prefix
+
+    def land(job: int) -> None:
+        prefix = flying.pop(job)
+        leaders.landed(prefix)
+        landed.add(prefix)
+
+    prefixes: dict[int, int] = {}
+    for step, prefix in steps:
+        if step == "job":
+            prefixes[jobs] = prefix
+            begun = leaders.may_start(prefix, jobs)
+            ahead = prefix in flying.values()
+            assert begun is (prefix in landed or not ahead)
+            if begun:
+                launch(jobs, prefix)
+            jobs += 1
+        elif flying:
+            land(sorted(flying)[prefix % len(flying)])
+        while leaders.ready:
+            job = leaders.ready.popleft()
+            assert prefixes[job] in landed
+            launch(job, prefixes[job])
+        assert leaders.waiting == jobs - len(started)
+    while flying:
+        land(min(flying))
+        while leaders.ready:
+            job = leaders.ready.popleft()
+            launch(job, prefixes[job])
+    assert sorted(started) == list(range(jobs))
+    assert leaders.waiting == 0
+
+
+def test_a_leader_is_chosen_anew_once_its_prefix_is_forgotten(monkeypatch: Any) -> None:
+    monkeypatch.setattr(order, "REMEMBERED", 2)
+    leaders: Leaders[str] = Leaders()
+    for prefix in "abc":
+        assert leaders.may_start(prefix, prefix)
+        leaders.landed(prefix)
+    assert leaders.may_start("c", "second c")
+    assert leaders.may_start("b", "second b")
+    assert leaders.may_start("a", "second a")
+    assert not leaders.may_start("a", "third a")
+
+
+def test_a_prefix_that_is_in_use_is_not_forgotten(monkeypatch: Any) -> None:
+    monkeypatch.setattr(order, "REMEMBERED", 2)
+    leaders: Leaders[str] = Leaders()
+    for prefix in "ab":
+        leaders.may_start(prefix, prefix)
+        leaders.landed(prefix)
+    leaders.may_start("a", "second a")
+    leaders.may_start("c", "c")
+    leaders.landed("c")
+    assert leaders.may_start("a", "third a")
+    assert leaders.may_start("a", "fourth a")

@@ -1,0 +1,481 @@
+"""An endpoint that fails in every way at once: every row once, nothing lost, nothing paid twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from apbjudge.errors import InputError
+from apbjudge.judge import Progress
+from apbjudge.judge.store import PASSING_REASONS
+from apbjudge.llm.cache import DATABASE
+from apbjudge.llm.memory import FILE
+from tests.judge.test_disk import Disk
+from tests.support.commands import start
+from tests.support.judging import CODES, MODEL, Bench, Judged, plan_row, read_rows, verdict
+from tests.support.judging import write_rows as write
+from tests.support.server import (
+    PATIENCE_S,
+    Answer,
+    Behaviour,
+    Body,
+    ChatServer,
+    Handler,
+    Hang,
+    Reset,
+    Seen,
+    Status,
+    Trickle,
+    _Server,
+)
+
+NAMES = [f"row-{n:02}" for n in range(20)]
+ROWS = [plan_row(name) for name in NAMES]
+SHARE = 0.3
+HUNG_S = 1.0
+"""Time-out where calls hang: long enough for a good answer from a busy machine."""
+
+
+def told(name: str) -> dict[str, Any]:
+    """The right reply on a row: they differ, so that an answer to another row would be seen."""
+    number = int(name[-2:])
+    return verdict() if number % 3 else verdict(CODES[1 + number % 5])
+
+
+def good(name: str) -> Answer:
+    return Answer(json.dumps(told(name)))
+
+
+def says(text: str) -> Callable[[str], Behaviour]:
+    return lambda name: Answer(text)
+
+
+def does(behaviour: Behaviour) -> Callable[[str], Behaviour]:
+    return lambda name: behaviour
+
+
+def in_prose(name: str) -> Answer:
+    return Answer(f"Let me think. {{a}} first.\n```json\n{json.dumps(told(name))}\n```\nDone.")
+
+
+def in_japanese(name: str) -> Answer:
+    reply = told(name) | {"reasoning": "計画は問題ありません。"}
+    return Answer(json.dumps(reply, ensure_ascii=False))
+
+
+class Fault(NamedTuple):
+    """What goes wrong, and how a row may end whose last call this was."""
+
+    behave: Callable[[str], Behaviour]
+    ends: tuple[str, ...]
+
+
+POLICY = {"type": "invalid_request_error", "code": "content_policy_violation"}
+CONTRARY = json.dumps(verdict("E1", grade=0.4, is_correct=True))
+UNREAD = ("unparsable",)
+FAULTS: Mapping[str, Fault] = {
+    "429": Fault(does(Status(429)), ("transport",)),
+    "429 with Retry-After": Fault(does(Status(429, headers={"Retry-After": "3"})), ("transport",)),
+    "500": Fault(does(Status(500)), ("transport",)),
+    "502": Fault(does(Body(b"<html>bad gateway</html>", "text/html", 502)), ("transport",)),
+    "503": Fault(does(Status(503)), ("transport",)),
+    "reset": Fault(does(Reset()), ("transport",)),
+    "reset midway": Fault(does(Reset(midway=True)), ("transport",)),
+    "hang": Fault(does(Hang()), ("timeout",)),
+    "trickle": Fault(does(Trickle()), ("timeout",)),
+    "truncated": Fault(does(Answer(json.dumps(verdict())[:40], "length")), ("truncated",)),
+    "empty": Fault(says(""), UNREAD),
+    "refusal": Fault(does(Answer(None, message={"refusal": "I won't"})), ("refusal",)),
+    "filter": Fault(does(Answer("", "content_filter")), ("refusal",)),
+    "filter as an error": Fault(does(Status(400, "no", error=POLICY)), ("refusal",)),
+    "in prose": Fault(in_prose, ("right",)),
+    "in Japanese": Fault(in_japanese, ("right",)),
+    "Japanese prose": Fault(says("はい、計画は正しいです。"), UNREAD),
+    "wrong types": Fault(says(json.dumps(verdict(is_correct="yes", E1="no"))), UNREAD),
+    "off the scale": Fault(says(json.dumps(verdict(grade=0.97))), UNREAD),
+    "wrong keys": Fault(says('{"begründung": "", "richtig": true, "note": 1.0}'), UNREAD),
+    "contradictory": Fault(says(CONTRARY), ("settled",)),
+}
+LOST = ("reset", "reset midway", "hang", "trickle")
+SLOW = ("hang", "trickle")
+
+
+class Storm:
+    """Answers a share of the calls wrongly; which ones depends on seed, row and try alone."""
+
+    def __init__(self, faults: Sequence[str], seed: int = 0) -> None:
+        self.served: dict[str, list[str]] = defaultdict(list)
+        self._faults = faults
+        self._seed = seed
+        self._lock = threading.Lock()
+
+    def __call__(self, seen: Seen) -> Behaviour:
+        name = name_in(seen)
+        with self._lock:
+            fault = self._fault(name, len(self.served[name]))
+            self.served[name].append(fault)
+        return FAULTS[fault].behave(name) if fault else good(name)
+
+    def _fault(self, name: str, n: int) -> str:
+        rng = random.Random(f"{self._seed} {name} {n}")
+        return rng.choice(self._faults) if rng.random() < SHARE else ""
+
+    def count(self, *faults: str) -> int:
+        return sum(served.count(fault) for served in self.served.values() for fault in faults)
+
+
+def name_in(seen: Seen) -> str:
+    found = re.search(r"\((row-\d+)\)", seen.text)
+    assert found
+    return found[1]
+
+
+def calm(seen: Seen) -> Behaviour:
+    return good(name_in(seen))
+
+
+def ending(row: Mapping[str, Any]) -> str:
+    """How a row ended: ``right``, ``settled`` by the written rule, ``wrong``, or its reason."""
+    if row["kind"] == "unscored":
+        assert row["detail"]
+        return row["reason"]
+    expected = told(row["item_id"])
+    flags = [code for code in CODES if expected[code]]
+    values = (row["is_correct"], row["grade"], [c for c in CODES if row["errors"][c]])
+    if values == (expected["is_correct"], expected["grade"], flags):
+        return "right"
+    return "settled" if row["inconsistent"] else "wrong"
+
+
+def every_row_once(judged: Judged) -> None:
+    assert sorted(row["item_id"] for row in judged.rows) == NAMES
+
+
+def as_served(judged: Judged, storm: Storm) -> None:
+    """Every row ended as the last answer to it has it."""
+    every_row_once(judged)
+    for row in judged.rows:
+        last = storm.served[row["item_id"]][-1]
+        assert ending(row) in (FAULTS[last].ends if last else ("right",)), (row["item_id"], last)
+
+
+def goes_on(bench: Bench, server: ChatServer, before: Judged, **settings: Any) -> Judged:
+    """The same run again, the fault gone: what is finished stays, the rest is asked once."""
+    left = sorted(row["item_id"] for row in before.rows if row["reason"] in PASSING_REASONS)
+    server.behave = calm
+    server.forget()
+    after = bench.judge(ROWS, **settings)
+    every_row_once(after)
+    assert sorted(map(name_in, server.requests)) == left
+    assert all(row in after.rows for row in before.rows if row["item_id"] not in left)
+    assert [ending(after[name]) for name in left] == ["right"] * len(left)
+    server.forget()
+    assert sorted(map(str, bench.judge(ROWS, **settings).rows)) == sorted(map(str, after.rows))
+    assert server.requests == []
+    return after
+
+
+def settings_for(faults: Sequence[str], **more: Any) -> dict[str, Any]:
+    slow = any(fault in SLOW for fault in faults)
+    timeout = {"timeout_s": HUNG_S} if slow else {}
+    return {"retries": 2, "max_concurrency": len(NAMES), **timeout, **more}
+
+
+@pytest.mark.parametrize("faults", [[f] for f in FAULTS] + [list(FAULTS)], ids=[*FAULTS, "all"])
+def test_a_storm_costs_calls_and_no_row(serve: Any, bench: Any, faults: list[str]) -> None:
+    storm = Storm(faults)
+    server = serve(storm)
+    settings = settings_for(faults, transport="direct")
+    judged = bench(server).judge(ROWS, **settings)
+    as_served(judged, storm)
+    assert storm.count(*faults) >= 4
+    for row in judged.rows:
+        assert row["usage"]["calls"] == len(storm.served[row["item_id"]])
+    assert judged.progress.calls == len(server.requests)
+    assert judged.progress.lost == storm.count(*LOST)
+    goes_on(bench(server), server, judged, **settings)
+
+
+LITELLM = ["429 with Retry-After", "503", "reset midway", "truncated", "in prose", "contradictory"]
+
+
+@pytest.mark.parametrize("faults", [["429"], ["reset"], ["trickle"], LITELLM], ids=str)
+def test_a_storm_through_litellm(serve: Any, bench: Any, faults: list[str]) -> None:
+    storm = Storm(faults, seed=1)
+    server = serve(storm)
+    settings = settings_for(faults, transport="litellm")
+    judged = bench(server).judge(ROWS, **settings)
+    as_served(judged, storm)
+    # Its connection pool may send once more by itself when a connection breaks.
+    assert storm.count(*faults) > 0
+    assert judged.progress.calls <= len(server.requests)
+    assert "reset" in faults or judged.progress.calls == len(server.requests)
+    goes_on(bench(server), server, judged, **settings)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_storm_with_a_cache_pays_for_no_reply_twice(
+    serve: Any, tmp_path: Path, seed: int
+) -> None:
+    faults = [fault for fault in FAULTS if fault not in SLOW]
+    storm = Storm(faults, seed)
+    server = serve(storm)
+    settings = settings_for(faults)
+    first = Bench(server.address, tmp_path / "first", cache=tmp_path / "cache")
+    judged = first.judge(ROWS, **settings)
+    as_served(judged, storm)
+    second = Bench(server.address, tmp_path / "second", cache=tmp_path / "cache")
+    server.behave = calm
+    server.forget()
+    again = second.judge(ROWS, **settings)
+    every_row_once(again)
+    # An empty reply is not worth keeping; nor is what ended without a verdict.
+    kept = {
+        row["item_id"]
+        for row in judged.rows
+        if row["kind"] == "verdict" and "empty" not in storm.served[row["item_id"]]
+    }
+    assert len(kept) >= 10
+    assert {name_in(seen) for seen in server.requests}.isdisjoint(kept)
+    assert first.notes == second.notes == []
+    for name in kept:
+        assert ending(again[name]) == ending(judged[name])
+        assert again[name]["usage"]["calls"] == 0
+
+
+class Mortal(ChatServer):
+    """A server that can go and come back at its address."""
+
+    def __init__(self, dies_at: int, *, refuses: bool) -> None:
+        super().__init__(self._behave)
+        self._dies_at, self._refuses = dies_at, refuses
+        self._lock = threading.Lock()
+        self.dead = False
+
+    def _behave(self, seen: Seen) -> Behaviour:
+        with self._lock:
+            if seen.number == self._dies_at:
+                self.die()
+        return Reset() if self.dead else calm(seen)
+
+    def die(self) -> None:
+        self.dead = True
+        if self._refuses:
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+
+    def revive(self) -> None:
+        with self._lock:
+            if self._refuses:
+                self._server = _Server(("127.0.0.1", self._server.server_port), Handler)
+                self._server.owner = self
+                self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+                self._thread.start()
+            self.dead = False
+
+
+class Calendar(list[float]):
+    """Waits taken down; when there are so many, something happens."""
+
+    def __init__(self, after: int, then: Callable[[], None]) -> None:
+        self._after, self._then = after, then
+
+    def append(self, seconds: float) -> None:
+        super().append(seconds)
+        if len(self) == self._after:
+            self._then()
+
+
+@pytest.mark.parametrize("refuses", [True, False], ids=["refused", "reset"])
+@pytest.mark.parametrize("waits", [3, 40])
+def test_an_endpoint_dies_and_comes_back(tmp_path: Path, waits: int, *, refuses: bool) -> None:
+    with Mortal(dies_at=8, refuses=refuses) as server:
+        bench = Bench(server.address, tmp_path, Calendar(waits, server.revive))
+        judged = bench.judge(ROWS, retries=4, max_concurrency=4)
+        every_row_once(judged)
+        assert not server.dead
+        assert {ending(row) for row in judged.rows} <= {"right", "transport"}
+        assert Counter(map(ending, judged.rows))["right"] >= 14
+        assert judged.progress.calls >= len(server.requests)
+        if not refuses:
+            assert judged.progress.calls == len(server.requests)
+        goes_on(bench, server, judged, retries=4, max_concurrency=4)
+
+
+def test_an_endpoint_that_stays_dead_is_given_up_after_a_while(tmp_path: Path) -> None:
+    with Mortal(dies_at=3, refuses=False) as server:
+        bench = Bench(server.address, tmp_path)
+        judged = bench.judge(ROWS, retries=4, max_concurrency=2)
+        every_row_once(judged)
+        assert Counter(map(ending, judged.rows)) == {"right": 2, "transport": 18}
+        assert "no endpoint has answered for 300 s" in judged["row-19"]["detail"]
+        # A few calls find out that it is dead; the other rows need none.
+        assert judged["row-19"]["usage"]["calls"] == 0
+        assert judged.progress.calls == len(server.requests) < 30
+        server.dead = False
+        goes_on(bench, server, judged, retries=4, max_concurrency=2)
+
+
+# The machine misbehaves ---------------------------------------------------------------------------
+
+
+def test_the_disk_fills_up_in_the_storm(
+    serve: Any, bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storm = Storm(["503", "truncated", "contradictory"])
+    server = serve(storm)
+    settings = settings_for([], max_concurrency=4)
+    with monkeypatch.context() as patch:
+        Disk(patch, space=6)
+        with pytest.raises(InputError, match="No space left"):
+            bench(server).judge(ROWS, **settings)
+    saved = read_rows(bench(server).folder / "run")
+    assert len(saved) == 6
+    asked = Counter(map(name_in, server.requests))
+    judged = bench(server).judge(ROWS, **settings)
+    as_served(judged, storm)
+    assert all(row in judged.rows for row in saved)
+    for row in saved:
+        assert Counter(map(name_in, server.requests))[row["item_id"]] == asked[row["item_id"]]
+
+
+def rubbish_file(folder: Path) -> None:
+    (folder / "replies").mkdir(parents=True)
+    (folder / "replies" / DATABASE).write_bytes(random.Random(1).randbytes(9000))
+    (folder / FILE).write_bytes(b'{"half": [')
+
+
+def rubbish_links(folder: Path) -> None:
+    (folder / "replies").mkdir(parents=True)
+    (folder / "replies" / DATABASE).symlink_to("/dev/null")
+    (folder / FILE).mkdir()
+
+
+def rubbish_database(folder: Path) -> None:
+    (folder / "replies").mkdir(parents=True)
+    with sqlite3.connect(folder / "replies" / DATABASE) as con:
+        con.execute("CREATE TABLE Cache (key, value)")
+    con.close()
+    (folder / FILE).write_text('{"": {"": {"format": 7, "latency_s": "soon"}}}')
+
+
+def a_file_instead(folder: Path) -> None:
+    folder.write_text("in the way")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [rubbish_file, rubbish_links, rubbish_database, a_file_instead],
+    ids=lambda f: f.__name__,
+)
+def test_a_cache_full_of_rubbish_costs_one_note(
+    serve: Any, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(tmp_path / "cache")
+    server = serve(calm)
+    bench = Bench(server.address, tmp_path / "bench", cache=tmp_path / "cache")
+    judged = bench.judge(ROWS, max_concurrency=4)
+    assert [ending(judged[name]) for name in NAMES] == ["right"] * len(NAMES)
+    (note,) = bench.notes
+    assert note.startswith(f"the reply cache in {tmp_path / 'cache' / 'replies'} is not used: ")
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Databases can be read only, as in a folder of somebody else (root may write anywhere)."""
+    connect = sqlite3.connect
+
+    def connected(path: Any, **options: Any) -> sqlite3.Connection:
+        if path == ":memory:":
+            return connect(path, **options)
+        return connect(f"file:{path}?mode=ro", uri=True, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connected)
+        yield
+
+
+def test_a_cache_that_can_only_be_read_costs_one_note(
+    serve: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    server = serve(calm)
+    Bench(server.address, tmp_path / "a", cache=tmp_path / "cache").judge(ROWS[:3])
+    request.getfixturevalue("read_only")
+    bench = Bench(server.address, tmp_path / "b", cache=tmp_path / "cache")
+    judged = bench.judge(ROWS, max_concurrency=4)
+    assert [ending(judged[name]) for name in NAMES] == ["right"] * len(NAMES)
+    (note,) = bench.notes
+    assert "readonly" in note
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_cache_folder_without_leave_to_write_costs_one_note(serve: Any, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir(mode=0o555)
+    bench = Bench(serve(calm).address, tmp_path / "bench", cache=tmp_path / "cache")
+    assert len(bench.judge(ROWS).rows) == len(bench.notes) + 19 == len(NAMES)
+
+
+def test_a_wall_clock_that_jumps_changes_nothing(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = ["429 with Retry-After", "503", "reset", "contradictory"]
+    rng = random.Random(3)
+    monkeypatch.setattr(time, "time", lambda: 1.6e9 + rng.uniform(-1e9, 1e9))
+    storm = Storm(faults)
+    server = serve(storm)
+    bench = Bench(server.address, tmp_path / "bench", cache=tmp_path / "cache")
+    judged = bench.judge(ROWS, **settings_for(faults))
+    as_served(judged, storm)
+    assert all(0 <= row["latency_s"] < PATIENCE_S for row in judged.rows)
+    assert max(bench.waits) <= 60.0
+    goes_on(bench, server, judged, **settings_for(faults))
+    assert bench.notes == []
+
+
+def test_a_run_killed_in_the_storm_asks_for_no_finished_row_again(
+    serve: Any, tmp_path: Path
+) -> None:
+    storm = Storm(["truncated", "contradictory", "in prose"])
+    lock = threading.Lock()
+
+    def until_stalled(seen: Seen) -> Behaviour:
+        with lock:
+            return Hang() if seen.number > 14 else storm(seen)
+
+    server = serve(until_stalled)
+    rows = write(tmp_path / "rows.jsonl", ROWS)
+    target = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
+    arguments = ["grade", rows, *target, "--max-concurrency", "4", "--max-unscored", "1"]
+    with start(*arguments) as process:
+        server.wait_for(18)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    saved = read_rows(tmp_path / "out")
+    assert saved
+    before = Counter(map(name_in, server.requests))
+    server.behave = storm
+    with start(*arguments) as process:
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    after = Counter(map(name_in, server.requests))
+    finished = read_rows(tmp_path / "out")
+    assert all(row in finished for row in saved)
+    assert {row["item_id"]: after[row["item_id"]] for row in saved} == {
+        row["item_id"]: row["usage"]["calls"] for row in saved
+    }
+    assert sorted(row["item_id"] for row in finished) == NAMES
+    assert before <= after
+    as_served(Judged(finished, [], Progress()), storm)

@@ -1,0 +1,314 @@
+"""A provider's batches through litellm, over a socket; and the bodies of what is written down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from apbjudge.errors import AccessError, InputError, JudgeError, OptionError, TransportError
+from apbjudge.llm.base import FORMATS, Format, Request
+from apbjudge.llm.batches import LISTS, ORDERS, BatchApi, BatchState
+from apbjudge.llm.bodies import body_maker, provider_of
+from apbjudge.llm.body import chat_body
+from apbjudge.llm.litellm_client import LitellmClient, load_litellm
+from tests.support.batch_server import BatchServer
+from tests.support.clock import VirtualClock
+from tests.support.server import Answer, ChatServer, in_turn
+
+KEY = "0123456789abcdef" * 2
+LINE = json.dumps({"custom_id": KEY, "body": {"messages": []}}).encode() + b"\n"
+
+
+@pytest.fixture(autouse=True)
+def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
+    """Nothing here is encrypted, and loading certificates is most of what a call takes."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path_factory.getbasetemp()))
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with BatchServer() as started:
+        yield started
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "requests.jsonl"
+    path.write_bytes(LINE)
+    return path
+
+
+def api(server: BatchServer, **settings: Any) -> BatchApi:
+    settings = {"retries": 0, "clock": VirtualClock(), **settings}
+    return BatchApi("openai/m", server.address, **settings)
+
+
+def do(work: Any) -> Any:
+    return asyncio.run(work)
+
+
+def test_a_batch_is_uploaded_ordered_followed_and_fetched(server: BatchServer, file: Path) -> None:
+    provider = api(server)
+    name = do(provider.submit(file, "tag-1"))
+    (batch,) = server.batches
+    assert batch.id == name
+    assert server.files[batch.file] == LINE
+    assert "tag-1" in batch.metadata.values()
+    states = [do(provider.status(name)) for _ in range(3)]
+    assert [state.state for state in states] == ["validating", "in_progress", "completed"]
+    assert [state.has_ended for state in states] == [False, False, True]
+    assert (states[2].done, states[2].total) == (1, 1)
+    results = file.with_name("answers.jsonl")
+    do(provider.fetch(states[2], results))
+    assert json.loads(results.read_bytes())["custom_id"] == KEY
+    assert sorted(path.name for path in file.parent.iterdir()) == ["answers.jsonl", file.name]
+
+
+def test_output_and_errors_come_in_one_file(server: BatchServer, tmp_path: Path) -> None:
+    server.files |= {"good": b'{"a": 1}', "bad": b'{"b": 2}\n'}
+    state = BatchState("completed", files=("good", "bad"))
+    do(api(server).fetch(state, tmp_path / "all.jsonl"))
+    assert (tmp_path / "all.jsonl").read_bytes() == b'{"a": 1}\n{"b": 2}\n'
+
+
+def test_a_batch_is_found_by_its_tag_on_any_page(server: BatchServer, file: Path) -> None:
+    provider = api(server)
+    names = [do(provider.submit(file, f"tag-{n}")) for n in range(5)]
+    assert [do(provider.find(f"tag-{n}")) for n in range(5)] == names
+    assert do(provider.find("tag")) is None
+    assert do(provider.find("none", server.batches[1].file)) == names[1]
+
+
+def test_a_failed_batch_says_why(server: BatchServer, file: Path) -> None:
+    server.states, server.errors = ["failed"], [{"code": "invalid_url", "message": "no such url"}]
+    provider = api(server)
+    state = do(provider.status(do(provider.submit(file, "t"))))
+    assert (state.state, state.files) == ("failed", ())
+    assert state.complaint == "invalid_url no such url"
+
+
+def test_what_may_pass_is_tried_again(server: BatchServer, file: Path) -> None:
+    waits: list[float] = []
+    provider = api(server, retries=2, clock=VirtualClock(waits))
+    server.faults = [(503, {"error": {"message": "busy"}})] * 2
+    do(provider.upload(file))
+    assert server.calls == ["POST files"] * 3
+    assert len(waits) == 2
+
+
+def test_an_order_without_answer_is_looked_for_before_it_is_placed_again(
+    server: BatchServer, file: Path
+) -> None:
+    provider = api(server, retries=1)
+    uploaded = do(provider.upload(file))
+    create = server.answer
+
+    def placed_but_broken(call: str, *rest: Any) -> tuple[int, Any]:
+        status, found = create(call, *rest)
+        return (502, {"error": {"message": "gone"}}) if call == "POST batches" else (status, found)
+
+    server.answer = placed_but_broken
+    assert do(provider.order(uploaded, "tag")) == "batch-0"
+    assert len(server.batches) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, AccessError), (400, JudgeError), (500, TransportError)]
+)
+def test_failures_are_ours(
+    server: BatchServer, file: Path, status: int, kind: type[Exception]
+) -> None:
+    server.faults = [(status, {"error": {"message": "scripted"}})]
+    with pytest.raises(kind) as failed:
+        do(api(server).submit(file, "t"))
+    assert type(failed.value) is kind
+
+
+def test_no_server_is_a_failure_that_may_pass(file: Path) -> None:
+    with BatchServer() as gone:
+        provider = api(gone)
+    with pytest.raises(TransportError):
+        do(provider.status("b"))
+
+
+def test_a_file_that_is_not_there_is_named(server: BatchServer, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"missing\.jsonl: No such file"):
+        do(api(server).upload(tmp_path / "missing.jsonl"))
+
+
+def test_no_key_of_another_service_is_sent(
+    server: BatchServer, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys: list[str | None] = []
+    handler = server._server.RequestHandlerClass
+    receive = handler._serve  # type: ignore[attr-defined]
+
+    def noted(self: Any, data: bytes) -> None:
+        keys.append(self.headers.get("Authorization"))
+        receive(self, data)
+
+    monkeypatch.setattr(handler, "_serve", noted)
+    monkeypatch.setenv("OPENAI_API_KEY", "the-key-of-openai")
+    do(BatchApi("hosted_vllm/m", server.address, retries=0).upload(file))
+    monkeypatch.setenv("HOSTED_VLLM_API_KEY", "own-key")
+    do(BatchApi("hosted_vllm/m", server.address, retries=0).upload(file))
+    do(api(server).upload(file))
+    assert keys == ["Bearer none", "Bearer own-key", "Bearer the-key-of-openai"]
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude", "gemini/gemini-pro", "bedrock/x", "groq/x"])
+def test_providers_without_batches_are_turned_away(model: str) -> None:
+    with pytest.raises(OptionError, match="litellm orders no batches from"):
+        BatchApi(model)
+
+
+def test_the_list_of_providers_is_that_of_the_installed_litellm() -> None:
+    """Those that litellm orders from by name, and how it answers for the others."""
+    litellm = load_litellm()
+    from litellm.types.utils import LIST_BATCHES_SUPPORTED_PROVIDERS
+
+    assert LISTS == LIST_BATCHES_SUPPORTED_PROVIDERS
+    for provider in ("anthropic", "gemini"):
+        with pytest.raises(litellm.exceptions.BadRequestError, match="doesn't support"):
+            litellm.create_batch(
+                completion_window="24h",
+                endpoint="/v1/chat/completions",
+                input_file_id="f",
+                custom_llm_provider=provider,
+            )
+    assert set(ORDERS) > LISTS
+
+
+def test_mistral_can_not_be_asked_for_its_batches() -> None:
+    with pytest.raises(OptionError, match="can't list the batches of mistral"):
+        do(BatchApi("mistral/m").find("tag"))
+
+
+@pytest.mark.parametrize("model", ["hosted_vllm/m", "litellm_proxy/m"])
+def test_a_server_of_ones_own_needs_its_address(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = f"{model.partition('/')[0].upper()}_API_BASE"
+    monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(OptionError, match=f"--api-base or {variable}"):
+        BatchApi(model)
+    monkeypatch.setenv(variable, "http://127.0.0.1:9/v1")
+    assert BatchApi(model).api_base == "http://127.0.0.1:9/v1"
+
+
+def test_a_model_without_provider_is_looked_up() -> None:
+    assert provider_of("gpt-4o") == ("openai", "gpt-4o")
+    assert provider_of("hosted_vllm/org/m") == ("hosted_vllm", "org/m")
+    with pytest.raises(OptionError, match="--judge nobodys-model"):
+        provider_of("nobodys-model")
+
+
+class Reply(BaseModel):
+    reasoning: str
+    ok: bool
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+TALK = [
+    {"role": "system", "content": "You judge."},
+    {"role": "user", "content": [{"type": "text", "text": "Is it right?"}, IMAGE]},
+    {"role": "assistant", "content": "{}"},
+    {"role": "user", "content": "Again."},
+]
+MODELS = (
+    "openai/m openai/gpt-4o openai/gpt-5-mini openai/o3-mini azure/gpt-4o azure/gpt-5-mini "
+    "hosted_vllm/m mistral/mistral-small-latest xai/grok-3 litellm_proxy/m"
+).split()
+SETTINGS: list[dict[str, Any]] = [
+    {"temperature": 0.0, "seed": 3},
+    {"seed": 1, "reasoning_effort": "low"},
+    {"temperature": 1.0, "extra_body": {"top_k": 4}},
+]
+
+
+def asked(model: str, form: Format = "json_schema", **settings: Any) -> Request:
+    logprobs = settings.pop("logprobs", False)
+    return Request(
+        model=model,
+        messages=TALK,
+        reply=Reply,
+        format=form,
+        max_tokens=77,
+        settings=settings,
+        logprobs=logprobs,
+        timeout_s=20.0,
+    )
+
+
+def sent(request: Request, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The body that litellm sends for a request."""
+    for name in ("AZURE", "MISTRAL", "XAI", "LITELLM_PROXY"):
+        monkeypatch.setenv(f"{name}_API_KEY", "k")
+    monkeypatch.setenv("AZURE_API_VERSION", "2024-10-21")
+
+    async def complete(address: str) -> None:
+        client = LitellmClient()
+        try:
+            await client.complete(Request(**{**_fields(request), "api_base": address}))
+        finally:
+            await client.close()
+
+    with ChatServer(in_turn([Answer("{}")])) as server:
+        asyncio.run(complete(server.address))
+    return server.requests[-1].body
+
+
+def _fields(request: Request) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in request.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_body_is_what_litellm_would_send(
+    model: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = asked(model, **settings)
+    assert body_maker(model)(request) == sent(request, monkeypatch)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_is_asked_for_as_litellm_would(
+    form: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = asked("openai/gpt-5-mini", form, seed=1)
+    assert body_maker(request.model)(request) == sent(request, monkeypatch)
+
+
+def test_probabilities_are_asked_for_as_litellm_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = asked("openai/gpt-4o", logprobs=True)
+    body = body_maker(request.model)(request)
+    assert body == sent(request, monkeypatch)
+    assert body["top_logprobs"] == 20
+
+
+def test_a_template_is_made_once_and_not_changed_by_use() -> None:
+    body = body_maker("openai/gpt-5-mini")
+    first = body(asked("openai/gpt-5-mini", seed=1))
+    first["messages"].clear()
+    first["max_completion_tokens"] = 1
+    second = body(asked("openai/gpt-5-mini", seed=1))
+    assert (len(second["messages"]), second["max_completion_tokens"]) == (len(TALK), 77)
+
+
+def test_googles_words_are_left_to_the_upload() -> None:
+    request = asked("vertex_ai/gemini-2.0-flash", temperature=0.0)
+    assert body_maker(request.model)(request) == chat_body(request, "gemini-2.0-flash")
+
+
+def test_a_key_is_never_part_of_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-user")
+    text = json.dumps(body_maker("openai/gpt-5-nano")(asked("openai/gpt-5-nano", seed=9)))
+    assert "sk-secret" not in text
+    assert "api_key" not in text

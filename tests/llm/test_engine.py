@@ -1,0 +1,453 @@
+"""The engine: what it makes of a request, whatever the network does in between."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.errors import (
+    AccessError,
+    BudgetError,
+    CallTimeoutError,
+    FormatUnsupportedError,
+    JudgeError,
+    RateLimitedError,
+    RefusalError,
+    TransportError,
+)
+from apbjudge.llm.base import FORMATS, Completion, Format, Request
+from apbjudge.llm.budget import Limits
+from apbjudge.llm.cache import ReplyCache
+from apbjudge.llm.endpoints import Endpoint
+from apbjudge.llm.engine import Engine, kept, read_kept
+from apbjudge.llm.logprobs import TokenChoice
+from apbjudge.llm.memory import Memory
+from apbjudge.llm.prices import Prices
+from apbjudge.llm.scripted import ScriptedClient
+from apbjudge.records import Usage
+from apbjudge.rubrics import load_rubric, reply_model
+from tests.support.clock import VirtualClock
+
+PASS = reply_model(load_rubric("apb-unsolvable@1"))
+USAGE = Usage(prompt_tokens=100, completion_tokens=10, cached_tokens=40, calls=1)
+Script = Callable[[Request], str | Completion]
+
+
+def asked(text: str = "Is it right?", **changes: Any) -> Request:
+    messages = [{"role": "user", "content": text}]
+    return Request(model="hosted_vllm/m", messages=messages, reply=PASS, **changes)
+
+
+def answer(text: str = "{}", **changes: Any) -> Completion:
+    return Completion(**{"text": text, "finish_reason": "stop", "usage": USAGE, **changes})
+
+
+def failing(error: JudgeError, times: int = 10**9, then: str = "{}") -> Script:
+    """Fails so often, then answers."""
+    left = [times]
+
+    def script(request: Request) -> str | Completion:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise error
+        return answer(then)
+
+    return script
+
+
+class Slow(ScriptedClient):
+    """Answers when everybody else has had a turn."""
+
+    async def complete(self, request: Request) -> Completion:
+        await asyncio.sleep(0)
+        return await super().complete(request)
+
+
+class Site:
+    """An engine with scripted replicas and a clock that tests move."""
+
+    def __init__(self, *scripts: Script, formats: Sequence[Format] = (), **settings: Any) -> None:
+        self.clock = VirtualClock()
+        self.clients = [Slow(script) for script in scripts]
+        formats = formats or [FORMATS[0]] * len(scripts)
+        self.endpoints = [
+            Endpoint(client=client, address=f"http://host{n}/v1", most=8, format=form)
+            for n, (client, form) in enumerate(zip(self.clients, formats, strict=True))
+        ]
+        self.engine = Engine(
+            endpoints=self.endpoints, clock=self.clock, rng=random.Random(7), **settings
+        )
+
+    def ask(self, *requests: Request) -> list[Completion | JudgeError]:
+        """What becomes of requests that are made at once."""
+
+        async def main() -> list[Any]:
+            asking = (self.engine.complete(request) for request in requests)
+            gathered = asyncio.gather(*asking, return_exceptions=True)
+            return await asyncio.wait_for(gathered, 30)
+
+        found = asyncio.run(main())
+        assert all(isinstance(each, Completion | JudgeError) for each in found), found
+        return found
+
+    def answered(self, request: Request | None = None) -> Completion:
+        (found,) = self.ask(request or asked())
+        assert isinstance(found, Completion), found
+        return found
+
+    def failed(self, request: Request | None = None) -> JudgeError:
+        (found,) = self.ask(request or asked())
+        assert isinstance(found, JudgeError), found
+        return found
+
+    def close(self) -> None:
+        asyncio.run(self.engine.close())
+
+    @property
+    def calls(self) -> list[int]:
+        return [len(client.requests) for client in self.clients]
+
+
+def test_a_request_is_sent_to_the_replica_that_was_chosen() -> None:
+    site = Site(lambda request: answer(), lambda request: answer())
+    site.ask(*(asked(str(n)) for n in range(4)))
+    assert site.calls == [2, 2]
+    for client, endpoint in zip(site.clients, site.endpoints, strict=True):
+        assert {request.api_base for request in client.requests} == {endpoint.address}
+
+
+def only(taken: Format) -> Script:
+    def script(request: Request) -> Completion:
+        if request.format != taken:
+            raise FormatUnsupportedError(f"no {request.format}")
+        return answer()
+
+    return script
+
+
+@pytest.mark.parametrize("taken", FORMATS)
+def test_each_replica_is_asked_in_the_strictest_form_it_takes_from_then_on(taken: Format) -> None:
+    site = Site(only(taken), lambda request: answer())
+    tried = FORMATS.index(taken) + 1
+    for _ in range(3):
+        site.ask(asked(prefix="a"), asked(prefix="b"), asked(), asked())
+    assert (site.endpoints[0].format, site.endpoints[1].format) == (taken, "json_schema")
+    forms = [request.format for request in site.clients[0].requests]
+    assert set(forms[tried * 8 :]) <= {taken}
+    assert forms[:1] == ["json_schema"]
+    assert {request.format for request in site.clients[1].requests} == {"json_schema"}
+
+
+def test_steps_down_are_calls_of_the_same_request() -> None:
+    site = Site(only("text"))
+    assert site.answered().usage.calls == 4
+    assert site.answered().usage.calls == 1
+    assert site.engine.budget.spent.calls == 5
+    assert site.clock.waits == []
+
+
+def test_a_looser_form_that_the_caller_wants_is_not_made_stricter() -> None:
+    site = Site(lambda request: answer())
+    site.answered(asked(format="json_object"))
+    assert site.clients[0].requests[0].format == "json_object"
+
+
+def test_the_form_is_remembered_between_sessions(tmp_path: Path) -> None:
+    site = Site(only("json_object"), model="hosted_vllm/m", memory=Memory(tmp_path))
+    site.answered()
+    site.close()
+    known = Memory(tmp_path).recall("hosted_vllm/m", "http://host0/v1")
+    assert known["format"] == "json_object"
+    assert Memory(tmp_path).recall("hosted_vllm/m", "http://host1/v1") == {}
+
+
+def test_a_form_that_no_call_confirmed_is_asked_for_again() -> None:
+    site = Site(failing(FormatUnsupportedError("no")))
+    assert isinstance(site.failed(), FormatUnsupportedError)
+    assert site.endpoints[0].format == "json_schema"
+    assert [request.format for request in site.clients[0].requests] == list(FORMATS)
+
+
+def test_a_failure_that_passes_costs_a_wait() -> None:
+    site = Site(failing(TransportError("down"), times=2))
+    assert site.answered().usage.calls == 3
+    assert len(site.clock.waits) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [
+        (TransportError("down"), 3),
+        (CallTimeoutError("late"), 2),
+        (RateLimitedError("slowly"), 11),
+        (RefusalError("no"), 1),
+        (JudgeError("bad request"), 1),
+    ],
+)
+def test_a_failure_that_stays_says_how_many_calls_were_made(error: JudgeError, calls: int) -> None:
+    site = Site(failing(error), retries=2)
+    assert site.failed() is error
+    assert (error.calls, *site.calls) == (calls, calls)
+    assert site.engine.budget.spent.calls == calls
+
+
+def test_calls_without_an_answer_are_counted_as_lost() -> None:
+    lost = TransportError("reset", answered=False)
+    site = Site(failing(lost, times=2))
+    usage = site.answered().usage
+    assert (usage.calls, usage.lost, usage.prompt_tokens) == (3, 2, 100)
+    site = Site(failing(lost), retries=1)
+    assert (site.failed().calls, lost.lost) == (2, 2)
+    site = Site(failing(TransportError("503")), retries=1)
+    assert site.failed().lost == 0
+
+
+def test_no_attempt_is_begun_after_the_deadline() -> None:
+    site = Site(failing(TransportError("down", retry_after_s=40.0)), retries=9, deadline_s=100.0)
+    site.failed()
+    assert site.calls == [3]
+
+
+@pytest.mark.parametrize(
+    ("limits", "made", "word"),
+    [
+        (Limits(max_calls=3), 3, "max_calls"),
+        (Limits(max_cost=0.35), 3, "max_cost"),
+        (Limits(max_tokens=350), 3, "max_tokens"),
+        (Limits(max_cost=0.0), 1, "max_cost"),
+    ],
+)
+def test_a_budget_stops_calls_and_tears_none(limits: Limits, made: int, word: str) -> None:
+    site = Site(lambda request: answer(cost_usd=0.1), limits=limits)
+    found = site.ask(*(asked(str(n)) for n in range(10)))
+    stopped = [each for each in found if isinstance(each, BudgetError)]
+    assert len(found) - len(stopped) == made == sum(site.calls)
+    assert all(str(each).startswith(word) and each.calls == 0 for each in stopped)
+    assert all(endpoint.flying == 0 for endpoint in site.endpoints)
+
+
+def test_repeated_and_failed_calls_use_the_budget_up() -> None:
+    site = Site(failing(TransportError("down")), limits=Limits(max_calls=3), retries=9)
+    found = site.failed()
+    assert isinstance(found, BudgetError)
+    assert (found.calls, *site.calls) == (3, 3)
+
+
+def test_several_engines_may_draw_on_one_budget() -> None:
+    first = Site(lambda request: answer(), limits=Limits(max_calls=3))
+    second = Site(lambda request: answer(), shared=first.engine.budget)
+    first.ask(asked("a"), asked("b"))
+    found = second.ask(asked("a"), asked("b"))
+    assert sum(isinstance(each, BudgetError) for each in found) == 1
+
+
+@pytest.mark.parametrize(
+    ("prices", "told", "cost"),
+    [
+        (Prices(input=2.0, output=8.0, cached=0.5), None, (60 * 2 + 40 * 0.5 + 10 * 8) / 1e6),
+        (Prices(input=2.0, output=8.0), None, (100 * 2 + 10 * 8) / 1e6),
+        (Prices(input=2.0, output=8.0), 9.0, (100 * 2 + 10 * 8) / 1e6),
+        (Prices(input=0.0, output=0.0), 9.0, 0.0),
+        (Prices(), 9.0, 9.0),
+        (Prices(), None, None),
+        (Prices(input=2.0), None, None),
+    ],
+)
+def test_given_prices_go_before_those_of_the_transport(
+    prices: Prices, told: float | None, cost: float | None
+) -> None:
+    site = Site(lambda request: answer(cost_usd=told), prices=prices)
+    found = site.answered().cost_usd
+    assert found == (cost if cost is None else pytest.approx(cost))
+    assert site.engine.budget.spent.unpriced == (cost is None)
+
+
+def cached(folder: Path, *scripts: Script, **settings: Any) -> Site:
+    return Site(*scripts, cache=ReplyCache(folder, warn=pytest.fail), **settings)
+
+
+def test_a_reply_that_is_kept_calls_nobody_and_costs_nothing(tmp_path: Path) -> None:
+    tokens = (TokenChoice("{}", -0.5, (("{}", -0.5), ("[", -1.0))),)
+    told = answer('{"a": 1}', cost_usd=0.1, logprobs=tokens)
+    site = cached(tmp_path, lambda request: told)
+    assert site.answered() == told
+    again = site.answered()
+    site.close()
+    later = cached(tmp_path, failing(TransportError("down")), limits=Limits(max_calls=0))
+    for found in (again, later.answered()):
+        assert (found.text, found.finish_reason, found.logprobs) == ('{"a": 1}', "stop", tokens)
+        assert (found.cost_usd, found.usage) == (0.0, Usage(reused=1))
+    assert (site.calls, later.calls) == ([1], [0])
+    later.close()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sample": 1},
+        {"max_tokens": 100},
+        {"settings": {"seed": 1}},
+        {"logprobs": True},
+        {"reply": reply_model(load_rubric("apb-tool-broken@1"))},
+        {"messages": [{"role": "user", "content": "Is it wrong?"}]},
+        {"model": "hosted_vllm/other"},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_another_request_is_another_reply(tmp_path: Path, changes: dict[str, Any]) -> None:
+    site = cached(tmp_path, lambda request: answer())
+    site.answered()
+    site.answered(Request(**{**_fields(asked()), **changes}))
+    assert site.calls == [2]
+    site.answered(Request(**{**_fields(asked()), "timeout_s": 1.0, "prefix": "x"}))
+    assert site.calls == [2]
+    site.close()
+
+
+def _fields(request: Request) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in request.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    ("told", "calls"),
+    [
+        (answer(finish_reason="length"), 1),
+        (answer(finish_reason="tool_calls"), 1),
+        (answer(""), 2),
+        (answer(finish_reason="content_filter"), 2),
+        (answer(finish_reason="none"), 2),
+    ],
+)
+def test_only_replies_that_another_call_would_give_again_are_kept(
+    tmp_path: Path, told: Completion, calls: int
+) -> None:
+    site = cached(tmp_path, lambda request: told)
+    site.answered()
+    site.answered()
+    assert site.calls == [calls]
+    site.close()
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"null", b"{}", b"[]", b'["a"]', b'["a", "stop", 5]'])
+def test_what_is_no_reply_of_ours_is_asked_again(data: bytes) -> None:
+    assert read_kept(data) is None
+    assert read_kept(kept(answer("a"))) == answer("a", usage=Usage(reused=1), cost_usd=0.0)
+
+
+def test_a_replica_without_access_is_left_and_the_others_go_on() -> None:
+    site = Site(failing(AccessError("no such key")), lambda request: answer())
+    found = site.ask(*(asked(str(n)) for n in range(12)))
+    assert all(isinstance(each, Completion) for each in found)
+    before = site.calls[0]
+    site.ask(*(asked(str(n)) for n in range(12)))
+    assert site.calls[0] == before <= 8
+
+
+def test_without_any_access_the_run_ends() -> None:
+    site = Site(failing(AccessError("no such key")), failing(AccessError("no such model")))
+    found = site.ask(*(asked(str(n)) for n in range(30)))
+    assert {type(each) for each in found} == {AccessError}
+    assert sum(site.calls) <= 16
+
+
+def test_after_an_outage_calls_fail_at_once() -> None:
+    site = Site(failing(TransportError("down")), retries=3, outage_s=100.0)
+    requests = [asked(str(n)) for n in range(6)]
+    while site.endpoints[0].down_for <= 100.0:
+        site.ask(*requests)
+    made, waits = site.calls, len(site.clock.waits)
+    found = site.ask(*requests)
+    assert {str(each) for each in found} == {"no endpoint has answered for 100 s"}
+    assert all(isinstance(each, TransportError) for each in found)
+    assert site.calls == made
+    assert len(site.clock.waits) == waits
+
+
+def test_an_endpoint_that_comes_back_is_found_again() -> None:
+    site = Site(failing(TransportError("down"), times=12), retries=20)
+    found = site.ask(*(asked(str(n)) for n in range(4)))
+    assert all(isinstance(each, Completion) for each in found)
+
+
+def test_a_replica_that_is_down_costs_the_others_nothing() -> None:
+    site = Site(failing(TransportError("down")), lambda request: answer(), retries=9)
+    found = site.ask(*(asked(str(n)) for n in range(60)))
+    assert all(isinstance(each, Completion) for each in found)
+    assert site.calls[0] < site.calls[1]
+
+
+def test_a_limit_that_a_reply_reports_as_used_up_is_waited_for() -> None:
+    site = Site(lambda request: answer(wait_s=7.0))
+    site.answered()
+    assert site.clock.waits == []
+    site.answered()
+    assert sum(site.clock.waits) == pytest.approx(7.0, abs=0.01)
+
+
+def test_the_rates_are_kept_to() -> None:
+    site = Site(lambda request: answer(), rpm=60.0)
+    start = site.clock.now()
+    site.ask(*(asked(str(n)) for n in range(20)))
+    assert site.clock.now() - start == pytest.approx(14.0, abs=0.1)
+
+
+@pytest.mark.parametrize("jump", [-1e9, -3600.0, 3600.0, 1e9])
+def test_a_change_of_the_date_changes_nothing(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    date = time.time()
+    monkeypatch.setattr(time, "time", lambda: date)
+
+    def script(request: Request) -> Completion:
+        nonlocal date
+        date += jump
+        if len(site.clients[0].requests) % 3 == 1:
+            raise RateLimitedError("slowly", retry_after_s=3.0)
+        return answer()
+
+    site = Site(script, rpm=600.0, limits=Limits(max_seconds=3000.0))
+    for n in range(6):
+        assert site.answered(asked(str(n))).text == "{}"
+    assert site.endpoints[0].pause(site.clock.now()) == 0.0
+    assert site.clock.now() < 1100.0
+
+
+def test_a_cancelled_request_gives_its_place_and_its_budget_back() -> None:
+    class Never(ScriptedClient):
+        async def complete(self, request: Request) -> Completion:
+            arrived.set()
+            return await asyncio.Future()
+
+    arrived = asyncio.Event()
+
+    async def main() -> None:
+        site = Site(lambda request: answer())
+        never = Never(lambda request: "")
+        site.endpoints[0].client = never
+        asking = asyncio.create_task(site.engine.complete(asked()))
+        await arrived.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert site.endpoints[0].flying == 0
+        site.endpoints[0].client = site.clients[0]
+        assert (await site.engine.complete(asked())).text == "{}"
+
+    asyncio.run(main())
+
+
+def test_a_client_that_several_replicas_share_is_closed_once() -> None:
+    closed: list[int] = []
+
+    class Counting(ScriptedClient):
+        async def close(self) -> None:
+            closed.append(1)
+
+    client = Counting(lambda request: answer())
+    endpoints = [Endpoint(client=client, address=f"http://host{n}", most=1) for n in range(3)]
+    asyncio.run(Engine(endpoints=endpoints).close())
+    assert closed == [1]

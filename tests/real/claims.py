@@ -1,0 +1,216 @@
+"""What must be true of any model behind any server that keeps to a schema.
+
+None of this measures how well a model judges: the models at hand are far too small to judge
+anything. It shows that what goes out and what comes back fit together: constrained replies, token
+probabilities, seeds, prefix caches, limits.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from apbjudge import JudgeSpec, Run, Unscored, Verdict, grade
+from apbjudge.api.checkup import check_up
+from apbjudge.judge.doubt import entropy_bits
+from apbjudge.llm.memory import Memory
+from tests.support.commands import in_process
+
+RUBRIC = str(Path(__file__).parents[2] / "examples" / "rubrics" / "small-unsolvable.toml")
+REPLY_TOKENS = 100
+MODULE_WARNINGS = "ignore:Item '.*' on TypedDict class:UserWarning"
+
+
+def _row(tested_model: str, reply: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "id": "table-01",
+        "tested_model": tested_model,
+        "split": "holistic_unsolvable",
+        "unsolvable_type": "information_missing",
+        "query": "Book the table we spoke of.",
+        "tools": [{"name": "book_table", "parameters": {"type": "object"}}],
+        "model_response": json.dumps(reply),
+        **changes,
+    }
+
+
+ASKS = {"status": "REJECT", "reason": "Which restaurant, and when?"}
+BOOKS = {"plan": "Book it.", "tool_chain": [{"name": "book_table", "parameter_description": {}}]}
+ROWS = [_row("alder", ASKS), _row("birch", BOOKS)]
+"""Two replies to one case. Nothing can be proven about either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model at an address."""
+
+    model: str
+    address: str
+
+    def judge(self, provider: str = "hosted_vllm", **settings: Any) -> JudgeSpec:
+        """The model as a judge that is not asked again when a call fails."""
+        limits = {"max_reply_tokens": REPLY_TOKENS, "timeout_s": 300, "retries": 0}
+        name = f"{provider}/{self.model}"
+        return JudgeSpec(model=name, api_base=(self.address,), **limits, **settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A run, and the folder of the caches it filled."""
+
+    run: Run
+    cache: Path
+
+
+def verdicts(run: Run) -> list[Verdict]:
+    """The verdicts, of which there is one at least; only a reply without end leads to none."""
+    found = list(run.judgements)
+    assert {j.reason for j in found if isinstance(j, Unscored)} <= {"truncated"}
+    assert any(isinstance(j, Verdict) for j in found)
+    return [j for j in found if isinstance(j, Verdict)]
+
+
+def raw_of(run: Run) -> list[str | None]:
+    """What the judge wrote, in the order of the rows."""
+    return [j.raw for j in sorted(run.judgements, key=lambda j: j.line)]
+
+
+class Claims:
+    """The claims; a module that has a server inherits them and provides ``served``."""
+
+    def test_every_finished_reply_fits_the_schema_asked_for(
+        self, served: Served, graded: Graded
+    ) -> None:
+        for verdict in verdicts(graded.run):
+            assert verdict.raw is not None
+            reply = json.loads(
+                verdict.raw.split("\n\n{")[-1] if verdict.usage.calls > 1 else verdict.raw
+            )
+            assert list(reply) == ["reasoning", "is_correct"]
+            assert verdict.is_correct is reply["is_correct"]
+        known = Memory(graded.cache).recall(f"hosted_vllm/{served.model}", served.address)
+        assert known["format"] == "json_schema"
+
+    def test_tokens_are_those_that_the_server_counted(self, graded: Graded) -> None:
+        usages = [j.usage for j in graded.run.judgements if j.usage is not None]
+        assert len(usages) == len(ROWS)
+        for usage in usages:
+            assert usage.calls >= 1
+            assert usage.lost == 0
+            assert 300 * usage.calls < usage.prompt_tokens < 600 * usage.calls
+            assert 0 < usage.completion_tokens <= 5 * REPLY_TOKENS
+        totals = graded.run.summary.totals
+        assert totals.prompt_tokens == sum(usage.prompt_tokens for usage in usages)
+        assert totals.completion_tokens == sum(usage.completion_tokens for usage in usages)
+
+    def test_token_probabilities_become_doubt(self, graded: Graded) -> None:
+        for verdict in verdicts(graded.run):
+            assert verdict.doubt is not None
+            assert verdict.doubt.method == "logprobs"
+            assert verdict.doubt.n == 1
+            assert list(verdict.doubt.shares) == ["is_correct"]
+            share = verdict.doubt.shares["is_correct"]
+            assert 0 <= share <= 1
+            bits = entropy_bits((share, 1 - share))
+            assert isclose(verdict.doubt.entropy["is_correct"], bits, abs_tol=1e-9)
+        assert graded.run.progress.silent == 0
+
+    def test_a_seed_makes_samples_repeatable(self, served: Served, graded: Graded) -> None:
+        assert graded.run.summary.totals.rows  # the prompt is in the prefix cache for both runs
+        judge = served.judge(samples=3, temperature=0.7, max_concurrency=1)
+        first, second = (grade(ROWS[:1], judge=judge, rubric=RUBRIC, cache=False) for _ in range(2))
+        assert raw_of(first) == raw_of(second)
+        for verdict in verdicts(first):
+            assert verdict.doubt is not None
+            assert verdict.doubt.method == "samples"
+            assert 1 <= verdict.doubt.n <= 3
+            yes = verdict.doubt.shares["is_correct"] * verdict.doubt.n
+            assert isclose(yes, round(yes), abs_tol=1e-9)
+            assert verdict.usage is not None
+            assert verdict.usage.calls >= 3
+
+    def test_the_more_doubtful_half_goes_to_the_second_judge(
+        self, served: Served, graded: Graded
+    ) -> None:
+        run = grade(
+            ROWS,
+            judge=served.judge(logprobs=True),
+            escalate=served.judge("openai"),
+            when="share=0.5",
+            rubric=RUBRIC,
+            cache=graded.cache,
+        )
+        verdicts(run)
+        by_strong = [j for j in run.judgements if j.decided_by == f"openai/{served.model}"]
+        assert len(by_strong) <= 1
+        asked = [j for j in run.judgements if j.usage is not None and j.usage.calls]
+        assert asked
+        assert {j.decided_by for j in run.judgements} <= {
+            f"openai/{served.model}",
+            f"hosted_vllm/{served.model}",
+        }
+
+    def test_the_second_reply_to_a_case_finds_it_in_the_prefix_cache(
+        self,
+        served: Served,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        rows = tmp_path / "rows.jsonl"
+        rows.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in ROWS))
+        said = in_process(monkeypatch, capsys)(
+            *("grade", rows, "--judge", f"hosted_vllm/{served.model}", "--rubric", RUBRIC),
+            *("--api-base", served.address, "--out", tmp_path / "run", "--config", "no_cache=true"),
+            *("--config", f"max_reply_tokens={REPLY_TOKENS}", "--config", "max_unscored=0.5"),
+        )
+        assert said.code == 0, said.err
+        lines = (tmp_path / "run" / "judgements.jsonl").read_bytes().splitlines()
+        cached = [orjson.loads(line)["usage"]["cached_tokens"] for line in lines]
+        assert len(cached) == len(ROWS)
+        assert cached[1] > 200
+        summary = orjson.loads((tmp_path / "run" / "summary.json").read_bytes())
+        assert summary["totals"]["cached_tokens"] == sum(cached)
+        assert "of prompt tokens from the endpoint's cache" in said.out
+
+    def test_the_doctor_finds_what_the_server_can_do(self, served: Served) -> None:
+        found = check_up(served.judge(logprobs=True), rows=ROWS, rubric=RUBRIC)
+        (endpoint,) = found.endpoints
+        assert found.transport == "direct"
+        assert endpoint.model.answers
+        assert endpoint.formats is not None
+        assert endpoint.formats.outcomes["json_schema"] == "enforced"
+        assert endpoint.formats.best == "json_schema"
+        assert endpoint.logprobs is not None
+        assert endpoint.logprobs.outcome == "given"
+        assert endpoint.logprobs.alternatives >= 5
+        assert endpoint.context.is_listed
+        assert endpoint.context.tokens is not None
+        assert endpoint.context.tokens >= 2048
+        assert found.fits
+        assert found.works
+
+    @pytest.mark.filterwarnings(MODULE_WARNINGS)
+    def test_both_transports_bring_the_same_reply(self, served: Served, graded: Graded) -> None:
+        assert graded.run.summary.totals.rows  # see test_a_seed_makes_samples_repeatable
+        direct, through_litellm = (
+            grade(
+                ROWS[:1],
+                judge=served.judge(transport=transport, max_concurrency=1),
+                rubric=RUBRIC,
+                cache=False,
+            )
+            for transport in ("direct", "litellm")
+        )
+        assert raw_of(direct) == raw_of(through_litellm)
+        assert [j.is_correct for j in verdicts(direct)] == [
+            j.is_correct for j in verdicts(through_litellm)
+        ]
+        for one, other in zip(direct.judgements, through_litellm.judgements, strict=True):
+            assert one.usage == other.usage
