@@ -8,7 +8,10 @@ judges nothing: figures made with it say nothing about any model.
     apbjudge grade examples/holistic.jsonl --judge hosted_vllm/scripted \\
         --api-base http://127.0.0.1:8000/v1
 
-The address is the first line on stdout; port 0 takes a free one.
+Asked as ``scripted-wavering``, it changes its mind now and then, by the seed it is sent, so that
+repeated replies differ. What is no judge's prompt, such as a doctor's, it answers with the
+smallest reply that fits the schema. The address is the first line on stdout; port 0 takes a free
+one.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import json
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from apbjudge import Row
@@ -59,6 +63,8 @@ def answer(request: dict[str, Any], labels: dict[Key, dict[str, Any]]) -> dict[s
     prompt = "\n".join(_texts(request))
     label = labels.get((_block(prompt, "query"), _block(prompt, "prediction")))
     if label is None:
+        if '<data name="' not in prompt:
+            return _least(request)
         raise UnknownRequestError("this prompt is about no example")
     values = {"reasoning": label["note"], **label, **label.get("errors", {})}
     wanted = _keys(request) or [k for k in (*_FLAGS, "grade", "category") if k in values]
@@ -66,7 +72,38 @@ def answer(request: dict[str, Any], labels: dict[Key, dict[str, Any]]) -> dict[s
         raise UnknownRequestError(
             f"the label of {label['item_id']} does not say {', '.join(missing)}"
         )
+    if _wavers(request, label):
+        values |= _other(values)
     return {key: values[key] for key in dict.fromkeys(["reasoning", *wanted, "is_correct"])}
+
+
+def _wavers(request: dict[str, Any], label: dict[str, Any]) -> bool:
+    """A third of the items are hard; on those every second reply of the wavering judge is wrong."""
+    if not request.get("model", "").endswith("-wavering"):
+        return False
+    item = f"{label['item_id']} {label['tested_model']}"
+    is_hard = Random(item).random() < 1 / 3
+    return is_hard and Random(f"{item} {request.get('seed')}").random() < 1 / 2
+
+
+def _other(values: dict[str, Any]) -> dict[str, Any]:
+    """The opposite verdict, consistent in itself."""
+    now = not values["is_correct"]
+    flags = {code: code == "E5" and not now for code in _FLAGS}
+    return {
+        "reasoning": "on second thoughts",
+        "is_correct": now,
+        **flags,
+        "grade": 1.0 if now else 0.8,
+        "category": 1 if now else 5,
+    }
+
+
+def _least(request: dict[str, Any]) -> dict[str, Any]:
+    """The smallest reply that fits the schema asked for."""
+    schema = (request.get("response_format") or {}).get("json_schema", {}).get("schema", {})
+    found = schema.get("properties", {}).items()
+    return {key: rule.get("const", (rule.get("enum") or ["hello"])[0]) for key, rule in found}
 
 
 _FLAGS = ("E1", "E2", "E3", "E4", "E5", "E6")
