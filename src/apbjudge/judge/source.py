@@ -131,7 +131,7 @@ class Source:
     def _task(
         self, values: Mapping[str, Any], number: int, seen: set[int], digest: bytes, end: int
     ) -> Task:
-        item = Row(values, number).to_item()
+        item = Row(values, number, parsed=isinstance(self.predictions, Path)).to_item()
         key = short_key(item.item_id, item.tested_model)
         if key in seen:
             expected = "an id that occurs once per tested_model"

@@ -137,8 +137,12 @@ class Router:
         self._outage_s = outage_s
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def enter(self, prefix: str) -> Endpoint:
+    async def enter(self, prefix: str, *, avoid: Endpoint | None = None) -> Endpoint:
         """Waits for an endpoint with room and takes a place on it.
+
+        Args:
+            prefix: What the request shares with others.
+            avoid: An endpoint that is taken only where no other may be called now.
 
         Raises:
             AccessError: If every endpoint refuses every call.
@@ -148,6 +152,7 @@ class Router:
             while True:
                 now = self._clock.now()
                 rested = [e for e in self._living() if e.pause(now) == 0]
+                rested = [e for e in rested if e is not avoid] or rested
                 free = [e for e in rested if e.has_room()]
                 if free:
                     endpoint = self._choose(free, prefix)

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from ..errors import AccessError, FormatUnsupportedError, JudgeError, TransportError
+from ..errors import (
+    AccessError,
+    FormatUnsupportedError,
+    JudgeError,
+    RateLimitedError,
+    TransportError,
+)
 from ..records import Usage
 from .base import FORMATS, Completion, Request
 from .budget import Budget, Limits
@@ -105,13 +111,16 @@ class Engine:
         """One attempt, once there is room for it."""
         taken = await self._pace.take(_characters(request))
         while True:
-            endpoint = await self._router.enter(request.prefix)
+            endpoint = await self._router.enter(request.prefix, avoid=tally.failed_at)
             try:
                 completion = await self._in_some_format(endpoint, request, tally)
                 break
             except AccessError:
                 if all(e.closed for e in self.endpoints):
                     raise
+            except TransportError as error:
+                tally.failed_at = None if isinstance(error, RateLimitedError) else endpoint
+                raise
             finally:
                 self._router.leave(endpoint)
         usage = completion.usage
@@ -174,19 +183,22 @@ class Engine:
 
     async def close(self) -> None:
         """Closes the transports and writes what the cache still holds back."""
-        for endpoint in self.endpoints:
-            facts = {"format": endpoint.format, **self._measured.facts()}
-            self.memory.note(self.model, endpoint.address, facts)
         for client in {id(e.client): e.client for e in self.endpoints}.values():
             await client.close()
         if self.cache is not None:
             self.cache.close()
+        for endpoint in self.endpoints:
+            facts = {"format": endpoint.format, **self._measured.facts()}
+            self.memory.note(self.model, endpoint.address, facts)
 
 
 @dataclass(slots=True)
 class _Tally:
+    """What one request took so far, and the endpoint that failed it last."""
+
     calls: int = 0
     lost: int = 0
+    failed_at: Endpoint | None = None
 
 
 @dataclass(slots=True)

@@ -44,11 +44,13 @@ class Row:
     Args:
         values: The line's JSON object.
         line: 1-based line number.
+        parsed: Whether the values were read from JSON, so that nothing else can be among them.
     """
 
-    def __init__(self, values: Mapping[str, Any], line: int) -> None:
+    def __init__(self, values: Mapping[str, Any], line: int, *, parsed: bool = False) -> None:
         self.values = values
         self.line = line
+        self._parsed = parsed
 
     def to_item(self) -> Item:
         """Validates the row.
@@ -150,6 +152,8 @@ class Row:
         value, names = self.structured("tools"), self.structured("tool_names")
         if value is None and names is None:
             return None
+        if self._parsed and names is None and isinstance(value, list):
+            return toolset_from_text(pretty(cast("object", value)), None, "tools")
         return build_toolset(value if value is not None else [], names, "tools")
 
     def trajectory(self) -> tuple[dict[str, Any], ...]:
