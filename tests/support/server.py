@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -164,6 +165,10 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
     owner: ChatServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # the client has gone
+            super().handle_error(request, client_address)
 
 
 class Handler(BaseHTTPRequestHandler):

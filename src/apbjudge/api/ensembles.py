@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
+from pydantic import ValidationError
 
-from ..errors import InputError, OptionError
-from ..jsonl import write_atomically
+from ..errors import InputError, OptionError, RowError
+from ..jsonl import read_lines, write_atomically
 from ..judge import JudgeSpec, Progress, Store
 from ..judge.cascade import (
     CurvePoint,
@@ -26,9 +27,10 @@ from ..judge.cascade import (
     parse_when,
     queue,
 )
+from ..judge.crowd import check_dawid_skene
 from ..judge.panel import disagreement, panel_dawid_skene, panel_judgement
 from ..judge.store import JUDGEMENTS
-from ..records import Unscored, Verdict, majority, read_judgement, read_labels
+from ..records import Unscored, Verdict, majority, read_judgement, read_labels, row_error
 from ..reports.ensembles import curve_rows, curve_text, disagreement_text
 from ..rubrics import Rubric, load_rubric
 from .session import Order, Run, run_identity, run_in
@@ -66,10 +68,13 @@ def run_panel(
     chosen = _RULES.get(rule)
     if chosen is None:
         raise OptionError(f"--panel: expected one of {', '.join(RULES)}, got {rule!r}")
+    if chosen == "dawid-skene":
+        check_dawid_skene(len(specs))
     _all_different(specs)
+    identity = {**order.identity, "judge": [spec.scoring for spec in specs]}
+    _claim(folder, identity)
     runs = [_alone(folder, order, spec) for spec in specs]
     name = f"panel({'+'.join(spec.model for spec in specs)})"
-    identity = {**order.identity, "panel": rule, "judge": [s.scoring for s in specs]}
     settings = {"panel": rule, "judges": [spec.model_dump(mode="json") for spec in specs]}
     whole = replace(order, spec=specs[0], identity=identity, settings=settings, name=name)
     differing: list[str] = []
@@ -121,16 +126,13 @@ def run_cascade(
             f"--logprobs), got {cheap.model} with neither"
         )
     _all_different([cheap, strong])
+    identity = {**order.identity, "judge": [cheap.scoring, strong.scoring]}
+    _claim(folder, identity)
     first = _alone(folder, order, cheap)
     rows = [row for row in first.judgements if not _is_bad(row)]
     due = [rows[i] for i in choose([doubt_score(row, when) for row in rows], when)]
     second = _escalated(folder, order, strong, due)
     name = f"cascade({cheap.model}->{strong.model})"
-    identity = {
-        **order.identity,
-        "when": when.text,
-        "judge": [cheap.scoring, strong.scoring],
-    }
     settings = {"when": when.text, "judges": [s.model_dump(mode="json") for s in (cheap, strong)]}
     whole = replace(order, identity=identity, settings=settings, name=name)
     answers = {_name(row): row for row in (second.judgements if second else ())}
@@ -153,6 +155,15 @@ def run_cascade(
         write_atomically(folder / CURVE, curve_rows(points).encode())
     text = curve_text(points, reference=strong.model)
     return replace(run, text=f"{text}{len(left)} items are left to humans, most doubtful first\n")
+
+
+def _claim(folder: Path, identity: dict[str, Any]) -> None:
+    """Refuses a folder that holds another run, before any judge is paid.
+
+    How a panel votes and what a cascade escalates is no part of what must be equal: both are
+    computed anew from the judges' own runs.
+    """
+    Store(folder, identity, flush_every=1).close()
 
 
 def _escalated(
@@ -270,11 +281,13 @@ def read_run(folder: Path) -> Iterator[Judgement]:
     """Yields the judgements of a run's folder.
 
     Raises:
-        InputError: If there is none.
+        InputError: If there is none, or a line of it is damaged.
     """
     path = folder / JUDGEMENTS
-    try:
-        with path.open("rb") as file:
-            yield from (read_judgement(orjson.loads(line)) for line in file)
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    for line in read_lines(path):
+        if isinstance(line.values, RowError):
+            raise InputError(f"{path}:{line.number}: {line.values}")
+        try:
+            yield read_judgement(line.values)
+        except ValidationError as error:
+            raise InputError(f"{path}:{line.number}: {row_error(error)}") from None

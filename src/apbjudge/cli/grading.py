@@ -183,19 +183,24 @@ def _default_out(options: GradeOptions, settings: RunSettings, specs: Sequence[J
     identity = run_identity(specs[0], options.protocol, rubric)
     slug = specs[0].slug
     if len(specs) > 1:
-        identity["judge"] = [[spec.scoring for spec in specs], settings.panel]
+        identity["judge"] = [spec.scoring for spec in specs]
         slug = f"panel-of-{len(specs)}"
     elif settings.escalate:
-        identity["judge"] = [specs[0].scoring, settings.escalate, settings.when]
+        identity["judge"] = [specs[0].scoring, settings.escalate]
         slug = f"{slug}-cascade"
     return default_folder(options.predictions, options.cases, identity, slug)
 
 
 def _strong(settings: RunSettings, first: JudgeSpec) -> JudgeSpec | None:
-    """The strong judge of a cascade: asked once an item, otherwise as the first one."""
+    """The strong judge of a cascade: asked once an item, otherwise as the first one.
+
+    Without an address of its own it is taken to be at the first one's, if of the same provider.
+    """
     if settings.escalate is None:
         return None
     model, addresses = _place(settings.escalate)
+    if model.partition("/")[0] == first.model.partition("/")[0]:
+        addresses = addresses or first.api_base
     own = {"model": model, "api_base": addresses, "samples": 1, "logprobs": False}
     kept = first.model_dump(exclude={*own, "temperature"} if first.samples > 1 else set(own))
     return JudgeSpec(**own, **kept)

@@ -116,7 +116,7 @@ def _value(setting: Setting, option: str, rest: Any) -> str:
     if setting.switch is not None:
         return setting.switch
     value = next(rest, None)
-    if value is None:
+    if value is None or value.startswith("--"):
         raise OptionError(f"{option}: expected a value ({setting.help}), got nothing")
     return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,16 +11,13 @@ from typing import Any, Literal
 
 import orjson
 
-from ..errors import OptionError
 from ..records import Override, Unscored, Usage, Verdict
 from ..rubrics import Rubric
+from .crowd import dawid_skene
 from .doubt import combine, combine_agreeing, doubt_of
 from .settle import Ruling
 
 Rule = Literal["majority", "mean"]
-
-MIN_JUDGES = 3
-"""Fewest judges for Dawid and Skene's model."""
 
 
 def panel_judgement(
@@ -108,119 +104,6 @@ def _weighed(
     verdict = _verdict(judgements, rubric, ruling, overrides, fingerprint)
     note = f"probability of correct, Dawid-Skene: {p_correct:.3f}"
     return verdict.model_copy(update={"reasoning": f"{verdict.reasoning}\n{note}"})
-
-
-# Dawid and Skene ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """How reliable a judge seems, by the fit alone.
-
-    Attributes:
-        n_items: Items it gave a verdict on.
-        true_correct: Estimated probability that it calls a correct plan correct; None when the
-            fit holds that it saw none.
-        true_wrong: Estimated probability that it calls a wrong plan wrong; likewise.
-    """
-
-    n_items: int
-    true_correct: float | None
-    true_wrong: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class CrowdFit:
-    """What the votes of several judges say together.
-
-    Attributes:
-        p_correct: Probability that each item is correct; None where nobody voted.
-        judges: Each judge's reliability.
-    """
-
-    p_correct: tuple[float | None, ...]
-    judges: dict[str, Reliability]
-
-
-def dawid_skene(
-    votes: Sequence[Mapping[str, bool]], *, n_iterations: int = 100, tolerance: float = 1e-5
-) -> CrowdFit:
-    """Weighs judges by how well they agree with the others (doi:10.2307/2346806).
-
-    Expectation-maximisation from the library crowd-kit, started from the majority. It assumes
-    that judges err independently given the truth: models of one family seldom do, so the
-    probabilities are too sure of themselves. It knows no human label and can't see a fault
-    that most judges share.
-
-    Args:
-        votes: Per item, what each judge said of is_correct; judges without a verdict are left
-            out.
-        n_iterations: Most iterations.
-        tolerance: Stops when the mean log-likelihood per vote gains less than this.
-
-    Returns:
-        The fit.
-
-    Raises:
-        OptionError: With fewer than three judges, or if crowd-kit is not installed.
-    """
-    judges = sorted({judge for item in votes for judge in item})
-    if len(judges) < MIN_JUDGES:
-        raise OptionError(
-            f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {len(judges)}: "
-            "when two differ, nothing tells which of them errs"
-        )
-    table = [
-        (i, judges.index(judge), int(v))
-        for i, item in enumerate(votes)
-        for judge, v in item.items()
-    ]
-    model = _fitted(table, n_iterations, tolerance)
-    found: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
-    p_correct = [min(1.0, found.get(i, 0.0)) if item else None for i, item in enumerate(votes)]
-    return CrowdFit(
-        p_correct=tuple(p_correct),
-        judges={judge: _reliability(judge, votes, p_correct) for judge in judges},
-    )
-
-
-def _fitted(table: list[tuple[int, int, int]], n_iterations: int, tolerance: float) -> Any:
-    crowd, pandas = _load_crowd_kit()
-    with warnings.catch_warnings():
-        # Its calls of pandas warn of what later versions will drop.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
-        data = pandas.DataFrame(table, columns=["task", "worker", "label"])
-        return crowd.DawidSkene(n_iter=n_iterations, tol=tolerance).fit(data)
-
-
-def _load_crowd_kit() -> tuple[Any, Any]:
-    try:
-        import crowdkit.aggregation as crowd
-        import pandas as pd
-    except ImportError:
-        raise OptionError(
-            "panel: dawid-skene needs crowd-kit: pip install 'apbjudge[panel]'"
-        ) from None
-    return crowd, pd
-
-
-def _reliability(
-    judge: str, votes: Sequence[Mapping[str, bool]], p_correct: Sequence[float | None]
-) -> Reliability:
-    """The last step of the fit once more: shares of a judge's votes, weighed by the truth."""
-    seen = [
-        (item[judge], p)
-        for item, p in zip(votes, p_correct, strict=True)
-        if judge in item and p is not None
-    ]
-    correct, wrong = fsum(p for _, p in seen), fsum(1 - p for _, p in seen)
-    hits, rejections = fsum(p for vote, p in seen if vote), fsum(1 - p for v, p in seen if not v)
-    return Reliability(
-        n_items=len(seen),
-        true_correct=hits / correct if correct > 1e-6 else None,
-        true_wrong=rejections / wrong if wrong > 1e-6 else None,
-    )
 
 
 # Disagreement -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from ..errors import InputError, RowError
 from ..jsonl import Line, parse_object, read_line_at, read_lines
 from ..protocols import AUTO, get_protocol, protocol_of
-from ..records import Row
+from ..records import Row, row_error
 from ..rubrics import Rubric
 from .task import BadRow, Entry, Task, known, short_key
 
@@ -119,8 +119,7 @@ class Source:
         except RowError as error:
             bad = error
         except ValidationError as error:
-            first = error.errors()[0]
-            bad = RowError(".".join(map(str, first["loc"])) or "row", first["msg"], first["input"])
+            bad = row_error(error)
         except RecursionError:
             bad = RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
         except Exception as error:  # noqa: BLE001 - one odd row must not cost the others

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import JudgeError, RefusalError, ReplyError, TruncatedError
 from ..llm.base import Client, Completion, Request
+from ..llm.failures import fit_to_show
 from ..llm.logprobs import TokenChoice
 from ..llm.replies import read_reply
 from ..records import Override, Usage
@@ -111,7 +112,8 @@ class Talk:
                 limit = self.max_tokens * LONGER
                 raise TruncatedError(f"the reply did not end within {limit} tokens")
         if completion.refusal or completion.finish_reason in _REFUSED:
-            raise RefusalError(completion.refusal or f"stopped: {completion.finish_reason}")
+            said = completion.refusal or f"stopped: {completion.finish_reason}"
+            raise RefusalError(fit_to_show(said))
         reply = read_reply(completion.text, reply_model(self.rubric))
         ruling = ruling_of(reply, self.rubric)
         return Outcome(ruling, reply.reasoning, tokens=completion.logprobs)

@@ -117,7 +117,7 @@ def translate(error: Exception) -> JudgeError:
     """
     if isinstance(error, JudgeError):
         return error
-    text = _message(f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}")
+    text = fit_to_show(f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}")
     ours = _made(_meaning(error, text), text, _headers(error))
     if isinstance(ours, TransportError) and not isinstance(ours, CallTimeoutError):
         ours.answered = bool(_headers(error)) or bool(_NEVER_SENT.search(text))
@@ -132,7 +132,7 @@ def failure_of(status: int, body: str, headers: Any) -> JudgeError:
         body: The answer's text.
         headers: Its headers.
     """
-    text = _message(f"HTTP {status}: {_said(body)}")
+    text = fit_to_show(f"HTTP {status}: {_said(body)}")
     if status in _CLIENT_ERRORS:
         return _made(_of_client_error(text, JudgeError), text, headers)
     meaning = _BY_STATUS.get(status, TransportError)
@@ -189,7 +189,8 @@ def _of_client_error(text: str, named: Meaning) -> Meaning:
     return JudgeError if issubclass(named, TransportError) else named
 
 
-def _message(said: str) -> str:
+def fit_to_show(said: str) -> str:
+    """A message as a user may see it: 300 characters, one line, nothing that looks like a key."""
     text = said.partition("Traceback (most recent call last)")[0]
     for name, value in os.environ.items():
         if name.endswith(_KEY_NAMES) and len(value) >= 6:

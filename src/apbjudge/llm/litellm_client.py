@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 from collections.abc import Callable
 from datetime import datetime
@@ -48,8 +49,13 @@ class LitellmClient:
 def load_litellm() -> Any:
     """Imports litellm once, with everything off that phones home, chatters or takes time."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    is_wanted = "LITELLM_LOG" in os.environ
     os.environ.setdefault("LITELLM_LOG", "CRITICAL")
     import litellm
+
+    if not is_wanted:  # else a program that logs everything would log every prompt
+        for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
     module: Any = litellm
     module.suppress_debug_info = True

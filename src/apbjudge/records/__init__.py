@@ -1,6 +1,6 @@
 """Wire rows and domain records: what enters, what leaves, and nothing that decides."""
 
-from .base import Record
+from .base import Record, row_error
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference, UnsolvableType
 from .judgements import (
     ERROR_CODES,
@@ -57,4 +57,5 @@ __all__ = [
     "message_tools",
     "read_judgement",
     "read_labels",
+    "row_error",
 ]

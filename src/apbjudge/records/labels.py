@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from ..errors import InputError, RowError
 from ..jsonl import read_lines
-from .base import Record
+from .base import Record, row_error
 from .judgements import ErrorCode
 
 
@@ -50,10 +50,7 @@ def read_labels(path: Path) -> Iterator[HumanLabel]:
         try:
             yield HumanLabel.model_validate(line.values)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"])) or "row"
-            bad = RowError(field, first["msg"], first["input"])
-            raise InputError(f"{path}:{line.number}: {bad}") from None
+            raise InputError(f"{path}:{line.number}: {row_error(error)}") from None
 
 
 def majority(labels: Iterable[HumanLabel]) -> dict[tuple[str, str | None], bool]:

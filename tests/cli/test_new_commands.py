@@ -1,0 +1,336 @@
+"""The commands around a judge's run, each once from one end to the other, against a server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.llm.test_probes import Able, AbleServer, listed
+from tests.support.batch_server import answered, bad, by_text, says
+from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
+from tests.support.server import Answer, Behave, ChatServer, Seen, Status
+
+from .conftest import Command, Outcome
+
+NAMES = [f"row-{n}" for n in range(6)]
+MODEL = "hosted_vllm/m"
+OK = Answer(RIGHT)
+
+
+def asked(server: ChatServer) -> list[str]:
+    """Which rows the requests since the last call were about."""
+    names = [name for seen in server.requests for name in NAMES if f"({name})" in seen.text]
+    server.forget()
+    return sorted(names)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Behave], ChatServer]]:
+    with ExitStack() as stack:
+        yield lambda behave: stack.enter_context(ChatServer(behave))
+
+
+@pytest.fixture(autouse=True)
+def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
+    write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in NAMES])
+
+
+def target(server: ChatServer, *more: object) -> tuple[object, ...]:
+    return ("rows.jsonl", "--judge", MODEL, "--api-base", server.address, *more)
+
+
+def is_one_line(done: Outcome, text: str) -> None:
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith("apbjudge: ")
+    assert text in done.err
+
+
+# doctor -------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_of_a_server_that_is_well(apbjudge: Command) -> None:
+    with AbleServer(Able(), models=listed({"id": "m", "max_model_len": 32768})) as server:
+        done = apbjudge("doctor", *target(server))
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{MODEL} at {server.address} (direct transport)\n")
+    assert "\nrows      6: 6 to judge, 0 finished, 0 bad\n" in done.out
+    assert "32,768 tokens" in done.out
+    assert done.out.endswith("\na run would work\n")
+
+
+def test_the_doctor_of_a_server_that_is_gone(apbjudge: Command, tmp_path: Path) -> None:
+    with ChatServer(lambda seen: OK) as server:
+        pass
+    done = apbjudge("doctor", "--judge", MODEL, "--api-base", server.address)
+    assert (done.code, done.err) == (2, "")
+    assert done.out.endswith("\na run would not work\n")
+
+
+def test_the_doctor_refuses_what_grade_would(apbjudge: Command, serve: Any) -> None:
+    server = serve(lambda seen: OK)
+    is_one_line(apbjudge("doctor", "none.jsonl", "--judge", MODEL), "none.jsonl: can't be read")
+    is_one_line(apbjudge("doctor", *target(server, "--warmth", "1")), "No such option: --warmth")
+    assert server.requests == []
+
+
+# batch export and import --------------------------------------------------------------------------
+
+
+def test_requests_go_out_and_answers_come_back(
+    apbjudge: Command, serve: Any, tmp_path: Path
+) -> None:
+    server = serve(lambda seen: OK)
+    done = apbjudge("batch", "export", *target(server), "--out", "requests.jsonl")
+    size = Path("requests.jsonl").stat().st_size
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (
+        f"requests.jsonl: 6 requests, {size} bytes; 0 rows are answered already, "
+        "0 rows are unusable\n"
+    )
+    lines = [json.loads(line) for line in Path("requests.jsonl").read_text().splitlines()]
+    assert {line["body"]["model"] for line in lines} == {"m"}
+
+    replies = by_text({"(row-3)": lambda line: bad(line, 500, "oops")}, says(RIGHT))
+    Path("answers.jsonl").write_bytes(answered(lines, replies) + b"rubbish\n")
+    done = apbjudge("batch", "import", "answers.jsonl")
+    assert (done.code, done.out) == (1, "5 replies taken, 1 failed, 1 lines unreadable\n")
+    assert done.err.startswith("answers.jsonl:7: ")
+
+    done = apbjudge("batch", "export", *target(server), "--out", "requests.jsonl")
+    assert done.out.startswith("requests.jsonl: 1 requests, ")
+    assert "; 5 rows are answered already" in done.out
+    assert server.requests == []
+    assert apbjudge("grade", *target(server, "--out", "run")).code == 0
+    assert asked(server) == ["row-3"]
+    assert {row["is_correct"] for row in read_rows(Path("run"))} == {True}
+
+
+def test_what_can_not_be_exported_is_one_line(apbjudge: Command, serve: Any) -> None:
+    server = serve(lambda seen: OK)
+    out = ("--out", "requests.jsonl")
+    export = ("batch", "export")
+    is_one_line(apbjudge(*export, "rows.jsonl", *out), "expected a model, got static")
+    is_one_line(apbjudge(*export, *target(server, *out, "--no-cache")), "its reply cache on")
+    is_one_line(apbjudge(*export, "none.jsonl", "--judge", MODEL, *out), "none.jsonl: can't be")
+    is_one_line(apbjudge("batch", "import", "none.jsonl"), "none.jsonl: can't be read")
+    assert not Path("requests.jsonl").exists()
+
+
+# cache --------------------------------------------------------------------------------------------
+
+
+def test_the_cache_is_shown_used_and_cleared(apbjudge: Command, serve: Any, tmp_path: Path) -> None:
+    server = serve(lambda seen: OK)
+    folder = tmp_path / "cache" / "replies"
+    assert apbjudge("cache", "stats").out.startswith(f"{folder}: 0 replies, 0.")
+    assert apbjudge("grade", *target(server, "--out", "one")).code == 0
+    assert asked(server) == NAMES
+    assert apbjudge("cache", "stats").out.startswith(f"{folder}: 6 replies, 0.")
+    assert apbjudge("grade", *target(server, "--out", "two")).code == 0
+    assert asked(server) == []
+    assert apbjudge("grade", *target(server, "--out", "three", "--no-cache")).code == 0
+    assert asked(server) == NAMES
+    assert (tmp_path / "cache" / "endpoints.json").exists()
+    assert apbjudge("cache", "clear") == Outcome(0, "6 replies removed\n", "")
+    assert not (tmp_path / "cache" / "endpoints.json").exists()
+    assert apbjudge("cache", "clear").out == "0 replies removed\n"
+    assert apbjudge("grade", *target(server, "--out", "four")).code == 0
+    assert asked(server) == NAMES
+
+
+def test_a_cache_that_can_not_be_used_is_one_note(apbjudge: Command, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    done = apbjudge("cache", "stats")
+    assert done.code == 0
+    assert done.out.endswith(": 0 replies, 0.0 MiB\n")
+    assert done.err.count("\n") == 1
+    assert "is not used: " in done.err
+
+
+# dry run ------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_calls_nothing_and_writes_nothing(
+    apbjudge: Command, serve: Any, tmp_path: Path
+) -> None:
+    server = serve(lambda seen: OK)
+    prices = ("--price-input", "2", "--price-output", "10")
+    before = sorted(tmp_path.rglob("*"))
+    done = apbjudge("grade", *target(server, "--dry-run", "--samples", "3", *prices))
+    assert (done.code, done.err) == (0, "")
+    assert "\ncalls     18, and 0 replies from the cache\n" in done.out
+    assert re.search(r"\ncost      about 0\.\d+ USD\n", done.out)
+    assert server.requests == []
+    assert sorted(tmp_path.rglob("*")) == before
+    assert apbjudge("grade", *target(server, "--out", "run")).code == 0
+    server.forget()
+    for out in ("run", "elsewhere"):
+        done = apbjudge("grade", *target(server, "--dry-run", "--out", out))
+        assert "\ncalls     0, and " in done.out
+    assert server.requests == []
+
+
+def test_a_dry_run_of_several_judges_reckons_each(apbjudge: Command, serve: Any) -> None:
+    server = serve(lambda seen: OK)
+    judges = [f"hosted_vllm/{name}@{server.address}" for name in "abc"]
+    words = [part for judge in judges for part in ("--judge", judge)]
+    done = apbjudge("grade", "rows.jsonl", *words, "--dry-run")
+    assert (done.code, done.out.count("calls     6, and 0 replies")) == (0, 3)
+    first, strong = judges[:2]
+    done = apbjudge(
+        *("grade", "rows.jsonl", "--judge", first, "--samples", "3"),
+        *("--escalate", strong, "--dry-run"),
+    )
+    assert "calls     18, and" in done.out
+    assert "and hosted_vllm/b, if everything were escalated:\n" in done.out
+    assert done.out.count("calls     6, and") == 1
+    assert server.requests == []
+
+
+# budget -------------------------------------------------------------------------------------------
+
+
+def test_a_budget_ends_the_session_and_the_same_command_goes_on(
+    apbjudge: Command, serve: Any
+) -> None:
+    server = serve(lambda seen: OK)
+    done = apbjudge("grade", *target(server, "--out", "run", "--max-calls", "2"))
+    assert done.code == 1
+    assert done.err.splitlines() == [
+        "the budget ended with 4 rows left: the same command goes on with them",
+        "apbjudge: 66.67% of the rows are unscored, allowed are 0.00%",
+    ]
+    assert "6 rows, 2 scored; unscored: 4 budget" in done.out
+    first = asked(server)
+    assert len(first) == 2
+    done = apbjudge("grade", *target(server, "--out", "run", "--max-calls", "3"))
+    second = asked(server)
+    assert (done.code, len(second)) == (1, 3)
+    assert "with 1 rows left" in done.err
+    done = apbjudge("grade", *target(server, "--out", "run"))
+    assert (done.code, done.err) == (0, "")
+    assert sorted([*first, *second, *asked(server)]) == NAMES
+    assert len(read_rows(Path("run"))) == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("words", "calls"),
+    [
+        (("--max-tokens", "30"), 2),  # 12 a call
+        (("--max-cost", "0.05", "--price-input", "1000", "--price-output", "1000"), 4),
+        (("--max-seconds", "0"), 0),
+        (("--max-calls", "0"), 0),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_tokens_money_and_time_end_it_too(
+    apbjudge: Command, serve: Any, words: Sequence[str], calls: int
+) -> None:
+    server = serve(lambda seen: OK)
+    done = apbjudge("grade", *target(server, "--out", "run", *words))
+    assert done.code == 1
+    assert f"the budget ended with {6 - calls} rows left" in done.err
+    assert len(server.requests) == calls
+
+
+def test_money_without_prices_is_one_line(apbjudge: Command, serve: Any) -> None:
+    server = serve(lambda seen: OK)
+    done = apbjudge("grade", *target(server, "--out", "run", "--max-cost", "1"))
+    is_one_line(done, f"--max-cost: the price of {MODEL} is not known")
+    assert server.requests == []
+
+
+# several judges -----------------------------------------------------------------------------------
+
+
+def by_model(seen: Seen) -> Answer:
+    """Judge c flags every row, and every sample with an odd seed flags row-1."""
+    wrong = seen.body["model"] == "c" or ("(row-1)" in seen.text and seen.body.get("seed", 0) % 2)
+    return Answer(json.dumps(verdict("E4"))) if wrong else OK
+
+
+def test_a_panel_on_the_command_line(apbjudge: Command, serve: Any) -> None:
+    server = serve(by_model)
+    judges = [w for n in "abc" for w in ("--judge", f"hosted_vllm/{n}@{server.address}")]
+    line = ("grade", "rows.jsonl", *judges, "--out", "run")
+    done = apbjudge(*line)
+    assert done.code == 0
+    assert len(server.requests) == 18
+    assert "judges are not unanimous on 6 of 6 items" in done.out
+    assert "hosted_vllm/a and hosted_vllm/b: agree on 100.0" in done.out
+    assert done.out.splitlines()[-1].startswith("run/: judgements.jsonl summary.json")
+    assert sorted(path.name for path in Path("run/judges").iterdir()) == [
+        "hosted-vllm-a",
+        "hosted-vllm-b",
+        "hosted-vllm-c",
+    ]
+    server.forget()
+    again = apbjudge(*line)
+    assert (again.code, server.requests) == (0, [])
+    rows = read_rows(Path("run"))
+    assert {row["is_correct"] for row in rows} == {True}
+
+
+def test_a_cascade_on_the_command_line(apbjudge: Command, serve: Any) -> None:
+    server = serve(by_model)
+    line = [
+        *("grade", *target(server), "--samples", "3", "--out", "run"),
+        *("--escalate", f"hosted_vllm/c@{server.address}"),
+    ]
+    done = apbjudge(*line)
+    assert done.code == 0
+    assert [s.body["model"] for s in server.requests].count("c") == 1
+    assert "0 items are left to humans" in done.out
+    assert "agreement with hosted_vllm/c, where it answered" in done.out
+    assert done.out.splitlines()[-1].endswith("queue.jsonl curve.csv judges")
+    rows = {row["item_id"]: row for row in read_rows(Path("run"))}
+    assert {n for n in rows if rows[n]["decided_by"] == "hosted_vllm/c"} == {"row-1"}
+    assert rows["row-1"]["is_correct"] is False
+    server.forget()
+    assert apbjudge(*line).code == 0
+    assert server.requests == []
+    curve = apbjudge("cascade", "run/judges/hosted-vllm-m", "run/judges/hosted-vllm-c")
+    assert curve.out == Path("run/curve.csv").read_text(encoding="utf-8")
+
+
+def test_unusable_ensembles_are_one_line_and_ask_nothing(apbjudge: Command, serve: Any) -> None:
+    server = serve(by_model)
+    two = (
+        "--judge",
+        f"hosted_vllm/a@{server.address}",
+        "--judge",
+        f"hosted_vllm/b@{server.address}",
+    )
+    one = ("--judge", f"hosted_vllm/a@{server.address}")
+    lines: dict[str, tuple[object, ...]] = {
+        "--panel: expected one of": (*two, "--panel", "loudest"),
+        "states its doubt": (*one, "--escalate", "hosted_vllm/c"),
+        "--when: expected": (*one, "--samples", "3", "--escalate", "hosted_vllm/c", "--when", "x"),
+        "expected one first judge": (*two, "--escalate", "hosted_vllm/c"),
+        "different names": (*one, *one),
+        "--api-base: expected one --judge": (*two, "--api-base", server.address),
+        "--batch: expected one judge": (*two, "--batch"),
+    }
+    for message, words in lines.items():
+        is_one_line(apbjudge("grade", "rows.jsonl", *words), message)
+    assert server.requests == []
+
+
+def test_a_wrong_key_of_the_second_judge_keeps_what_the_first_said(
+    apbjudge: Command, serve: Any
+) -> None:
+    server = serve(lambda s: Status(401, "no such key") if s.body["model"] == "b" else OK)
+    judges = [w for n in "ab" for w in ("--judge", f"hosted_vllm/{n}@{server.address}")]
+    is_one_line(apbjudge("grade", "rows.jsonl", *judges, "--out", "run"), "hosted_vllm/b: ")
+    server.behave = by_model
+    server.forget()
+    assert apbjudge("grade", "rows.jsonl", *judges, "--out", "run").code == 0
+    assert {seen.body["model"] for seen in server.requests} == {"b"}

@@ -1,0 +1,135 @@
+"""What several judges differ in and what a cascade costs, as text and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from math import inf
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from apbjudge.judge.cascade import CurvePoint
+from apbjudge.judge.panel import Disagreement, Pair
+from apbjudge.reports.ensembles import POINTS_SHOWN, curve_rows, curve_text, disagreement_text
+
+COLUMNS = "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high".split()
+
+
+def point(**changes: Any) -> CurvePoint:
+    usual: dict[str, Any] = {
+        "threshold": 0.5,
+        "n_escalated": 3,
+        "share": 0.3,
+        "cost_usd": 1.25,
+        "calls": 13,
+        "n_agree": 8,
+        "n_compared": 10,
+        "n_asked": 3,
+    }
+    return CurvePoint(**{**usual, **changes})
+
+
+def read(points: list[CurvePoint]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(curve_rows(points))))
+
+
+def test_who_differs_from_whom() -> None:
+    found = Disagreement(9, 8, 2, (Pair("a", "b", 8, 6), Pair("a", "c", 0, 0)))
+    interval = binomtest(6, 8).proportion_ci(method="wilson")
+    assert disagreement_text(found) == (
+        "judges are not unanimous on 2 of 8 items with two or more verdicts (9 items in all)\n"
+        f"  a and b: agree on 75.0 [{100 * interval.low:.1f}, {100 * interval.high:.1f}] /8\n"
+        "  a and c: no item that both have a verdict on\n"
+    )
+
+
+def test_no_two_judges_is_one_line() -> None:
+    assert disagreement_text(Disagreement(0, 0, 0, ())).count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["\x1b[2Jx", "a\nb", "\u202eabc"])
+def test_a_judge_s_name_commands_no_terminal(name: str) -> None:
+    found = Disagreement(1, 1, 0, (Pair(name, name, 1, 1), Pair(name, "b", 0, 0)))
+    for text in (disagreement_text(found), curve_text([point()], reference=name)):
+        assert all(line.isprintable() for line in text.split("\n"))
+        assert name not in text
+
+
+def test_a_row_of_the_curve() -> None:
+    interval = binomtest(8, 10).proportion_ci(method="wilson")
+    (row,) = read([point()])
+    assert list(row) == COLUMNS
+    assert row["threshold"] == "0.5000"
+    numbers = {name: float(row[name]) for name in COLUMNS[1:]}
+    assert numbers == pytest.approx(
+        {
+            "n_escalated": 3,
+            "share": 0.3,
+            "cost_usd": 1.25,
+            "calls": 13,
+            "n_agree": 8,
+            "n_compared": 10,
+            "agreement": 0.8,
+            "low": interval.low,
+            "high": interval.high,
+        }
+    )
+
+
+def test_thresholds_without_a_number_have_names() -> None:
+    rows = read([point(threshold=None), point(threshold=inf), point(threshold=0.0)])
+    assert [row["threshold"] for row in rows] == ["none", "no verdict", "0.0000"]
+
+
+def test_what_is_not_known_is_empty_and_never_zero() -> None:
+    (row,) = read([point(cost_usd=None, n_agree=0, n_compared=0)])
+    assert [row[name] for name in ("cost_usd", "agreement", "low", "high")] == [""] * 4
+    text = curve_text([point(cost_usd=None, n_agree=0, n_compared=0)], reference="r")
+    assert text.rstrip().endswith("unknown    not known")
+
+
+def test_no_points_are_a_head_alone() -> None:
+    assert curve_rows([]) == ",".join(COLUMNS) + "\n"
+    assert curve_text([], reference="r").count("\n") == 1
+
+
+def test_the_text_of_a_curve() -> None:
+    points = [
+        point(threshold=None, n_escalated=0, share=0.0, cost_usd=0.5, n_agree=5),
+        point(threshold=inf, n_escalated=1, share=0.1, cost_usd=0.75, n_agree=6),
+        point(threshold=0.25, n_escalated=10, share=1.0, cost_usd=3.0, n_agree=10),
+    ]
+    lines = curve_text(points, reference="large").splitlines()
+    assert lines[0] == "escalated from  share  cost       agreement with large, where it answered"
+    assert lines[1].startswith("none               0%  0.5000     50.0 [")
+    assert lines[2].startswith("no verdict        10%  0.7500     60.0 [")
+    assert lines[3].startswith("0.2500           100%  3.0000     100.0 [")
+    assert all(line.endswith("/10") for line in lines[1:])
+
+
+def along(n: int) -> list[CurvePoint]:
+    return [point(threshold=1 - i / n, n_escalated=i, share=i / (n - 1)) for i in range(n)]
+
+
+@given(st.integers(2, 400))
+def test_of_many_points_some_are_shown_first_and_last_among_them(n: int) -> None:
+    points = along(n)
+    lines = curve_text(points, reference="r").splitlines()[1:]
+    every = curve_text(points[:1], reference="r").splitlines()[1:]
+    assert lines[0] == every[0]
+    assert lines[-1] == curve_text(points[-1:], reference="r").splitlines()[1]
+    assert len(lines) == min(n, POINTS_SHOWN)
+    assert len(read(points)) == n  # the file has all of them
+
+
+def test_points_that_lie_together_are_shown_once() -> None:
+    crowded = [
+        point(share=0.0, threshold=None),
+        *(point(share=0.5) for _ in range(40)),
+        point(share=1.0),
+    ]
+    assert len(curve_text(crowded, reference="r").splitlines()) == 4
