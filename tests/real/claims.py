@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def _row(tested_model: str, reply: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def _row(tested_model: str, reply: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": "table-01",
         "tested_model": tested_model,
@@ -43,7 +43,6 @@ def _row(tested_model: str, reply: dict[str, Any], **changes: Any) -> dict[str, 
         "query": "Book the table we spoke of.",
         "tools": [{"name": "book_table", "parameters": {"type": "object"}}],
         "model_response": json.dumps(reply),
-        **changes,
     }
 
 

@@ -71,7 +71,8 @@ def run_panel(
     if chosen == "dawid-skene":
         check_dawid_skene(len(specs))
     _all_different(specs)
-    identity = {**order.identity, "judge": [spec.scoring for spec in specs]}
+    judges = [spec.scoring for spec in specs]
+    identity = {**order.identity, "several": "panel", "judge": judges}
     _claim(folder, identity)
     runs = [_alone(folder, order, spec) for spec in specs]
     name = f"panel({'+'.join(spec.model for spec in specs)})"
@@ -82,7 +83,7 @@ def run_panel(
     async def vote(order: Order, store: Store) -> Progress:
         items = list(_side_by_side([run.judgements for run in runs]))
         differing.append(disagreement_text(disagreement(items)))
-        rubrics = [_rubric_of(item[0], order.source.rubric) for item in items]
+        rubrics = [_rubric_of(item, order.source.rubric) for item in items]
         store.replace_all(_votes(items, rubrics, chosen))
         return _together([run.progress for run in runs])
 
@@ -126,7 +127,8 @@ def run_cascade(
             f"--logprobs), got {cheap.model} with neither"
         )
     _all_different([cheap, strong])
-    identity = {**order.identity, "judge": [cheap.scoring, strong.scoring]}
+    judges = [cheap.scoring, strong.scoring]
+    identity = {**order.identity, "several": "cascade", "judge": judges}
     _claim(folder, identity)
     first = _alone(folder, order, cheap)
     rows = [row for row in first.judgements if not _is_bad(row)]
@@ -209,10 +211,12 @@ def _side_by_side(runs: Sequence[Iterable[Judgement]]) -> Iterator[tuple[Judgeme
         yield tuple(rows[key] for rows in by_row)
 
 
-def _rubric_of(judgement: Judgement, own: Rubric | None) -> Rubric | None:
-    if judgement.rubric is None:
+def _rubric_of(item: Sequence[Judgement], own: Rubric | None) -> Rubric | None:
+    """The rubric that an item was judged by; None when no judge could use the row."""
+    ref = next((judgement.rubric for judgement in item if judgement.rubric), None)
+    if ref is None:
         return None
-    return own if own is not None and own.ref == judgement.rubric else load_rubric(judgement.rubric)
+    return own if own is not None and own.ref == ref else load_rubric(ref)
 
 
 def _together(parts: Sequence[Progress]) -> Progress:

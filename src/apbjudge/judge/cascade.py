@@ -342,7 +342,7 @@ def _effect(
 
 
 def _spent(judgement: Verdict | Unscored | None) -> tuple[float, int, int]:
-    if judgement is None:
+    if judgement is None or (isinstance(judgement, Unscored) and judgement.reason == "bad_input"):
         return 0.0, 0, 0
     calls = judgement.usage.calls if judgement.usage else 0
     return judgement.cost_usd or 0.0, int(judgement.cost_usd is None), calls

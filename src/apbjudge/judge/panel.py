@@ -184,9 +184,11 @@ def _votes(judgements: Sequence[Verdict | Unscored]) -> dict[str, bool]:
 def _same_item(judgements: Sequence[Verdict | Unscored]) -> None:
     if not judgements:
         raise ValueError("judgements: expected at least one, got none")
-    answered = {(j.item_id, j.tested_model, j.protocol) for j in judgements}
-    if len(answered) > 1:
-        raise ValueError(f"judgements: expected one item, got {len(answered)}")
+    items = {(j.item_id, j.tested_model) for j in judgements}
+    protocols = {j.protocol for j in judgements if j.protocol}  # none for a row that was unusable
+    if len(items) > 1 or len(protocols) > 1:
+        n = max(len(items), len(protocols))
+        raise ValueError(f"judgements: expected one item, got {n}")
 
 
 def _scored(judgements: Iterable[Verdict | Unscored]) -> list[Verdict]:
@@ -227,7 +229,7 @@ def _no_verdict(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> U
 
 
 def _common(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> dict[str, Any]:
-    first = judgements[0]
+    first = next((j for j in judgements if j.protocol), judgements[0])
     kept = "item_id case_id tested_model protocol rubric plan_cost uses_distractor findings"
     return {
         **{name: getattr(first, name) for name in (*kept.split(), "line", "groups")},

@@ -72,6 +72,8 @@ class Source:
         Raises:
             InputError: If a file can't be read or holds no row at all.
         """
+        if self.only is None:
+            self.digest = hashlib.sha256()  # of this reading, not of all there were
         cases = _Cases(self.cases) if self.cases else None
         seen: set[int] = set()
         empty = True

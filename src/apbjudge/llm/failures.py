@@ -91,6 +91,9 @@ _ABOUT_CONTENT = re.compile(
     r"content[ _]policy|content[ _]filter|content management policy|safety system|moderation",
     re.IGNORECASE,
 )
+_NO_PICTURES = re.compile(r"image input is not supported", re.IGNORECASE)
+"""What llama.cpp answers to a picture, as if the server had failed."""
+
 _ABOUT_MONEY = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Timeout): ?)+")
 _NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
@@ -135,6 +138,8 @@ def failure_of(status: int, body: str, headers: Any) -> JudgeError:
     text = fit_to_show(f"HTTP {status}: {_said(body)}")
     if status in _CLIENT_ERRORS:
         return _made(_of_client_error(text, JudgeError), text, headers)
+    if _NO_PICTURES.search(text):
+        return JudgeError(text)
     meaning = _BY_STATUS.get(status, TransportError)
     return _made(_unless_money(meaning, text), text, headers)
 

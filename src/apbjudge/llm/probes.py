@@ -10,8 +10,6 @@ import asyncio
 import base64
 import os
 import re
-import struct
-import zlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -25,6 +23,7 @@ from .body import count_of
 from .clock import Clock, MonotonicClock
 from .direct import KEYS
 from .litellm_client import load_litellm
+from .swatch import red_png
 from .table import context_tokens
 
 MAX_TOKENS = 64
@@ -243,9 +242,15 @@ async def probe_formats(target: Target) -> FormatsFound:
             outcomes[form], failures[form] = _outcome(reply), _short(reply)
         elif not reply.text.strip():
             outcomes[form], failures[form] = "unclear", _SILENT
+        elif reply.finish_reason == "length" and _BEGUN.match(reply.text):
+            # nothing in the prompt speaks of this key: only a schema can have brought it about
+            outcomes[form] = "unclear" if form == "json_object" else "enforced"
         else:
             outcomes[form] = "enforced" if _fits(reply.text, form) else "ignored"
     return FormatsFound(outcomes=outcomes, failures=failures)
+
+
+_BEGUN = re.compile(r'\s*\{\s*"violet"')
 
 
 def _fits(text: str, form: Format) -> bool:
@@ -280,19 +285,6 @@ async def probe_pictures(target: Target) -> PicturesFound:
     if not reply.text.strip():
         return PicturesFound(outcome="unclear", failure=_SILENT)
     return PicturesFound(outcome="sees" if _RED.search(reply.text) else "blind")
-
-
-def red_png(side: int = 64) -> bytes:
-    """A plain red picture; smaller ones are turned away by some models."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        check = struct.pack(">I", zlib.crc32(kind + data))
-        return struct.pack(">I", len(data)) + kind + data + check
-
-    head = struct.pack(">2I5B", side, side, 8, 2, 0, 0, 0)  # 8 bits, RGB
-    lines = zlib.compress((b"\0" + b"\xff\0\0" * side) * side)
-    parts = chunk(b"IHDR", head), chunk(b"IDAT", lines), chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 async def probe_context(target: Target) -> ContextFound:
