@@ -136,6 +136,7 @@ class Router:
         self._clock = clock
         self._outage_s = outage_s
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._woken = 0  # of those that waited, and have not looked for a place yet
 
     async def enter(self, prefix: str, *, avoid: Endpoint | None = None) -> Endpoint:
         """Waits for an endpoint with room and takes a place on it.
@@ -184,13 +185,16 @@ class Router:
     async def _room(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
-        await waiter
+        try:
+            await waiter
+        finally:
+            self._woken -= waiter.done() and not waiter.cancelled()
 
     def leave(self, endpoint: Endpoint) -> None:
-        """Gives a place back."""
+        """Gives a place back, and wakes as many as there are places now."""
         endpoint.flying -= 1
-        free = max(1, int(endpoint.allowed) - endpoint.flying)
-        for _ in range(min(free, len(self._waiting))):
+        free = sum(max(0, int(e.allowed) - e.flying) for e in self.endpoints)
+        for _ in range(min(max(1, free) - self._woken, len(self._waiting))):
             self._wake()
 
     def _wake(self) -> None:
@@ -198,6 +202,7 @@ class Router:
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
+                self._woken += 1
                 return
 
 
