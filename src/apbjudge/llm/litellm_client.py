@@ -62,7 +62,6 @@ def load_litellm() -> Any:
     module.telemetry = False
     module.drop_params = True
     if gc.get_freeze_count():  # the program has asked for this already, and here is much more
-        gc.collect()
         gc.freeze()
     return module
 
