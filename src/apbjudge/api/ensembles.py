@@ -223,12 +223,9 @@ def _together(parts: Sequence[Progress]) -> Progress:
     """What several sessions did; rows are those of the first."""
     total = replace(parts[0], unscored=dict(parts[0].unscored))
     for part in parts[1:]:
-        for name in _SUMMED:
-            setattr(total, name, getattr(total, name) + getattr(part, name))
+        total.take_in(part)
+        total.withheld += part.withheld
     return total
-
-
-_SUMMED = "cost_usd unpriced calls lost reused prompt_tokens cached_tokens withheld silent".split()
 
 
 def _queue_lines(rows: Sequence[Judgement], left: Sequence[Queued]) -> bytes:

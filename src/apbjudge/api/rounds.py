@@ -290,14 +290,11 @@ def _together(passes: Sequence[Progress]) -> Progress:
     """What the passes did in all; a row that one judged is skipped by the next."""
     total = replace(passes[-1], skipped=passes[0].skipped, read=passes[-1].read)
     for earlier in passes[:-1]:
-        for name in _ADDED:
-            setattr(total, name, getattr(total, name) + getattr(earlier, name))
+        total.take_in(earlier)
+        total.done += earlier.done
         for reason, count in earlier.unscored.items():
             total.unscored = total.unscored | {reason: total.unscored.get(reason, 0) + count}
     return total
-
-
-_ADDED = ("done cost_usd unpriced calls lost reused prompt_tokens cached_tokens silent").split()
 
 
 def judge_with(book: OrderBook, spec: JudgeSpec, root: Path) -> LLMJudge:

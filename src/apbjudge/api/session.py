@@ -26,7 +26,7 @@ from ..records import Unscored, Verdict, read_judgement
 from ..reports import Summary, summarize
 from ..rubrics import Rubric, load_rubric
 from ..version import VERSION
-from .engines import Means, make_judge
+from .engines import Means, make_judge, transport_of
 from .loops import block_on
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
@@ -176,8 +176,8 @@ def run_in(folder: Path, order: Order, *, keep: bool, work: Work = judge_all) ->
             pass
     partial = source.only is not None
     every = 128 if spec.is_static else 1
-    store = Store(folder, order.identity, flush_every=every, partial=partial)
     manifest = _manifest(order)
+    store = Store(folder, order.identity, flush_every=every, partial=partial)
     try:
         store.write_manifest(manifest | {"state": "running"})
         try:
@@ -219,8 +219,16 @@ def _manifest(order: Order) -> dict[str, Any]:
         "cases": cases,
         "identity": order.identity,
         "settings": order.settings or own,
+        "transport": _transport(order),
         "note": order.note,
     }
+
+
+def _transport(order: Order) -> str | None:
+    """How calls are made; None where the run makes none of its own."""
+    if order.spec.is_static or order.name is not None:
+        return None
+    return "client" if order.means.client is not None else transport_of(order.spec)
 
 
 def _versions(spec: JudgeSpec) -> dict[str, str]:

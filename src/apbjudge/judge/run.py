@@ -22,6 +22,10 @@ BREATH = 256
 """Rows between two moments at which an interrupt is noticed, when nothing else waits."""
 
 
+_USED = ("calls", "lost", "reused", "prompt_tokens", "cached_tokens")
+_TAKEN = (*_USED, "cost_usd", "unpriced", "silent")
+
+
 @dataclass(slots=True)
 class Progress:
     """Where a run stands.
@@ -64,13 +68,18 @@ class Progress:
         """Estimates the finished share from the share of bytes read and the rows in flight."""
         self.fraction = min(1.0, read_share) * (self.done + self.skipped) / max(1, self.read)
 
+    def take_in(self, other: Progress) -> None:
+        """Adds what another session took: calls, tokens, prices."""
+        for name in _TAKEN:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def count(self, judgement: Verdict | Unscored) -> None:
         """Takes a judgement into account."""
         self.done += 1
         if isinstance(judgement, Unscored):
             self.unscored[judgement.reason] = self.unscored.get(judgement.reason, 0) + 1
         if usage := judgement.usage:
-            for name in ("calls", "lost", "reused", "prompt_tokens", "cached_tokens"):
+            for name in _USED:
                 setattr(self, name, getattr(self, name) + getattr(usage, name))
             self.unpriced += judgement.cost_usd is None
         self.cost_usd += judgement.cost_usd or 0.0
