@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from .task import BadRow, Entry, Task
 
-WINDOW_ROWS = 2048
+WINDOW_ROWS = 1024
 WINDOW_BYTES = 64 * 2**20
 REMEMBERED = 4096
 

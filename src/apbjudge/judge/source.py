@@ -17,6 +17,7 @@ from ..jsonl import Line, parse_object, read_line_at, read_lines
 from ..protocols import AUTO, get_protocol, protocol_of
 from ..records import Row, row_error
 from ..rubrics import Rubric
+from .keys import KeySet
 from .task import BadRow, Entry, Task, known, short_key
 
 _MODEL_FIELDS = ("tested_model", "model_response")
@@ -75,7 +76,7 @@ class Source:
         if self.only is None:
             self.digest = hashlib.sha256()  # of this reading, not of all there were
         cases = _Cases(self.cases) if self.cases else None
-        seen: set[int] = set()
+        seen = KeySet()
         empty = True
         for line in self._lines():
             empty = False
@@ -110,7 +111,7 @@ class Source:
             raw = read_line_at(self.predictions, offsets[number])
             yield Line(number, 0, raw, parse_object(raw))
 
-    def _entry(self, line: Line, cases: _Cases | None, seen: set[int], digest: Any) -> Entry:
+    def _entry(self, line: Line, cases: _Cases | None, seen: KeySet, digest: Any) -> Entry:
         values = line.values
         end = line.offset + len(line.raw)
         if isinstance(values, RowError):
@@ -130,14 +131,13 @@ class Source:
         return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
 
     def _task(
-        self, values: Mapping[str, Any], number: int, seen: set[int], digest: bytes, end: int
+        self, values: Mapping[str, Any], number: int, seen: KeySet, digest: bytes, end: int
     ) -> Task:
         item = Row(values, number, parsed=isinstance(self.predictions, Path)).to_item()
         key = short_key(item.item_id, item.tested_model)
-        if key in seen:
+        if not seen.add(key):
             expected = "an id that occurs once per tested_model"
             raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
-        seen.add(key)
         protocol = protocol_of(item) if self.protocol == AUTO else get_protocol(self.protocol)
         rubric = protocol.rubric_for(item, self._own_rubric(protocol.shape, item.form))
         protocol.admit(item)

@@ -1,0 +1,29 @@
+"""Keys in little memory: the same answers as a set."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.judge import keys
+from apbjudge.judge.keys import KeySet
+
+KEYS = st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1), st.sampled_from([2**63, 2**64 - 1]))
+
+
+@given(asked=st.lists(KEYS, max_size=60), recent=st.integers(1, 5))
+def test_a_key_is_new_once(asked: list[int], recent: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys, "RECENT", recent)
+        found, met = KeySet(), set[int]()
+        for key in asked:
+            assert found.add(key) is (key not in met)
+            met.add(key)
+
+
+def test_more_keys_than_are_held_in_a_set() -> None:
+    found = KeySet()
+    spread = [(n * 0x9E3779B97F4A7C15) % 2**64 for n in range(keys.RECENT + 10)]
+    assert all(found.add(key) for key in spread)
+    assert not any(found.add(key) for key in spread)
