@@ -8,15 +8,13 @@ contradict themselves or are cut off are asked about in the next round.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
-from ..errors import AccessError, ApbJudgeError, InputError, JudgeError, OptionError, TransportError
+from ..errors import ApbJudgeError, InputError, JudgeError, OptionError, TransportError
 from ..judge import JudgeSpec, Progress, Store
-from ..judge import run as run_judge
 from ..judge.llm_judge import LLMJudge
 from ..llm.base import FORMATS, Format
 from ..llm.batches import BatchApi, BatchState
@@ -29,7 +27,7 @@ from ..llm.prices import Prices
 from ..llm.table import entry
 from .engines import REPLIES, Means, is_shown_pictures, prices_of
 from .journal import Batch, Journal, open_journal
-from .session import Order, Run, run_in
+from .session import Order, Run, judge_with_model, run_in
 
 FOLDER = "batch"
 """Folder of the batches within a run's folder."""
@@ -110,28 +108,15 @@ class Rounds:
         Raises:
             _WaitingError: If rows are pending.
         """
-        # each pass reads the rows anew
-        source = replace(self.order.source, digest=hashlib.sha256())
 
         async def work(order: Order, store: Store) -> Progress:
             judge = judge_with(book, order.spec, order.source.root)
-            try:
-                progress = await run_judge(
-                    order.source,
-                    judge,
-                    store,
-                    concurrency=order.spec.max_concurrency,
-                    events=order.events,
-                )
-            except AccessError as error:
-                raise OptionError(f"--judge {order.spec.model}: {error}") from None
-            finally:
-                await judge.close()
+            progress = await judge_with_model(judge, order, store)
             if progress.pending:
                 raise _WaitingError(progress)
             return progress
 
-        return run_in(self.folder, replace(self.order, source=source), keep=self.keep, work=work)
+        return run_in(self.folder, self.order, keep=self.keep, work=work)
 
     def _book(self, since: int, *, patient: bool) -> OrderBook:
         spec = self.order.spec

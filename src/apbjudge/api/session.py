@@ -18,6 +18,7 @@ from ..errors import AccessError, InputError, OptionError
 from ..jsonl import write_atomically
 from ..judge import UPPER_BOUND, Events, JudgeSpec, Progress, Source, StaticJudge, Store
 from ..judge import run as run_judge
+from ..judge.llm_judge import LLMJudge
 from ..judge.static import STATIC_VERSION
 from ..judge.store import JUDGEMENTS
 from ..protocols import AUTO, get_protocol
@@ -146,10 +147,19 @@ async def judge_all(order: Order, store: Store) -> Progress:
     source, spec, events = order.source, order.spec, order.events
     if spec.is_static:
         return await run_judge(source, StaticJudge(), store, concurrency=1, events=events)
-    judge = make_judge(spec, source.root, order.means)
+    return await judge_with_model(make_judge(spec, source.root, order.means), order, store)
+
+
+async def judge_with_model(judge: LLMJudge, order: Order, store: Store) -> Progress:
+    """Lets a model judge the rows of an order, and closes it.
+
+    Raises:
+        OptionError: If the endpoint refuses every call.
+    """
+    spec = order.spec
     try:
         return await run_judge(
-            source, judge, store, concurrency=spec.max_concurrency, events=events
+            order.source, judge, store, concurrency=spec.max_concurrency, events=order.events
         )
     except AccessError as error:
         raise OptionError(f"--judge {spec.model}: {error}") from None
