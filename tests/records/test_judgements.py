@@ -49,6 +49,7 @@ _common: dict[str, Any] = {
     "judge": _text,
     "plan_cost": _number,
     "uses_distractor": st.none() | st.booleans(),
+    "matches_reference": st.none() | st.booleans(),
     "findings": st.lists(_findings, max_size=2).map(tuple),
     "raw": _name,
     "usage": st.none() | st.builds(Usage, prompt_tokens=st.integers(0, 9), calls=st.integers(0, 3)),
@@ -110,6 +111,12 @@ ROW = judgement_row(
         grade=1.0,
     )
 )
+
+
+def test_a_row_from_before_a_column_is_read_without_it() -> None:
+    assert ROW["matches_reference"] is None
+    old = {name: value for name, value in ROW.items() if name != "matches_reference"}
+    assert read_judgement(old) == read_judgement(ROW)
 
 
 @pytest.mark.parametrize(

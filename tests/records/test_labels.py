@@ -1,9 +1,8 @@
-"""What humans said of items: read from lines, and what most of them say."""
+"""What humans said of items, read from JSON lines; tables are in test_label_tables.py."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from apbjudge.errors import InputError
-from apbjudge.records import HumanLabel, majority, read_labels
+from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
 
 
 def labels_in(tmp_path: Path, *lines: object) -> list[HumanLabel]:
@@ -21,10 +20,6 @@ def labels_in(tmp_path: Path, *lines: object) -> list[HumanLabel]:
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     return list(read_labels(path))
-
-
-def says(item: str, is_correct: bool | None, **more: Any) -> HumanLabel:
-    return HumanLabel(item_id=item, is_correct=is_correct, **more)
 
 
 def test_every_field_of_a_label_arrives_and_notes_are_left_out(tmp_path: Path) -> None:
@@ -48,6 +43,54 @@ def test_what_was_not_said_is_none(tmp_path: Path) -> None:
     assert (label.tested_model, label.rater) == (None, "human")
 
 
+def test_null_says_nothing(tmp_path: Path) -> None:
+    silent = dict.fromkeys("tested_model rater is_correct grade errors category E3".split())
+    assert labels_in(tmp_path, {"item_id": "a"} | silent) == [HumanLabel(item_id="a")]
+
+
+def flags(*codes: str) -> dict[str, bool]:
+    """All six flags, those of some codes set."""
+    return {code: code in codes for code in ERROR_CODES}
+
+
+ERRORS: list[tuple[Any, dict[str, bool] | None]] = [
+    ({"E1": True, "E4": False}, {"E1": True, "E4": False}),
+    ({"e1": 1, " E4 ": "no"}, {"E1": True, "E4": False}),
+    ({"E1": True, "E4": None}, {"E1": True}),
+    ({"E1": None}, None),
+    ({}, None),
+    ("", None),
+    (["E1"], flags("E1")),
+    (["e6", "E2", "E2"], flags("E2", "E6")),
+    ([], flags()),
+    ("none", flags()),
+    (" None ", flags()),
+    ("-", flags()),
+    ("E1;E4", flags("E1", "E4")),
+    ("E1, E4", flags("E1", "E4")),
+    ("e1 e4", flags("E1", "E4")),
+    (" E1|E4; ", flags("E1", "E4")),
+    ('{"E1": true}', {"E1": True}),
+    ('["E1"]', flags("E1")),
+    ("[]", flags()),
+]
+
+
+@pytest.mark.parametrize(("said", "expected"), ERRORS, ids=repr)
+def test_errors_may_be_an_object_a_list_or_text(
+    tmp_path: Path, said: Any, expected: dict[str, bool] | None
+) -> None:
+    (label,) = labels_in(tmp_path, {"item_id": "a", "errors": said})
+    assert label.errors == expected
+
+
+def test_a_flag_may_have_a_field_of_its_own(tmp_path: Path) -> None:
+    (apart,) = labels_in(tmp_path, {"item_id": "a", "E6": "yes", "E2": 0, "E3": None})
+    assert apart.errors == {"E2": False, "E6": True}
+    (both,) = labels_in(tmp_path, {"item_id": "a", "errors": {"E1": True}, "E1": 1, "E2": False})
+    assert both.errors == {"E1": True, "E2": False}
+
+
 def test_blank_lines_and_a_byte_order_mark_are_no_labels(tmp_path: Path) -> None:
     found = labels_in(tmp_path, '\ufeff{"item_id": "a"}', "", "  ", {"item_id": "b"})
     assert [label.item_id for label in found] == ["a", "b"]
@@ -65,18 +108,116 @@ def test_blank_lines_and_a_byte_order_mark_are_no_labels(tmp_path: Path) -> None
         ({"item_id": "a", "is_correct": "perhaps"}, "is_correct"),
         ({"item_id": "a", "grade": 1.2}, "grade"),
         ({"item_id": "a", "grade": -0.1}, "grade"),
-        ({"item_id": "a", "errors": {"E7": True}}, "errors.E7"),
+        ({"item_id": "  "}, "item_id"),
+        ({"item_id": "a", "tested_model": 5}, "tested_model"),
+        ({"item_id": "a", "is_correct": 2}, "is_correct"),
+        ({"item_id": "a", "is_correct": 0.5}, "is_correct"),
+        ({"item_id": "a", "is_correct": []}, "is_correct"),
+        ({"item_id": "a", "grade": True}, "grade"),
+        ({"item_id": "a", "grade": "high"}, "grade"),
+        ({"item_id": "a", "grade": "80%"}, "grade"),
+        ({"item_id": "a", "grade": "nan"}, "grade"),
+        ({"item_id": "a", "grade": "0_1"}, "grade"),
+        ({"item_id": "a", "grade": [0.2]}, "grade"),
+        ({"item_id": "a", "errors": {"E7": True}}, "errors"),
+        ({"item_id": "a", "errors": {"line\nbreak": True}}, "errors"),
         ({"item_id": "a", "errors": {"E1": "maybe"}}, "errors.E1"),
+        ({"item_id": "a", "errors": ["E1", 4]}, "errors"),
+        ({"item_id": "a", "errors": "E1;bad"}, "errors"),
+        ({"item_id": "a", "errors": "some"}, "errors"),
+        ({"item_id": "a", "errors": "[E1"}, "errors"),
+        ({"item_id": "a", "errors": 1}, "errors"),
+        ({"item_id": "a", "errors": ["E1"], "E2": True}, "E2"),
+        ({"item_id": "a", "E2": "x"}, "E2"),
+        ({"item_id": "a", "category": True}, "category"),
+        ({"item_id": "a", "category": 2.5}, "category"),
         ({"item_id": "a", "category": 0}, "category"),
         ({"item_id": "a", "category": 6}, "category"),
-        ({"item_id": "a", "rater": None}, "rater"),
+        ({"item_id": "a", "category": "one"}, "category"),
+        ({"item_id": "a", "rater": ""}, "rater"),
+        ({"item_id": "a", "rater": 3}, "rater"),
     ],
 )
 def test_an_unusable_line_is_named_with_its_field(tmp_path: Path, line: Any, field: str) -> None:
     with pytest.raises(InputError, match=r"labels\.jsonl:2: field ") as caught:
         labels_in(tmp_path, {"item_id": "good"}, line)
-    assert f": field {field}" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert f": field {field}: expected " in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_complaint_says_what_was_expected_and_what_came(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        labels_in(tmp_path, {"item_id": 7})
+    said = f"{tmp_path / 'labels.jsonl'}:1: field item_id: expected a non-empty string, got 7 (int)"
+    assert str(caught.value) == said
+
+
+def test_bad_lines_are_handed_over_and_the_others_come_through(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(
+        b'{"item_id": "a"}\n{}\n\xff\n[1]\n{"item_id": "b", "grade": 3}\n{"item_id": "c"}'
+    )
+    bad: list[str] = []
+    assert [label.item_id for label in read_labels(path, bad=bad.append)] == ["a", "c"]
+    numbers = [text.removeprefix(f"{path}:").split(": field ")[0] for text in bad]
+    assert numbers == ["2", "3", "4", "5"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+)
+FIELDS = (*HumanLabel.model_fields, *ERROR_CODES)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON), max_size=5))
+def test_every_line_is_a_label_or_one_complaint(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, Any]]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "labels.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    bad: list[str] = []
+    labels = list(read_labels(path, bad=bad.append))
+    assert len(labels) + len(bad) == len(lines)
+    assert all(text.isprintable() for text in bad)
+    assert all(label.errors is None or set(label.errors) <= set(ERROR_CODES) for label in labels)
+
+
+CONTRADICTIONS: list[tuple[dict[str, Any], str | None]] = [
+    ({"is_correct": True}, None),
+    ({"is_correct": True, "grade": 1.0, "errors": {"E1": False}}, None),
+    (
+        {"is_correct": True, "errors": {"E1": False, "E4": True}},
+        "E4 flagged, yet is_correct is true",
+    ),
+    ({"is_correct": True, "grade": 0.8}, "grade 0.8, yet is_correct is true"),
+    ({"is_correct": False}, None),
+    ({"is_correct": False, "grade": 0.8}, None),
+    ({"is_correct": False, "grade": 1.0, "errors": {"E4": True}}, None),
+    (
+        {"is_correct": False, "grade": 1.0, "errors": {"E4": False}},
+        "grade 1.0 and no error flagged, yet is_correct is false",
+    ),
+    (
+        {"is_correct": False, "grade": 1.0},
+        "grade 1.0 and no error flagged, yet is_correct is false",
+    ),
+    ({"grade": 1.0, "errors": {"E1": True}}, None),
+    ({"is_correct": False, "category": 3}, None),
+]
+
+
+@pytest.mark.parametrize(("said", "expected"), CONTRADICTIONS, ids=repr)
+def test_a_label_says_how_it_contradicts_itself(said: dict[str, Any], expected: str | None) -> None:
+    assert HumanLabel(item_id="a", **said).contradiction == expected
+
+
+def test_no_label_of_the_examples_contradicts_itself() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "labels"
+    labels = [label for path in folder.glob("*.jsonl") for label in read_labels(path)]
+    assert len(labels) > 200
+    assert [label for label in labels if label.contradiction] == []
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -86,40 +227,4 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_label_can_not_be_changed() -> None:
     with pytest.raises(ValidationError):
-        says("a", True).is_correct = False  # type: ignore[misc]
-
-
-def test_more_than_half_decide_and_ties_are_left_out() -> None:
-    found = majority(
-        [
-            *(says("most", value) for value in (True, False, True)),
-            *(says("few", value) for value in (True, False, False)),
-            *(says("tie", value) for value in (True, False)),
-            *(says("one", value) for value in (None, False, None)),
-            says("silent", None, grade=0.4),
-        ]
-    )
-    assert found == {("most", None): True, ("few", None): False, ("one", None): False}
-
-
-def test_tested_models_are_told_apart() -> None:
-    labels = [
-        says("a", True, tested_model="x"),
-        says("a", False, tested_model="y"),
-        says("a", True),
-    ]
-    assert majority(labels) == {("a", "x"): True, ("a", "y"): False, ("a", None): True}
-
-
-VOTES = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([True, False, None])))
-
-
-@given(VOTES, st.randoms(use_true_random=False))
-def test_the_majority_is_what_counting_gives_in_any_order(votes: Any, random: Any) -> None:
-    labels = [says(item, value) for item, value in votes]
-    mixed = list(labels)
-    random.shuffle(mixed)
-    counts = Counter(votes)
-    margins = {item: counts[item, True] - counts[item, False] for item in "abc"}
-    expected = {(item, None): margin > 0 for item, margin in margins.items() if margin}
-    assert majority(labels) == majority(iter(mixed)) == expected
+        HumanLabel(item_id="a", is_correct=True).is_correct = False  # type: ignore[misc]

@@ -248,7 +248,7 @@ def compare_runs(cheap: Path, strong: Path, labels: Path | None, when_text: str)
     Args:
         cheap: Folder of the cheap judge's run.
         strong: Folder of the strong judge's.
-        labels: JSONL of human labels; None compares with the strong judge's verdicts.
+        labels: JSONL or CSV of human labels; None compares with the strong judge's verdicts.
         when_text: Says whose entropy counts.
 
     Returns:

@@ -230,9 +230,12 @@ def _no_verdict(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> U
 
 def _common(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> dict[str, Any]:
     first = next((j for j in judgements if j.protocol), judgements[0])
-    kept = "item_id case_id tested_model protocol rubric plan_cost uses_distractor findings"
+    kept = (
+        "item_id case_id tested_model protocol rubric plan_cost uses_distractor matches_reference "
+        "findings line groups"
+    )
     return {
-        **{name: getattr(first, name) for name in (*kept.split(), "line", "groups")},
+        **{name: getattr(first, name) for name in kept.split()},
         "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
         "raw": "\n\n".join(j.raw for j in judgements if j.raw) or None,
         "usage": total_usage(judgements),

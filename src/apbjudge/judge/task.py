@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ..errors import RowError
-from ..protocols import Protocol, plan_cost, uses_distractor
+from ..protocols import Protocol, matches_reference, plan_cost, uses_distractor
 from ..records import Finding, Item
 from ..rubrics import Rubric
 
@@ -44,6 +44,7 @@ class Task:
             "rubric": self.rubric.ref,
             "plan_cost": plan_cost(item),
             "uses_distractor": uses_distractor(item),
+            "matches_reference": matches_reference(item),
             "findings": self.findings,
             "line": item.line,
             "groups": item.groups,

@@ -1,6 +1,7 @@
 """One module a protocol: case to prompt to verdict, and the facts that code can prove."""
 
 from .base import Check, Protocol
+from .checks.chains import matches_reference
 from .checks.names import plan_cost, uses_distractor
 from .table import AUTO, PROTOCOLS, get_protocol, protocol_of
 
@@ -10,6 +11,7 @@ __all__ = [
     "Check",
     "Protocol",
     "get_protocol",
+    "matches_reference",
     "plan_cost",
     "protocol_of",
     "uses_distractor",

@@ -1,6 +1,7 @@
 """Wire rows and domain records: what enters, what leaves, and nothing that decides."""
 
 from .base import Record, row_error
+from .consensus import Consensus, Resolved, majority, resolve
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference, UnsolvableType
 from .judgements import (
     ERROR_CODES,
@@ -16,9 +17,9 @@ from .judgements import (
     judgement_row,
     read_judgement,
 )
-from .labels import HumanLabel, majority, read_labels
+from .labels import HumanLabel, read_labels
 from .predictions import Call, Form, FormProblem, Prediction, Step
-from .responses import json_values, message_calls, message_tools
+from .responses import call_name, json_values, message_calls, message_tools
 from .tools import Tool, Toolset
 from .wire import SPLITS, Row
 
@@ -29,6 +30,7 @@ __all__ = [
     "Call",
     "Certainty",
     "Condition",
+    "Consensus",
     "Doubt",
     "ErrorCode",
     "FileRef",
@@ -42,6 +44,7 @@ __all__ = [
     "Prediction",
     "Record",
     "Reference",
+    "Resolved",
     "Row",
     "Step",
     "Tool",
@@ -50,6 +53,7 @@ __all__ = [
     "UnsolvableType",
     "Usage",
     "Verdict",
+    "call_name",
     "json_values",
     "judgement_row",
     "majority",
@@ -57,5 +61,6 @@ __all__ = [
     "message_tools",
     "read_judgement",
     "read_labels",
+    "resolve",
     "row_error",
 ]

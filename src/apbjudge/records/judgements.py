@@ -101,6 +101,7 @@ class _Judgement(Record):
     decided_by: str | None = None
     plan_cost: float | None = None
     uses_distractor: bool | None = None
+    matches_reference: bool | None = None
     findings: tuple[Finding, ...] = ()
     raw: str | None = None
     usage: Usage | None = None
@@ -122,6 +123,8 @@ class Verdict(_Judgement):
         category: 1–5 for tool-broken (None: not decided by code), None elsewhere.
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
         uses_distractor: Whether a listed distractor is called; None without distractors.
+        matches_reference: Whether the reference's tools are called in its order; None where that
+            can't be said, and in rows written before there was this column.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
         doubt: How sure the judge was; None when it was asked once and for no probabilities.
@@ -155,8 +158,8 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
-    "category plan_cost uses_distractor findings overrides inconsistent doubt reasoning reason "
-    "detail raw usage cost_usd latency_s fingerprint line groups"
+    "category plan_cost uses_distractor matches_reference findings overrides inconsistent doubt "
+    "reasoning reason detail raw usage cost_usd latency_s fingerprint line groups"
 ).split()
 
 

@@ -1,17 +1,25 @@
-"""What humans said of items."""
+"""What humans said of items: one label an item and rater, from JSONL or CSV."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, cast
 
-from pydantic import ConfigDict, Field, ValidationError
+import orjson
+from pydantic import ConfigDict, Field
 
 from ..errors import InputError, RowError
 from ..jsonl import read_lines
-from .base import Record, row_error
-from .judgements import ErrorCode
+from .base import Record
+from .judgements import ERROR_CODES, ErrorCode
+from .tables import read_table
+
+Flags = dict[ErrorCode, bool]
+
+TABLE_SUFFIXES = (".csv", ".tsv")
+"""File names that end so are read as tables, all others as JSONL."""
 
 
 class HumanLabel(Record):
@@ -20,16 +28,16 @@ class HumanLabel(Record):
     Attributes:
         item_id: The item.
         tested_model: Whose response it was; None where item ids are already unique.
-        rater: Who said so.
+        rater: Who said so; lines that name nobody are all by ``human``.
         is_correct: Whether the prediction passes.
-        grade: One of the rubric's levels.
-        errors: Flag per code.
+        grade: 0 to 1, meant to be one of the rubric's levels.
+        errors: Flag per code; a code that is missing was not said.
         category: 1 to 5 for tool-broken.
     """
 
     model_config = ConfigDict(extra="ignore")  # labels carry notes of all sorts
 
-    item_id: str
+    item_id: str = Field(pattern=r"\S")
     tested_model: str | None = None
     rater: str = "human"
     is_correct: bool | None = None
@@ -37,34 +45,187 @@ class HumanLabel(Record):
     errors: dict[ErrorCode, bool] | None = None
     category: int | None = Field(default=None, ge=1, le=5)
 
+    @property
+    def contradiction(self) -> str | None:
+        """How the label contradicts itself, in words; None when it does not.
 
-def read_labels(path: Path) -> Iterator[HumanLabel]:
-    """Yields the labels of a JSONL file.
+        A plan is correct exactly when no error is flagged and the grade is 1.0
+        (arXiv:2606.04874). Such a label still counts as it stands.
+        """
+        flags = ", ".join(code for code, is_set in (self.errors or {}).items() if is_set)
+        if self.is_correct and flags:
+            return f"{flags} flagged, yet is_correct is true"
+        if self.is_correct and self.grade is not None and self.grade < 1:
+            return f"grade {self.grade}, yet is_correct is true"
+        if self.is_correct is False and self.grade == 1 and not flags:
+            return "grade 1.0 and no error flagged, yet is_correct is false"
+        return None
+
+
+def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iterator[HumanLabel]:
+    """Yields the labels of a file: a table when it is named ``.csv`` or ``.tsv``, else JSONL.
+
+    Null and an empty cell mean that nothing was said; fields that a label does not have are
+    ignored. ``errors`` maps codes to true or false, or lists those that are set: then all others
+    were said to be false. A flag may also have a field of its own, E1 to E6.
+
+    Args:
+        path: The file.
+        bad: Is given the complaint about a row that can't be used (``file:line: field …``), which
+            is then left out; None raises it.
 
     Raises:
-        InputError: If the file or one of its lines is unusable; names file:line and field.
+        InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
     """
-    for line in read_lines(path):
-        if isinstance(line.values, RowError):
-            raise InputError(f"{path}:{line.number}: {line.values}")
+    for number, values in _rows(path):
         try:
-            yield HumanLabel.model_validate(line.values)
-        except ValidationError as error:
-            raise InputError(f"{path}:{line.number}: {row_error(error)}") from None
+            label = _label(values)
+        except RowError as error:
+            text = f"{path}:{number}: {error}"
+            if bad is None:
+                raise InputError(text) from None
+            bad(text)
+        else:
+            yield label
 
 
-def majority(labels: Iterable[HumanLabel]) -> dict[tuple[str, str | None], bool]:
-    """What more than half of an item's raters say of ``is_correct``; ties are left out.
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
+    if path.suffix.lower() in TABLE_SUFFIXES:
+        yield from read_table(path, (*HumanLabel.model_fields, *ERROR_CODES), needed="item_id")
+    else:
+        yield from ((line.number, line.values) for line in read_lines(path))
 
-    Returns:
-        By item id and tested model.
-    """
-    votes: dict[tuple[str, str | None], list[bool]] = defaultdict(list)
-    for label in labels:
-        if label.is_correct is not None:
-            votes[label.item_id, label.tested_model].append(label.is_correct)
-    return {
-        item: 2 * sum(said) > len(said)
-        for item, said in votes.items()
-        if 2 * sum(said) != len(said)
+
+def _label(values: Mapping[str, Any] | RowError) -> HumanLabel:
+    if isinstance(values, RowError):
+        raise values
+    said: dict[str, Any] = {
+        name: read(values.get(name), name)
+        for name, read in _READERS.items()
+        if name == "item_id" or values.get(name) is not None
     }
+    return HumanLabel(**said, errors=_flags(values))
+
+
+# One field at a time -----------------------------------------------------------------------------
+
+
+def _name(value: object, field: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise RowError(field, "a non-empty string", value)
+    return value
+
+
+_TRUTHS: Mapping[str, bool] = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+
+
+def _truth(value: object, field: str) -> bool:
+    """True or false, also as a word or number; a spreadsheet may write 1.0 for 1."""
+    is_plain = isinstance(value, str | bool | int | float)
+    truth = _TRUTHS.get(str(value).strip().lower()) if is_plain else None
+    if truth is None:
+        raise RowError(field, "true or false (or yes, no, 1, 0)", value)
+    return truth
+
+
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+
+
+def _number(value: object) -> float | None:
+    """A number, also as text with a decimal point or comma; None when it is none."""
+    if isinstance(value, str):
+        text = value.strip()
+        return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def _grade(value: object, field: str) -> float:
+    number = _number(value)
+    if number is None or not 0 <= number <= 1:
+        raise RowError(field, "a number from 0 to 1", value)
+    return number
+
+
+def _category(value: object, field: str) -> int:
+    number = _number(value)
+    if number not in (1, 2, 3, 4, 5):
+        raise RowError(field, "a whole number from 1 to 5", value)
+    return int(number)
+
+
+_READERS: Mapping[str, Callable[[object, str], Any]] = {
+    "item_id": _name,
+    "tested_model": _name,
+    "rater": _name,
+    "is_correct": _truth,
+    "grade": _grade,
+    "category": _category,
+}
+
+
+# Error flags -------------------------------------------------------------------------------------
+
+_CODES: Mapping[str, ErrorCode] = {code.lower(): code for code in ERROR_CODES}
+_NO_ERROR = ("none", "-")
+_SEPARATORS = re.compile(r"[\s,;|]+")
+
+
+def _flags(values: Mapping[str, Any]) -> Flags | None:
+    """What a row says of the codes, in ``errors`` and in fields of their own."""
+    flags = _said(values.get("errors"))
+    for code in ERROR_CODES:
+        if (value := values.get(code)) is None:
+            continue
+        flag = _truth(value, code)
+        if flags.setdefault(code, flag) != flag:
+            raise RowError(code, f"{str(flags[code]).lower()}, as errors says", value)
+    return {code: flags[code] for code in ERROR_CODES if code in flags} or None
+
+
+def _said(value: object) -> Flags:
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return _from_text(value.strip())
+    if isinstance(value, dict):
+        return _from_object(cast("dict[str, object]", value))
+    if isinstance(value, list):
+        return _from_list(cast("list[object]", value))
+    raise RowError("errors", "codes from E1 to E6", value)
+
+
+def _from_text(text: str) -> Flags:
+    if text.startswith(("{", "[")):
+        try:
+            return _said(orjson.loads(text))
+        except orjson.JSONDecodeError as error:
+            raise RowError("errors", f"codes from E1 to E6, or JSON ({error})", text) from None
+    if not text:
+        return {}
+    listed = [] if text.lower() in _NO_ERROR else _SEPARATORS.split(text.strip(",;|"))
+    return _from_list(list(listed))
+
+
+def _from_object(value: Mapping[str, object]) -> Flags:
+    stated: dict[ErrorCode, object] = {
+        _code(name): flag for name, flag in value.items() if flag is not None
+    }
+    return {code: _truth(flag, f"errors.{code}") for code, flag in stated.items()}
+
+
+def _from_list(value: list[object]) -> Flags:
+    """A list names every flag that is set; an empty one says that there is none."""
+    is_set = {_code(entry) for entry in value}
+    return {code: code in is_set for code in ERROR_CODES}
+
+
+def _code(name: object) -> ErrorCode:
+    code = _CODES.get(name.strip().lower()) if isinstance(name, str) else None
+    if code is None:
+        raise RowError("errors", "codes from E1 to E6", name)
+    return code

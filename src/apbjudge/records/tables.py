@@ -1,0 +1,227 @@
+"""Rows of a CSV file, read so that a broken one costs no other."""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from ..errors import InputError, RowError, shorten
+
+DELIMITERS = (",", ";", "\t")
+MAX_LINE_BYTES = 4 * 1024 * 1024
+MAX_LINES = 1000
+"""Lines that a cell in quotes may run over; then its quote counts as never closed."""
+
+_BOM = b"\xef\xbb\xbf"
+
+Header = Mapping[str, int]
+
+
+def read_table(
+    path: Path, columns: Iterable[str], *, needed: str
+) -> Iterator[tuple[int, dict[str, str] | RowError]]:
+    """Yields the rows of a CSV file (RFC 4180) with a header line.
+
+    UTF-8, with or without a byte order mark; commas, semicolons or tabs, whichever the header
+    has. Names of columns count in any letter case, spaces around names and cells do not count.
+    Lines without any content are no rows.
+
+    Args:
+        path: The file.
+        columns: Names of the columns that are looked at.
+        needed: The one of them that must be there.
+
+    Yields:
+        Number of the row's first line, 1-based, and its cells that are not empty by the name of
+        the column; or what is wrong with the row.
+
+    Raises:
+        InputError: If the file can't be read or has no usable header.
+    """
+    reader = _Reader(_lines(path))
+    delimiter, width, header = _header(path, reader, columns, needed)
+    while (record := reader.record(delimiter)) is not None:
+        if isinstance(record.cells, RowError):
+            yield record.number, record.cells
+        elif not any(cell.strip() for cell in record.cells):
+            continue
+        elif len(record.cells) == width:
+            yield record.number, _values(record.cells, header)
+        else:
+            reader.read_anew()
+            got = f"{len(record.cells)} cells"
+            yield record.number, RowError("line", f"{width} cells, as the header has", got)
+
+
+def _values(cells: Sequence[str], header: Header) -> dict[str, str]:
+    found = {name: cells[at].strip() for name, at in header.items()}
+    return {name: cell for name, cell in found.items() if cell}
+
+
+# The header --------------------------------------------------------------------------------------
+
+
+def _header(
+    path: Path, reader: _Reader, columns: Iterable[str], needed: str
+) -> tuple[str, int, Header]:
+    """Delimiter, number of columns, and where the columns that are looked at stand."""
+    known = {name.lower(): name for name in columns}
+    tried: list[_Record] = []
+    for delimiter in DELIMITERS:
+        record = reader.header(delimiter)
+        if record is None:
+            raise InputError(f"{path}: expected a header with {needed}, got an empty file")
+        if not isinstance(record.cells, RowError):
+            names = [known.get(cell.strip().lower(), "") for cell in record.cells]
+            if needed in names:
+                _check_once(names, f"{path}:{record.number}")
+                return delimiter, len(names), {name: names.index(name) for name in names if name}
+        tried.append(record)
+        reader.rewind()
+    raise _no_header(path, tried, needed)
+
+
+def _no_header(path: Path, tried: Sequence[_Record], needed: str) -> InputError:
+    """The columns that were found, or what is wrong with the line."""
+    names: list[str] = []
+    for record in reversed(tried):
+        if isinstance(record.cells, RowError):
+            if len(names) < 2:
+                return InputError(f"{path}:{record.number}: {record.cells}")
+        else:
+            names = max(names, record.cells, key=len)
+    listed = shorten(", ".join(name.strip() for name in names))
+    return InputError(f"{path}: expected a column {needed} in the header, got {listed}")
+
+
+def _check_once(names: Sequence[str], where: str) -> None:
+    for name in names:
+        if name and names.count(name) > 1:
+            got = f"{names.count(name)} of {name}"
+            raise InputError(f"{where}: field line: expected every column once, got {got}")
+
+
+# Lines and records -------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """A line with its end; ``fault`` says why its text can't be used."""
+
+    number: int
+    text: str
+    fault: RowError | None = None
+
+
+class _Record(NamedTuple):
+    number: int
+    cells: list[str] | RowError
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    try:
+        with path.open("rb", buffering=1 << 20) as file:
+            number = 0
+            while raw := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                too_long = len(raw) > MAX_LINE_BYTES and not _skip_rest(raw, file)
+                yield _line(number, raw.removeprefix(_BOM) if number == 1 else raw, too_long)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+
+
+def _skip_rest(raw: bytes, file: IO[bytes]) -> bool:
+    """Whether a line of the greatest length is complete; if not, the rest is read over."""
+    complete = raw.endswith(b"\n")
+    while not raw.endswith(b"\n") and (raw := file.readline(1 << 20)):
+        pass
+    return complete
+
+
+def _line(number: int, raw: bytes, too_long: bool) -> _Line:  # noqa: FBT001
+    if too_long:
+        limit = f"at most {MAX_LINE_BYTES // 2**20} MiB"
+        return _Line(number, "", RowError("line", limit, "a longer line"))
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        got = f"invalid UTF-8 at byte {error.start}"
+        return _Line(number, "", RowError("line", "UTF-8 text", got))
+    if "\0" in text:
+        return _Line(number, "", RowError("line", "text without NUL bytes", "a NUL byte"))
+    return _Line(number, text)
+
+
+class _Reader:
+    """Cuts lines into records.
+
+    A record that turns out to be broken takes only its first line with it: where its quote would
+    have run on to is not known, so the lines after it are read anew.
+    """
+
+    def __init__(self, lines: Iterator[_Line]) -> None:
+        self._lines = lines
+        self._pending: deque[_Line] = deque()
+        self._taken: list[_Line] = []
+
+    def header(self, delimiter: str) -> _Record | None:
+        """The first record that is not blank; None at the end."""
+        while (record := self.record(delimiter)) is not None:
+            if isinstance(record.cells, RowError) or any(c.strip() for c in record.cells):
+                return record
+        return None
+
+    def record(self, delimiter: str) -> _Record | None:
+        """The next record, no cells for a blank line; None at the end."""
+        first = self._next()
+        if first is None:
+            return None
+        self._taken = [first]
+        if first.fault:
+            return _Record(first.number, first.fault)
+        rows = csv.reader(self._feed(), delimiter=delimiter, strict=True)
+        try:
+            return _Record(first.number, next(rows))
+        except csv.Error as error:
+            runs_on = len(self._taken) > 1
+            self.read_anew()
+            return _Record(first.number, _complaint(error, first.text, runs_on=runs_on))
+
+    def read_anew(self) -> None:
+        """Takes back all lines of the last record but its first."""
+        self._put_back(self._taken[1:])
+        self._taken = self._taken[:1]
+
+    def rewind(self) -> None:
+        """Takes back the last record whole."""
+        self._put_back(self._taken)
+        self._taken = []
+
+    def _next(self) -> _Line | None:
+        return self._pending.popleft() if self._pending else next(self._lines, None)
+
+    def _put_back(self, lines: Sequence[_Line]) -> None:
+        self._pending.extendleft(reversed(lines))
+
+    def _feed(self) -> Iterator[str]:
+        """The lines of one record, as far as csv asks for them."""
+        yield self._taken[0].text
+        while len(self._taken) < MAX_LINES and (line := self._next()) is not None:
+            if line.fault:
+                self._put_back([line])
+                return
+            self._taken.append(line)
+            yield line.text
+
+
+def _complaint(error: csv.Error, text: str, *, runs_on: bool) -> RowError:
+    reason = str(error)
+    if "field limit" in reason:
+        return RowError("line", f"cells of at most {csv.field_size_limit()} characters", text)
+    if runs_on or "unexpected end" in reason:
+        return RowError("line", "a closing quote for every opening one", text)
+    if "new-line" in reason:
+        return RowError("line", "lines that end with LF or CRLF", text)
+    return RowError("line", f"a row of CSV ({reason})", text)

@@ -1,0 +1,251 @@
+"""Several raters of one item: what they say together, and each for themselves."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.records import ERROR_CODES, Consensus, HumanLabel, majority, resolve
+
+
+def says(rater: str, item: str = "a", **more: Any) -> HumanLabel:
+    return HumanLabel(item_id=item, rater=rater, **more)
+
+
+def one(labels: Iterable[HumanLabel], adjudicator: str | None = None) -> Consensus:
+    (found,) = resolve(labels, adjudicator=adjudicator).items.values()
+    return found
+
+
+def spread(field: str, *values: Any) -> list[HumanLabel]:
+    """One rater per value."""
+    return [says(f"r{n}", **{field: value}) for n, value in enumerate(values)]
+
+
+def test_all_that_raters_say_together() -> None:
+    labels = [
+        says("kim", is_correct=False, grade=0.4, errors={"E1": True, "E4": True}, category=3),
+        says("ada", is_correct=False, grade=0.6, errors={"E1": False, "E4": True}, category=3),
+        says("lou", is_correct=True, grade=1.0, errors={"E4": False}, category=1),
+    ]
+    assert one(labels) == Consensus(
+        item_id="a",
+        tested_model=None,
+        is_correct=False,
+        grade=0.6,
+        errors={"E4": True},
+        category=3,
+        raters=("ada", "kim", "lou"),
+        ties=("E1",),
+        adjudicated=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "tied"),
+    [
+        ([True], True, False),
+        ([True, None, None], True, False),
+        ([True, False], None, True),
+        ([True, False, False], False, False),
+        ([True, True, False, False], None, True),
+        ([True, True, True, False], True, False),
+    ],
+)
+def test_more_than_half_of_those_who_say_something_decide(
+    values: list[bool | None], expected: bool | None, tied: bool
+) -> None:
+    found = one(spread("is_correct", *values))
+    assert (found.is_correct, found.ties) == (expected, ("is_correct",) if tied else ())
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([3], 3), ([1, 2, 3], None), ([1, 1, 2], 1), ([1, 1, 2, 3], None), ([5, 5, 5, 1, 2], 5)],
+)
+def test_the_most_frequent_category_needs_more_than_half(
+    values: list[int], expected: int | None
+) -> None:
+    found = one(spread("category", *values))
+    assert (found.category, found.ties) == (expected, () if expected else ("category",))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.8], 0.8),
+        ([0.2, 0.8, 1.0], 0.8),
+        ([0.6, 0.6], 0.6),
+        ([0.8, 1.0], 0.9),
+        ([0.0, 0.2, 0.8, 1.0], 0.5),
+        ([None, 0.4], 0.4),
+    ],
+)
+def test_the_grade_is_the_median(values: list[float | None], expected: float) -> None:
+    found = one([*spread("grade", *values), says("x", is_correct=True)])
+    assert found.grade == pytest.approx(expected, abs=1e-12)
+    assert found.ties == ()
+
+
+def test_what_nobody_said_is_none_and_no_tie() -> None:
+    found = one([says("kim", is_correct=True)])
+    assert (found.grade, found.errors, found.category, found.ties) == (None, None, None, ())
+
+
+def test_flags_that_are_all_tied_are_none_and_named() -> None:
+    found = one(spread("errors", {"E2": True, "E1": True}, {"E1": False, "E2": False}))
+    assert (found.errors, found.ties) == (None, ("E1", "E2"))
+
+
+def test_a_code_counts_for_those_alone_who_speak_of_it() -> None:
+    found = one(spread("errors", {"E1": True}, {"E2": False}, {"E2": False, "E1": True}, None))
+    assert (found.errors, found.ties) == ({"E1": True, "E2": False}, ())
+
+
+def test_the_adjudicator_has_the_last_word_field_by_field() -> None:
+    labels = [
+        says("kim", is_correct=True, grade=1.0, errors={"E1": False, "E4": True}),
+        says("ada", is_correct=True, grade=0.8, errors={"E1": False, "E4": False}),
+        says("chief", is_correct=False, errors={"E4": True}),
+    ]
+    found = one(labels, adjudicator="chief")
+    assert (found.is_correct, found.grade, found.errors) == (False, 0.9, {"E1": False, "E4": True})
+    assert (found.raters, found.ties, found.adjudicated) == (("ada", "kim"), (), True)
+
+
+def test_the_adjudicator_is_no_voter() -> None:
+    votes = [says("kim", is_correct=True), says("ada", is_correct=False)]
+    silent = says("chief", grade=0.4)
+    assert one([*votes, silent], adjudicator="chief").ties == ("is_correct",)
+    resolved = resolve([*votes, silent], adjudicator="chief")
+    assert list(resolved.by_rater) == ["ada", "kim"]
+    assert list(resolve([*votes, silent]).by_rater) == ["ada", "chief", "kim"]
+
+
+def test_an_item_that_only_the_adjudicator_saw_is_there() -> None:
+    resolved = resolve([says("chief", is_correct=True)], adjudicator="chief")
+    (found,) = resolved.items.values()
+    assert (found.is_correct, found.raters, found.adjudicated) == (True, (), True)
+    assert resolved.by_rater == {}
+
+
+def test_an_adjudicator_who_is_nowhere_changes_nothing() -> None:
+    labels = spread("is_correct", True, True, False)
+    assert resolve(labels, adjudicator="nobody") == resolve(labels)
+
+
+def test_the_last_of_a_raters_labels_counts() -> None:
+    labels = [
+        says("kim", is_correct=True),
+        says("kim", is_correct=True),
+        says("ada", is_correct=False),
+        says("kim", is_correct=False, grade=0.2),
+        says("kim", "b", is_correct=True),
+    ]
+    resolved = resolve(labels)
+    assert (resolved.n_repeated, resolved.n_changed, resolved.n_silent) == (2, 1, 0)
+    assert resolved.by_rater["kim"]["a", None] == labels[3]
+    assert resolved.items["a", None].is_correct is False
+    assert resolved.items["a", None].raters == ("ada", "kim")
+
+
+def test_labels_that_say_nothing_are_counted_and_left_out() -> None:
+    resolved = resolve([says("kim", is_correct=True), says("kim"), says("ada"), says("ada", "b")])
+    assert (list(resolved.items), list(resolved.by_rater)) == ([("a", None)], ["kim"])
+    assert (resolved.n_repeated, resolved.n_silent) == (0, 3)
+
+
+def test_no_labels_are_no_items() -> None:
+    resolved = resolve([])
+    assert (resolved.items, resolved.by_rater, resolved.n_repeated) == ({}, {}, 0)
+
+
+def test_tested_models_are_told_apart() -> None:
+    labels = [
+        says("kim", is_correct=True, tested_model="x"),
+        says("kim", is_correct=False, tested_model="y"),
+        says("kim", is_correct=True),
+    ]
+    assert majority(labels) == {("a", "x"): True, ("a", "y"): False, ("a", None): True}
+    assert resolve(labels).n_repeated == 0
+
+
+# Properties --------------------------------------------------------------------------------------
+
+_GRADES = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+_LABELS = st.lists(
+    st.builds(
+        HumanLabel,
+        item_id=st.sampled_from("ab"),
+        rater=st.sampled_from("uvwxyz"),
+        is_correct=st.none() | st.booleans(),
+        grade=st.none() | st.sampled_from(_GRADES),
+        errors=st.none() | st.dictionaries(st.sampled_from(ERROR_CODES), st.booleans()),
+        category=st.none() | st.integers(1, 5),
+    ),
+    max_size=12,
+    unique_by=lambda label: (label.item_id, label.rater),
+)
+
+
+@given(_LABELS, st.sampled_from([None, "u"]), st.integers(0, 99))
+def test_the_order_of_labels_does_not_matter(
+    labels: list[HumanLabel], adjudicator: str | None, seed: int
+) -> None:
+    mixed = random.Random(seed).sample(labels, len(labels))
+    assert resolve(mixed, adjudicator=adjudicator) == resolve(labels, adjudicator=adjudicator)
+
+
+@given(_LABELS)
+def test_everybody_alone_says_what_they_said(labels: list[HumanLabel]) -> None:
+    for label in labels:
+        for found in resolve([label]).items.values():
+            assert (found.is_correct, found.grade) == (label.is_correct, label.grade)
+            assert (found.errors, found.category) == (label.errors or None, label.category)
+            assert (found.ties, found.raters) == ((), (label.rater,))
+
+
+@given(_LABELS)
+def test_an_adjudicator_overrules_as_if_alone(labels: list[HumanLabel]) -> None:
+    found = resolve(labels, adjudicator="u")
+    alone = resolve([label for label in labels if label.rater == "u"]).items
+    for key, item in found.items.items():
+        assert item.adjudicated == (key in alone)
+        if key in alone:
+            own = alone[key]
+            assert own.is_correct in (None, item.is_correct)
+            assert own.grade in (None, item.grade)
+            assert (own.errors or {}).items() <= (item.errors or {}).items()
+
+
+@given(_LABELS)
+def test_is_correct_is_what_counting_gives(labels: list[HumanLabel]) -> None:
+    counts = Counter((label.item_id, label.is_correct) for label in labels)
+    margins = {item: counts[item, True] - counts[item, False] for item in "ab"}
+    expected = {(item, None): margin > 0 for item, margin in margins.items() if margin}
+    assert majority(labels) == expected
+
+
+@given(_LABELS)
+def test_numpy_and_pandas_give_the_same(labels: list[HumanLabel]) -> None:
+    """Median and mode by item; a mode is the majority where more than half have it."""
+    items = resolve(labels).items
+    rows = [(label.item_id, label.grade, label.category) for label in labels]
+    frame = pd.DataFrame(rows, columns=["item", "grade", "category"]).astype({"item": "str"})
+    for item, group in frame.groupby("item"):
+        found = items.get((str(item), None))
+        grades = group["grade"].dropna().to_numpy(float)
+        expected = float(np.median(grades)) if grades.size else None
+        assert (found.grade if found else None) == pytest.approx(expected, abs=1e-12)
+        shares = group["category"].dropna().astype(int).value_counts(normalize=True)
+        most = {int(value) for value, share in shares.items() if share > Fraction(1, 2)}
+        assert ({found.category} - {None} if found else set()) == most

@@ -1,0 +1,327 @@
+"""Labels from CSV files, whatever spreadsheets and people make of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.errors import InputError
+from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
+from apbjudge.records.tables import MAX_LINE_BYTES, MAX_LINES
+
+
+def written(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def table(folder: Path, content: str | bytes, name: str = "labels.csv") -> list[HumanLabel]:
+    return list(read_labels(written(folder, content, name)))
+
+
+def sorted_out(folder: Path, content: str | bytes) -> tuple[list[str], list[str]]:
+    """Ids of the labels, and the complaints without the path."""
+    path = written(folder, content)
+    bad: list[str] = []
+    ids = [label.item_id for label in read_labels(path, bad=bad.append)]
+    return ids, [text.removeprefix(f"{path}:") for text in bad]
+
+
+def test_every_column_of_a_label_arrives_and_others_are_left_out(tmp_path: Path) -> None:
+    header = "note,item_id,tested_model,rater,is_correct,grade,errors,category,note,"
+    row = "see above,a,planner,kim,false,0.4,E4,5,again,"
+    assert table(tmp_path, f"{header}\n{row}\n") == [
+        HumanLabel(
+            item_id="a",
+            tested_model="planner",
+            rater="kim",
+            is_correct=False,
+            grade=0.4,
+            errors={code: code == "E4" for code in ERROR_CODES},
+            category=5,
+        )
+    ]
+
+
+def test_an_empty_cell_says_nothing(tmp_path: Path) -> None:
+    header = "item_id,tested_model,rater,is_correct,grade,errors,E1,category"
+    assert table(tmp_path, f"{header}\na,,,,, ,,\n") == [HumanLabel(item_id="a")]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "LABELS.CSV"])
+def test_spreadsheets_write_in_many_ways(
+    tmp_path: Path, delimiter: str, end: str, mark: str, name: str
+) -> None:
+    rows = [["Rater", " ITEM_ID ", "Is_Correct", "e1", "E2"], ["kim", " a ", "TRUE", "0", "no"]]
+    text = mark + end + end.join(map(delimiter.join, rows))
+    assert table(tmp_path, text, name) == [
+        HumanLabel(item_id="a", rater="kim", is_correct=True, errors={"E1": False, "E2": False})
+    ]
+
+
+def test_one_column_is_a_table_too(tmp_path: Path) -> None:
+    assert [label.item_id for label in table(tmp_path, "item_id\na\n\nb")] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        *((text, True) for text in ("true", "TRUE", "Yes", "1", "1.0", " true ")),
+        *((text, False) for text in ("false", "False", "NO", "0", "0.0")),
+    ],
+)
+def test_truth_is_written_in_many_ways(tmp_path: Path, cell: str, value: bool) -> None:
+    (label,) = table(tmp_path, f"item_id,is_correct,E3\na,{cell},{cell}\n")
+    assert (label.is_correct, label.errors) == (value, {"E3": value})
+
+
+@pytest.mark.parametrize(
+    ("cell", "grade"),
+    [("0.8", 0.8), ("1", 1.0), ("0,8", 0.8), (".4", 0.4), ("0", 0.0), ("2e-1", 0.2), ("1.", 1.0)],
+)
+def test_a_grade_may_have_a_decimal_comma(tmp_path: Path, cell: str, grade: float) -> None:
+    (label,) = table(tmp_path, f"item_id;grade\na;{cell}\n")
+    assert label.grade == grade
+
+
+def test_codes_in_one_cell(tmp_path: Path) -> None:
+    cells = ["E1;E4", '"E1, E4"', "E1 E4", '"{""E1"": true, ""E4"": true}"', "none", "-", ""]
+    body = "".join(f"i{n},{cell}\n" for n, cell in enumerate(cells))
+    labels = table(tmp_path, f"item_id,errors\n{body}")
+    every = {code: code in ("E1", "E4") for code in ERROR_CODES}
+    no = dict.fromkeys(ERROR_CODES, False)
+    partly = {"E1": True, "E4": True}
+    assert [label.errors for label in labels] == [every, every, every, partly, no, no, None]
+
+
+def test_a_cell_may_hold_the_delimiter_quotes_and_line_ends(tmp_path: Path) -> None:
+    note = 'said ""no"",\nthen\rleft\r\n'
+    text = f'item_id,"a\nnote",rater\na,"{note}",kim\n"b, c",,"O""Hara"\n'
+    found = [(label.item_id, label.rater) for label in table(tmp_path, text)]
+    assert found == [("a", "kim"), ("b, c", 'O"Hara')]
+
+
+def test_rows_without_content_are_no_rows(tmp_path: Path) -> None:
+    ids, bad = sorted_out(tmp_path, "\n,,\nitem_id,rater,\n\n,,\n , ,\na,,\n,,,,,\n")
+    assert (ids, bad) == (["a"], [])
+
+
+# What pandas writes is read, and so is what csv writes -------------------------------------------
+
+# Without carriage returns, which older versions of csv write unquoted.
+_CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=8)
+_ID = _CELL.map(str.strip).filter(bool)
+_LABELS = st.builds(
+    HumanLabel,
+    item_id=_ID,
+    tested_model=st.none() | _ID,
+    rater=_ID,
+    is_correct=st.none() | st.booleans(),
+    grade=st.none() | st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+    errors=st.none() | st.dictionaries(st.sampled_from(ERROR_CODES), st.booleans(), min_size=1),
+    category=st.none() | st.integers(1, 5),
+)
+
+
+def cells(label: HumanLabel) -> list[Any]:
+    plain = label.model_dump(exclude={"errors"})
+    flags = [(label.errors or {}).get(code) for code in ERROR_CODES]
+    return ["" if value is None else value for value in (*plain.values(), *flags)]
+
+
+COLUMNS = [*(name for name in HumanLabel.model_fields if name != "errors"), *ERROR_CODES]
+
+
+@given(
+    labels=st.lists(st.tuples(_LABELS, _CELL), max_size=6),
+    delimiter=st.sampled_from(",;\t"),
+    end=st.sampled_from(["\n", "\r\n"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+def test_what_csv_writes_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    labels: list[tuple[HumanLabel, str]],
+    delimiter: str,
+    end: str,
+    quoting: Any,
+) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    writer.writerow([*COLUMNS, "note"])
+    writer.writerows([*cells(label), note] for label, note in labels)
+    found = table(tmp_path_factory.mktemp("written"), text.getvalue())
+    assert found == [label for label, _ in labels]
+
+
+def test_what_pandas_writes_is_read_back(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "item_id": ["a", "b", "c"],
+            "is_correct": [1.0, None, 0.0],
+            "grade": [0.8, None, 1.0],
+            "category": [3.0, None, 1.0],
+            "E1": pd.Series([True, None, False], dtype="object"),
+        }
+    )
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    found = list(read_labels(tmp_path / "labels.csv"))
+    assert [label.is_correct for label in found] == [True, None, False]
+    assert [label.grade for label in found] == [0.8, None, 1.0]
+    assert [label.category for label in found] == [3, None, 1]
+    assert [label.errors for label in found] == [{"E1": True}, None, {"E1": False}]
+
+
+# Rows that can't be used -------------------------------------------------------------------------
+
+HUGE = "x" * 200_000
+ROWS: dict[str, tuple[bytes, str]] = {
+    "value": (b"b,perhaps", "field is_correct: expected true or false"),
+    "no id": (b",true", "field item_id: expected a non-empty string, got nothing"),
+    "too many": (b"b,true,,", "field line: expected 2 cells, as the header has, got '4 cells'"),
+    "too few": (b"b", "field line: expected 2 cells, as the header has, got '1 cells'"),
+    "open quote": (b'b,"true', "field line: expected a closing quote for every opening one"),
+    "stray quote": (b'"b"x,true', "field line: expected a row of CSV"),
+    "huge cell": (f"b,{HUGE}".encode(), "field line: expected cells of at most 131072 characters"),
+    "huge quoted cell": (f'b,"{HUGE}"'.encode(), "field line: expected cells of at most 131072"),
+    "NUL": (b"b\0,true", "field line: expected text without NUL bytes, got 'a NUL byte'"),
+    "latin-1": (
+        b"m\xfcller,true",
+        "field line: expected UTF-8 text, got 'invalid UTF-8 at byte 1'",
+    ),
+    "surrogate": (b"\xed\xa0\x80,true", "field line: expected UTF-8 text"),
+    "CR inside": (b"b,true\rc,true", "field line: expected lines that end with LF or CRLF"),
+    "too long": (b"b," + b"x" * (MAX_LINE_BYTES + 9), "field line: expected at most 4 MiB"),
+}
+
+
+@pytest.mark.parametrize(("row", "complaint"), ROWS.values(), ids=ROWS)
+def test_a_broken_row_is_named_and_costs_no_other(
+    tmp_path: Path, row: bytes, complaint: str
+) -> None:
+    content = b"item_id,is_correct\na,true\n" + row + b'\nc,"true"\nd,true'
+    ids, bad = sorted_out(tmp_path, content)
+    assert ids == ["a", "c", "d"]
+    (text,) = bad
+    assert text.startswith(f"3: {complaint}")
+    assert text.isprintable()
+    assert len(text) < 300
+    with pytest.raises(InputError, match=r"labels\.csv:3: field "):
+        table(tmp_path, content)
+
+
+@pytest.mark.parametrize("row", [row for row, _ in ROWS.values()], ids=ROWS)
+def test_a_broken_last_row_is_named_too(tmp_path: Path, row: bytes) -> None:
+    ids, bad = sorted_out(tmp_path, b"item_id,is_correct\na,true\n" + row)
+    assert ids == ["a"]
+    assert len(bad) == 1
+
+
+def test_a_line_of_the_greatest_length_is_not_too_long(tmp_path: Path) -> None:
+    parts = ["x" * 100_000] * (MAX_LINE_BYTES // 100_001)
+    row = ",".join(["a", *parts, ""]).ljust(MAX_LINE_BYTES - 1, "y")
+    header = "item_id" + ",note" * (len(parts) + 1)
+    ids, bad = sorted_out(tmp_path, f"{header}\n{row}\n{row.replace('a', 'b', 1)}\n")
+    assert (ids, bad) == (["a", "b"], [])
+
+
+def test_a_quote_runs_on_over_so_many_lines_and_no_more(tmp_path: Path) -> None:
+    def content(lines: int) -> str:
+        return 'item_id,note\na,"' + "b,c\n" * lines + '"\n'
+
+    fits = MAX_LINES - 1
+    assert sorted_out(tmp_path, content(fits)) == (["a"], [])
+    ids, bad = sorted_out(tmp_path, content(fits + 1))
+    assert ids == ["b"] * fits
+    assert [text.split(":")[0] for text in bad] == ["2", str(MAX_LINES + 2)]
+
+
+def test_a_ragged_row_over_several_lines_does_not_take_them_along(tmp_path: Path) -> None:
+    text = 'item_id,is_correct,note\na,"true\nb,true,\nc,true,"\nd,true,\n'
+    ids, bad = sorted_out(tmp_path, text)
+    assert ids == ["b", "d"]
+    assert [line.split(":")[0] for line in bad] == ["2", "4"]
+
+
+def test_a_quote_does_not_run_over_a_line_that_is_no_text(tmp_path: Path) -> None:
+    ids, bad = sorted_out(tmp_path, b'item_id,note\na,"x\n\xff\nb,"y"\n')
+    assert ids == ["b"]
+    assert [text.split(":")[0] for text in bad] == ["2", "3"]
+
+
+_BROKEN = [row for name, (row, _) in ROWS.items() if not name.startswith(("huge", "too long"))]
+
+
+@given(st.lists(st.sampled_from(range(len(_BROKEN))) | st.none(), max_size=30), st.integers(0, 99))
+def test_good_rows_are_never_lost_because_of_bad_ones(
+    tmp_path_factory: pytest.TempPathFactory, places: list[int | None], seed: int
+) -> None:
+    chance = random.Random(seed)
+    good = [f"id-{n}" for n, place in enumerate(places) if place is None]
+    forms = ("{},true", '"{}",true', '{},"yes"', '"{}","0"')
+    lines = [
+        chance.choice(forms).format(f"id-{n}").encode() if place is None else _BROKEN[place]
+        for n, place in enumerate(places)
+    ]
+    content = b"\n".join([b"item_id,is_correct", *lines])
+    ids, bad = sorted_out(tmp_path_factory.mktemp("mixed"), content)
+    assert ids == good
+    assert len(bad) == len(places) - len(good)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_complained_of(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = written(tmp_path_factory.mktemp("any"), b"item_id,errors\n" + content)
+    bad: list[str] = []
+    assert all(label.item_id.strip() for label in read_labels(path, bad=bad.append))
+    assert all(text.removeprefix(str(path)).isprintable() for text in bad)
+
+
+# Files that can't be used ------------------------------------------------------------------------
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", ": expected a header with item_id, got an empty file"),
+    "blank": (b"\n \n", ": expected a header with item_id, got an empty file"),
+    "no id": (b"id,rater\na,b\n", ": expected a column item_id in the header, got 'id, rater'"),
+    "no header": (b"a;true;0.8\n", ": expected a column item_id in the header, got 'a, true, 0.8'"),
+    "JSON": (b'{"item_id": "a", "b": 1}\n', ": expected a column item_id in the header, got "),
+    "twice": (b"item_id,E1,e1\n", ":1: field line: expected every column once, got 2 of E1"),
+    "two ids": (b"item_id,ITEM_ID\n", ":1: field line: expected every column once, got 2 of item"),
+    "UTF-16": ("item_id,rater\n".encode("utf-16"), ":1: field line: expected UTF-8 text"),
+    "UTF-16, no mark": ("item_id".encode("utf-16-le"), ":1: field line: expected text without NUL"),
+    "workbook": (b"PK\x03\x04\x14\0\xff\xfe", ":1: field line: expected UTF-8 text"),
+    "open quote": (b'item_id,"rater\na,b\n', ":1: field line: expected a closing quote"),
+    "CR": (b"item_id,rater\ra,b\r", ":1: field line: expected lines that end with LF or CRLF"),
+    "long": (b"x" * (MAX_LINE_BYTES + 1), ":1: field line: expected at most 4 MiB"),
+}
+
+
+@pytest.mark.parametrize(("content", "complaint"), FILES.values(), ids=FILES)
+def test_a_file_without_a_usable_header_is_refused(
+    tmp_path: Path, content: bytes, complaint: str
+) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(InputError) as caught:
+        list(read_labels(path, bad=lambda _: None))
+    assert str(caught.value).startswith(f"{path}{complaint}")
+    assert len(str(caught.value)) < len(str(path)) + 200
+
+
+def test_a_table_that_can_not_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    for name in ("none.csv", "folder.csv"):
+        with pytest.raises(InputError, match=rf"{name}: can't be read: "):
+            list(read_labels(tmp_path / name, bad=lambda _: None))
