@@ -16,22 +16,36 @@ from .version import VERSION as __version__  # noqa: N811
 
 if TYPE_CHECKING:
     from .api import Run, grade, prompts_for
+    from .api.calibrating import calibrate
+    from .api.comparing import compare
+    from .api.label_plan import PlanOrder, plan_labels, read_plan
     from .errors import ApbJudgeError, InputError, JudgeError, OptionError, RowError, UsageError
     from .judge import Events, JudgeSpec, Progress
     from .llm import Client, Completion, Request, ScriptedClient
     from .protocols import PROTOCOLS, Protocol
     from .records import Finding, Item, Row, Unscored, Verdict, read_judgement
     from .reports import Summary, summarize, summary_text
+    from .reports.comparison import Comparison, comparison_text
+    from .reports.label_plan import LabelPlan, label_plan_text
+    from .reports.reliability import ReliabilityReport
+    from .reports.reliability_text import reliability_text
     from .rubrics import Rubric, load_rubric, rubric_names
 
 _HOMES = {
     "api": "Run grade prompts_for",
+    "api.calibrating": "calibrate",
+    "api.comparing": "compare",
+    "api.label_plan": "PlanOrder plan_labels read_plan",
     "errors": "ApbJudgeError InputError JudgeError OptionError RowError UsageError",
     "judge": "Events JudgeSpec Progress",
     "llm": "Client Completion Request ScriptedClient",
     "protocols": "PROTOCOLS Protocol",
     "records": "Finding Item Row Unscored Verdict read_judgement",
     "reports": "Summary summarize summary_text",
+    "reports.comparison": "Comparison comparison_text",
+    "reports.label_plan": "LabelPlan label_plan_text",
+    "reports.reliability": "ReliabilityReport",
+    "reports.reliability_text": "reliability_text",
     "rubrics": "Rubric load_rubric rubric_names",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -40,6 +54,7 @@ __all__ = [
     "PROTOCOLS",
     "ApbJudgeError",
     "Client",
+    "Comparison",
     "Completion",
     "Events",
     "Finding",
@@ -47,9 +62,12 @@ __all__ = [
     "Item",
     "JudgeError",
     "JudgeSpec",
+    "LabelPlan",
     "OptionError",
+    "PlanOrder",
     "Progress",
     "Protocol",
+    "ReliabilityReport",
     "Request",
     "Row",
     "RowError",
@@ -61,10 +79,17 @@ __all__ = [
     "UsageError",
     "Verdict",
     "__version__",
+    "calibrate",
+    "compare",
+    "comparison_text",
     "grade",
+    "label_plan_text",
     "load_rubric",
+    "plan_labels",
     "prompts_for",
     "read_judgement",
+    "read_plan",
+    "reliability_text",
     "rubric_names",
     "summarize",
     "summary_text",

@@ -16,7 +16,16 @@ from apbjudge.version import VERSION
 
 from .conftest import EXAMPLES, NAMES, Command, example, process
 
-COMMANDS = [("grade",), ("prompt",), ("rubric",), ("rubric", "list"), ("rubric", "show")]
+COMMANDS = [
+    ("grade",),
+    ("prompt",),
+    ("calibrate",),
+    ("compare",),
+    ("plan-labels",),
+    ("rubric",),
+    ("rubric", "list"),
+    ("rubric", "show"),
+]
 RUN_FILES = {"judgements.jsonl", "summary.json", "summary.csv", "manifest.json"}
 PLANNERS = ["alder-large", "birch-medium", "cress-small"]
 
@@ -34,7 +43,9 @@ def judgements(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_these_are_all_commands() -> None:
-    everything = ["batch", "cache", "cascade", "doctor", "grade", "prompt", "rubric"]
+    everything = (
+        "batch cache calibrate cascade compare doctor grade plan-labels prompt rubric".split()
+    )
     assert sorted(command_of(()).commands) == everything
     assert sorted(command_of(("batch",)).commands) == ["export", "import"]
     assert sorted(command_of(("cache",)).commands) == ["clear", "stats"]

@@ -46,7 +46,7 @@ def test_rates_of_rows_without_shared_cases_have_wilson_intervals() -> None:
         assert (figures[name].level, figures[name].n_clusters) == (0.95, 4)
 
 
-def test_rows_that_share_cases_are_resampled_by_case() -> None:
+def test_rows_that_share_cases_are_taken_by_case() -> None:
     rows = [
         verdict(f"{case}{i}", "E4" if case == "c" and i else "", case_id=case, tested_model="m")
         for case in "abcdef"
@@ -54,7 +54,7 @@ def test_rows_that_share_cases_are_resampled_by_case() -> None:
     ]
     figures = group(summary_of(rows)).figures
     assert points(figures, "CR") == {"CR": about(16 / 18, 18)}
-    assert (figures["CR"].method, figures["CR"].n_clusters) == ("cluster-bootstrap", 6)
+    assert (figures["CR"].method, figures["CR"].n_clusters) == ("wilson-effective", 6)
     assert (figures["E1"].method, figures["E1"].high) == ("wilson-clusters", wilson(0, 6)[1])
 
 
@@ -113,7 +113,7 @@ def test_verdicts_without_flags_or_grade_are_left_out_of_those_figures_only() ->
 
 def test_grades_of_one_value_get_an_interval_that_claims_no_certainty() -> None:
     grade = group(summary_of([verdict(name) for name in "abcd"])).figures["Grade"]
-    assert (grade.value, grade.method) == (1.0, "wilson-clusters")
+    assert (grade.value, grade.method) == (1.0, "wilson")
     assert (grade.low, grade.high) == wilson(4, 4)
 
 

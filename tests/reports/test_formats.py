@@ -105,7 +105,7 @@ def test_json_states_totals_level_and_every_estimate_s_settings() -> None:
         for figure in part["figures"].values():
             assert set(figure) == {
                 *("value", "low", "high", "level", "method"),
-                *("n_items", "n_clusters", "n_resamples", "seed"),
+                *("n_items", "n_clusters", "n_resamples", "seed", "note"),
             }
 
 

@@ -74,7 +74,7 @@ def test_150_cases_at_five_levels_are_paired_with_their_base() -> None:
         "delta": about(-total / 750, 750),
     }
     assert figures["delta"].n_clusters == 150
-    assert figures["delta"].method == "cluster-bootstrap"
+    assert figures["delta"].method == "t-bonett-price"
 
 
 def lost(level: int) -> int:

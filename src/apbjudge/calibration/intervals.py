@@ -1,8 +1,9 @@
-"""Intervals for rates, means and differences, by case where rows share a case.
+"""The estimate, Wilson's interval, and the bootstrap of unbounded ratios such as mean costs.
 
 Everything here is a pure function of arrays. Rows that share a case are not independent, so the
 case is what is resampled; a resample of cases is a draw of multinomial counts over the distinct
-cases, which makes a million rows as cheap as a thousand.
+cases, which makes a million rows as cheap as a thousand. Rates and bounded means have intervals
+that hold with fewer rows: ``shares``.
 """
 
 from __future__ import annotations
@@ -33,11 +34,17 @@ class Estimate:
         low: Lower end of the interval, None when there is none.
         high: Upper end.
         level: Confidence level, 0 to 1.
-        method: ``wilson``, ``wilson-clusters``, ``cluster-bootstrap``, ``no-spread`` or ``none``.
+        method: How the interval was made. ``wilson``, ``wilson-effective``, ``wilson-clusters``
+            (``shares``); ``jackknife``, ``bca``, ``percentile`` (``resampling``);
+            ``cluster-bootstrap``, ``no-spread`` (here); ``t-bonett-price`` (``comparison``);
+            ``mover`` (``contrasts``); ``ppi++``, ``ppi-stratified``, ``ppi-weighted``
+            (``rectification``), ``lang-reiczigel`` (``prevalence``); ``bounds``;
+            ``hand-picked``, ``none``: there is none.
         n_items: Denominator: the rows the figure is about.
         n_clusters: Distinct cases among them.
         n_resamples: Bootstrap resamples, 0 when none were drawn.
         seed: Seed of the resampling, None when none was drawn.
+        note: Why there is no value or no interval, or what makes it rough; empty otherwise.
     """
 
     value: float | None
@@ -49,12 +56,22 @@ class Estimate:
     n_clusters: int
     n_resamples: int = 0
     seed: int | None = None
+    note: str = ""
 
 
-def nothing(level: float = CONFIDENCE_LEVEL, *, n_items: int = 0) -> Estimate:
-    """The estimate of a figure that has no rows."""
+def nothing(
+    level: float = CONFIDENCE_LEVEL, *, n_items: int = 0, note: str = "no rows"
+) -> Estimate:
+    """The estimate of a figure that has no rows, or none for the reason in ``note``."""
     return Estimate(
-        value=None, low=None, high=None, level=level, method="none", n_items=n_items, n_clusters=0
+        value=None,
+        low=None,
+        high=None,
+        level=level,
+        method="none",
+        n_items=n_items,
+        n_clusters=0,
+        note=note,
     )
 
 
@@ -83,40 +100,6 @@ def wilson(k: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> tuple[floa
     return low, 1.0 if k == n else min(1.0, float(centre + half))
 
 
-def rate(successes: Ids, cases: Ids | None, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
-    """A rate with its interval: Wilson, or the cluster bootstrap where rows share a case.
-
-    Args:
-        successes: Shape (n,), 0 or 1 (or boolean).
-        cases: Shape (n,), the case of each row; None when each row is a case of its own.
-        level: Confidence level.
-
-    Returns:
-        The estimate. When cases are shared but every row has the same outcome, resampling shows
-        no spread at all; then Wilson is taken over the cases instead of the rows.
-    """
-    n = len(successes)
-    if cases is not None and len(cases) != n:
-        raise ValueError(f"cases: expected {n} entries, got {len(cases)}")
-    if n == 0:
-        return nothing(level)
-    k = float(np.sum(successes))
-    n_clusters = n if cases is None else len(np.unique(cases))
-    if n_clusters < n and 0 < k < n:
-        return bounded_mean(np.asarray(successes, dtype=float), cases, level=level)
-    method = "wilson" if n_clusters == n else "wilson-clusters"
-    low, high = wilson(k * n_clusters / n, n_clusters, level=level)
-    return Estimate(
-        value=k / n,
-        low=low,
-        high=high,
-        level=level,
-        method=method,
-        n_items=n,
-        n_clusters=n_clusters,
-    )
-
-
 def ratio(
     numerators: Array, denominators: Array, cases: Ids | None, *, level: float = CONFIDENCE_LEVEL
 ) -> Estimate:
@@ -134,25 +117,6 @@ def ratio(
         return sums[..., 0] / np.where(sums[..., 1] > 0, sums[..., 1], np.nan)
 
     return cluster_bootstrap(columns, cases, statistic, n_items=len(numerators), level=level)
-
-
-def bounded_mean(values: Array, cases: Ids | None, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
-    """Mean of values between 0 and 1, by case.
-
-    Where resampling shows no spread, the Wilson interval over cases stands in: among all
-    distributions on [0, 1] with a given mean the two-valued one spreads most, so it is wide.
-
-    Args:
-        values: Shape (n,), 0 to 1.
-        cases: Shape (n,); None when each row is a case of its own.
-        level: Confidence level.
-    """
-    estimate = ratio(values, np.ones(len(values)), cases, level=level)
-    if estimate.low is not None or estimate.value is None:
-        return estimate
-    mean = min(1.0, max(0.0, estimate.value))
-    low, high = wilson(mean * estimate.n_clusters, estimate.n_clusters, level=level)
-    return replace(estimate, low=low, high=high, method="wilson-clusters")
 
 
 def cluster_bootstrap(

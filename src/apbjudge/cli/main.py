@@ -13,12 +13,24 @@ import typer
 
 from ..errors import ApbJudgeError, visible
 from ..version import VERSION
-from .settings import SettingsCommand
-
-PROTOCOL_HELP = (
-    "holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or auto: each row "
-    "by its split or its fields."
+from .options import (
+    Addresses,
+    Adjudicator,
+    Blind,
+    Cases,
+    Cluster,
+    Config,
+    Format,
+    Judges,
+    Level,
+    NoEvidence,
+    NoImages,
+    Predictions,
+    ProtocolOption,
+    RubricOption,
 )
+from .parts import batch_app, cache_app, rubric_app
+from .settings import SettingsCommand
 
 app = typer.Typer(
     name="apbjudge",
@@ -28,46 +40,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-rubric_app = typer.Typer(help="Lists and shows rubrics.", no_args_is_help=True)
 app.add_typer(rubric_app, name="rubric")
-batch_app = typer.Typer(
-    help="Writes requests to a file, for vllm run-batch, and reads its answers.",
-    no_args_is_help=True,
-)
 app.add_typer(batch_app, name="batch")
-cache_app = typer.Typer(
-    help="Shows or clears the replies kept of earlier runs.", no_args_is_help=True
-)
 app.add_typer(cache_app, name="cache")
-
-Predictions = Annotated[Path, typer.Argument(help="JSONL file, one prediction a line.")]
-ProtocolOption = Annotated[str, typer.Option(help=PROTOCOL_HELP)]
-Cases = Annotated[
-    Path | None, typer.Option(help="JSONL file of cases, joined with the predictions on id.")
-]
-RubricOption = Annotated[
-    str | None, typer.Option(help="name@version of a shipped rubric, or a TOML file.")
-]
-Blind = Annotated[bool, typer.Option("--blind", help="Judge without the reference.")]
-NoEvidence = Annotated[
-    bool,
-    typer.Option("--no-evidence", help="Neither tell the judge what code proved nor enforce it."),
-]
-NoImages = Annotated[bool, typer.Option("--no-images", help="Show the judge no pictures.")]
-Judges = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="static (no network; the default), or a litellm model such as openai/gpt-5, with its "
-        "address after @; several make a panel."
-    ),
-]
-Addresses = Annotated[
-    list[str] | None,
-    typer.Option(help="Address of an OpenAI-compatible server; several for its replicas."),
-]
-Config = Annotated[
-    list[str] | None, typer.Option(help="KEY=VALUE or a TOML file of the settings below.")
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -203,7 +178,7 @@ def cascade(
     cheap: Annotated[Path, typer.Argument(help="Folder of the cheap judge's run.")],
     strong: Annotated[Path, typer.Argument(help="Folder of the strong judge's run.")],
     labels: Annotated[
-        Path | None, typer.Option(help="JSONL of human labels to compare with instead.")
+        Path | None, typer.Option(help="Human labels, JSONL or CSV, to compare with instead.")
     ] = None,
     when: Annotated[
         str, typer.Option(help="Whose entropy counts: entropy>0, entropy.max>0, entropy.E4>0.")
@@ -215,101 +190,158 @@ def cascade(
     typer.echo(compare_runs(cheap, strong, labels, when), nl=False)
 
 
-@batch_app.command("export", cls=SettingsCommand)
-def batch_export(
-    predictions: Predictions,
-    out: Annotated[Path, typer.Option(help="File for the requests.")],
-    judge: Judges = None,
-    api_base: Addresses = None,
-    protocol: ProtocolOption = "auto",
-    cases: Cases = None,
-    rubric: RubricOption = None,
-    blind: Blind = False,
-    no_evidence: NoEvidence = False,
-    no_images: NoImages = False,
-    config: Config = None,
+@app.command()
+def calibrate(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Judgements (a file or a run's folder), one judge each, and last the labels, "
+            "JSONL or CSV."
+        ),
+    ],
+    by: Annotated[
+        str, typer.Option(help="Break down by tested_model,dataset,category,protocol,….")
+    ] = "",
+    cluster: Cluster = "case_id",
+    unscored: Annotated[
+        str, typer.Option(help="What unscored items count as: exclude, wrong or bounds.")
+    ] = "exclude",
+    adjudicator: Adjudicator = None,
+    self: Annotated[
+        str | None, typer.Option("--self", help="Tested model that is the judge itself.")
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            help="How the labelled items were chosen: random, other-population, hand-picked, or "
+            "the file of plan-labels; rates are then corrected."
+        ),
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Option(help="Run whose rates to correct with other-population.")
+    ] = None,
+    epsilon: Annotated[
+        float, typer.Option(help="Allowance of the judge in the alternative annotator test.")
+    ] = 0.2,
+    level: Level = 0.95,
+    interval: Annotated[
+        str, typer.Option(help="Of coefficients: jackknife, bca or percentile.")
+    ] = "jackknife",
+    format: Format = "text",
 ) -> None:
-    """Writes the requests that are not answered yet, one a line, in the OpenAI batch format."""
-    from .batch import run_export
-    from .grading import GradeOptions
+    """Prints how far judges can be trusted, against human labels.
 
-    options = GradeOptions(
-        predictions=predictions,
-        protocol=protocol,
-        judges=judge or [],
-        addresses=api_base or [],
-        cases=cases,
-        rubric=rubric,
-        out=out,
-        by="",
-        blind=blind,
-        no_evidence=no_evidence,
-        no_images=no_images,
-        config=config or [],
+    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
+    """
+    from .calibrate import CalibrateOptions, run_calibrate
+
+    options = CalibrateOptions(
+        files=files,
+        by=by,
+        cluster=cluster,
+        unscored=unscored,
+        adjudicator=adjudicator,
+        own=self,
+        design=design,
+        target=target,
+        epsilon=epsilon,
+        level=level,
+        interval=interval,
+        format=format,
     )
-    run_export(options, out)
+    raise typer.Exit(run_calibrate(options))
 
 
-@batch_app.command("import")
-def batch_import(
-    answers: Annotated[Path, typer.Argument(help="File of answers, as vllm run-batch writes it.")],
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(help="Folder of a run, or its judgements.jsonl.")],
+    run_b: Annotated[Path, typer.Argument(help="Another one on the same items.")],
+    labels: Annotated[
+        Path | None, typer.Option(help="JSONL or CSV of human labels; compares reliability too.")
+    ] = None,
+    adjudicator: Adjudicator = None,
+    tested_model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this tested model; given twice, the first's rows in A against "
+            "the second's in B."
+        ),
+    ] = None,
+    cluster: Cluster = "case_id",
+    primary: Annotated[
+        str, typer.Option(help="Figures chosen beforehand, such as CR,F1: adjusted by Holm.")
+    ] = "",
+    level: Level = 0.95,
+    format: Format = "text",
 ) -> None:
-    """Takes answers into the reply cache; the grade command then finds them."""
-    from .batch import run_import
+    """Prints how two judges, tested models or rubrics differ on the same items.
 
-    raise typer.Exit(run_import(answers))
+    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
+    """
+    from .compare import run_compare
 
-
-@cache_app.command("stats")
-def cache_stats() -> None:
-    """Shows where the reply cache is and how much it holds."""
-    from ..api.engines import open_cache
-
-    found = open_cache(warn=_warn).stats()
-    size = f"{found.bytes / 2**20:.1f} MiB"
-    typer.echo(f"{visible(str(found.folder))}: {found.entries} replies, {size}")
-
-
-@cache_app.command("clear")
-def cache_clear() -> None:
-    """Removes all replies kept of earlier runs, and what is known of endpoints."""
-    from ..api.engines import clear_caches
-
-    typer.echo(f"{clear_caches(warn=_warn)} replies removed")
+    code = run_compare(
+        run_a,
+        run_b,
+        labels=labels,
+        adjudicator=adjudicator,
+        tested_models=tested_model or [],
+        cluster=cluster,
+        primary=primary,
+        level=level,
+        format=format,
+    )
+    raise typer.Exit(code)
 
 
-def _warn(message: str) -> None:
-    typer.echo(message, err=True)
-
-
-@rubric_app.command("list")
-def rubric_list() -> None:
-    """Lists the shipped rubrics."""
-    from ..rubrics import load_rubric, rubric_names
-
-    names = rubric_names()
-    width = max(map(len, names))
-    for name in names:
-        typer.echo(f"{name.ljust(width)}  {load_rubric(name).title}")
-
-
-@rubric_app.command("show")
-def rubric_show(
-    name: Annotated[str, typer.Argument(help="name@version, a name, or a TOML file.")],
+@app.command("plan-labels")
+def plan_labels(
+    run: Annotated[Path, typer.Argument(help="Folder of a run, or its judgements.jsonl.")],
+    labels: Annotated[
+        Path | None, typer.Option(help="JSONL or CSV of the labels that there are.")
+    ] = None,
+    adjudicator: Adjudicator = None,
+    n: Annotated[int, typer.Option("--n", help="Labels to be made next.")] = 100,
+    half_width: Annotated[
+        float, typer.Option(help="Half the width that a 95 % interval may have.")
+    ] = 0.03,
+    by: Annotated[
+        str, typer.Option(help="Fields to draw within, such as tested_model,dataset, or none.")
+    ] = "tested_model",
+    anticipated: Annotated[
+        float | None,
+        typer.Option(help="Share of verdicts that humans won't share; else the labels', or 0.15."),
+    ] = None,
+    already_random: Annotated[
+        bool,
+        typer.Option("--already-random", help="The labels were drawn by such a plan before."),
+    ] = False,
+    cluster: Cluster = "case_id",
+    out: Annotated[Path | None, typer.Option(help="File for the plan.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 20_260_101,
+    format: Format = "text",
 ) -> None:
-    """Shows a rubric the way a judge is told it."""
-    from ..protocols.prompts import PromptMaker
-    from ..rubrics import load_rubric
+    """Says how many labels are needed and draws the rows to label next.
 
-    rubric = load_rubric(name)
-    typer.echo(f"{rubric.ref}: {rubric.title}\nsha256 {rubric.digest}\n")
-    typer.echo(PromptMaker().system(rubric, "judge@1"))
-    for kind, rule in rubric.types.items():
-        typer.echo(f"\n{kind}: {rule.situation}")
-        for text in rule.passes:
-            typer.echo(f"  passes: {text}")
-        for text in rule.fails:
-            typer.echo(f"  fails: {text}")
+    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
+    """
+    from ..api.label_plan import PlanOrder
+    from .compare import names
+    from .plan import run_plan
+
+    order = PlanOrder(
+        judgements=run,
+        labels=labels,
+        adjudicator=adjudicator,
+        n=n,
+        half_width=half_width,
+        by=names(by),
+        anticipated=anticipated,
+        already_random=already_random,
+        cluster=cluster,
+        seed=seed,
+    )
+    raise typer.Exit(run_plan(order, out=out, format=format))
 
 
 def main() -> None:

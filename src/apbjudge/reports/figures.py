@@ -9,15 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..calibration.intervals import (
-    Array,
-    Estimate,
-    bounded_mean,
-    cluster_bootstrap,
-    nothing,
-    rate,
-    ratio,
-)
+from ..calibration.comparison import paired_test
+from ..calibration.intervals import Array, Estimate, nothing, ratio
+from ..calibration.sample import Sample
+from ..calibration.shares import bounded, share
 from ..records import UNSOLVABLE_TYPES
 from .columns import NO_FLAGS, Columns, Vector
 
@@ -46,12 +41,22 @@ def common_figures(c: Columns, rows: Vector, form: str) -> Figures:
     }
     graded = scored[~np.isnan(c.grade[scored])]
     if len(graded):
-        figures["Grade"] = bounded_mean(c.grade[graded], cases(graded))
+        figures["Grade"] = bounded(c.grade[graded], Sample(clusters=cases(graded)))
     flagged = scored[c.errors[scored] != NO_FLAGS]
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
         figures[name] = rate((c.errors[flagged] >> i) & 1, cases(flagged))
     return figures
+
+
+def rate(hits: Vector, cases: Vector | None) -> Estimate:
+    """Share of rows that are 1, by case.
+
+    Args:
+        hits: Shape (n,), 0 or 1.
+        cases: Shape (n,); None where each row is a case of its own.
+    """
+    return share(hits == 1, np.ones(len(hits), dtype=bool), Sample(clusters=cases))
 
 
 def mean(c: Columns, values: Vector, rows: Vector) -> Estimate:
@@ -154,26 +159,15 @@ def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str,
     correct = np.bincount(index, weights=c.correct[base]) / np.bincount(index)
     before: Array = correct[np.searchsorted(keys, wanted[paired])]
     yield "CR_E", rate(c.correct[pairs], c.case[pairs])
-    is_rate = bool(np.isin(before, (0.0, 1.0)).all())
-    yield "CR_B", (rate if is_rate else bounded_mean)(before, c.case[pairs])
-    yield "delta", _difference(c.correct[pairs], before, c.case[pairs])
+    sample = Sample(clusters=c.case[pairs])
+    yield "CR_B", bounded(before, sample)
+    yield "delta", paired_test(c.correct[pairs] - before, sample).estimate
 
 
 def _pair_key(c: Columns, rows: Vector) -> Vector:
     """Rows with and without distractors belong together by case and number of steps."""
     horizon = c.code("horizon", rows)
     return c.case[rows].astype(np.int64) * (len(c.labels["horizon"]) + 1) + horizon
-
-
-def _difference(after: Vector, before: Array, cases: Vector) -> Estimate:
-    ones = np.ones(len(after))
-    columns: Array = np.stack([after.astype(float), before, ones], axis=1)
-
-    def statistic(sums: Array) -> Array:
-        n = np.where(sums[..., 2] > 0, sums[..., 2], np.nan)
-        return (sums[..., 0] - sums[..., 1]) / n
-
-    return cluster_bootstrap(columns, cases, statistic, n_items=len(after))
 
 
 def _count(hits: Vector, cases: Vector) -> Estimate:

@@ -105,12 +105,12 @@ class Summary:
                 "scored": group.scored,
             }
             for name, estimate in group.figures.items():
-                yield {**head, "figure": name, **asdict(estimate), "note": self.note or ""}
+                yield {**head, "figure": name, **asdict(estimate), "judge_note": self.note or ""}
 
 
 _CSV_COLUMNS = (
     "judge protocol form tested_model by by_value rows scored figure value low high level method "
-    "n_items n_clusters n_resamples seed note"
+    "n_items n_clusters n_resamples seed note judge_note"
 ).split()
 
 

@@ -28,12 +28,14 @@ def summary_text(summary: Summary) -> str:
     if summary.groups:
         lines += ["", "value [95 % interval] /n; rates in percent, differences in percent points"]
     if any(_is_rough(e) for group in summary.groups for e in group.figures.values()):
-        lines.append(f"fewer than {FEW_CASES} cases behind an interval: read it as too narrow")
+        lines.append(f"fewer than {FEW_CASES} cases behind an interval: read it as rough")
     return "\n".join(lines) + "\n"
 
 
 def _is_rough(estimate: Estimate) -> bool:
-    return estimate.method == "cluster-bootstrap" and estimate.n_clusters < FEW_CASES
+    if estimate.method == "cluster-bootstrap":
+        return estimate.n_clusters < FEW_CASES
+    return estimate.low is not None and estimate.n_clusters < min(estimate.n_items, FEW_CASES)
 
 
 def _totals(summary: Summary) -> str:

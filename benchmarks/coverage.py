@@ -1,0 +1,434 @@
+"""How often 95 % intervals hold the true value, for each kind of interval.
+
+    python benchmarks/coverage.py                            # as in docs/coverage.md, minutes
+    python benchmarks/coverage.py --jobs 4                   # on four cores
+    python benchmarks/coverage.py --reps 200 --only cases    # a quick look at clustered rows
+
+Differences and corrected rates are in ``coverage_differences.py``.
+
+Rates of independent rows are not simulated: the coverage of Wilson's interval is the sum of
+binomial probabilities over all outcomes. Everything else is simulated from a population whose
+values are known: humans find a plan correct with a given prevalence, the judge has a sensitivity
+of 0.9 and a specificity of 0.8, gives the same grade in 70 % of items and one a step off in the
+others (``gross``: a step off in 20 %, any grade at all in 10 %), and agrees on 85 % of the flags.
+Where rows share cases, prevalence and errors of the judge differ between cases. Bootstraps draw
+500 resamples here, 10,000 where they are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import scipy
+from scipy.special import ndtri
+from scipy.stats import betabinom, binom
+
+from apbjudge.calibration.agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
+from apbjudge.calibration.cells import N_CELLS, correct_cells, grade_cells
+from apbjudge.calibration.coded import Coded, Settings
+from apbjudge.calibration.intervals import Array, Estimate, Ids, cluster_bootstrap
+from apbjudge.calibration.krippendorff import coincidences_of_table, krippendorff_alpha
+from apbjudge.calibration.measures import calibrate, paper_measures
+from apbjudge.calibration.ratings import ALL_KNOWN, LEVELS, Ratings
+from apbjudge.calibration.resampling import Method
+from apbjudge.calibration.sample import Sample
+
+SEED = 20_261_122
+LEVEL = 0.95
+SENSITIVITY, SPECIFICITY, FLAGS = 0.9, 0.8, 0.85
+EXACT = 0.7
+PREVALENCES = (0.05, 0.5, 0.95)
+SIZES = (30, 100, 720)
+ICC = 0.2
+"""Share of the variance that lies between cases, or between items for flags."""
+CASES: Mapping[str, tuple[int, ...]] = {
+    "60 cases of 12": (12,) * 60,
+    "15 cases of 8": (8,) * 15,
+    "30 cases of 1 to 22": tuple(1 + i * i // 40 for i in range(30)),
+}
+"""Rows of each case."""
+
+K = len(LEVELS)
+DEFAULTS = ("score", "jackknife")
+BOOTSTRAPS: tuple[Method, ...] = ("bca", "percentile")
+MEANS = ("grade MAE", "grade bias", "human grade", "Err-Type (human-incorrect)")
+RATES = ("human CR", "agreement", "precision", "recall", "F1")
+WEIGHTS = quadratic_weights(np.asarray(LEVELS))
+MASKS = np.array([63, 31, 15, 7, 3, 1, 0], dtype=np.uint8)
+"""Flags of the judge that differ from those of the humans, by the number that agree."""
+
+
+def of_correct(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A measure of 2x2 tables, of the last four of six cells."""
+    return lambda cells: measure(cells[..., 2:].reshape(*cells.shape[:-1], 2, 2))
+
+
+def of_grades(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A measure of 6x6 tables, of the first 36 cells."""
+    return lambda cells: measure(cells[..., : K * K].reshape(*cells.shape[:-1], K, K))
+
+
+def alpha(tables: Array) -> Array:
+    """Ordinal alpha."""
+    return krippendorff_alpha(coincidences_of_table(tables), metric="ordinal")
+
+
+BINARY: Mapping[str, Callable[[Array], Array]] = {
+    "kappa": cohen_kappa,
+    "phi": phi,
+    "AC1": gwet_ac,
+}
+GRADED: Mapping[str, Callable[[Array], Array]] = {
+    "grade kappa (quadratic)": partial(cohen_kappa, weights=WEIGHTS),
+    "grade AC2 (quadratic)": partial(gwet_ac, weights=WEIGHTS),
+    "grade alpha (ordinal)": alpha,
+}
+
+
+T = TypeVar("T")
+Found = tuple[tuple[str, str], Estimate]
+
+
+class Data(NamedTuple):
+    """One replication."""
+
+    judge: Ratings
+    human: Ratings
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A population and how it is sampled.
+
+    Attributes:
+        name: How the rows are drawn.
+        sizes: Rows of each case; empty where rows are independent.
+        n: Rows.
+        prevalence: Share of correct plans.
+        wild: Share of grades of the judge that have nothing to do with the plan.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    n: int
+    prevalence: float
+    wild: float = 0.0
+
+    def draw(self, rng: np.random.Generator) -> Data:
+        """One sample."""
+        n, p = self.n, self.prevalence
+        cases = np.repeat(np.arange(len(self.sizes)), self.sizes) if self.sizes else None
+        chance = partial(self._chances, rng, cases)
+        says = rng.random((5, n))
+        correct = says[0] < chance(p)
+        agrees = says[1] < np.where(correct, chance(SENSITIVITY), chance(SPECIFICITY))
+        grade = rng.binomial(K - 1, chance(p))
+        near = np.clip(grade + np.where(says[3] < 0.5, -1, 1), 0, K - 1)
+        others = np.where(says[4] < self.wild / (1 - EXACT), rng.integers(0, K, n), near)
+        judged = np.where(says[2] < chance(EXACT), grade, others)
+        of_item = chance(FLAGS) if self.sizes else rng.beta(*beta_of(FLAGS), size=n)
+        return Data(
+            _ratings(correct == agrees, judged, rng.binomial(6, of_item)),
+            _ratings(correct, grade, np.full(n, 6)),
+            Sample(clusters=cases),
+        )
+
+    def _chances(self, rng: np.random.Generator, cases: Ids | None, mean: float) -> Array:
+        """The chance of each row: the same, or one for each case."""
+        if cases is None:
+            return np.full(self.n, mean)
+        return rng.beta(*beta_of(mean), size=len(self.sizes))[cases]
+
+    def truths(self) -> dict[str, float]:
+        """What the intervals should hold."""
+        p, cells, grades = self.prevalence, self.cells(), self.grades()
+        tn, fn, fp, tp = cells[2:]
+        values = np.asarray(LEVELS)
+        steps = values[:, None] - values
+        # alpha is corrected for few ratings: a huge table takes the correction away
+        coefficients = {name: float(f(cells[2:].reshape(2, 2) * 1e9)) for name, f in BINARY.items()}
+        coefficients |= {name: float(f(grades * 1e9)) for name, f in GRADED.items()}
+        return {
+            "human CR": p,
+            "agreement": tn + tp,
+            "precision": tp / (tp + fp),
+            "recall": tp / (tp + fn),
+            "F1": 2 * tp / (2 * tp + fp + fn),
+            "grade MAE": float((np.abs(steps) * grades).sum()),
+            "grade bias": float((steps * grades).sum()),
+            "human grade": float((values * grades).sum()),
+            "Err-Type (human-incorrect)": FLAGS,
+            **coefficients,
+        }
+
+    def cells(self) -> Array:
+        """Shares of the six cells of ``is_correct``."""
+        p, se, sp = self.prevalence, SENSITIVITY, SPECIFICITY
+        return np.array([0, 0, (1 - p) * sp, p * (1 - se), (1 - p) * (1 - sp), p * se])
+
+    def grades(self) -> Array:
+        """Shares of the 6x6 table, rows the judge."""
+        levels = np.arange(K)
+        if self.sizes:
+            human = betabinom.pmf(levels, K - 1, *beta_of(self.prevalence))
+        else:
+            human = binom.pmf(levels, K - 1, self.prevalence)
+        table, step_off = np.diag(human * EXACT) + human * self.wild / K, 1 - EXACT - self.wild
+        for step in (-1, 1):
+            row = np.clip(levels + step, 0, K - 1)
+            np.add.at(table, (row, levels), human * step_off / 2)
+        return table
+
+
+def beta_of(mean: float) -> tuple[float, float]:
+    """A beta distribution with this mean and intraclass correlation."""
+    size = (1 - ICC) / ICC
+    return mean * size, (1 - mean) * size
+
+
+def _ratings(correct: Ids, grade: Ids, same_flags: Ids) -> Ratings:
+    n = len(correct)
+    return Ratings(
+        correct=correct.astype(np.int8),
+        grade=grade.astype(np.int8),
+        flags=MASKS[same_flags],
+        known=np.full(n, ALL_KNOWN, dtype=np.uint8),
+    )
+
+
+def worlds() -> Iterator[World]:
+    """Independent rows, then rows that share cases; each with all prevalences."""
+    for n in SIZES:
+        for p in PREVALENCES:
+            yield World(f"{n} rows", (), n, p)
+            yield World(f"{n} rows, gross", (), n, p, wild=0.1)
+    for name, sizes in CASES.items():
+        for p in PREVALENCES:
+            yield World(name, sizes, sum(sizes), p)
+
+
+@dataclass
+class Tally:
+    """What became of the intervals of one kind."""
+
+    truth: float
+    held: int = 0
+    made: int = 0
+    asked: int = 0
+    widths: float = field(default=0.0)
+
+    def add(self, estimate: Estimate) -> None:
+        """Counts one more."""
+        self.asked += 1
+        if estimate.low is None or estimate.high is None:
+            return
+        self.made += 1
+        self.held += estimate.low <= self.truth <= estimate.high
+        self.widths += estimate.high - estimate.low
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    design: str
+    prevalence: float
+    measure: str
+    method: str
+    coverage: float
+    width: float
+    without: float
+
+
+def simulated(world: World, *, reps: int, resamples: int) -> list[Row]:
+    """Coverage by simulation, and that of rates of independent rows by enumeration."""
+    tallies: dict[tuple[str, str], Tally] = {}
+    truths = world.truths()
+    rng = np.random.default_rng(
+        [SEED, len(world.sizes), world.n, int(100 * world.prevalence), int(10 * world.wild)]
+    )
+    for _ in range(reps):
+        for kind, estimate in estimates(world.draw(rng), world, resamples):
+            tallies.setdefault(kind, Tally(truths[kind[0]])).add(estimate)
+    exact = [] if world.sizes or world.wild else list(enumerated(world))
+    return exact + summed(world.name, world.prevalence, tallies)
+
+
+def summed(design: str, prevalence: float, tallies: Mapping[tuple[str, str], Tally]) -> list[Row]:
+    """Lines of the table from what was counted."""
+    return [
+        Row(
+            design,
+            prevalence,
+            measure,
+            method,
+            tally.held / max(1, tally.made),
+            tally.widths / max(1, tally.made),
+            1 - tally.made / tally.asked,
+        )
+        for (measure, method), tally in tallies.items()
+    ]
+
+
+def estimates(data: Data, world: World, resamples: int) -> Iterator[Found]:
+    """All intervals of one sample, by measure and method."""
+    judge, human, sample = data
+    without = np.zeros(len(judge), dtype=np.uint8)
+    plain = replace(judge, known=without)
+    found = calibrate(plain, human, sample).measures | paper_measures(judge, human, sample)
+    if world.wild:
+        yield from (((name, "score"), found[name]) for name in MEANS[:2])
+        yield from (((name, "jackknife"), found[name]) for name in GRADED)
+        return
+    for name in (*(RATES if world.sizes else ()), *MEANS):
+        yield (name, "score"), found[name]
+    yield from (((name, "jackknife"), found[name]) for name in (*BINARY, *GRADED))
+    correct = Coded(correct_cells(judge, human), N_CELLS, sample)
+    graded = Coded(grade_cells(judge, human, K), K * (K + 1), sample)
+    for method in BOOTSTRAPS:
+        settings = Settings(method=method, n_resamples=resamples, level=LEVEL)
+        binary = {name: correct.measure(of_correct(f), settings) for name, f in BINARY.items()}
+        if binary["phi"].low is None:  # as ``calibrate`` has it
+            binary["kappa"] = replace(binary["kappa"], low=None, high=None)
+        yield from (((name, method), estimate) for name, estimate in binary.items())
+        for name, measure in GRADED.items():
+            yield (name, method), graded.measure(of_grades(measure), settings)
+    if world.sizes:
+        yield from percentile_of_cases(judge, human, sample, resamples)
+
+
+def percentile_of_cases(
+    judge: Ratings, human: Ratings, sample: Sample, resamples: int
+) -> Iterator[Found]:
+    """Rates by the percentile bootstrap of whole cases, for contrast."""
+    yes, said = human.correct == 1, judge.correct == 1
+    n = len(yes)
+    columns: dict[str, tuple[Ids, Ids]] = {
+        "human CR": (yes, np.ones(n)),
+        "agreement": (yes == said, np.ones(n)),
+        "precision": (yes & said, said),
+        "recall": (yes & said, yes),
+    }
+    for name, parts in columns.items():
+        yield (
+            (name, "percentile"),
+            cluster_bootstrap(
+                np.stack(parts, axis=1).astype(float),
+                sample.clusters,
+                lambda sums: sums[..., 0] / np.where(sums[..., 1] > 0, sums[..., 1], np.nan),
+                n_items=n,
+                n_resamples=resamples,
+            ),
+        )
+
+
+def enumerated(world: World) -> Iterator[Row]:
+    """Exact coverage of Wilson's interval for rates of independent rows."""
+    _, _, tn, fn, fp, tp = world.cells()
+    cases = {
+        "human CR": (1.0, world.prevalence),
+        "agreement": (1.0, tn + tp),
+        "precision": (tp + fp, tp / (tp + fp)),
+        "recall": (tp + fn, tp / (tp + fn)),
+        "F1": (tp + fn + fp, tp / (tp + fn + fp)),
+    }
+    for name, (counted, rate) in cases.items():
+        change = (lambda j: 2 * j / (1 + j)) if name == "F1" else (lambda j: j)
+        shares = binom.pmf(np.arange(1, world.n + 1), world.n, counted)
+        each = np.array([wilson_at(n, rate, change) for n in range(1, world.n + 1)])
+        none = float(1 - shares.sum())
+        coverage, width = shares @ each / shares.sum()
+        yield Row(world.name, world.prevalence, name, "score", coverage, width, max(0.0, none))
+
+
+def wilson_at(n: int, rate: float, change: Callable[[Array], Array]) -> tuple[float, float]:
+    """Coverage and mean width at a fixed denominator; the interval as in ``intervals.wilson``."""
+    k = np.arange(n + 1)
+    low, high = wilson_all(k / n, n)
+    chance = binom.pmf(k, n, rate)
+    held = (low <= rate) & (rate <= high)
+    return float(chance @ held), float(chance @ (change(high) - change(low)))
+
+
+def wilson_all(p: Array, n: float) -> tuple[Array, Array]:
+    """Wilson's interval of many rates at once."""
+    z = float(ndtri(0.5 + LEVEL / 2))
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return np.where(p == 0, 0.0, centre - half), np.where(p == 1, 1.0, centre + half)
+
+
+def table(rows: list[Row]) -> str:
+    """Markdown: a line per measure, method and design, a column per prevalence."""
+    lines = [
+        "| rows | measure | interval | " + " | ".join(f"p = {p:g}" for p in PREVALENCES) + " |",
+        "|---|---|---|" + "---|" * len(PREVALENCES),
+    ]
+    by: dict[tuple[str, str, str], dict[float, Row]] = {}
+    for row in rows:
+        by.setdefault((row.design, row.measure, row.method), {})[row.prevalence] = row
+    for key, found in by.items():
+        cells = [_cell(found[p]) if p in found else "" for p in PREVALENCES]
+        lines.append("| " + " | ".join((*key, *cells)) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: Row) -> str:
+    if row.without > 0.995:
+        return "none"
+    missing = f", {row.without:.0%} none" if row.without >= 0.005 else ""
+    mark = "" if 0.93 <= row.coverage <= 0.97 else ("**" if row.coverage < 0.93 else "*")
+    return f"{mark}{100 * row.coverage:.1f}{mark} ({row.width:.3f}{missing})"
+
+
+def arguments() -> argparse.ArgumentParser:
+    """What the command line takes."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--reps", type=int, default=2000)
+    parser.add_argument("--only", default="", help="designs whose name contains this")
+    parser.add_argument("--jobs", type=int, default=1)
+    return parser
+
+
+def over_all(run: Callable[[T], list[Row]], chosen: Sequence[T], *, jobs: int) -> list[Row]:
+    """Lines of all designs in order, with a word on each as it is done."""
+    begun, rows = time.perf_counter(), list[Row]()
+    with ProcessPoolExecutor(jobs) as pool:
+        for done, found in enumerate(pool.map(run, chosen), 1):
+            rows += found
+            spent = time.perf_counter() - begun
+            print(f"{done} of {len(chosen)}, {found[0].design}: {spent:.0f} s", file=sys.stderr)
+    return rows
+
+
+def heading(reps: int) -> str:
+    """What the table was made with."""
+    versions = f"numpy {np.__version__}, scipy {scipy.__version__}"
+    return f"Python {platform.python_version()}, {versions}, {reps} replications\n"
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = arguments()
+    parser.add_argument("--resamples", type=int, default=500)
+    options = parser.parse_args()
+    chosen = [world for world in worlds() if options.only in world.name]
+    run = partial(simulated, reps=options.reps, resamples=options.resamples)
+    rows = over_all(run, chosen, jobs=options.jobs)
+    print(heading(options.reps))
+    print(table([row for row in rows if row.method in DEFAULTS]))
+    print("\nFor contrast:\n")
+    print(table([row for row in rows if row.method not in DEFAULTS]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Labels found for judgements: which row each label is about, and how the rows were drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..calibration.ratings import levels_of
+from ..errors import InputError, visible
+from ..records import Consensus, HumanLabel, Resolved, read_labels, resolve
+from .judged import Judged, Key, Problems, Said, Vector
+
+NO_CLUSTERS = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The rows of a run that have a label.
+
+    Attributes:
+        rows: Shape (m,): their positions in the run.
+        human: What the raters say of them together.
+        raters: What each rater says of them, by name.
+        n_ties: Rows on which the raters are split, by field.
+        n_adjudicated: Rows on which the adjudicator decided something.
+        n_unmatched: Labelled items of which the run has no row.
+    """
+
+    rows: Vector
+    human: Said
+    raters: dict[str, Said]
+    n_ties: dict[str, int]
+    n_adjudicated: int
+    n_unmatched: int
+
+    def only(self, kept: Vector) -> Matched:
+        """Those of some labelled rows."""
+        return replace(
+            self,
+            rows=self.rows[kept],
+            human=self.human.take(kept),
+            raters={name: said.take(kept) for name, said in self.raters.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of a file.
+
+    Attributes:
+        path: The file.
+        resolved: The labels, by item and by rater.
+        n_contradictions: Labels that contradict themselves, such as correct with an error flag.
+    """
+
+    path: Path
+    resolved: Resolved
+    n_contradictions: int
+
+
+def load_labels(path: Path, adjudicator: str | None, problems: Problems) -> Labels:
+    """Reads and resolves a file of labels.
+
+    Args:
+        path: JSONL or CSV.
+        adjudicator: Rater whose word is final.
+        problems: Gets a line for each unusable row, which is left out.
+
+    Raises:
+        InputError: If the file is unusable, holds no label, or the adjudicator never occurs.
+    """
+    labels = list(read_labels(path, bad=problems.append))
+    if not labels:
+        raise InputError(f"{path}: expected labels with an item_id, one a line, got none")
+    known = {label.rater for label in labels}
+    if adjudicator is not None and adjudicator not in known:
+        names = ", ".join(sorted(map(visible, known))[:10])
+        raise InputError(f"{path}: expected labels by {visible(adjudicator)}, got {names}")
+    return Labels(
+        path=path,
+        resolved=resolve(labels, adjudicator=adjudicator),
+        n_contradictions=sum(label.contradiction is not None for label in labels),
+    )
+
+
+def match(judged: Judged, labels: Labels, problems: Problems) -> Matched:
+    """Finds the label of each judged row.
+
+    A label that names no tested model counts where one tested model alone answered the item.
+
+    Args:
+        judged: The run.
+        labels: The labels.
+        problems: Gets a line when labels could belong to several rows.
+
+    Raises:
+        InputError: If no label belongs to any row.
+    """
+    items = labels.resolved.items
+    answers = Counter(item for item, _ in judged.keys)
+    found: list[Key] = []
+    rows: list[int] = []
+    ambiguous: set[str] = set()
+    for at, (item, model) in enumerate(judged.keys):
+        if (item, model) in items:
+            key: Key = (item, model)
+        elif (item, None) not in items:
+            continue
+        elif answers[item] > 1:
+            ambiguous.add(item)
+            continue
+        else:
+            key = (item, None)
+        rows.append(at)
+        found.append(key)
+    if ambiguous:
+        problems.append(
+            f"{labels.path}: tested_model: expected the name of one, got none for "
+            f"{len(ambiguous)} items that several tested models answered, such as "
+            f"{visible(min(ambiguous))}: their labels are left out"
+        )
+    if not rows:
+        raise InputError(_no_match(judged, labels))
+    ties = Counter(field for key in found for field in items[key].ties)
+    by_rater = labels.resolved.by_rater
+    human = Said.of(map(_of_consensus, (items[key] for key in found)))
+    alone = len(by_rater) == 1 and not any(items[key].adjudicated for key in found)
+    return Matched(
+        rows=np.array(rows),
+        human=human,
+        raters={
+            name: human if alone else Said.of(_of_label(said.get(key)) for key in found)
+            for name, said in by_rater.items()
+        },
+        n_ties=dict(ties),
+        n_adjudicated=sum(items[key].adjudicated for key in found),
+        n_unmatched=len(items) - len(set(found)) - len(ambiguous),
+    )
+
+
+def _no_match(judged: Judged, labels: Labels) -> str:
+    theirs, ours = next(iter(labels.resolved.items)), judged.keys[0]
+    return (
+        f"{labels.path}: expected labels of the items in {judged.path}, such as "
+        f"{visible(str(ours[0]))} of {visible(str(ours[1]))}, got only others, such as "
+        f"{visible(theirs[0])} of {visible(str(theirs[1]))}"
+    )
+
+
+def _of_consensus(said: Consensus) -> Mapping[str, Any]:
+    return {
+        "is_correct": said.is_correct,
+        "grade": said.grade,
+        "errors": said.errors,
+        "category": said.category,
+    }
+
+
+def _of_label(said: HumanLabel | None) -> Mapping[str, Any] | None:
+    if said is None:
+        return None
+    return {
+        "is_correct": said.is_correct,
+        "grade": said.grade,
+        "errors": said.errors,
+        "category": said.category,
+    }
+
+
+def cluster_ids(judged: Judged, name: str) -> Vector | None:
+    """The cluster of each row.
+
+    Args:
+        judged: The run.
+        name: A column, or ``none``. Rows that state nothing in it stand alone.
+
+    Raises:
+        OptionError: If no row has such a column.
+    """
+    if name == NO_CLUSTERS:
+        return None
+    column = judged.column(name, "--cluster")
+    known: dict[str, int] = {}
+    ids = [-1 if value is None else known.setdefault(value, len(known)) for value in column]
+    found = np.array(ids, dtype=np.int64)
+    alone = np.flatnonzero(found < 0)
+    found[alone] = len(known) + np.arange(len(alone))
+    return found
+
+
+def all_levels(parts: Sequence[Said]) -> tuple[float, ...]:
+    """The benchmark's grades and whatever else was given."""
+    return levels_of(*(part.grade for part in parts))

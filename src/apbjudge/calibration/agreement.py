@@ -1,0 +1,279 @@
+"""Agreement of two raters beyond chance, as functions of count tables.
+
+A table has the shape (..., K, K), K at least 2: rows are the first rater (the judge), columns the
+second (the human), cells are counts or sums of weights, not negative. Leading axes are resamples
+or items of any kind; each function gives one value a table, shape (...), and NaN where its
+definition divides by nothing (stated at each; always for a table without counts). Only the
+proportions of a table matter, never its total.
+
+No coefficient is right everywhere. Observed agreement is blind to chance; kappa, phi and alpha
+fall where one category is rare, S and AC1 don't. Report observed agreement beside any of them,
+and for a rare class the specific agreement on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .intervals import Array
+
+
+def identity_weights(k: int) -> Array:
+    """Agreement weights of unordered categories: 1 for the same one, 0 otherwise.
+
+    Args:
+        k: Number of categories.
+
+    Returns:
+        Shape (k, k).
+    """
+    return np.eye(k)
+
+
+def linear_weights(values: Array) -> Array:
+    """Agreement weights that fall with the distance: 1 - |a - b| / range.
+
+    Source: Cicchetti & Allison 1971 (doi:10.1080/00029238.1971.11080840).
+
+    Args:
+        values: Shape (K,), the number that each category stands for; not all the same.
+
+    Returns:
+        Shape (K, K), from 0 to 1.
+
+    Raises:
+        ValueError: If the values do not differ.
+    """
+    return 1 - np.abs(_distances(values))
+
+
+def quadratic_weights(values: Array) -> Array:
+    """Agreement weights that fall with the squared distance: 1 - (a - b)^2 / range^2.
+
+    Source: Fleiss & Cohen 1973 (doi:10.1177/001316447303300309).
+
+    Args:
+        values: Shape (K,), the number that each category stands for; not all the same.
+
+    Returns:
+        Shape (K, K), from 0 to 1.
+
+    Raises:
+        ValueError: If the values do not differ.
+    """
+    return 1 - _distances(values) ** 2
+
+
+def _distances(values: Array) -> Array:
+    numbers = np.asarray(values, dtype=float)
+    width = float(np.ptp(numbers)) if numbers.size else 0.0
+    if numbers.ndim != 1 or not 0 < width < np.inf:
+        raise ValueError(f"values: expected a row of finite numbers that differ, got {values!r}")
+    return (numbers[:, None] - numbers) / width
+
+
+def observed_agreement(tables: Array, weights: Array | None = None) -> Array:
+    """Share of items on which both raters say the same, or the mean agreement weight.
+
+    Args:
+        tables: Shape (..., K, K).
+        weights: Shape (K, K), 1 on the diagonal; None for identity.
+
+    Returns:
+        Shape (...), 0 to 1; NaN for an empty table.
+
+    When not to use it: alone. Two raters who call 95 % of items correct without looking agree on
+    90 % of them.
+    """
+    counts = _Counts.of(tables)
+    return counts.mean(counts.agreement(weights))
+
+
+def cohen_kappa(tables: Array, weights: Array | None = None) -> Array:
+    """Cohen's kappa: agreement beyond what the raters' own margins give by chance.
+
+    (Po - Pe) / (1 - Pe) with Pe from the product of the margins (Cohen 1960,
+    doi:10.1177/001316446002000104; weighted: Cohen 1968, doi:10.1037/h0026256).
+
+    Args:
+        tables: Shape (..., K, K).
+        weights: Shape (K, K), agreement weights, 1 on the diagonal; None for identity. The scale
+            of the disagreements cancels out.
+
+    Returns:
+        Shape (...), at most 1; NaN where both raters use one and the same category only (chance
+        agreement is 1) and for an empty table.
+
+    Assumptions: items are independent of each other, each rater keeps to a margin of their own.
+
+    When not to use it: where a category is rare. The same share of agreement then gives a kappa
+    near 0 (Feinstein & Cicchetti 1990, doi:10.1016/0895-4356(90)90158-L), raters with unequal
+    margins are rewarded for it, and kappas of data with different prevalence can't be compared.
+    Quadratic weights make it grow with the number of categories.
+    """
+    counts = _Counts.of(tables)
+    penalty = 1 - counts.agreement(weights)
+    rows, columns = counts.margins()
+    return _corrected(counts.mean(penalty), np.einsum("...i,ij,...j->...", rows, penalty, columns))
+
+
+def bennett_s(tables: Array) -> Array:
+    """Bennett's S: agreement beyond that of raters who pick any category at random.
+
+    (Po - 1/K) / (1 - 1/K) (Bennett, Alpert & Goldstein 1954, doi:10.1086/266520). With two
+    categories it is the prevalence- and bias-adjusted kappa, PABAK = 2 Po - 1 (Byrt, Bishop &
+    Carlin 1993, doi:10.1016/0895-4356(93)90018-V); also known as Brennan-Prediger kappa.
+
+    Args:
+        tables: Shape (..., K, K); categories that nobody used count in K.
+
+    Returns:
+        Shape (...), from -1 / (K - 1) to 1; NaN for an empty table only. 1 where all items are in
+        one category.
+
+    Assumptions: chance means all K categories alike.
+
+    When not to use it: to say that raters tell categories apart. It only rescales observed
+    agreement, is high wherever one category is common, and grows with categories nobody uses.
+    """
+    counts = _Counts.of(tables)
+    disagreement = counts.mean(1 - np.eye(counts.k))
+    return _corrected(disagreement, np.full_like(disagreement, 1 - 1 / counts.k))
+
+
+def phi(tables: Array) -> Array:
+    """Correlation of two yes-or-no ratings (phi, Matthews correlation coefficient).
+
+    (ad - bc) / sqrt of the product of the four margins (Yule 1912, doi:10.2307/2340126; Matthews
+    1975, doi:10.1016/0005-2795(75)90109-9).
+
+    Args:
+        tables: Shape (..., 2, 2).
+
+    Returns:
+        Shape (...), from -1 to 1; NaN where a rater uses one category only, and when empty.
+
+    Raises:
+        ValueError: If there are not two categories.
+
+    When not to use it: to compare data of different prevalence; the same sensitivity and
+    specificity give a lower phi where a class is rare, and 1 is out of reach where the margins
+    differ. It measures association: swapped labels give -1, a shifted threshold costs little.
+    """
+    counts = _Counts.of(tables)
+    if counts.k != 2:
+        raise ValueError(f"phi: expected tables of (..., 2, 2), got {np.shape(tables)}")
+    rows, columns = counts.margins()
+    a, b, c, d = (counts.tables[..., i, j] / counts.totals for i in (0, 1) for j in (0, 1))
+    margins = rows[..., 0] * rows[..., 1] * columns[..., 0] * columns[..., 1]
+    return np.clip(_ratio(a * d - b * c, np.sqrt(margins)), -1.0, 1.0)
+
+
+def gwet_ac(tables: Array, weights: Array | None = None) -> Array:
+    """Gwet's AC1 (identity weights) or AC2 (any other weights).
+
+    Chance agreement is T / (K (K - 1)) times the sum of p (1 - p) over the categories, p the mean
+    of both margins and T the sum of all weights (Gwet 2008, doi:10.1348/000711006X126600; AC2:
+    Gwet 2014, Handbook of Inter-Rater Reliability, 4th ed., chapter 5).
+
+    Args:
+        tables: Shape (..., K, K); categories that nobody used count in K.
+        weights: Shape (K, K), agreement weights, 1 on the diagonal; None for identity (AC1).
+
+    Returns:
+        Shape (...), at most 1; NaN for an empty table (or weights that are 1 throughout). 1 where
+        both raters put all items in one category.
+
+    Assumptions: only some items are hard, and only those are guessed, each category alike.
+
+    When not to use it: alone. Its model of chance is disputed: chance agreement falls as one
+    category takes over, so that rubber-stamping the common category scores high (Vach & Gerke
+    2023, doi:10.1016/j.mex.2023.102212), and it grows with categories nobody uses.
+    """
+    counts = _Counts.of(tables)
+    agreement = counts.agreement(weights)
+    rows, columns = counts.margins()
+    means = (rows + columns) / 2
+    scale = float(agreement.sum()) / (counts.k * (counts.k - 1))
+    return _corrected(
+        counts.mean(1 - agreement), 1 - scale * np.einsum("...i,...i->...", means, 1 - means)
+    )
+
+
+def specific_agreement(tables: Array) -> Array:
+    """Agreement on each category: of the times either rater named it, how often both did.
+
+    2 n_kk / (row k + column k); with two categories the positive and the negative agreement of
+    Cicchetti & Feinstein (1990, doi:10.1016/0895-4356(90)90159-M). It is the F1 of the category,
+    whichever rater is taken to be right.
+
+    Args:
+        tables: Shape (..., K, K).
+
+    Returns:
+        Shape (..., K), 0 to 1; NaN for a category that neither rater used.
+
+    When not to use it: one of the two alone; it is not corrected for chance, and that of a common
+    category is always high.
+    """
+    counts = _Counts.of(tables)
+    rows, columns = counts.margins()
+    both = np.einsum("...ii->...i", counts.tables) / counts.totals[..., None]
+    return _ratio(2 * both, rows + columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """Checked tables and their sums.
+
+    Sums are taken of the counts, before anything is divided: exact where these are whole. They
+    are left to einsum: matrix products this narrow make BLAS threads wait for each other, and
+    numpy's sums over short axes are slow.
+
+    Attributes:
+        tables: Shape (..., K, K).
+        totals: Shape (...), NaN for an empty table.
+        k: Number of categories.
+    """
+
+    tables: Array
+    totals: Array
+    k: int
+
+    @classmethod
+    def of(cls, tables: Array) -> _Counts:
+        counts = np.asarray(tables, dtype=float)
+        k = counts.shape[-1] if counts.ndim else 0
+        if counts.ndim < 2 or counts.shape[-2] != k or k < 2:
+            expected = "(..., K, K) with K of 2 or more"
+            raise ValueError(f"tables: expected {expected}, got {counts.shape}")
+        totals = np.einsum("...ij->...", counts)
+        return cls(tables=counts, totals=np.where(totals > 0, totals, np.nan), k=k)
+
+    def agreement(self, weights: Array | None) -> Array:
+        """The weights that were asked for, checked."""
+        agreement = np.eye(self.k) if weights is None else np.asarray(weights, dtype=float)
+        if agreement.shape != (self.k, self.k):
+            raise ValueError(f"weights: expected {(self.k, self.k)}, got {agreement.shape}")
+        return agreement
+
+    def mean(self, weights: Array) -> Array:
+        """Mean of a number that hangs on the cell, shape (...)."""
+        return np.einsum("...ij,ij->...", self.tables, weights) / self.totals
+
+    def margins(self) -> tuple[Array, Array]:
+        """Shares of the categories by the first and by the second rater, each (..., K)."""
+        totals = self.totals[..., None]
+        rows = np.einsum("...ij->...i", self.tables) / totals
+        return rows, np.einsum("...ij->...j", self.tables) / totals
+
+
+def _corrected(disagreement: Array, expected: Array) -> Array:
+    """1 - observed over expected disagreement: exactly 1 where the raters agree throughout."""
+    return 1 - _ratio(disagreement, expected)
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    return above / np.where(below > 0, below, np.nan)

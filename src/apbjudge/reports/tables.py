@@ -1,0 +1,112 @@
+"""Plain text tables of estimates, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..calibration.comparison import PairedTest
+from ..calibration.confusion import Confusion
+from ..calibration.contrasts import Contrast
+from ..calibration.intervals import Estimate
+from ..errors import visible
+
+PERCENT = frozenset(
+    "agreement precision recall specificity scored".split()
+    + ["judge rate", "human rate", "judge CR", "human CR", "CR"]
+    + ["Err-Type (human-incorrect)", "Err-Type (all)"]
+    + [f"E{i}" for i in range(1, 7)]
+)
+"""Figures that are shown in percent; all others on their own scale, to three places."""
+
+
+def number(value: float | None, *, percent: bool, signed: bool = False) -> str:
+    """A figure as text: percent to one place, others to three.
+
+    Args:
+        value: The figure; None is shown as a dash.
+        percent: Whether it is shown in percent.
+        signed: Whether a plus stands before positive ones.
+    """
+    if value is None:
+        return "-"
+    text = (
+        f"{value * 100:{'+' if signed else ''}.1f}"
+        if percent
+        else f"{value:{'+' if signed else ''}.3f}"
+    )
+    return text.replace("-0.0", "0.0", 1) if not float(text) and text.startswith("-") else text
+
+
+def cell(estimate: Estimate, *, percent: bool, signed: bool = False) -> str:
+    """A figure with its interval and denominator; the bare interval where there is no value."""
+    ends = ""
+    if estimate.low is not None and estimate.high is not None:
+        low, high = (
+            number(end, percent=percent, signed=signed) for end in (estimate.low, estimate.high)
+        )
+        ends = f"[{low}, {high}]"
+    value = number(estimate.value, percent=percent, signed=signed)
+    if estimate.value is None and ends:
+        value = ""
+    return f"{' '.join(filter(None, (value, ends)))} /{estimate.n_items}"
+
+
+def named(name: str, estimate: Estimate, *, signed: bool = False) -> str:
+    """The cell of a figure whose name says how it is shown."""
+    return cell(estimate, percent=name in PERCENT, signed=signed or name.endswith("bias"))
+
+
+def lined_up(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of text, as wide as their widest cell."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def down(columns: Mapping[str, Mapping[str, Estimate]], names: Iterable[str]) -> list[str]:
+    """Figures down, what they are of across.
+
+    Args:
+        columns: By heading, the figures by name.
+        names: The figures to show; one that no column has a value of is left out.
+    """
+    rows = [["", *map(visible, columns)]]
+    for name in names:
+        found = [figures.get(name) for figures in columns.values()]
+        if any(e is not None and (e.value is not None or e.low is not None) for e in found):
+            rows.append([name, *("" if e is None else named(name, e) for e in found)])
+    return lined_up(rows)
+
+
+def across(rows: Mapping[str, Mapping[str, Estimate]], names: Sequence[str]) -> list[str]:
+    """What figures are of down, the figures across."""
+    body = [
+        [
+            visible(heading),
+            *(named(name, figures[name]) if name in figures else "" for name in names),
+        ]
+        for heading, figures in rows.items()
+    ]
+    return lined_up([["", *names], *body])
+
+
+def matrix(confusion: Confusion) -> list[str]:
+    """A confusion matrix, the judge's answers down."""
+    rows = [["judge \\ human", *confusion.second]]
+    for name, counts in zip(confusion.first, confusion.counts, strict=True):
+        rows.append(
+            [name, *(f"{count:g}" if count % 1 == 0 else f"{count:.1f}" for count in counts)]
+        )
+    return lined_up(rows)
+
+
+def difference(found: Contrast | PairedTest, *, percent: bool) -> str:
+    """A difference with its interval and, where it may be none, what would have been seen."""
+    text = cell(found.estimate, percent=percent, signed=True)
+    low, high = found.estimate.low, found.estimate.high
+    if low is not None and high is not None and low <= 0 <= high and found.detectable is not None:
+        unit = " points" if percent else ""
+        text += f"; none seen, {number(found.detectable, percent=percent)}{unit} would have been"
+    return text

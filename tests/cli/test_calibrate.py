@@ -1,0 +1,98 @@
+"""``apbjudge calibrate``: what it prints, its exit codes, and what it says of unusable input."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from .conftest import EXAMPLES, Command, example
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def graded(apbjudge: Command, name: str) -> Path:
+    run = Path("runs") / name
+    assert apbjudge("grade", example(name), "--out", run).code == 0
+    return run
+
+
+def labels(name: str) -> Path:
+    return EXAMPLES / "labels" / f"{name}.jsonl"
+
+
+@pytest.mark.parametrize("name", ["holistic", "tool_broken"])
+def test_the_static_judge_on_the_examples(apbjudge: Command, name: str) -> None:
+    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
+    run = graded(apbjudge, name)
+    found = apbjudge("calibrate", run, labels(name), "--by", "tested_model", "--design", "random")
+    assert (found.code, found.err) == (0, "")
+    path = GOLDEN / f"calibration_{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        path.write_text(found.out, encoding="utf-8")
+    assert found.out == path.read_text(encoding="utf-8")
+
+
+def test_json_says_the_same_and_holds_no_nan(apbjudge: Command) -> None:
+    run = graded(apbjudge, "holistic")
+    found = apbjudge("calibrate", run, labels("holistic"), "--format", "json")
+    assert found.code == 0
+    (judge,) = json.loads(found.out, parse_constant=pytest.fail)["judges"]
+    agreement = judge["whole"]["measures"]["agreement"]
+    assert agreement["n_items"] == 27
+    assert agreement["value"] == pytest.approx(23 / 27)
+    assert agreement["low"] < agreement["value"] < agreement["high"]
+
+
+def test_unusable_rows_are_told_and_end_with_1(apbjudge: Command) -> None:
+    run = graded(apbjudge, "holistic")
+    broken = Path("labels.jsonl")
+    broken.write_bytes(b'{"item_id": 3}\n' + labels("holistic").read_bytes())
+    found = apbjudge("calibrate", run, broken)
+    assert found.code == 1
+    assert found.err.startswith("labels.jsonl:1: field item_id: expected a non-empty string, got 3")
+    assert len(found.err.splitlines()) == 1
+    assert "27 labelled items" in found.out
+    assert "1 complaints about rows that are left out" in found.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["nowhere", "LABELS"], "nowhere: can't be read"),
+        (["RUN", "nowhere.jsonl"], "nowhere.jsonl: can't be read"),
+        (["RUN"], "calibrate: expected judgements and then labels, got one file"),
+        (["RUN", "LABELS", "--level", "95"], "--level: expected a number between 0 and 1"),
+        (["RUN", "LABELS", "--interval", "wald"], "--interval: expected one of jackknife, bca"),
+        (["RUN", "LABELS", "--format", "xml"], "--format: expected text or json, got 'xml'"),
+        (["RUN", "LABELS", "--by", "x"], "--by: expected some of"),
+        (["LABELS", "LABELS"], "expected judgements, one a line"),
+    ],
+)
+def test_unusable_input_ends_with_2_and_one_line(
+    apbjudge: Command, arguments: list[str], text: str
+) -> None:
+    run = graded(apbjudge, "holistic")
+    places = {"RUN": str(run), "LABELS": str(labels("holistic"))}
+    found = apbjudge("calibrate", *(places.get(part, part) for part in arguments))
+    assert (found.code, found.out) == (2, "")
+    assert text in found.err
+    assert len(found.err.splitlines()) == 1
+
+
+def test_names_that_would_move_the_cursor_are_shown_as_they_are(apbjudge: Command) -> None:
+    run = graded(apbjudge, "holistic")
+    rows = [json.loads(line) for line in (run / "judgements.jsonl").read_bytes().splitlines()]
+    told = [json.loads(line) for line in labels("holistic").read_bytes().splitlines()]
+    for row in [*rows, *told]:
+        row["tested_model"] += "\x1b[2J"
+    for row in told:
+        row["rater"] = "kim\x1b[31m"
+    Path("j.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    twice = [*told, *({**row, "rater": "lee\x07"} for row in told)]
+    Path("l.jsonl").write_text("\n".join(map(json.dumps, twice)), encoding="utf-8")
+    found = apbjudge("calibrate", "j.jsonl", "l.jsonl", "--by", "tested_model")
+    assert found.code == 0
+    assert not any(mark in found.out for mark in "\x1b\x07")

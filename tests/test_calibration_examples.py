@@ -1,0 +1,288 @@
+"""The examples of calibration: what they print, and that their numbers are what they claim.
+
+``UPDATE_GOLDEN=1`` rewrites the golden files; read their difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
+
+from apbjudge.judge import Source, Task
+from apbjudge.records import HumanLabel, read_labels, resolve
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+GOLDEN = ROOT / "tests" / "golden"
+PAIRWISE = EXAMPLES / "labels" / "pairwise.csv"
+RATERS = EXAMPLES / "labels" / "holistic_raters.csv"
+OPTIONS = "--humans ann,ben,cleo --judges careful,hasty --same draw=tie --unusable tie".split()
+CLASSES = ("first", "second", "tie")
+
+
+def printed(name: str, *arguments: str) -> str:
+    """What an example script prints; it has to end well and without a warning."""
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def check_golden(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def claims() -> str:
+    return printed("apb_claims.py")
+
+
+@pytest.fixture(scope="module")
+def pairwise() -> str:
+    return printed("pairwise_labels.py", str(PAIRWISE), *OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    yield from module("pairwise_labels")
+
+
+@pytest.fixture(scope="module")
+def apb() -> Iterator[ModuleType]:
+    yield from module("apb_tables")
+
+
+def module(name: str) -> Iterator[ModuleType]:
+    """A script as a module, as another script beside it sees it."""
+    sys.path.insert(0, str(EXAMPLES))
+    yield importlib.import_module(name)
+    sys.path.remove(str(EXAMPLES))
+    del sys.modules[name]
+
+
+# The benchmark's tables --------------------------------------------------------------------------
+
+
+def test_the_claims_are_the_golden_ones(claims: str) -> None:
+    check_golden("apb_claims.txt", claims)
+
+
+def test_every_printed_digit_of_the_three_tables_comes_out(claims: str) -> None:
+    found = [line for line in claims.splitlines() if line.endswith("figures as printed")]
+    assert found == [f"{n} of {n} figures as printed" for n in (24, 12, 72)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("agreement: Gemini ahead of GPT-5", "survives only if items are independent"),
+        ("F1: Gemini ahead of GPT-5", "survives only if items are independent"),
+        ("agreement: Gemini ahead of Claude", "survives (design effect"),
+        ("agreement: Gemini ahead of Gemini blind", "survives (design effect"),
+        ("precision: GPT-5 ahead of Gemini", "not shown"),
+        ("MAE: Gemini ahead of GPT-5", "not shown"),
+        ("Gemini is as consistent on them as on those with the reference's chain", "not shown"),
+        ("Gemini does not favour its own plans", "not shown"),
+    ],
+)
+def test_what_stands(claims: str, claim: str, verdict: str) -> None:
+    assert f"- {claim}: {verdict}" in claims
+
+
+def test_the_pairings_are_the_extreme_ones(claims: str) -> None:
+    """12 and 54 plans wrongly failed, 44 and 28 wrongly passed: all shared as far as can be.
+
+    Shared by both: 12 and 28 at most, which leaves 42 + 0 against 0 + 16; none at least, which
+    leaves 54 + 28 against 12 + 44.
+    """
+    assert "42 against 16 or 82 against 56" in claims
+
+
+def test_the_items_of_table_7_give_its_counts_and_means(apb: ModuleType) -> None:
+    human = apb.HUMAN.correct
+    for judge in apb.TABLE_7:
+        for last in (False, True):
+            said = apb.verdicts(judge, last=last).correct
+            cells = np.bincount(said * 2 + human, minlength=4).tolist()
+            assert cells == [307 - judge.fp, judge.fn, judge.fp, judge.tp]
+            for heaped in (False, True):
+                errors = apb.grade_errors(judge, heaped=heaped, last=last)
+                shares = apb.same_flags(judge, heaped=heaped, last=last)
+                assert f"{errors.mean():.3f} {100 * shares.mean():.2f}" == judge.printed[-11:]
+
+
+def test_errors_lie_where_a_grade_can_be_off(apb: ModuleType) -> None:
+    """A plan that both pass has grade 1 from both; one that they differ on is off by a step."""
+    for judge in apb.TABLE_7:
+        for last in (False, True):
+            said = apb.verdicts(judge, last=last).correct
+            for heaped in (False, True):
+                errors = apb.grade_errors(judge, heaped=heaped, last=last)
+                assert not errors[(said == 1) & (apb.HUMAN.correct == 1)].any()
+                assert errors[said != apb.HUMAN.correct].min() >= 0.2
+
+
+def test_the_items_of_table_9_give_its_counts(apb: ModuleType) -> None:
+    for least, n_flips in ((True, 30), (False, 56)):
+        judge, human = (
+            said.correct.reshape(12, 60).astype(int) for said in apb.items_9(least=least)
+        )
+        assert judge.sum(axis=1).tolist() == [model.judge for model in apb.TABLE_9]
+        assert human.sum(axis=1).tolist() == [model.human for model in apb.TABLE_9]
+        assert np.count_nonzero(judge != human) == n_flips
+        biases = apb.grade_biases(least=least).reshape(12, 60).mean(axis=1)
+        expected = [float(model.printed.split()[-1]) for model in apb.TABLE_9]
+        np.testing.assert_allclose(biases, expected, atol=0.0005)
+
+
+@given(data=st.data(), n=st.integers(1, 60), most=st.integers(1, 6), heaped=st.booleans())
+def test_a_sum_is_spread_whole_and_within_bounds(
+    data: st.DataObject, n: int, most: int, heaped: bool, apb: ModuleType
+) -> None:
+    total = data.draw(st.integers(0, n * most), label="total")
+    least = data.draw(st.integers(0, min(n, total)), label="least")
+    found = apb.sizes(n, total, least=least, most=most, heaped=heaped)
+    even = apb.sizes(n, total, least=least, most=most, heaped=False)
+    assert found.sum() == total
+    assert found.min() >= 0
+    assert found.max() <= most
+    assert least == 0 or found[:least].min() >= 1
+    assert found.var() >= even.var() - 1e-12
+
+
+# Labels of pairs ---------------------------------------------------------------------------------
+
+
+def test_the_report_on_pairs_is_the_golden_one(pairwise: str) -> None:
+    check_golden("pairwise_labels.txt", pairwise)
+
+
+@pytest.mark.parametrize("judge", ["careful", "hasty"])
+@pytest.mark.parametrize("way", ["as tie", "left out", "own answer"])
+def test_figures_are_those_of_scikit_learn(script: ModuleType, judge: str, way: str) -> None:
+    words = script.read(str(PAIRWISE), ["ann", "ben", "cleo", judge], {"draw": "tie"})
+    humans = np.stack([script.codes(words[n], CLASSES) for n in ("ann", "ben", "cleo")], axis=1)
+    truth, said = script.majority(humans, 3), script.codes(words[judge], CLASSES)
+    ways = script.policies(said, truth, CLASSES, "tie")
+    found = ways.get(way, ways.get("all usable"))
+    kept = (truth >= 0) & ((said >= 0) if way == "left out" else True)
+    y, z = truth[kept], np.where(said < 0, 2 if way == "as tie" else 3, said)[kept]
+    p, r, f, _ = precision_recall_fscore_support(
+        y, z, labels=range(3), average="macro", zero_division=0
+    )
+    expected = accuracy_score(y, z), p, r, f, cohen_kappa_score(y, z)
+    np.testing.assert_allclose([found[name].value for name in script.SHOWN], expected)
+
+
+def test_the_pairs_have_what_is_to_be_shown(pairwise: str) -> None:
+    assert "1 items without majority" in pairwise
+    assert "5 of 59 replies unusable" in pairwise
+    assert "all usable" in pairwise  # a judge without such replies has one set of figures
+
+
+def test_the_majority_needs_one_class_in_front(script: ModuleType) -> None:
+    humans = np.array([[0, 0, 1], [0, 1, 2], [2, -1, -1], [-1, -1, -1], [1, 1, -1], [0, 1, -1]])
+    assert script.majority(humans, 3).tolist() == [0, -1, 2, -1, 1, -1]
+
+
+def run(tmp_path: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / "labels.csv"
+    path.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "pairwise_labels.py"), str(path)]
+    return subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "expected a column ann, got nothing"),
+        ("ann,ben\n1,2\n", "expected a column judge, got ann, ben"),
+        ("ann,judge\n1,1\n2,1\n", "--unusable: expected one of 1, 2, got tie"),
+        ("ann,judge\n1,2\n", "expected two classes or more, got 1"),
+        ("ann,judge\n", "expected two classes or more, got 0"),
+    ],
+)
+def test_unusable_input_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    done = run(tmp_path, text, "--humans", "ann", "--judges", "judge", "--unusable", "tie")
+    assert done.returncode == 1
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "1,2,1\n",  # one item, on which humans differ
+        "1,1,1\n2,2,2\n",  # no spread
+        "1,1,x\n2,2,\n",  # nothing usable
+        "1,1,2\n2,2,1\n",  # nothing right
+        "1,,1\n,2,2\n",  # no two humans on one item
+        ",,1\n1,2,1\n",  # no majority at all
+    ],
+)
+def test_poor_labels_give_reasons_and_no_nan(tmp_path: Path, rows: str) -> None:
+    options = "--humans ann,ben --judges judge --unusable 1".split()
+    done = run(tmp_path, f"ann,ben,judge\n{rows}", *options)
+    assert done.returncode == 0, done.stderr
+    assert "nan" not in done.stdout
+    assert "None" not in done.stdout
+
+
+# Three raters of the holistic example ------------------------------------------------------------
+
+
+def labels(path: Path) -> list[HumanLabel]:
+    complaints: list[str] = []
+    found = list(read_labels(path, bad=complaints.append))
+    assert complaints == []
+    return found
+
+
+def test_three_raters_labelled_the_items_of_the_example_and_contradict_themselves_nowhere() -> None:
+    found = labels(RATERS)
+    assert {label.rater for label in found} == {"ann", "ben", "cleo"}
+    rows = list(Source(EXAMPLES / "holistic.jsonl"))
+    tasks = {(t.item.item_id, t.item.tested_model): t for t in rows if isinstance(t, Task)}
+    keys = [(label.item_id, label.tested_model) for label in found]
+    assert set(keys) == set(tasks)
+    assert len({(label.rater, *key) for label, key in zip(found, keys, strict=True)}) == len(found)
+    for label, key in zip(found, keys, strict=True):
+        assert label.contradiction is None
+        flags = [code for code, is_set in (label.errors or {}).items() if is_set]
+        assert label.grade in tasks[key].rubric.scale.allowed(flags)
+
+
+def test_their_majority_is_the_authors_word_wherever_there_is_one() -> None:
+    author = resolve(labels(EXAMPLES / "labels" / "holistic.jsonl")).items
+    together = resolve(labels(RATERS)).items
+    told = {key: said for key, said in together.items() if said.is_correct is not None}
+    assert len(together) - len(told) == 1  # one split, to show what becomes of it
+    assert {key: said.is_correct for key, said in told.items()} == {
+        key: author[key].is_correct for key in told
+    }
+
+
+def test_the_raters_differ_and_say_why() -> None:
+    with RATERS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    author = resolve(labels(EXAMPLES / "labels" / "holistic.jsonl")).items
+    for row, label in zip(rows, labels(RATERS), strict=True):
+        said = author[label.item_id, label.tested_model]
+        same = (said.is_correct, said.grade, said.errors)
+        assert bool(row["note"]) == (same != (label.is_correct, label.grade, label.errors))
+    assert sum(bool(row["note"]) for row in rows) >= 5
