@@ -17,18 +17,28 @@ Where rows share cases, prevalence and errors of the judge differ between cases.
 
 from __future__ import annotations
 
-import argparse
-import platform
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-import scipy
+from coverage_table import (
+    CASES,
+    PREVALENCES,
+    SEED,
+    SENSITIVITY,
+    SIZES,
+    SPECIFICITY,
+    Row,
+    Tally,
+    arguments,
+    beta_of,
+    heading,
+    over_all,
+    summed,
+    table,
+)
 from scipy.special import ndtri
 from scipy.stats import betabinom, binom
 
@@ -42,21 +52,9 @@ from apbjudge.calibration.ratings import ALL_KNOWN, LEVELS, Ratings
 from apbjudge.calibration.resampling import Method
 from apbjudge.calibration.sample import Sample
 
-SEED = 20_261_122
 LEVEL = 0.95
-SENSITIVITY, SPECIFICITY, FLAGS = 0.9, 0.8, 0.85
+FLAGS = 0.85
 EXACT = 0.7
-PREVALENCES = (0.05, 0.5, 0.95)
-SIZES = (30, 100, 720)
-ICC = 0.2
-"""Share of the variance that lies between cases, or between items for flags."""
-CASES: Mapping[str, tuple[int, ...]] = {
-    "60 cases of 12": (12,) * 60,
-    "15 cases of 8": (8,) * 15,
-    "30 cases of 1 to 22": tuple(1 + i * i // 40 for i in range(30)),
-}
-"""Rows of each case."""
-
 K = len(LEVELS)
 DEFAULTS = ("score", "jackknife")
 BOOTSTRAPS: tuple[Method, ...] = ("bca", "percentile")
@@ -94,7 +92,6 @@ GRADED: Mapping[str, Callable[[Array], Array]] = {
 }
 
 
-T = TypeVar("T")
 Found = tuple[tuple[str, str], Estimate]
 
 
@@ -190,12 +187,6 @@ class World:
         return table
 
 
-def beta_of(mean: float) -> tuple[float, float]:
-    """A beta distribution with this mean and intraclass correlation."""
-    size = (1 - ICC) / ICC
-    return mean * size, (1 - mean) * size
-
-
 def _ratings(correct: Ids, grade: Ids, same_flags: Ids) -> Ratings:
     n = len(correct)
     return Ratings(
@@ -217,38 +208,6 @@ def worlds() -> Iterator[World]:
             yield World(name, sizes, sum(sizes), p)
 
 
-@dataclass
-class Tally:
-    """What became of the intervals of one kind."""
-
-    truth: float
-    held: int = 0
-    made: int = 0
-    asked: int = 0
-    widths: float = field(default=0.0)
-
-    def add(self, estimate: Estimate) -> None:
-        """Counts one more."""
-        self.asked += 1
-        if estimate.low is None or estimate.high is None:
-            return
-        self.made += 1
-        self.held += estimate.low <= self.truth <= estimate.high
-        self.widths += estimate.high - estimate.low
-
-
-class Row(NamedTuple):
-    """A line of the table."""
-
-    design: str
-    prevalence: float
-    measure: str
-    method: str
-    coverage: float
-    width: float
-    without: float
-
-
 def simulated(world: World, *, reps: int, resamples: int) -> list[Row]:
     """Coverage by simulation, and that of rates of independent rows by enumeration."""
     tallies: dict[tuple[str, str], Tally] = {}
@@ -261,22 +220,6 @@ def simulated(world: World, *, reps: int, resamples: int) -> list[Row]:
             tallies.setdefault(kind, Tally(truths[kind[0]])).add(estimate)
     exact = [] if world.sizes or world.wild else list(enumerated(world))
     return exact + summed(world.name, world.prevalence, tallies)
-
-
-def summed(design: str, prevalence: float, tallies: Mapping[tuple[str, str], Tally]) -> list[Row]:
-    """Lines of the table from what was counted."""
-    return [
-        Row(
-            design,
-            prevalence,
-            measure,
-            method,
-            tally.held / max(1, tally.made),
-            tally.widths / max(1, tally.made),
-            1 - tally.made / tally.asked,
-        )
-        for (measure, method), tally in tallies.items()
-    ]
 
 
 def estimates(data: Data, world: World, resamples: int) -> Iterator[Found]:
@@ -365,55 +308,6 @@ def wilson_all(p: Array, n: float) -> tuple[Array, Array]:
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     return np.where(p == 0, 0.0, centre - half), np.where(p == 1, 1.0, centre + half)
-
-
-def table(rows: list[Row]) -> str:
-    """Markdown: a line per measure, method and design, a column per prevalence."""
-    lines = [
-        "| rows | measure | interval | " + " | ".join(f"p = {p:g}" for p in PREVALENCES) + " |",
-        "|---|---|---|" + "---|" * len(PREVALENCES),
-    ]
-    by: dict[tuple[str, str, str], dict[float, Row]] = {}
-    for row in rows:
-        by.setdefault((row.design, row.measure, row.method), {})[row.prevalence] = row
-    for key, found in by.items():
-        cells = [_cell(found[p]) if p in found else "" for p in PREVALENCES]
-        lines.append("| " + " | ".join((*key, *cells)) + " |")
-    return "\n".join(lines)
-
-
-def _cell(row: Row) -> str:
-    if row.without > 0.995:
-        return "none"
-    missing = f", {row.without:.0%} none" if row.without >= 0.005 else ""
-    mark = "" if 0.93 <= row.coverage <= 0.97 else ("**" if row.coverage < 0.93 else "*")
-    return f"{mark}{100 * row.coverage:.1f}{mark} ({row.width:.3f}{missing})"
-
-
-def arguments() -> argparse.ArgumentParser:
-    """What the command line takes."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--reps", type=int, default=2000)
-    parser.add_argument("--only", default="", help="designs whose name contains this")
-    parser.add_argument("--jobs", type=int, default=1)
-    return parser
-
-
-def over_all(run: Callable[[T], list[Row]], chosen: Sequence[T], *, jobs: int) -> list[Row]:
-    """Lines of all designs in order, with a word on each as it is done."""
-    begun, rows = time.perf_counter(), list[Row]()
-    with ProcessPoolExecutor(jobs) as pool:
-        for done, found in enumerate(pool.map(run, chosen), 1):
-            rows += found
-            spent = time.perf_counter() - begun
-            print(f"{done} of {len(chosen)}, {found[0].design}: {spent:.0f} s", file=sys.stderr)
-    return rows
-
-
-def heading(reps: int) -> str:
-    """What the table was made with."""
-    versions = f"numpy {np.__version__}, scipy {scipy.__version__}"
-    return f"Python {platform.python_version()}, {versions}, {reps} replications\n"
 
 
 def main() -> None:

@@ -15,23 +15,13 @@ sum of binomial probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from zlib import crc32
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
-from scipy.stats import binom
-
-from apbjudge.calibration import comparison, resampling, shares
-from apbjudge.calibration.coded import Coded, Settings
-from apbjudge.calibration.comparison import mcnemar, paired_test
-from apbjudge.calibration.contrasts import part_difference
-from apbjudge.calibration.intervals import Array, Estimate, Ids
-from apbjudge.calibration.rectification import Design, rectify
-from apbjudge.calibration.sample import Sample
-from coverage import (
+from coverage_table import (
     CASES,
     PREVALENCES,
     SEED,
@@ -47,6 +37,18 @@ from coverage import (
     summed,
     table,
 )
+from scipy.special import stdtr, stdtrit
+from scipy.stats import binom
+
+from apbjudge.calibration import comparison, resampling, shares
+from apbjudge.calibration.coded import Settings
+from apbjudge.calibration.comparison import mcnemar, paired_test
+from apbjudge.calibration.contrasts import part_difference
+from apbjudge.calibration.intervals import Array, Estimate, Ids
+from apbjudge.calibration.paired import ratio_differences
+from apbjudge.calibration.ratings import Ratings
+from apbjudge.calibration.rectification import Design, rectify
+from apbjudge.calibration.sample import Sample
 
 COPIED = {"alike": 0.9, "apart": 0.0}
 """Share of the first judge's verdicts that the second takes over."""
@@ -93,32 +95,14 @@ def drawn(rng: np.random.Generator, sizes: tuple[int, ...], n: int) -> Drawn:
     return Drawn(rng, n, np.repeat(np.arange(len(sizes)), sizes) if sizes else None)
 
 
-def _counts(tables: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """For each judge: true positives, called correct, correct."""
-    cells = tables.reshape(*tables.shape[:-1], 2, 2, 2)
-    correct = cells[..., 1].sum((-2, -1))
-    sides = cells.sum(-2)[..., 1, :], cells.sum(-3)[..., 1, :]
-    first, second = ((said[..., 1], said.sum(-1), correct) for said in sides)
-    return first, second
+RATIOS = ("precision", "recall", "F1")
 
 
-def _differs(ratio: Callable[[Array, Array, Array], Array]) -> Callable[[Array], Array]:
-    """Of tables (..., 8): a ratio of the first judge less that of the second."""
-
-    def difference(tables: Array) -> Array:
-        first, second = _counts(tables)
-        with np.errstate(invalid="ignore"):
-            return ratio(*first) - ratio(*second)
-
-    return difference
-
-
-RATIOS: Mapping[str, Callable[[Array], Array]] = {
-    "precision": _differs(lambda hits, said, correct: hits / said),
-    "recall": _differs(lambda hits, said, correct: hits / correct),
-    "F1": _differs(lambda hits, said, correct: 2 * hits / (said + correct)),
-}
-"""As in ``paired.compare_reliability``, without all else that it finds."""
+def said(correct: Ids) -> Ratings:
+    """A rater who says nothing but yes or no."""
+    nothing = np.zeros(len(correct), dtype=np.uint8)
+    grade = np.full(len(correct), -1, dtype=np.int8)
+    return Ratings(correct=correct.astype(np.int8), grade=grade, flags=nothing, known=nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +117,7 @@ class Pair:
 
     def method(self, name: str) -> str:
         """Of the interval."""
-        return "jackknife" if name.split(",")[0] in RATIOS else "t-bonett-price"
+        return "jackknife" if name in RATIOS else "t-bonett-price"
 
     def truths(self) -> Mapping[str, float]:
         """First judge less second."""
@@ -141,7 +125,7 @@ class Pair:
         first = _measures(p, SENSITIVITY, SPECIFICITY)
         change = own * (SPECIFICITY - SENSITIVITY)
         second = _measures(p, SENSITIVITY + change, SPECIFICITY - change)
-        return {f"{name}, difference": first[name] - second[name] for name in first}
+        return {name: first[name] - second[name] for name in first}
 
     def estimates(self, rng: np.random.Generator) -> Iterator[Found]:
         """Differences in one sample."""
@@ -155,10 +139,10 @@ class Pair:
             ("CR", first, second),
             ("agreement", first == correct, second == correct),
         ):
-            yield f"{name}, difference", paired_test(a.astype(float) - b, sample).estimate
-        joint = Coded(4 * first + 2 * second + correct, 8, sample)
-        for name, measure in RATIOS.items():
-            yield f"{name}, difference", _within_1(joint.measure(measure, Settings(), bounds=None))
+            yield name, paired_test(a.astype(float) - b, sample).estimate
+        raters = [said(first), said(second), said(correct)]
+        for found in ratio_differences(raters, sample, Settings()):
+            yield found.name, found.difference
 
 
 def _measures(p: float, sensitivity: float, specificity: float) -> dict[str, float]:
@@ -170,12 +154,6 @@ def _measures(p: float, sensitivity: float, specificity: float) -> dict[str, flo
         "recall": sensitivity,
         "F1": 2 * tp / (p + tp + fp),
     }
-
-
-def _within_1(estimate: Estimate) -> Estimate:
-    if estimate.low is None or estimate.high is None:
-        return estimate
-    return replace(estimate, low=max(-1.0, estimate.low), high=min(1.0, estimate.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +276,6 @@ class Labels:
 World = Pair | Parts | Labels
 
 
-def worlds() -> Iterator[World]:
-    """All that is tried, each with all prevalences."""
-    for p in PREVALENCES:
-        yield from pairs(p)
-        yield from parts(p)
-        yield from corrections(p)
-
-
 def pairs(p: float) -> Iterator[Pair]:
     """Two judges that differ little or much."""
     for how, copied in COPIED.items():
@@ -335,7 +305,7 @@ def corrections(p: float) -> Iterator[Labels]:
     for how, (design, elsewhere) in designs.items():
         for n in SIZES:
             yield Labels(f"{n} labels, {how}", (), n, p, design, elsewhere)
-        for n_cases, size in ((60, 12), (15, 8)):
+        for n_cases, size in ((60, 12), (15, 8)) if elsewhere == 0.5 else ():
             sizes = (JUDGED * size,) * n_cases
             name = f"{n_cases * size} labels, {n_cases} cases, {how}"
             yield Labels(name, sizes, n_cases * size, p, design, elsewhere)
@@ -391,11 +361,11 @@ def mcnemar_size(n: int, share: float) -> tuple[float, float]:
 def main() -> None:
     """Prints the tables."""
     options = arguments().parse_args()
-    chosen = [world for world in worlds() if options.only in world.name]
-    rows = over_all(partial(simulated, reps=options.reps), chosen, jobs=options.jobs)
     print(heading(options.reps))
-    for kind in ("difference", "two parts", "corrected"):
-        print(table([row for row in rows if kind in row.measure]) + "\n")
+    for designs in (pairs, parts, corrections):
+        worlds = [world for p in PREVALENCES for world in designs(p) if options.only in world.name]
+        rows = over_all(partial(simulated, reps=options.reps), worlds, jobs=options.jobs)
+        print(table(rows) + "\n")
     print(mcnemar_sizes())
 
 

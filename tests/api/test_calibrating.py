@@ -139,7 +139,7 @@ def test_damaged_rows_are_named_and_the_others_used(tmp_path: Path) -> None:
         file.write('{"item_id": "torn\n')
     report = apbjudge.calibrate(path, write(tmp_path / "labels.jsonl", LABELS))
     assert report.judges[0].n_labelled == 10
-    assert [text.split(":")[1] for text in report.problems] == ["1", "2", "3", "4", "16"]
+    assert [text.split(":")[1] for text in report.problems] == ["1", "2", "3", "4", "5", "16"]
     assert "grade: expected a number from 0 to 1, or null, got 7" in report.problems[1]
 
 

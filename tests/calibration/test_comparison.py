@@ -258,7 +258,7 @@ def test_clusters_are_covered_and_would_not_be_without() -> None:
     assert naive / 400 < 0.9
 
 
-@settings(max_examples=30)  # Holm's takes statsmodels 60 ms
+@settings(max_examples=10)  # Holm takes statsmodels 60 ms
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
 def test_adjusted_p_values_agree_with_statsmodels(p_values: list[float | None]) -> None:
     tested = [p for p in p_values if p is not None]

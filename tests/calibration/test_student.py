@@ -9,7 +9,7 @@ from scipy.special import stdtr, stdtrit
 
 from apbjudge.calibration.student import t_cdf, t_quantile
 
-DF = [1, 1.5, 2, 2.7, 3, 5, 9.3, 30, 59, 719, 5e3, 9.9e4, 1.1e5, 1e7]
+DF = [1, 1.5, 2, 2.7, 3, 5, 9.3, 30, 59, 199, 201, 719, 5e3, 9.9e4, 1.1e5, 1e7]
 
 
 @pytest.mark.parametrize("df", DF)

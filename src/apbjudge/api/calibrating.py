@@ -33,7 +33,7 @@ from ..reports.reliability import (
     without_intervals,
 )
 from .correcting import Correcting, Drawing, Drawn, drawn_by
-from .judged import Judged, Problems, Vector, read_judged
+from .judged import Judged, Problems, Vector, first_rows, read_judged
 from .label_plan import read_plan
 from .matching import Labels, Matched, all_levels, cluster_ids, load_labels, match
 
@@ -109,10 +109,17 @@ def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
         raise OptionError(f"--unscored: expected {', '.join(POLICIES)}, got {order.unscored!r}")
     if not 0 <= order.epsilon < 1:
         raise OptionError(f"--epsilon: expected 0 or more and below 1, got {order.epsilon}")
+    if order.target is not None and order.design != "other-population":
+        got = "none" if order.design is None else repr(order.design)
+        raise OptionError(f"--target: expected --design other-population with it, got {got}")
     problems: Problems = []
-    labels = load_labels(order.labels, order.adjudicator, problems)
-    plan = _plan(order, problems)
-    judges = [_reliability(order, path, labels, plan, problems) for path in order.judgements]
+    given = _Given(
+        order,
+        load_labels(order.labels, order.adjudicator, problems),
+        _plan(order, problems),
+        None if order.target is None else _read(order.target, problems),
+    )
+    judges = [_reliability(given, path, problems) for path in order.judgements]
     return ReliabilityReport(
         labels=str(order.labels), judges=tuple(judges), problems=tuple(problems)
     )
@@ -122,39 +129,59 @@ def _plan(order: CalibrationOrder, problems: Problems) -> Drawing | None:
     if order.design is None or order.design in DESIGNS:
         return None
     path = Path(order.design)
-    if not path.exists():
+    if not order.design or not _exists(path):
         expected = f"{', '.join(DESIGNS)} or a file that apbjudge plan-labels wrote"
         raise OptionError(f"--design: expected {expected}, got {order.design!r}")
     return read_plan(path, problems)
 
 
-def _reliability(
-    order: CalibrationOrder,
-    path: Path,
-    labels: Labels,
-    plan: Drawing | None,
-    problems: Problems,
-) -> Reliability:
-    judged = read_judged(path, problems)
-    matched = match(judged, labels, problems)
-    clusters = cluster_ids(judged, order.cluster)
-    drawn = None if plan is None else drawn_by(plan, judged, matched)
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is the same for all judges."""
+
+    order: CalibrationOrder
+    labels: Labels
+    plan: Drawing | None
+    target: Judged | None
+
+
+def _reliability(given: _Given, path: Path, problems: Problems) -> Reliability:
+    judged = _read(path, problems)
+    matched = match(judged, given.labels, problems)
+    clusters = cluster_ids(judged, given.order.cluster)
+    drawn = None if given.plan is None else drawn_by(given.plan, judged, matched)
     if drawn is not None:
         matched = matched.only(drawn.kept)
-    work = _Work(order, judged, matched, clusters, drawn, labels)
-    return work.reliability()
+    return _Work(given, judged, matched, clusters, drawn).reliability()
+
+
+def _read(path: Path, problems: Problems) -> Judged:
+    """A run, each item and tested model once."""
+    judged = read_judged(path, problems)
+    rows = first_rows(judged, problems)
+    return judged if len(rows) == len(judged) else judged.only(rows)
 
 
 @dataclass(frozen=True)
 class _Work:
     """One judge, matched with the labels."""
 
-    order: CalibrationOrder
+    given: _Given
     judged: Judged
     matched: Matched
     clusters: Vector | None
     drawn: Drawn | None
-    labels: Labels
+
+    @property
+    def order(self) -> CalibrationOrder:
+        return self.given.order
 
     def reliability(self) -> Reliability:
         return Reliability(
@@ -256,7 +283,7 @@ class _Work:
             yield value, np.array([at for at, other in enumerate(here) if other == value])
 
     def groups(self) -> Iterator[GroupCalibration]:
-        for name in self.order.by:
+        for name in dict.fromkeys(self.order.by):
             for value, at in self.parts(name, self.rows):
                 yield GroupCalibration(field=name, value=value, found=self.calibrate(at))
 
@@ -316,20 +343,16 @@ class _Work:
             clusters=self.clusters,
             strata=None if self.drawn is None else self.drawn.all_strata,
             design=_design(self.order.design),
-            target=self.target,
+            target=self.given.target,
             level=self.settings.level,
         )
         yield from correcting.figures("", None, np.arange(len(self.judged)))
-        for name in self.order.by if self.target is None else ():
+        for name in dict.fromkeys(self.order.by) if self.given.target is None else ():
             for value, at in self.parts(name, None):
                 yield from correcting.figures(name, value, at)
 
-    @cached_property
-    def target(self) -> Judged | None:
-        return None if self.order.target is None else read_judged(self.order.target, [])
-
     def notes(self) -> Iterator[str]:
-        order, resolved = self.order, self.labels.resolved
+        order, labels = self.order, self.given.labels
         if self.judged.model == STATIC:
             yield (
                 "The static judge proves faults and never correctness: what it does not fault "
@@ -342,18 +365,16 @@ class _Work:
                 "Intervals hold where the labelled items are a random draw of the population "
                 "meant. Say how they were chosen (--design) and rates are corrected too."
             )
-        if self.drawn is not None and self.drawn.n_unplanned:
+        if self.drawn is not None:
+            yield from self.drawn.notes()
+        if labels.n_contradictions:
             yield (
-                f"{self.drawn.n_unplanned} labelled rows that the plan did not choose are left "
-                "out: nothing says how likely they were to be labelled."
-            )
-        if self.labels.n_contradictions:
-            yield (
-                f"{self.labels.n_contradictions} labels contradict themselves (correct with an "
+                f"{labels.n_contradictions} labels contradict themselves (correct with an "
                 "error flag or a grade below 1, or incorrect without either)."
             )
-        if resolved.n_changed:
-            yield f"{resolved.n_changed} labels were changed later in the file; the last counts."
+        if labels.resolved.n_changed:
+            n_changed = labels.resolved.n_changed
+            yield f"{n_changed} labels were changed later in the file; the last counts."
         if self.matched.n_unmatched:
             yield f"{self.matched.n_unmatched} labelled items have no judgement here."
 

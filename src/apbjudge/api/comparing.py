@@ -24,7 +24,7 @@ from ..calibration.sample import Sample
 from ..calibration.shares import share
 from ..errors import InputError, OptionError, visible
 from ..reports.comparison import Comparison, Side
-from .judged import Judged, Key, Problems, Said, Vector, read_judged
+from .judged import Judged, Key, Problems, Said, Vector, check_level, judgements_of, read_judged
 from .matching import all_levels, cluster_ids, load_labels, match
 
 
@@ -60,8 +60,7 @@ def compare(
         InputError: If a file is unusable, or the runs have no item in common.
         OptionError: If an option is unusable.
     """
-    if not 0 < level < 1:
-        raise OptionError(f"--level: expected a number between 0 and 1, got {level}")
+    check_level(level)
     problems: Problems = []
     runs = _read(Path(run_a), Path(run_b), tested_models, problems)
     pairs = _paired(*runs, tested_models, problems)
@@ -81,7 +80,7 @@ def _read(
             f"--tested-model: expected one or two names, got {', '.join(tested_models)}"
         )
     first = read_judged(run_a, problems)
-    if run_a.resolve() != run_b.resolve():
+    if judgements_of(run_a).resolve() != judgements_of(run_b).resolve():
         return first, read_judged(run_b, problems)
     if len(set(tested_models)) < 2:
         raise OptionError(

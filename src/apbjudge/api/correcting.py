@@ -30,6 +30,7 @@ class Drawn:
         weights: Shape (kept,): judged rows of the stratum for each labelled one.
         all_strata: Shape (n,): stratum of every judged row.
         n_unplanned: Labelled rows that the plan had not chosen.
+        n_skipped: Chosen rows without label, although a later one of their stratum has one.
     """
 
     kept: Vector
@@ -37,6 +38,25 @@ class Drawn:
     weights: Array
     all_strata: Vector
     n_unplanned: int
+    n_skipped: int
+
+    def notes(self) -> Iterator[str]:
+        """What the plan and the labels do not cover."""
+        if self.n_unplanned:
+            yield (
+                f"{self.n_unplanned} labelled rows that the plan did not choose are left out: "
+                "nothing says how likely they were to be labelled."
+            )
+        if self.n_skipped:
+            yield (
+                f"{self.n_skipped} rows were passed over: later ones of the plan have a label. "
+                "Unless chance alone decided that, the labels are no random draw."
+            )
+        if n_bare := int(np.count_nonzero(~np.isin(self.all_strata, self.strata))):
+            yield (
+                f"{n_bare} of {len(self.all_strata)} rows are in strata without any label: the "
+                "measures say nothing of them."
+            )
 
 
 def drawn_by(plan: Drawing, judged: Judged, matched: Matched) -> Drawn:
@@ -46,7 +66,7 @@ def drawn_by(plan: Drawing, judged: Judged, matched: Matched) -> Drawn:
     plan may be unfinished.
 
     Raises:
-        InputError: If the plan is of another run.
+        InputError: If the plan is of another run or chose none of the labelled rows.
     """
     unknown = [key for key in judged.keys if key not in plan]
     if unknown:
@@ -59,6 +79,11 @@ def drawn_by(plan: Drawing, judged: Judged, matched: Matched) -> Drawn:
     strata = np.array([codes.setdefault(plan[key][0], len(codes)) for key in judged.keys])
     chosen = np.array([plan[judged.keys[at]][1] is not None for at in matched.rows])
     kept = np.flatnonzero(chosen)
+    if not len(kept):
+        raise InputError(
+            "--design: expected labels of rows that the plan chose, got only labels of "
+            f"{len(chosen)} others"
+        )
     of_label = strata[matched.rows[kept]]
     sizes = np.bincount(strata, minlength=len(codes))
     labelled = np.bincount(of_label, minlength=len(codes))
@@ -68,6 +93,19 @@ def drawn_by(plan: Drawing, judged: Judged, matched: Matched) -> Drawn:
         weights=(sizes / np.maximum(labelled, 1))[of_label].astype(float),
         all_strata=strata,
         n_unplanned=int(np.count_nonzero(~chosen)),
+        n_skipped=_skipped(plan, {judged.keys[at] for at in matched.rows}),
+    )
+
+
+def _skipped(plan: Drawing, labelled: set[Key]) -> int:
+    """Rows that should have been labelled before others of their stratum, and were not."""
+    last: dict[str, int] = {}
+    for key in labelled:
+        stratum, order = plan[key]
+        last[stratum] = max(last.get(stratum, 0), order or 0)
+    return sum(
+        order is not None and order < last.get(stratum, 0) and key not in labelled
+        for key, (stratum, order) in plan.items()
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 
 from ..calibration.ratings import CODES, Ratings, grade_codes
-from ..errors import InputError, OptionError, RowError
+from ..errors import InputError, OptionError, RowError, visible
 from ..jsonl import read_lines
 from ..judge.store import JUDGEMENTS, MANIFEST
 
@@ -23,6 +23,8 @@ Problems = list[str]
 
 OWN_FIELDS = ("item_id", "case_id", "tested_model", "protocol", "rubric")
 """Fields of a judgement, beside those in ``groups``, by which rows can be told apart."""
+
+MAX_LEVEL = 0.999999
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,17 @@ class Judged:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def only(self, rows: list[int]) -> Judged:
+        """Those of some rows."""
+        return replace(
+            self,
+            keys=[self.keys[at] for at in rows],
+            said=self.said.take(np.array(rows)),
+            entropy=self.entropy[rows],
+            matches=self.matches[rows],
+            fields={name: [column[at] for at in rows] for name, column in self.fields.items()},
+        )
+
     def column(self, name: str, option: str) -> list[str | None]:
         """A column to group by.
 
@@ -119,11 +132,13 @@ def read_judged(path: Path, problems: Problems) -> Judged:
     Raises:
         InputError: If the file can't be read or holds no judgement.
     """
-    file = path / JUDGEMENTS if path.is_dir() else path
+    file = judgements_of(path)
     columns = _Columns(file, problems)
+    n_before = len(problems)
     said = Said.of(columns)
     if not columns.keys:
-        raise InputError(f"{file}: expected judgements, one a line, as apbjudge grade writes them")
+        wanted = "expected judgements, one a line, as apbjudge grade writes them"
+        raise InputError(f"{file}: {wanted}{first_of(problems[n_before:])}")
     model = columns.models.most_common(1)[0][0]
     return Judged(
         name=f"{model} (blind)" if _is_blind(file) else model,
@@ -135,6 +150,47 @@ def read_judged(path: Path, problems: Problems) -> Judged:
         matches=np.asarray(columns.matches),
         fields={name: column for name, column in columns.fields.items() if any(column)},
     )
+
+
+def check_level(level: float) -> None:
+    """Refuses a confidence level that no interval has.
+
+    Raises:
+        OptionError: If it is not between 0 and 1, or so near to 1 that quantiles overflow.
+    """
+    if not 0 < level <= MAX_LEVEL:
+        expected = f"a number between 0 and 1, at most {MAX_LEVEL}"
+        raise OptionError(f"--level: expected {expected}, got {level}")
+
+
+def judgements_of(path: Path) -> Path:
+    """The file of judgements that a path means: itself, or the one in the run's folder."""
+    return path / JUDGEMENTS if path.is_dir() else path
+
+
+def first_of(problems: Problems) -> str:
+    """The first complaint, for the end of a message that a whole file is unusable."""
+    return f"; first complaint: {visible(problems[0])}" if problems else ""
+
+
+def first_rows(judged: Judged, problems: Problems) -> list[int]:
+    """The first row of each item and tested model: a label could not tell others from it.
+
+    Args:
+        judged: The run.
+        problems: Gets a line when there are more.
+    """
+    first: dict[Key, int] = {}
+    for at, key in enumerate(judged.keys):
+        first.setdefault(key, at)
+    if len(first) < len(judged.keys):
+        item, model = next(key for key, n in Counter(judged.keys).items() if n > 1)
+        problems.append(
+            f"{judged.path}: item_id: expected one row per item and tested model, got "
+            f"{len(judged.keys) - len(first)} more, such as {visible(item)} of "
+            f"{visible(str(model))}: the first one counts"
+        )
+    return list(first.values())
 
 
 def _bits(errors: Mapping[str, bool | None]) -> tuple[int, int]:
@@ -178,7 +234,8 @@ class _Columns:
         self.keys.append((row["item_id"], row["tested_model"]))
         self.models[row["judge"]] += 1
         doubt: Mapping[str, Any] = row.get("doubt") or {}
-        entropy = (doubt.get("entropy") or {}).get("is_correct")
+        by_field: Mapping[str, float | None] = doubt.get("entropy") or {}
+        entropy = by_field.get("is_correct")
         self.entropy.append(np.nan if entropy is None else entropy)
         self.matches.append(_tristate(row.get("matches_reference")))
         groups: Mapping[str, Any] = row.get("groups") or {}
@@ -235,8 +292,9 @@ _RANGES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 
 
 def _is_within(value: object, low: float, high: float) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and low <= value <= high
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return low <= value <= high
 
 
 def _is_entropy(entropy: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ..errors import InputError, OptionError, RowError, visible
+from ..errors import InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
 from ..reports.label_plan import LabelPlan, PlanRow
-from .judged import Judged, Key, Problems, Said, read_judged
-from .label_draw import Draw, Labelled, PlanOrder, Rows
+from .judged import Judged, Key, Problems, Said, first_of, first_rows, read_judged
+from .label_draw import Draw, Labelled, PlanOrder
 from .matching import load_labels, match
 
 
@@ -37,7 +36,7 @@ def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan
     _check(order)
     problems: Problems = []
     judged = read_judged(Path(order.judgements), problems)
-    rows = _once(judged, problems)
+    rows = first_rows(judged, problems)
     labelled = _labelled(order, judged, problems)
     plan = Draw(order, judged, rows, labelled).plan()
     if out is not None:
@@ -67,21 +66,6 @@ def _check(order: PlanOrder) -> None:
             raise OptionError(f"{option}: expected {expected}, got {got}")
     if order.already_random and order.labels is None:
         raise OptionError("--already-random: expected --labels too, got none")
-
-
-def _once(judged: Judged, problems: Problems) -> Rows:
-    """The first row of each item and tested model: a label could not tell others from it."""
-    first: dict[Key, int] = {}
-    for at, key in enumerate(judged.keys):
-        first.setdefault(key, at)
-    if len(first) < len(judged.keys):
-        item, model = next(key for key, n in Counter(judged.keys).items() if n > 1)
-        problems.append(
-            f"{judged.path}: item_id: expected one row per item and tested model, got "
-            f"{len(judged.keys) - len(first)} more, such as {visible(item)} of "
-            f"{visible(str(model))}: the first one counts"
-        )
-    return list(first.values())
 
 
 def _labelled(order: PlanOrder, judged: Judged, problems: Problems) -> Labelled:
@@ -130,6 +114,7 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
         InputError: If the file can't be read or holds no row of a plan.
     """
     found: dict[Key, tuple[str, int | None]] = {}
+    n_before = len(problems)
     for line in read_lines(Path(path)):
         complaint = _complaint(line.values)
         if complaint or isinstance(line.values, RowError):
@@ -138,7 +123,8 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
         row = line.values
         found[row["item_id"], row["tested_model"]] = row["stratum"], row["order"]
     if not found:
-        raise InputError(f"{path}: expected rows as apbjudge plan-labels writes them, got none")
+        wanted = "expected rows as apbjudge plan-labels writes them, got none"
+        raise InputError(f"{path}: {wanted}{first_of(problems[n_before:])}")
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..calibration.ratings import levels_of
 from ..errors import InputError, visible
 from ..records import Consensus, HumanLabel, Resolved, read_labels, resolve
-from .judged import Judged, Key, Problems, Said, Vector
+from .judged import Judged, Key, Problems, Said, Vector, first_of
 
 NO_CLUSTERS = "none"
 
@@ -74,9 +74,11 @@ def load_labels(path: Path, adjudicator: str | None, problems: Problems) -> Labe
     Raises:
         InputError: If the file is unusable, holds no label, or the adjudicator never occurs.
     """
+    n_before = len(problems)
     labels = list(read_labels(path, bad=problems.append))
     if not labels:
-        raise InputError(f"{path}: expected labels with an item_id, one a line, got none")
+        wanted = "expected labels with an item_id, one a line, got none"
+        raise InputError(f"{path}: {wanted}{first_of(problems[n_before:])}")
     known = {label.rater for label in labels}
     if adjudicator is not None and adjudicator not in known:
         names = ", ".join(sorted(map(visible, known))[:10])
@@ -102,7 +104,7 @@ def match(judged: Judged, labels: Labels, problems: Problems) -> Matched:
         InputError: If no label belongs to any row.
     """
     items = labels.resolved.items
-    answers = Counter(item for item, _ in judged.keys)
+    answers = Counter(item for item, _ in set(judged.keys))
     found: list[Key] = []
     rows: list[int] = []
     ambiguous: set[str] = set()
@@ -125,7 +127,7 @@ def match(judged: Judged, labels: Labels, problems: Problems) -> Matched:
             f"{visible(min(ambiguous))}: their labels are left out"
         )
     if not rows:
-        raise InputError(_no_match(judged, labels))
+        raise InputError(problems[-1] if ambiguous else _no_match(judged, labels))
     ties = Counter(field for key in found for field in items[key].ties)
     by_rater = labels.resolved.by_rater
     human = Said.of(map(_of_consensus, (items[key] for key in found)))
@@ -177,12 +179,13 @@ def cluster_ids(judged: Judged, name: str) -> Vector | None:
 
     Args:
         judged: The run.
-        name: A column, or ``none``. Rows that state nothing in it stand alone.
+        name: A column, or ``none``. Rows that state nothing in it stand alone; so do all where no
+            row names a case, which is the default column.
 
     Raises:
         OptionError: If no row has such a column.
     """
-    if name == NO_CLUSTERS:
+    if name == NO_CLUSTERS or (name == "case_id" and name not in judged.fields):
         return None
     column = judged.column(name, "--cluster")
     known: dict[str, int] = {}

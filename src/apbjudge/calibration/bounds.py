@@ -68,7 +68,8 @@ def _union(low: Estimate, high: Estimate) -> Estimate:
         return replace(without, value=None, low=None, high=None, method="none")
     if low.value > high.value:
         low, high = high, low
-    note = f"{low.value:.4f} to {high.value:.4f}, as unscored items would have come out"
+    ends = (round(end.value or 0.0, 4) + 0.0 for end in (low, high))
+    note = f"{' to '.join(f'{end:.4f}' for end in ends)}, as unscored items would have come out"
     without = [end for end in (low, high) if end.low is None]
     return replace(
         low,

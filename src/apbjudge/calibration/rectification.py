@@ -86,11 +86,10 @@ def rectify(
     the variance is taken as if one label more had been off by the whole range in each direction,
     but not above that of the labels alone.
 
-    In simulations (30 to 720 labels, prevalence 0.02 to 0.95, judges from chance to 99 % right)
-    95 % intervals covered 93.5 % to 99.9 % for ``random``, 94 % to 96 % from 300 labels on; 93.6 %
-    to 97.8 % for ``stratified`` by verdict, clusters included; 93.8 % to 99.1 % for ``weighted``
-    with weights of 1 to 3. More than 97 % are where 5 or fewer labels are expected to differ from
-    the judge or to be of the rarer kind, and with 30 weighted labels.
+    How often intervals held in simulations is in docs/coverage.md: 93 % or more with random labels
+    of independent rows; less (88 to 92 %) with 120 labels or fewer drawn by verdict where one
+    verdict is seldom wrong; more than 97 % where 5 labels or fewer are expected to differ from the
+    judge or to be of the rarer kind, and with 30 weighted labels.
 
     Args:
         judged: Shape (n,), the judge's values within the bounds; none missing.

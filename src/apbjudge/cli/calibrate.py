@@ -9,10 +9,12 @@ import orjson
 import typer
 
 from ..api.calibrating import CalibrationOrder, calibrate_runs
+from ..api.judged import check_level
 from ..calibration.coded import Settings
 from ..calibration.resampling import METHODS
 from ..errors import OptionError, visible
 from ..reports.reliability_text import reliability_text
+from .compare import names
 
 FORMATS = ("text", "json")
 
@@ -48,7 +50,7 @@ def run_calibrate(options: CalibrateOptions) -> int:
     order = CalibrationOrder(
         judgements=options.files[:-1],
         labels=options.files[-1],
-        by=[name for name in options.by.split(",") if name],
+        by=names(options.by),
         cluster=options.cluster,
         unscored=options.unscored,
         adjudicator=options.adjudicator,
@@ -74,8 +76,7 @@ def interval_settings(level: float, interval: str = "jackknife") -> Settings:
     Raises:
         OptionError: If the level or the kind of interval is unusable.
     """
-    if not 0 < level < 1:
-        raise OptionError(f"--level: expected a number between 0 and 1, got {level}")
+    check_level(level)
     for method in METHODS:
         if method == interval:
             return Settings(level=level, method=method)

@@ -78,6 +78,8 @@ def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iter
         InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
     """
     for number, values in _rows(path):
+        if _is_judgement(values):
+            raise InputError(f"{path}:{number}: expected labels of humans, got a judge's judgement")
         try:
             label = _label(values)
         except RowError as error:
@@ -94,6 +96,11 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
         yield from read_table(path, (*HumanLabel.model_fields, *ERROR_CODES), needed="item_id")
     else:
         yield from ((line.number, line.values) for line in read_lines(path))
+
+
+def _is_judgement(values: Mapping[str, Any] | RowError) -> bool:
+    """Whether it is a row of a run: its verdicts would pass for a human's."""
+    return not isinstance(values, RowError) and {"judge", "kind", "fingerprint"} <= values.keys()
 
 
 def _label(values: Mapping[str, Any] | RowError) -> HumanLabel:

@@ -1,0 +1,227 @@
+"""``calibrate``, ``compare`` and ``plan-labels`` against unkind files and options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Command
+
+CODES = [f"E{i}" for i in range(1, 7)]
+
+
+def judgement(at: int, **changed: Any) -> dict[str, Any]:
+    is_correct = at % 3 > 0
+    return {
+        "item_id": f"item-{at}",
+        "case_id": f"case-{at // 2}",
+        "tested_model": "alder" if at % 2 else "birch",
+        "protocol": "holistic",
+        "rubric": "apb-holistic@1",
+        "judge": "provider/judge",
+        "kind": "verdict",
+        "is_correct": is_correct,
+        "grade": 1.0 if is_correct else 0.4,
+        "errors": {code: code == "E2" and not is_correct for code in CODES},
+        "category": None,
+        "groups": {"dataset": "d"},
+        "fingerprint": f"{at:032x}",
+    } | changed
+
+
+def label(at: int, **changed: Any) -> dict[str, Any]:
+    return {"item_id": f"item-{at}", "rater": "ann", "is_correct": at % 4 > 0} | changed
+
+
+def write(name: str, rows: list[dict[str, Any]]) -> Path:
+    path = Path(name)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def run_of(n: int = 24, name: str = "run.jsonl", **changed: Any) -> Path:
+    return write(name, [judgement(at, **changed) for at in range(n)])
+
+
+def labels_of(n: int = 24) -> Path:
+    return write("labels.jsonl", [label(at) for at in range(n)])
+
+
+DAMAGE = [
+    ("matches_reference", "yes"),
+    ("matches_reference", 300),
+    ("matches_reference", {}),
+    ("groups", [1]),
+    ("groups", "d"),
+    ("doubt", [1]),
+    ("doubt", {"entropy": [1]}),
+    ("doubt", {"entropy": {"is_correct": "much"}}),
+    ("doubt", {"entropy": {"is_correct": -5}}),
+    ("doubt", {"entropy": {"is_correct": True}}),
+    ("grade", True),
+]
+
+
+@pytest.mark.parametrize("command", ["calibrate", "compare", "plan-labels"])
+@pytest.mark.parametrize(("field", "value"), DAMAGE)
+def test_a_damaged_field_costs_its_row_alone(
+    apbjudge: Command, command: str, field: str, value: object
+) -> None:
+    rows = [judgement(at) for at in range(24)]
+    rows[3][field] = value
+    run = write("run.jsonl", rows)
+    other = {"calibrate": [labels_of()], "compare": [run_of(name="b.jsonl")]}.get(command, [])
+    found = apbjudge(command, run, *other)
+    assert found.code == 1
+    assert found.err.startswith(f"run.jsonl:4: field {field}: expected ")
+    assert len(found.err.splitlines()) == 1
+
+
+def test_judgements_of_older_versions_have_fewer_fields(apbjudge: Command) -> None:
+    rows = [judgement(at) for at in range(24)]
+    for row in rows:
+        del row["groups"], row["rubric"], row["fingerprint"]
+    found = apbjudge("calibrate", write("run.jsonl", rows), labels_of())
+    assert (found.code, found.err) == (0, "")
+
+
+def test_an_entropy_that_is_null_was_not_measured(apbjudge: Command) -> None:
+    run = run_of(doubt={"entropy": {"is_correct": None}})
+    assert apbjudge("plan-labels", run).code == 0
+
+
+def test_a_row_that_is_there_twice_counts_once(apbjudge: Command) -> None:
+    rows = [judgement(at) for at in range(24)]
+    run = write("run.jsonl", rows + [row | {"is_correct": True} for row in rows[:5]])
+    found = apbjudge("calibrate", run, labels_of(), "--format", "json")
+    assert found.code == 1
+    assert "got 5 more, such as item-0 of birch: the first one counts" in found.err
+    (judge,) = json.loads(found.out, parse_constant=pytest.fail)["judges"]
+    assert (judge["n_rows"], judge["n_labelled"]) == (24, 24)
+    agreed = sum((at % 3 > 0) == (at % 4 > 0) for at in range(24))
+    assert judge["whole"]["measures"]["agreement"]["value"] == pytest.approx(agreed / 24)
+
+
+def test_judgements_do_not_pass_for_labels(apbjudge: Command) -> None:
+    run = run_of()
+    found = apbjudge("calibrate", run, run)
+    assert found.code == 2
+    assert "run.jsonl:1: expected labels of humans, got a judge's judgement" in found.err
+
+
+def test_labels_that_could_belong_to_several_models_are_named(apbjudge: Command) -> None:
+    rows = [judgement(at, tested_model=name) for at in range(6) for name in ("alder", "birch")]
+    found = apbjudge("calibrate", write("run.jsonl", rows), labels_of(6))
+    assert found.code == 2
+    assert "tested_model: expected the name of one, got none for 6 items" in found.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_another_encoding_is_named(apbjudge: Command, encoding: str) -> None:
+    run, labels = run_of(), labels_of()
+    for path in (labels, run):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text, encoding=encoding)
+        found = apbjudge("calibrate", run, labels)
+        path.write_text(text, encoding="utf-8")
+        assert found.code == 2
+        assert f"first complaint: {path}:1: field line: expected one JSON object" in found.err
+
+
+def test_labels_before_judgements(apbjudge: Command) -> None:
+    found = apbjudge("calibrate", labels_of(), run_of())
+    assert found.code == 2
+    assert "labels of humans" in found.err
+
+
+def test_one_run_by_two_names_is_not_two_runs(apbjudge: Command) -> None:
+    Path("run").mkdir()
+    file = run_of(name="run/judgements.jsonl")
+    found = apbjudge("compare", "run", file)
+    assert found.code == 2
+    assert "RUN_B: expected another run" in found.err
+
+
+REFUSED = [
+    (["--level", "0.9999999999999999"], "--level: expected a number between 0 and 1"),
+    (["--level", "nan"], "--level: expected a number between 0 and 1"),
+    (["--design", "x" * 300], "--design: expected random"),
+    (["--design", ""], "--design: expected random"),
+    (["--design", "."], "can't be read: Is a directory"),
+    (["--design", "labels.jsonl"], "labels.jsonl:1: field tested_model"),
+    (["--target", "run.jsonl"], "--target: expected --design other-population with it, got none"),
+    (["--target", "run.jsonl", "--design", "random"], "with it, got 'random'"),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), REFUSED)
+def test_options_that_make_no_sense_are_refused(
+    apbjudge: Command, options: list[str], expected: str
+) -> None:
+    found = apbjudge("calibrate", run_of(), labels_of(), *options)
+    assert found.code == 2
+    assert expected in found.err
+
+
+def test_damage_in_the_target_is_told(apbjudge: Command) -> None:
+    rows = [judgement(at) for at in range(12)]
+    target = write("target.jsonl", [*rows, {"item_id": 3}])
+    design = ["--design", "other-population", "--target", target]
+    found = apbjudge("calibrate", run_of(), labels_of(), *design)
+    assert found.code == 1
+    assert found.err.startswith("target.jsonl:13: ")
+
+
+def test_parts_are_named_with_spaces_and_once_each(apbjudge: Command) -> None:
+    run, labels = run_of(), labels_of()
+    once = apbjudge("calibrate", run, labels, "--by", "tested_model", "--design", "random")
+    twice = [" tested_model, tested_model ", "--design", "random"]
+    assert once.code == 0
+    assert apbjudge("calibrate", run, labels, "--by", *twice).out == once.out
+
+
+def planned(apbjudge: Command) -> list[dict[str, Any]]:
+    assert apbjudge("plan-labels", run_of(60), "--n", "24", "--out", "plan.jsonl").code == 0
+    text = Path("plan.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def labelled(rows: list[dict[str, Any]]) -> Path:
+    found = [label(int(row["item_id"].removeprefix("item-"))) for row in rows]
+    return write("labels.jsonl", found)
+
+
+def test_labels_in_the_order_of_a_plan_need_no_note(apbjudge: Command) -> None:
+    rows = [row for row in planned(apbjudge) if row["order"]]
+    found = apbjudge("calibrate", "run.jsonl", labelled(rows[:20]), "--design", "plan.jsonl")
+    assert found.code == 0
+    assert "passed over" not in found.out
+    assert "without any label" not in found.out
+
+
+def test_rows_of_a_plan_that_were_passed_over_are_told(apbjudge: Command) -> None:
+    rows = [row for row in planned(apbjudge) if row["order"]]
+    stratum = [row for row in rows if row["stratum"] == rows[0]["stratum"]]
+    found = apbjudge("calibrate", "run.jsonl", labelled(stratum[2:]), "--design", "plan.jsonl")
+    assert found.code == 0
+    assert "2 rows were passed over" in found.out
+    bare = 60 - rows[0]["stratum_size"]
+    assert f"{bare} of 60 rows are in strata without any label" in found.out
+
+
+def test_labels_that_no_plan_chose_are_refused(apbjudge: Command) -> None:
+    rows = [row for row in planned(apbjudge) if row["order"] is None]
+    found = apbjudge("calibrate", "run.jsonl", labelled(rows), "--design", "plan.jsonl")
+    assert found.code == 2
+    assert f"got only labels of {len(rows)} others" in found.err
+
+
+def test_rows_that_name_no_case_stand_alone(apbjudge: Command) -> None:
+    run, labels = run_of(case_id=None), labels_of()
+    found = apbjudge("calibrate", run, labels)
+    assert found.code == 0
+    assert "24 labelled items in 24 clusters" in found.out
+    assert apbjudge("compare", run, run_of(name="b.jsonl")).code == 0
