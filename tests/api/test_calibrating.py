@@ -322,6 +322,22 @@ def test_a_drawn_plan_gives_weights_and_corrects_by_stratum(tmp_path: Path) -> N
     assert rate.rectified.value == pytest.approx(expected.rectified.value)
 
 
+def test_under_a_plan_ties_take_no_weight_from_their_stratum(tmp_path: Path) -> None:
+    rows, labels = many(400, 6)
+    right = [row["item_id"] for row in rows if row["is_correct"]][:20]
+    wrong = [row["item_id"] for row in rows if not row["is_correct"]][:60]
+    path = plan(tmp_path / "plan.jsonl", rows, {*right, *wrong})
+    truth = {row["item_id"]: row["is_correct"] for row in labels}
+    split = set(right[:10])
+    said = [label(item, truth[item]) for item in (*right, *wrong)]
+    said += [label(item, not truth[item], rater="lee") for item in split]
+    found = calibrated(tmp_path, rows, said, design=str(path))
+    n_right = sum(row["is_correct"] for row in rows)
+    weighted = n_right * np.mean([truth[item] for item in right[10:]])
+    weighted += (400 - n_right) * np.mean([not truth[item] for item in wrong])
+    assert found.whole.measures["agreement"].value == pytest.approx(weighted / 400)
+
+
 def test_a_plan_of_another_run_is_refused(tmp_path: Path) -> None:
     path = plan(tmp_path / "plan.jsonl", JUDGED[:5], {"i0"})
     with pytest.raises(InputError, match="got one without 5 of its rows, such as i5 of planner"):

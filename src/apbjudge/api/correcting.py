@@ -27,7 +27,7 @@ class Drawn:
     Attributes:
         kept: Positions among the labelled rows that the plan had chosen.
         strata: Shape (kept,): stratum of each.
-        weights: Shape (kept,): judged rows of the stratum for each labelled one.
+        weights: Shape (kept,): judged rows of the stratum for each one whose label is decided.
         all_strata: Shape (n,): stratum of every judged row.
         n_unplanned: Labelled rows that the plan had not chosen.
         n_skipped: Chosen rows without label, although a later one of their stratum has one.
@@ -86,7 +86,9 @@ def drawn_by(plan: Drawing, judged: Judged, matched: Matched) -> Drawn:
         )
     of_label = strata[matched.rows[kept]]
     sizes = np.bincount(strata, minlength=len(codes))
-    labelled = np.bincount(of_label, minlength=len(codes))
+    decided = matched.human.correct[kept] >= 0  # a tie is no label; without any, grades stand
+    counted = of_label[decided] if decided.any() else of_label
+    labelled = np.bincount(counted, minlength=len(codes))
     return Drawn(
         kept=kept,
         strata=of_label,
