@@ -7,7 +7,7 @@ from collections.abc import Callable
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import cohen_kappa_score, f1_score, matthews_corrcoef
@@ -136,6 +136,7 @@ def items_of(table: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return first, second, table[first, second]
 
 
+@settings(max_examples=25)
 @given(count_tables(), st.sampled_from([None, "linear", "quadratic"]))
 def test_kappa_agrees_with_scikit_learn_and_statsmodels(table: Array, kind: str | None) -> None:
     k = len(table)
@@ -151,6 +152,7 @@ def test_kappa_agrees_with_scikit_learn_and_statsmodels(table: Array, kind: str 
     assert value == pytest.approx(other, abs=1e-9)
 
 
+@settings(max_examples=25)
 @given(count_tables(k=2))
 def test_phi_agrees_with_scikit_learn(table: Array) -> None:
     value = float(phi(table))
@@ -232,6 +234,7 @@ def test_which_rater_comes_first_does_not_matter(table: Array) -> None:
         )
 
 
+@settings(max_examples=25)
 @given(count_tables(), st.sampled_from([1e-6, 0.5, 3.0, 1e9]))
 def test_only_proportions_matter_but_for_alpha(table: Array, factor: float) -> None:
     for name, coefficient in COEFFICIENTS.items():

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
@@ -206,6 +206,7 @@ def test_no_bias_of_table_9_can_be_told_from_0_on_60_plans() -> None:
     assert mcnemar(5, 0).p_exact > 0.05
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
 def test_self_evaluation_is_the_difference_of_two_biases(seed: int, n: int) -> None:
     judge, human, _, cases = diverse(seed, n)

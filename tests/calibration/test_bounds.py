@@ -167,7 +167,7 @@ def holds(bound: Estimate, other: Estimate) -> bool:
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(SEEDS, SEEDS, st.integers(1, 25))
 def test_every_filling_lies_within(seed: int, filling: int, n: int) -> None:
     judge, human = random_pair(seed, n)
@@ -184,7 +184,7 @@ def test_every_filling_lies_within(seed: int, filling: int, n: int) -> None:
     json.dumps(asdict(found), allow_nan=False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(SEEDS, st.integers(1, 25))
 def test_an_end_is_never_below_the_other(seed: int, n: int) -> None:
     found = bounds(*random_pair(seed, n))

@@ -285,7 +285,7 @@ def test_without_unscored_items_all_policies_agree() -> None:
         assert replace(other, policy="exclude") == plain
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=30))
 def test_bounds_hold_what_the_other_policies_say_of_agreement(rows: list[tuple[int, int]]) -> None:
     judge, human = (ratings(column) for column in zip(*rows, strict=True))
@@ -303,7 +303,7 @@ def test_bounds_hold_what_the_other_policies_say_of_agreement(rows: list[tuple[i
         assert found["exclude"].value is None
 
 
-@settings(max_examples=20)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(POLICIES))
 def test_neither_order_nor_names_of_cases_nor_the_scale_of_weights_matter(
     seed: int, n: int, unscored: Policy

@@ -138,6 +138,7 @@ def test_differences_are_those_of_the_plain_formulas() -> None:
     assert found["CR"].first.method == "wilson"
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(5, 40))
 def test_swapping_the_runs_turns_every_sign(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
@@ -162,6 +163,7 @@ def test_swapping_the_runs_turns_every_sign(seed: int, n: int) -> None:
             assert other.detectable == pytest.approx(one.detectable)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_items_unscored_on_either_side_count_nowhere(seed: int) -> None:
     rng = np.random.default_rng(seed)

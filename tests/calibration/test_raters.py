@@ -10,7 +10,7 @@ from itertools import combinations
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import cohen_kappa_score
@@ -85,6 +85,7 @@ def test_nominal_alpha_is_that_of_the_krippendorff_package(data: np.ndarray) -> 
     assert found.value == (None if expected is None else pytest.approx(expected, abs=1e-9))
 
 
+@settings(max_examples=25)
 @given(codes(5))
 def test_ordinal_alpha_is_that_of_the_krippendorff_package(data: np.ndarray) -> None:
     found = between_raters(raters(np.full(data.shape, -1), data))
@@ -93,6 +94,7 @@ def test_ordinal_alpha_is_that_of_the_krippendorff_package(data: np.ndarray) -> 
     assert alpha.value == (None if expected is None else pytest.approx(expected, abs=1e-9))
 
 
+@settings(max_examples=25)
 @given(codes(5))
 def test_means_are_over_all_pairs_of_raters(data: np.ndarray) -> None:
     correct = np.where(data < 0, -1, data // 3)
@@ -113,6 +115,7 @@ def test_means_are_over_all_pairs_of_raters(data: np.ndarray) -> None:
     assert agreement.n_items == found.n_items
 
 
+@settings(max_examples=25)
 @given(codes(5), st.randoms(use_true_random=False))
 def test_who_is_which_rater_does_not_matter(data: np.ndarray, random: object) -> None:
     order = list(range(data.shape[1]))

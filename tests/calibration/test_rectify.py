@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
@@ -293,6 +293,7 @@ def calls(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, str, Sample]:
     return judged, np.array(labels), design, sample
 
 
+@settings(max_examples=25)
 @given(calls(), st.booleans())
 @example((np.array([1.0]), np.array([1.0]), "random", Sample()), True)
 def test_whatever_comes_in_what_comes_out_is_in_order(
