@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def _skipped(plan: Drawing, labelled: set[Key]) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Correcting:
     """What a correction needs of a run and its labels.
 
@@ -141,26 +142,26 @@ class Correcting:
             value: Its value.
             at: Their positions.
         """
-        human = self._human()
-        for name, judged, labels in _values(self.judged.said, human):
+        for name, judged, labels in self._columns:
             said = at[~np.isnan(judged[at])]
             values, known = judged[said], labels[said]
-            sample = self._sample(said)
+            sample = self._whole.take(said)
             if self.target is not None:
                 values, known, sample = self._against(name, values, known)
             if np.any(~np.isnan(known)):
                 found = rectify(values, known, design=self.design, sample=sample, level=self.level)
                 yield CorrectedFigure(field=field, value=value, figure=name, found=found)
 
-    def _human(self) -> Said:
-        """The labels, one entry per row of the run."""
+    @cached_property
+    def _columns(self) -> list[tuple[str, Array, Array]]:
+        """Each figure by name, the judge's values and the labels, one entry per row of the run."""
         place = np.full(len(self.judged), -1)
         place[self.matched.rows] = np.arange(len(self.matched.rows))
-        return self.matched.human.take(place)
+        return list(_values(self.judged.said, self.matched.human.take(place)))
 
-    def _sample(self, rows: Vector) -> Sample:
-        whole = Sample(clusters=self.clusters, strata=self.strata)
-        return whole.take(rows)
+    @cached_property
+    def _whole(self) -> Sample:
+        return Sample(clusters=self.clusters, strata=self.strata)
 
     def _against(self, name: str, values: Array, labels: Array) -> tuple[Array, Array, Sample]:
         """The labelled rows of this run, then all of the target's."""

@@ -13,8 +13,8 @@ import numpy as np
 from .intervals import CONFIDENCE_LEVEL, Array, Estimate, nothing, wilson
 from .moments import Moments, ratio_moments
 from .sample import Sample
-from .shares import cluster_note
-from .student import t_cdf, t_quantile
+from .shares import without_interval
+from .student import t_quantile, two_sided
 
 POWER = 0.8
 
@@ -128,7 +128,7 @@ def paired_test(
     moments = ratio_moments(differences, np.ones(len(differences)), sample)
     if moments is None:
         return PairedTest(estimate=nothing(level), p_value=None, method="none", detectable=None)
-    estimate = _observed(moments, level)
+    estimate = without_interval(moments, level)
     if moments.df == 0:
         estimate = replace(estimate, note="too few units to show a spread")
         return PairedTest(estimate=estimate, p_value=None, method="none", detectable=None)
@@ -143,22 +143,9 @@ def paired_test(
     )
     return PairedTest(
         estimate=estimate,
-        p_value=_two_sided(centre / error, moments.df),
+        p_value=two_sided(centre / error, moments.df),
         method="t-bonett-price",
         detectable=detectable_difference(error, level=level),
-    )
-
-
-def _observed(moments: Moments, level: float) -> Estimate:
-    return Estimate(
-        value=moments.value,
-        low=None,
-        high=None,
-        level=level,
-        method="none",
-        n_items=moments.n_items,
-        n_clusters=moments.n_clusters,
-        note=cluster_note(moments.n_items, moments.n_clusters),
     )
 
 
@@ -184,14 +171,8 @@ def _with_two_more(moments: Moments, n: float, size: float) -> tuple[float, floa
 
 
 def _student(centre: float, error: float, df: int, level: float) -> tuple[float, float]:
-
     half = t_quantile(0.5 + level / 2, df) * error
     return centre - half, centre + half
-
-
-def _two_sided(t: float, df: int) -> float:
-
-    return min(1.0, 2 * t_cdf(-abs(t), df))
 
 
 def newcombe(

@@ -16,7 +16,7 @@ from .ratings import CODES, LEVELS, Ratings
 from .resampling import jackknife_variance
 from .sample import Sample
 from .shares import bounded, cluster_note, share
-from .student import t_cdf
+from .student import two_sided
 
 Family = Literal["primary", "exploratory"]
 
@@ -301,7 +301,7 @@ def _by_student(
     )
     return replace(
         _without_test(name, sides, estimate),
-        p_value=min(1.0, 2 * t_cdf(-abs(around.value or 0.0) / error, df)),
+        p_value=two_sided((around.value or 0.0) / error, df),
         detectable=detectable_difference(error, level=level),
     )
 

@@ -211,7 +211,20 @@ def bounded(
 def _estimate(moments: Moments | None, bounds: tuple[float, float], level: float) -> Estimate:
     if moments is None:
         return nothing(level)
-    estimate = Estimate(
+    estimate = without_interval(moments, level)
+    if moments.n_clusters == 1:
+        return replace(estimate, note="one cluster shows no spread")
+    if moments.variance == 0 or moments.df == 0:
+        return replace(_widest(estimate, bounds, level), note=estimate.note)
+    low, high = score_interval(
+        moments.value, moments.variance, moments.effective_df, level=level, bounds=bounds
+    )
+    return replace(estimate, low=low, high=high, method="wilson-effective")
+
+
+def without_interval(moments: Moments, level: float) -> Estimate:
+    """The value alone, with what is to be said of few clusters."""
+    return Estimate(
         value=moments.value,
         low=None,
         high=None,
@@ -221,14 +234,6 @@ def _estimate(moments: Moments | None, bounds: tuple[float, float], level: float
         n_clusters=moments.n_clusters,
         note=cluster_note(moments.n_items, moments.n_clusters),
     )
-    if moments.n_clusters == 1:
-        return replace(estimate, note="one cluster shows no spread")
-    if moments.variance == 0 or moments.df == 0:
-        return replace(_widest(estimate, bounds, level), note=estimate.note)
-    low, high = score_interval(
-        moments.value, moments.variance, moments.effective_df, level=level, bounds=bounds
-    )
-    return replace(estimate, low=low, high=high, method="wilson-effective")
 
 
 def _widest(estimate: Estimate, bounds: tuple[float, float], level: float) -> Estimate:

@@ -27,6 +27,16 @@ def t_cdf(t: float, df: float) -> float:
     return 1 - below if t > 0 else below
 
 
+def two_sided(t: float, df: float) -> float:
+    """P-value of a statistic with this distribution, both directions counted.
+
+    Args:
+        t: The statistic.
+        df: Degrees of freedom, above 0.
+    """
+    return min(1.0, 2 * t_cdf(-abs(t), df))
+
+
 def t_quantile(p: float, df: float) -> float:
     """The value that is not exceeded with chance p.
 
