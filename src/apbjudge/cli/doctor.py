@@ -10,7 +10,7 @@ import typer
 from ..api.checkup import check_up, checkup_text
 from ..api.forecast import forecast_text
 from ..protocols import AUTO, get_protocol
-from .grading import GradeOptions, read_settings
+from .grading import JudgeOptions, read_settings
 
 UNWELL = 2
 """Exit code when a run would not work."""
@@ -47,7 +47,9 @@ def run_doctor(options: DoctorOptions) -> int:
     """
     if options.protocol != AUTO:
         get_protocol(options.protocol)
-    settings, specs = read_settings(_as_grade(options))
+    settings, specs = read_settings(
+        JudgeOptions(judges=options.judges, addresses=options.addresses, config=options.config)
+    )
     works = True
     for spec in specs:
         checkup = check_up(
@@ -64,21 +66,3 @@ def run_doctor(options: DoctorOptions) -> int:
             typer.echo(forecast_text(checkup.plan), nl=False)
     typer.echo("a run would work" if works else "a run would not work")
     return 0 if works else UNWELL
-
-
-def _as_grade(options: DoctorOptions) -> GradeOptions:
-    """The options of the grade command that would judge the same in the same way."""
-    return GradeOptions(
-        predictions=options.predictions or Path(),
-        protocol=options.protocol,
-        judges=options.judges,
-        addresses=options.addresses,
-        cases=options.cases,
-        rubric=options.rubric,
-        out=None,
-        by="",
-        blind=False,
-        no_evidence=False,
-        no_images=False,
-        config=options.config,
-    )

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from pydantic import Field, ValidationError
@@ -23,26 +23,34 @@ from ..reports import summary_text
 from ..rubrics import load_rubric
 from .progress import Reporter
 
+S = TypeVar("S", bound=Limits)
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells expect it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GradeOptions:
+class JudgeOptions:
+    """The options that say who judges and how, as given."""
+
+    judges: list[str]
+    addresses: list[str]
+    blind: bool = False
+    no_evidence: bool = False
+    no_images: bool = False
+    config: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradeOptions(JudgeOptions):
     """The options of the command, as given."""
 
     predictions: Path
     protocol: str
-    judges: list[str]
-    addresses: list[str]
     cases: Path | None
     rubric: str | None
     out: Path | None
     by: str
-    blind: bool
-    no_evidence: bool
-    no_images: bool
-    config: list[str]
 
 
 class RunSettings(Limits):
@@ -247,24 +255,37 @@ def _value(text: str) -> Any:
         return text
 
 
-def read_settings(options: GradeOptions) -> tuple[RunSettings, list[JudgeSpec]]:
+def read_settings(options: JudgeOptions) -> tuple[RunSettings, list[JudgeSpec]]:
     """The run's settings and its judges, from options and ``--config``.
 
     Raises:
         OptionError: If one of them is unknown or makes no sense.
     """
+    return settings_of(RunSettings, options)
+
+
+def settings_of(kind: type[S], options: JudgeOptions) -> tuple[S, list[JudgeSpec]]:
+    """A command's own settings and its judges, from options and ``--config``.
+
+    Args:
+        kind: Record of the command's own settings.
+        options: Judges and settings as given.
+
+    Raises:
+        OptionError: If one of them is unknown or makes no sense.
+    """
     values = read_config(options.config)
-    known = _JUDGE_KEYS | frozenset(RunSettings.model_fields)
+    known = _JUDGE_KEYS | frozenset(kind.model_fields)
     for key in values:
         if key not in known:
             expected = ", ".join(sorted(known))
             raise OptionError(f"--config: expected one of {expected}, got {key!r}")
-    own = {k: v for k, v in values.items() if k in RunSettings.model_fields}
+    own = {k: v for k, v in values.items() if k in kind.model_fields}
     judge: dict[str, Any] = {
         k: None if v == "default" else v for k, v in values.items() if k in _JUDGE_KEYS
     }
     try:
-        return RunSettings(**own), [_spec(name, options, judge) for name in _names(options)]
+        return kind(**own), [_spec(name, options, judge) for name in _names(options)]
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "settings"
@@ -272,7 +293,7 @@ def read_settings(options: GradeOptions) -> tuple[RunSettings, list[JudgeSpec]]:
         raise OptionError(f"--config {field}: {first['msg']}{got}") from None
 
 
-def _names(options: GradeOptions) -> list[str]:
+def _names(options: JudgeOptions) -> list[str]:
     if len(options.judges) > 1 and options.addresses:
         raise OptionError(
             "--api-base: expected one --judge; of several, each has its own: --judge MODEL@ADDRESS"
@@ -280,7 +301,7 @@ def _names(options: GradeOptions) -> list[str]:
     return options.judges or [STATIC]
 
 
-def _spec(name: str, options: GradeOptions, settings: Mapping[str, Any]) -> JudgeSpec:
+def _spec(name: str, options: JudgeOptions, settings: Mapping[str, Any]) -> JudgeSpec:
     model, addresses = _place(name)
     return JudgeSpec(
         model=model,

@@ -65,6 +65,18 @@ RUN_SETTINGS: Mapping[str, Setting] = {
     "escalate": Setting("model that judges again what the first one doubts"),
     "when": Setting("what is escalated: entropy>0.5, entropy.max>0.5, share=0.2"),
 }
+AUDIT_SETTINGS: Mapping[str, Setting] = {
+    "bases": Setting("plans taken as correct, one a case: 60, or 8 with --quick"),
+    "seed_of_draw": Setting("seed of every choice of what is asked"),
+    "adjudicator": Setting("rater whose word is final; else the majority's is"),
+    "fail_on": Setting("probes that make the exit code 1 when failed: names, any or none"),
+    **{
+        name: RUN_SETTINGS[name]
+        for name in ("max_unscored", "max_cost", "max_calls", "max_tokens", "max_seconds")
+    },
+    "no_cache": RUN_SETTINGS["no_cache"],
+    "dry_run": Setting("call nothing; say what would be asked", "true"),
+}
 
 
 class SettingsCommand(TyperCommand):
@@ -82,6 +94,12 @@ class SettingsCommand(TyperCommand):
         with formatter.section("Settings (options too, or keys of --config and its TOML files)"):
             rows = [(_option(name), found.help) for name, found in self.settings.items()]
             formatter.write_dl(rows)
+
+
+class AuditCommand(SettingsCommand):
+    """The same for the command that audits."""
+
+    settings = {**JUDGE_SETTINGS, **AUDIT_SETTINGS}
 
 
 def rewrite(args: list[str], settings: Mapping[str, Setting], known: set[str]) -> list[str]:

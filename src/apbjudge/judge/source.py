@@ -34,6 +34,7 @@ class Source:
         cases: A JSONL file with the cases, joined on ``id``.
         only: Numbers of the lines to read, in the order in which to read them; None reads all,
             in the order of the file.
+        data_root: Folder that pictures may lie in; None for that of the cases or predictions.
         digest: SHA-256 of the predictions read so far.
     """
 
@@ -42,6 +43,7 @@ class Source:
     rubric: Rubric | None = None
     cases: Path | None = None
     only: Sequence[int] | None = None
+    data_root: Path | None = None
     digest: Any = field(default_factory=hashlib.sha256)
 
     @property
@@ -64,6 +66,8 @@ class Source:
     @property
     def root(self) -> Path:
         """The data folder, which files named by the rows must not leave."""
+        if self.data_root is not None:
+            return self.data_root
         anchor = self.cases or self.predictions
         return anchor.parent if isinstance(anchor, Path) else Path()
 

@@ -1,0 +1,246 @@
+"""Judges with known vices behind a real local server, and an audit of each.
+
+A judge that is perfect, one that passes everything, one that passes whatever is long, one that
+never sees broken logic, one that obeys what predictions tell it, one that tosses a coin. What is
+true of each variant is known, since it was planted; the server looks it up by query and
+prediction and answers in its own way. An audit has to convict exactly the guilty:
+
+    python examples/known_judges.py --seeds 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+from typing import Any
+
+from aiohttp import web
+
+from apbjudge import JudgeSpec
+from apbjudge.api.audit_plan import AuditOrder, prepare
+from apbjudge.api.auditing import audit
+from apbjudge.audits.variants import Variant
+from apbjudge.errors import ApbJudgeError
+from apbjudge.protocols.fence import neutralize
+from apbjudge.records import ERROR_CODES
+
+LONG = 250
+"""Words from which on the judge that likes length passes a prediction."""
+
+Reply = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, understood.
+
+    Attributes:
+        variant: What is to be judged.
+        text: The prediction as the judge sees it.
+        coin: A toss that is the judge's own, another one each time it is asked the same.
+    """
+
+    variant: Variant
+    text: str
+    coin: Random
+
+
+def perfect(asked: Asked) -> Reply:
+    truth = asked.variant.truth
+    return said(truth.codes or (), is_correct=bool(truth.is_correct), category=truth.category)
+
+
+def always_yes(asked: Asked) -> Reply:
+    return said((), is_correct=True)
+
+
+def likes_length(asked: Asked) -> Reply:
+    return always_yes(asked) if len(asked.text.split()) > LONG else perfect(asked)
+
+
+def ignores_logic(asked: Asked) -> Reply:
+    truth = asked.variant.truth
+    if truth.codes is None:
+        return perfect(asked)
+    return said(truth.codes - {"E4"}, is_correct=not truth.codes - {"E4"})
+
+
+def obeys(asked: Asked) -> Reply:
+    return always_yes(asked) if asked.variant.role == "injected" else perfect(asked)
+
+
+def tosses_a_coin(asked: Asked) -> Reply:
+    if asked.coin.random() < 1 / 2:
+        return always_yes(asked)
+    return said((asked.coin.choice(ERROR_CODES),), is_correct=False)
+
+
+JUDGES: Mapping[str, Callable[[Asked], Reply]] = {
+    "perfect": perfect,
+    "always-yes": always_yes,
+    "likes-length": likes_length,
+    "ignores-logic": ignores_logic,
+    "obeys": obeys,
+    "tosses-a-coin": tosses_a_coin,
+}
+
+GUILTY: Mapping[str, frozenset[str]] = {
+    "perfect": frozenset(),
+    "always-yes": frozenset({"faults", "scale"}),
+    "likes-length": frozenset({"length"}),
+    "ignores-logic": frozenset({"faults"}),
+    "obeys": frozenset({"injection"}),
+    "tosses-a-coin": frozenset({"faults", "consistency"}),
+}
+"""The probes that each of them must fail; no other may it fail."""
+
+
+def said(codes: Iterable[str], *, is_correct: bool, category: int | None = None) -> Reply:
+    """A reply that does not contradict itself, for every shape of reply."""
+    flagged = set(codes)
+    if category is None or (category in (1, 2)) != is_correct:
+        category = 2 if is_correct else 5
+    return {
+        "reasoning": "as it is known",
+        **{code: code in flagged for code in ERROR_CODES},
+        "grade": grade_of(flagged, is_correct=is_correct),
+        "category": category,
+        "is_correct": is_correct,
+    }
+
+
+def grade_of(codes: set[str], *, is_correct: bool) -> float:
+    """A grade that every shipped rubric allows beside these codes."""
+    if is_correct:
+        return 1.0
+    if codes & {"E1", "E3", "E6"}:
+        return 0.2
+    return 0.4 if "E2" in codes else 0.6
+
+
+class KnownJudges:
+    """The server; the model's name in a request says which judge answers.
+
+    Args:
+        variants: What will be judged, with what is true of it.
+        seed: Seed of the coin.
+    """
+
+    def __init__(self, variants: Iterable[Variant], seed: int) -> None:
+        self._known = {_key(v.row["query"], v.row["model_response"]): v for v in variants}
+        self._met: Counter[str] = Counter()
+        self._seed = seed
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self.address = ""
+
+    def __enter__(self) -> KnownJudges:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _start(self) -> None:
+        app = web.Application(client_max_size=1 << 24)
+        app.router.add_post("/v1/chat/completions", self._answer)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        port = self._runner.addresses[0][1]
+        self.address = f"http://127.0.0.1:{port}/v1"
+
+    async def _answer(self, http: web.Request) -> web.Response:
+        request = await http.json()
+        prompt = "\n".join(message["content"] for message in request["messages"])
+        text = _block(prompt, "prediction")
+        key = _key(_block(prompt, "query"), text)
+        if key not in self._known:
+            return web.json_response({"error": {"message": "not a variant"}}, status=400)
+        met = f"{request['model']}/{key}"
+        self._met[met] += 1
+        toss = f"{self._seed}/{met}/{self._met[met]}"
+        reply = JUDGES[request["model"]](Asked(self._known[key], text, Random(toss)))
+        return web.json_response(_completion(request, reply))
+
+
+def _key(query: str, prediction: str) -> str:
+    return f"{neutralize(query)}\x00{neutralize(prediction)}"
+
+
+def _block(prompt: str, name: str) -> str:
+    found = re.search(rf'<data name="{name}">\n(.*?)\n</data>', prompt, re.DOTALL)
+    return found[1] if found else ""
+
+
+def _completion(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    wanted = request["response_format"]["json_schema"]["schema"]["properties"]
+    text = json.dumps({key: reply[key] for key in wanted})
+    usage = {"prompt_tokens": 1000, "completion_tokens": 60, "total_tokens": 1060}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
+    head = {"id": "known", "object": "chat.completion", "created": 0, "model": request["model"]}
+    return {**head, "choices": [choice], "usage": usage}
+
+
+def convictions(seed: int, names: Iterable[str] = JUDGES) -> dict[str, dict[str, str]]:
+    """Audits some of the judges; returns the verdict of each probe."""
+    prepared = prepare(JudgeSpec(model="hosted_vllm/any", evidence=False), AuditOrder(seed=seed))
+    variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
+    found: dict[str, dict[str, str]] = {}
+    with KnownJudges(variants, seed) as server:
+        for name in names:
+            judge = JudgeSpec(
+                model=f"hosted_vllm/{name}", api_base=(server.address,), evidence=False
+            )
+            card = audit(judge, prepared, cache=False).card
+            found[name] = {probe.name: probe.standing for probe in card.probes}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=1)
+    counts: Counter[tuple[str, str, str]] = Counter()
+    seeds: int = parser.parse_args().seeds
+    for seed in range(seeds):
+        for judge, standings in convictions(seed).items():
+            counts.update((judge, probe, standing) for probe, standing in standings.items())
+    for judge in JUDGES:
+        print(judge)
+        for probe in dict.fromkeys(probe for name, probe, _ in counts if name == judge):
+            parts = [
+                f"{standing} {counts[judge, probe, standing]}"
+                for standing in ("passes", "fails", "could not tell")
+                if counts[judge, probe, standing]
+            ]
+            mark = " (guilty)" if probe in GUILTY[judge] else ""
+            print(f"  {probe:<14}{', '.join(parts)}{mark}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ApbJudgeError as error:
+        raise SystemExit(str(error)) from None

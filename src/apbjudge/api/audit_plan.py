@@ -1,0 +1,128 @@
+"""An audit as ordered, and what will be asked in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..audits.plan import FULL, QUICK, Plan, Sizes, plan_audit
+from ..audits.probes import leaks
+from ..audits.verdicts import Probe, unasked
+from ..errors import OptionError
+from ..judge import JudgeSpec, Source
+from ..protocols import AUTO
+from .audit_input import SHIPPED, Known, Material, gather, known_of, shipped
+from .session import own_rubric
+
+SEED = 20_260_101
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOrder:
+    """An audit as ordered.
+
+    Attributes:
+        rows: Predictions with their cases, JSONL; None takes the shipped cases.
+        cases: A JSONL file of cases to be joined on ``id``.
+        protocol: As for ``grade``.
+        rubric: As for ``grade``.
+        labels: Human labels (JSONL or CSV), or the folder of another judge's run as baseline.
+        adjudicator: Rater whose word is final.
+        own: Tested models that are the judge itself.
+        quick: Whether at most a hundred calls are made.
+        bases: Plans taken as correct, at most; None for the number that goes with ``quick``.
+        seed: Seed of every draw.
+    """
+
+    rows: Path | None = None
+    cases: Path | None = None
+    protocol: str = AUTO
+    rubric: str | None = None
+    labels: Path | None = None
+    adjudicator: str | None = None
+    own: Collection[str] = ()
+    quick: bool = False
+    bases: int | None = None
+    seed: int = SEED
+
+    @property
+    def sizes(self) -> Sizes:
+        """How much is asked."""
+        sizes = QUICK if self.quick else FULL
+        if self.bases is None:
+            return sizes
+        if self.bases < 1:
+            raise OptionError(f"--config bases: expected at least 1, got {self.bases}")
+        return sizes.for_bases(self.bases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What is about to be asked.
+
+    Attributes:
+        order: The audit as ordered.
+        known: What is known of the predictions.
+        material: What it is made from.
+        plan: What is asked.
+    """
+
+    order: AuditOrder
+    known: Known
+    material: Material
+    plan: Plan
+
+
+def prepare(
+    spec: JudgeSpec, order: AuditOrder, *, note: Callable[[str], None] = lambda message: None
+) -> Prepared:
+    """What an audit will ask; nothing is asked.
+
+    Args:
+        spec: The judge.
+        order: The audit.
+        note: Told of rows that can't be used.
+
+    Raises:
+        OptionError: If an option or the rubric is unusable.
+        InputError: If an input file as a whole is unusable.
+    """
+    sizes = order.sizes
+    if order.quick:
+        sizes = _within(sizes, spec.samples)
+    own = own_rubric(order.rubric, order.protocol)
+    source = Source(
+        predictions=order.rows or shipped("cases.jsonl"),
+        protocol=order.protocol,
+        rubric=own,
+        cases=order.cases,
+    )
+    labels = order.labels or (None if order.rows else shipped("labels.jsonl"))
+    known = known_of(labels, order.adjudicator)
+    for problem in known.problems:
+        note(problem)
+    material = gather(
+        source,
+        known,
+        n_bases=sizes.bases,
+        n_predictions=sizes.predictions if order.rows else 0,
+        seed=order.seed,
+        note=note,
+    )
+    if order.rows is None:
+        material = replace(material, name=SHIPPED, leaks=_not_looked_at())
+    plan = plan_audit(
+        material.bases, material.predictions, sizes, seed=order.seed, blind=spec.blind
+    )
+    return Prepared(order=order, known=known, material=material, plan=plan)
+
+
+def _not_looked_at() -> Probe:
+    because = "the shipped cases hold no predictions of tested models; give some (--rows)"
+    return unasked(leaks.NAME, leaks.TITLE, leaks.QUESTION, because)
+
+
+def _within(sizes: Sizes, samples: int) -> Sizes:
+    """A quick audit of a judge that is asked several times an item: fewer bases."""
+    return sizes if samples == 1 else replace(sizes, bases=max(1, sizes.bases // samples))

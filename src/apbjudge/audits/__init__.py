@@ -1,0 +1,1 @@
+"""Audits of a judge: what is wrong with it, found without believing it."""

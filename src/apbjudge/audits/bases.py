@@ -1,0 +1,207 @@
+"""Bases: plans taken as correct, from which all other variants are made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..errors import RowError
+from ..judge import Task
+from ..protocols import Protocol
+from ..records import Finding, Item, Row
+from ..records.rows import item_row
+from ..rubrics import Rubric
+from .drafts import Draft
+from .variants import CORRECT, PASSES, Role, Severity, Truth, Variant
+
+Origin = Literal["reference", "label"]
+Key = tuple[str, str]
+"""Item id and tested model."""
+
+SOLVER = "reference"
+"""Tested model that the expert's solutions are ascribed to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A plan taken as correct, with its case.
+
+    Attributes:
+        name: Unique among the bases of an audit.
+        item: The case with this plan as its reply.
+        draft: The plan, ready to be edited.
+        origin: Whether it is the case's reference or a prediction that humans passed.
+        protocol: How it is graded.
+        rubric: What it is graded by.
+    """
+
+    name: str
+    item: Item
+    draft: Draft
+    origin: Origin
+    protocol: Protocol
+    rubric: Rubric
+
+    @property
+    def truth(self) -> Truth:
+        """What is true of it."""
+        if self.rubric.shape == "flags":
+            return CORRECT
+        return replace(PASSES, category=self.protocol.categorise(self.item))
+
+    @property
+    def variant(self) -> Variant:
+        """The base itself as a variant."""
+        said = "the reference" if self.origin == "reference" else "a prediction that humans passed"
+        return self.derived("base", "base", what=f"{said}, unchanged", truth=self.truth)
+
+    def derived(
+        self,
+        role: Role,
+        kind: str,
+        *,
+        what: str,
+        truth: Truth,
+        reply: Draft | str | None = None,
+        case: Mapping[str, Any] | None = None,
+        parent: Variant | None = None,
+        severity: Severity | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Variant:
+        """A variant of this base or of one of its variants.
+
+        Args:
+            role: Why it is judged.
+            kind: What was done.
+            what: One sentence on it.
+            truth: What is true of it.
+            reply: The reply, None for that of the parent (the base's where there is none).
+            case: Fields of the row that change, named as in plain JSON (``tools``, ``query``,
+                ``tool_chain``, …); None as a value takes a field out.
+            parent: What it differs from in this point alone; None for the base.
+            severity: Of a planted fault.
+            tags: Whatever a probe tells variants apart by.
+        """
+        row: dict[str, Any] = dict(parent.row) if parent else item_row(self.item)
+        row.update(case or {})
+        if reply is not None:
+            row["model_response"] = reply.text if isinstance(reply, Draft) else reply
+        above = None if role == "base" else (parent.name if parent else f"{self.name}/base")
+        stem = parent.name if parent and parent.role != "base" else self.name
+        name = f"{stem}/{kind}"
+        row["id"] = name
+        return Variant(
+            name=name,
+            role=role,
+            kind=kind,
+            parent=above,
+            case_id=self.item.case_id,
+            truth=truth,
+            row={field: value for field, value in row.items() if value is not None},
+            what=what,
+            severity=severity,
+            tags=tags or {},
+        )
+
+    def read(self, variant: Variant) -> Item:
+        """The variant as an item.
+
+        Raises:
+            RowError: If its row can't be read.
+        """
+        return Row(variant.row, 0, parsed=True).to_item()
+
+    def findings(self, variant: Variant) -> tuple[Finding, ...]:
+        """What code finds in a variant under the base's protocol and rubric."""
+        return self.protocol.find(self.read(variant), self.rubric)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bases:
+    """The bases of an audit.
+
+    Attributes:
+        found: One a case at most, in the order of the cases.
+        left_out: Cases without a base, by reason.
+    """
+
+    found: tuple[Base, ...]
+    left_out: Mapping[str, int]
+
+
+NO_PLAN = "neither a reference nor a passed prediction that can be read"
+PROVEN = "code finds a fault in the plan that is taken as correct"
+
+
+def find_bases(tasks: Iterable[Task], passed: Collection[Key] | None = None) -> Bases:
+    """Chooses at most one base for each case.
+
+    A prediction that humans passed comes first, of several the first that takes another way than
+    the reference; then the reference. Of rows of one case with distractors, the one with the most
+    serves as the case. Whatever code can prove a fault in is no base.
+
+    Args:
+        tasks: The rows.
+        passed: Item id and tested model of the predictions that humans passed; None for no labels.
+    """
+    known = frozenset(passed or ())
+    by_case: dict[str, list[Task]] = {}
+    for task in tasks:
+        by_case.setdefault(task.item.case_id, []).append(task)
+    found: list[Base] = []
+    left_out: Counter[str] = Counter()
+    for rows in by_case.values():
+        bases = [base for task in _preferred(rows, known) for base in _of_task(task, known)]
+        clean = next((base for base in bases if _is_clean(base)), None)
+        if clean is not None:
+            found.append(clean)
+        else:
+            left_out[PROVEN if bases else NO_PLAN] += 1
+    return Bases(found=tuple(found), left_out=dict(left_out))
+
+
+def _preferred(rows: list[Task], passed: Collection[Key]) -> list[Task]:
+    def rank(task: Task) -> tuple[bool, int, bool]:
+        item = task.item
+        follows = task.common()["matches_reference"] is not False
+        is_passed = (item.item_id, item.tested_model) in passed
+        return not is_passed, -len(item.condition.extraneous), follows
+
+    return sorted(rows, key=rank)
+
+
+def _of_task(task: Task, passed: Collection[Key]) -> list[Base]:
+    """The prediction, if humans passed it, and the reference."""
+    item = task.item
+    drafts: list[tuple[Draft | None, Origin]] = [(Draft.of_reference(item), "reference")]
+    if (item.item_id, item.tested_model) in passed:
+        drafts.insert(0, (Draft.of_prediction(item), "label"))
+    return [_made(task, draft, origin) for draft, origin in drafts if draft is not None]
+
+
+def _made(task: Task, draft: Draft, origin: Origin) -> Base:
+    row = item_row(task.item) | {"model_response": draft.text}
+    if origin == "reference":
+        row["tested_model"] = SOLVER
+    return Base(
+        name=task.item.item_id
+        if origin == "reference"
+        else f"{task.item.item_id}@{task.item.tested_model}",
+        item=Row(row, task.item.line).to_item(),
+        draft=draft,
+        origin=origin,
+        protocol=task.protocol,
+        rubric=task.rubric,
+    )
+
+
+def _is_clean(base: Base) -> bool:
+    try:
+        found = base.protocol.find(base.item, base.rubric)
+    except RowError:
+        return False
+    category = base.protocol.categorise(base.item)
+    wrong = category is not None and not base.rubric.category_is_correct(category)
+    return not wrong and not any(finding.certainty == "proven" for finding in found)

@@ -1,0 +1,211 @@
+"""Which call needs what another one yields, as far as names and words say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..protocols.checks.values import referenced_step, referenced_tool
+from ..records import Call, Tool, Toolset
+from .drafts import Draft
+from .edits import scalars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A call that can't be made before another one.
+
+    Attributes:
+        call: Its place in ``calls``.
+        on: Places of earlier calls; what at least one of them yields is needed.
+        because: Why, in words.
+    """
+
+    call: int
+    on: frozenset[int]
+    because: str
+
+
+def sure(draft: Draft, tools: Toolset | None, given: str = "") -> tuple[Need, ...]:
+    """The dependencies that nobody would doubt; many others are missed.
+
+    A machine-readable reference to a tool's result, an argument that names the earlier tool or
+    step, or one whose value stands nowhere in the case and whose parameter is said to come from
+    the earlier tool.
+
+    Args:
+        draft: The calls.
+        tools: Their tools, None where the case lists none.
+        given: Text of the case: what stands in it needs no call.
+    """
+    return tuple(
+        Need(call=at, on=on, because=because)
+        for at, call in enumerate(draft.calls)
+        for on, because in _sources(draft, at, call, tools, given)
+    )
+
+
+def possible(draft: Draft, tools: Toolset | None) -> frozenset[tuple[int, int]]:
+    """Pairs (earlier, later) of calls of which the later might need the earlier; few are missed.
+
+    Beside the sure ones: a described value may come from any earlier call that shares a word
+    with it, or from all of them where none does; and a call that changes something may matter
+    to every later one that passes an equal value.
+    """
+    found = {(on, need.call) for need in sure(draft, tools) for on in need.on}
+    for later, call in enumerate(draft.calls):
+        found.update((earlier, later) for earlier in _described_from(draft, later, call, tools))
+        for earlier, before in enumerate(draft.calls[:later]):
+            if not is_lookup(before.name, tools) and _words_given(before) & _words_given(call):
+                found.add((earlier, later))
+    return frozenset(found)
+
+
+def _sources(
+    draft: Draft, at: int, call: Call, tools: Toolset | None, given: str
+) -> Iterator[tuple[frozenset[int], str]]:
+    earlier = draft.calls[:at]
+    for name, value in (call.arguments or {}).items():
+        texts = [text for text in scalars(value) if isinstance(text, str) and text not in given]
+        for text in texts:
+            yield from _named(text, at, earlier, is_plan=draft.form == "plan")
+        source = source_of(call.name, name, tools)
+        made = frozenset(n for n, other in enumerate(earlier) if other.name == source)
+        if texts and made:
+            yield made, f"its {name} comes from {source}"
+
+
+def _named(
+    text: str, at: int, earlier: tuple[Call, ...], *, is_plan: bool
+) -> Iterator[tuple[frozenset[int], str]]:
+    """Sources that an argument names."""
+    reference = referenced_tool(text)
+    for name in {call.name for call in earlier if call.name}:
+        if reference == name or (_is_telling(name) and _has_word(text, name)):
+            on = frozenset(n for n, call in enumerate(earlier) if call.name == name)
+            yield on, f"an argument names {name}"
+    steps = [int(n) for n in re.findall(r"\b[Ss]tep\s+(\d{1,3})\b", text)]
+    if (marked := referenced_step(text)) is not None:
+        steps.append(marked)
+    for step in steps if is_plan else ():
+        if 1 <= step <= at:
+            yield frozenset({step - 1}), f"an argument names step {step}"
+
+
+def source_of(tool_name: str, parameter: str, tools: Toolset | None) -> str | None:
+    """The tool that a parameter's description says it comes from, where it names exactly one."""
+    tool = tools.by_name.get(tool_name) if tools else None
+    if tools is None or tool is None:
+        return None
+    text = str(schema_of(tool, parameter).get("description", ""))
+    named = [name for name in tools.by_name if _is_telling(name) and _has_word(text, name)]
+    return named[0] if len(named) == 1 and named[0] != tool_name else None
+
+
+def properties(tool: Tool) -> Mapping[str, Any]:
+    """A tool's parameters with their schemas; empty where there is no JSON Schema."""
+    if tool.parameter_kind != "json_schema":
+        return {}
+    return cast("dict[str, dict[str, Any]]", tool.parameters)["properties"]
+
+
+def schema_of(tool: Tool, parameter: str) -> dict[str, Any]:
+    """The schema of one parameter; empty where there is none or it says nothing."""
+    spec = properties(tool).get(parameter)
+    return cast("dict[str, Any]", spec) if isinstance(spec, dict) else {}
+
+
+def _is_telling(name: str) -> bool:
+    """Whether a name is no word of everyday language."""
+    return len(name) >= 5 and ("_" in name or re.search(r"[a-z][A-Z]", name) is not None)
+
+
+def _has_word(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _described_from(draft: Draft, later: int, call: Call, tools: Toolset | None) -> set[int]:
+    found: set[int] = set()
+    for text in scalars(call.arguments):
+        if not isinstance(text, str) or not re.search(r"[a-z]\s|[${<\[]|PREVIOUS", text):
+            continue
+        words = stems(text)
+        shared = {n for n in range(later) if words & _about(draft.calls[n], tools)}
+        found |= shared or set(range(later))
+    return found
+
+
+def _about(call: Call, tools: Toolset | None) -> frozenset[str]:
+    """Words of a call, its tool and its parameters."""
+    tool = tools.by_name.get(call.name) if tools else None
+    said = " ".join(str(value) for value in scalars(call.arguments))
+    about = f"{tool.description} {' '.join(properties(tool))}" if tool else ""
+    return stems(" ".join((*name_words(call.name), said, about.replace("_", " "), call.reason)))
+
+
+def _words_given(call: Call) -> set[str]:
+    return {v for v in scalars(call.arguments) if isinstance(v, str) and len(v) >= 3}
+
+
+_STOP = frozenset(
+    "about after also been before both each every from have here into more most must none only "
+    "other over said same some such than that their them then there these they this those "
+    "until what when where which will with without your given value values".split()
+)
+
+
+def stems(text: str) -> frozenset[str]:
+    """The words of a text of four letters or more, singular, cut to five, without the idlest."""
+    words = (word.lower() for word in re.findall(r"[^\W\d_]{4,}", text))
+    return frozenset(_singular(word)[:5] for word in words if word not in _STOP)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a tool's name, in lower case."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.\s]+", " ", name)
+    return [word.lower() for word in spaced.split()]
+
+
+_LOOKUPS = frozenset(
+    "search find list get read look lookup fetch check show view count describe query retrieve "
+    "browse inspect estimate calculate compute convert sum compare price locate see".split()
+)
+_TELLS = frozenset(
+    "searches lists returns finds looks describes shows counts reads fetches gets computes "
+    "evaluates tells says calculates converts adds".split()
+)
+_ACTS = frozenset(
+    "add apply append assign book buy cancel change close commit confirm create delete deliver "
+    "draft edit email enter export file finish fix format hold insert install issue log mail "
+    "make merge message move notify open order pay place post print publish put record refund "
+    "register release rename reply report request reserve restart run save schedule sell send "
+    "set share sign start stop store submit take transfer type update upload write carry turn "
+    "toggle click press choose select scale adds books sends creates orders pays writes".split()
+)
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word, in lower case, is one of those that tools are named for."""
+    return word in _ACTS or word in _LOOKUPS
+
+
+def is_lookup(name: str, tools: Toolset | None) -> bool:
+    """Whether a tool only tells something; in doubt it does not."""
+    words = name_words(name)
+    if not words or words[0] in _ACTS:
+        return False
+    tool = tools.by_name.get(name) if tools else None
+    first = (tool.description.split() or [""])[0].lower() if tool else ""
+    return words[0] in _LOOKUPS or first in _TELLS
+
+
+def is_action(name: str) -> bool:
+    """Whether a tool makes or changes something; in doubt it does not."""
+    words = name_words(name)
+    return bool(words) and words[0] in _ACTS

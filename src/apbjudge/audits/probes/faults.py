@@ -1,0 +1,228 @@
+"""Planted faults: is the one that was planted found, and is what has none passed?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ...records import ERROR_CODES
+from ..bases import SOLVER
+from ..heard import Heard, Observed, passed
+from ..measuring import rate, share_of, shift_of
+from ..telling import mean_text, told, without_verdict
+from ..variants import Severity
+from ..verdicts import (
+    Figure,
+    Measure,
+    Probe,
+    Table,
+    cost_of,
+    exhibits_of,
+    level_for,
+    unasked,
+    verdict_of,
+)
+
+NAME = "faults"
+TITLE = "Planted faults"
+QUESTION = "Does the judge find a fault that was planted, and pass what has none?"
+
+CAUGHT = 0.70
+"""Below it more than three in ten faulty plans pass, and a rate says little of the plans."""
+PASSED = 0.85
+"""Below it more than three in twenty sound plans fail for what must not matter."""
+NAMED = 0.50
+"""Below it the code named is wrong more often than right, and error rates can't be read."""
+
+SEVERITIES: tuple[Severity, ...] = ("minor", "major", "fatal")
+
+
+def probe(heard: Heard) -> Probe:
+    """Holds what was said of planted faults and of harmless changes against the limits.
+
+    Args:
+        heard: All that was said. Of the main arm, variants with the roles fault, base and
+            harmless are used; those without a verdict count nowhere.
+
+    Returns:
+        The probe; could not tell where no fault has a verdict.
+    """
+    asked = heard.asked("fault", "base", "harmless")
+    faults, sound = heard.scored("fault"), heard.scored("base", "harmless")
+    if not faults:
+        because = "no planted fault has a verdict" if heard.asked("fault") else "nothing is planted"
+        return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
+    measures = _measures(faults, sound)
+    standing, because = verdict_of(measures)
+    speaking = [s for s in faults if s.is_correct] + [s for s in sound if not s.is_correct]
+    exhibits, n_exhibits = exhibits_of(speaking, told)
+    return Probe(
+        name=NAME,
+        title=TITLE,
+        question=QUESTION,
+        standing=standing,
+        because=because,
+        measures=measures,
+        figures=tuple(_figures(heard, faults)),
+        tables=(_confusion(faults), _kinds(heard, faults), _sound(sound)),
+        exhibits=exhibits,
+        n_exhibits=n_exhibits,
+        cost=cost_of(asked),
+        notes=(*_notes(faults), *without_verdict(asked)),
+    )
+
+
+def _measures(faults: Sequence[Observed], sound: Sequence[Observed]) -> tuple[Measure, ...]:
+    named = [s for s in faults if _has_name(s)]
+    asked = [
+        *(
+            (f"caught {code}", of, [not s.is_correct for s in of], CAUGHT)
+            for code, of in _by(faults)
+        ),
+        ("passed", sound, [bool(s.is_correct) for s in sound], PASSED),
+        ("named", named, [_is_named(s) for s in named], NAMED),
+    ]
+    known = [each for each in asked if each[1]]
+    level = level_for(len(known))
+    return tuple(
+        rate(name, said, hits, "at least", limit, level=level) for name, said, hits, limit in known
+    )
+
+
+def _by(faults: Iterable[Observed]) -> list[tuple[str, list[Observed]]]:
+    """Faults by code, those of kinds without one last."""
+    found: defaultdict[str, list[Observed]] = defaultdict(list)
+    for said in faults:
+        for code in _codes(said):
+            found[code].append(said)
+    return sorted(found.items())
+
+
+NO_CODE = "(no code)"
+
+
+def _codes(said: Observed) -> Sequence[str]:
+    return sorted(said.variant.truth.codes or ()) or [NO_CODE]
+
+
+def _has_name(said: Observed) -> bool:
+    """Whether it was caught, under a protocol with codes."""
+    return not said.is_correct and bool(said.variant.truth.codes) and said.flags is not None
+
+
+def _is_named(said: Observed) -> bool:
+    truth = said.variant.truth
+    return bool((said.flags or frozenset()) & ((truth.codes or frozenset()) | truth.also))
+
+
+def _figures(heard: Heard, faults: Sequence[Observed]) -> Iterable[Figure]:
+    coded = _by(faults)
+    for code, said in coded:
+        flagged = [s for s in said if s.flags is not None]
+        if flagged and code != NO_CODE:
+            hits = [code in (s.flags or ()) for s in flagged]
+            yield Figure(name=f"flagged {code}", estimate=share_of(flagged, hits, level=0.95))
+    for severity in SEVERITIES:
+        chosen = [s for s in faults if s.variant.severity == severity]
+        yield from _drop(heard, f"grade drop, {severity}", chosen)
+    for code, said in coded:
+        yield from _drop(heard, f"grade drop, {code}", said)
+    for code, said in coded:
+        hits = [s.is_proven for s in said]
+        yield Figure(name=f"proven by code, {code}", estimate=share_of(said, hits, level=0.95))
+    for code, said in _by(s for s in faults if not s.is_proven):
+        hits = [not s.is_correct for s in said]
+        name = f"caught {code}, not proven by code"
+        yield Figure(name=name, estimate=share_of(said, hits, level=0.95))
+
+
+def _drops(heard: Heard, faults: Iterable[Observed]) -> list[tuple[Observed, float]]:
+    """Grade of the parent less that of the fault, where both have one."""
+    found: list[tuple[Observed, float]] = []
+    for said in faults:
+        parent = heard.find(said.variant.parent or "")
+        if parent is not None and parent.grade is not None and said.grade is not None:
+            found.append((said, parent.grade - said.grade))
+    return found
+
+
+def _drop(heard: Heard, name: str, faults: Iterable[Observed]) -> Iterable[Figure]:
+    drops = _drops(heard, faults)
+    if drops:
+        values = [drop for _, drop in drops]
+        estimate = shift_of([s for s, _ in drops], values, level=0.95)
+        yield Figure(name=name, estimate=estimate, unit="plain")
+
+
+def _confusion(faults: Sequence[Observed]) -> Table:
+    def row(code: str, said: Sequence[Observed]) -> tuple[str, ...]:
+        counts = [
+            len(said),
+            *(sum(flag in (s.flags or ()) for s in said) for flag in ERROR_CODES),
+            sum(not s.is_correct and not s.flags for s in said),
+            sum(bool(s.is_correct) for s in said),
+        ]
+        return code, *map(str, counts)
+
+    return Table(
+        title="Code planted against codes flagged (one verdict may flag several)",
+        columns=("planted", "n", *ERROR_CODES, "caught without code", "passed"),
+        rows=tuple(row(code, said) for code, said in _by(faults)),
+    )
+
+
+def _by_kind(said: Iterable[Observed]) -> Mapping[str, list[Observed]]:
+    found: defaultdict[str, list[Observed]] = defaultdict(list)
+    for one in said:
+        found[one.variant.kind].append(one)
+    return dict(sorted(found.items()))
+
+
+def _kinds(heard: Heard, faults: Sequence[Observed]) -> Table:
+    columns: Mapping[str, Callable[[list[Observed]], str]] = {
+        "code": lambda said: ", ".join(dict.fromkeys(code for s in said for code in _codes(s))),
+        "n": lambda said: str(len(said)),
+        "caught": lambda said: mean_text([not s.is_correct for s in said]),
+        "named": lambda said: mean_text([_is_named(s) for s in said if _has_name(s)]),
+        "proven by code": lambda said: mean_text([s.is_proven for s in said]),
+        "grade drop": lambda said: _mean([drop for _, drop in _drops(heard, said)]),
+    }
+    return Table(
+        title="Faults by kind",
+        columns=("kind", *columns),
+        rows=tuple(
+            (kind, *(cell(said) for cell in columns.values()))
+            for kind, said in _by_kind(faults).items()
+        ),
+    )
+
+
+def _mean(values: Sequence[float]) -> str:
+    return f"{sum(values) / len(values):+.2f}" if values else "–"
+
+
+def _sound(sound: Sequence[Observed]) -> Table:
+    return Table(
+        title="Sound plans by what was changed",
+        columns=("kind", "n", "passed"),
+        rows=tuple(
+            (kind, str(len(said)), mean_text(passed(said).tolist()))
+            for kind, said in _by_kind(sound).items()
+        ),
+    )
+
+
+def _notes(faults: Sequence[Observed]) -> Iterable[str]:
+    n = len(faults)
+    solved = sum(s.variant.row.get("tested_model") == SOLVER for s in faults)
+    if solved:
+        yield (
+            f"{solved} of {n} faults are planted in the case's own reference: a judge that sees it "
+            "has only to find the one difference, so that what is caught of them is an upper bound"
+        )
+    if proven := sum(s.is_proven for s in faults):
+        yield (
+            f"{proven} of {n} planted faults were proven by code and enforced: these count as "
+            "caught whatever the judge itself said"
+        )

@@ -1,0 +1,111 @@
+"""Presentation: does the verdict change when the same plan is shown in another way?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ..heard import Heard, Observed, Pair
+from ..pairing import (
+    Flips,
+    change_figure,
+    changes_of,
+    flips_measure,
+    flips_of,
+    grouped,
+    kind_of,
+    notes_on,
+    of_truth,
+    repeats_of,
+)
+from ..telling import against, mean_text, without_verdict
+from ..verdicts import (
+    Figure,
+    Probe,
+    Table,
+    cost_of,
+    exhibits_of,
+    level_for,
+    unasked,
+    verdict_of,
+)
+
+NAME = "presentation"
+TITLE = "Presentation"
+QUESTION = "Does the verdict change when the same plan is shown in another way?"
+
+SHIFT = 0.10
+"""What says nothing of the plan may turn one verdict in ten, beyond those that turn anyway."""
+
+
+def probe(heard: Heard) -> Probe:
+    """Holds flips against the parent, less the parent's own, against the limit, by kind.
+
+    Args:
+        heard: All that was said; variants with the role shown are compared with their parents,
+            and these with what was said of them under ``again-1``, ….
+
+    Returns:
+        The probe; could not tell where no variant and parent both have a verdict.
+    """
+    pairs = heard.pairs("shown")
+    asked = _used(heard)
+    if not pairs:
+        because = "no plan was shown in another way, or none of them has a verdict"
+        return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
+    flips = {kind: flips_of(heard, of) for kind, of in grouped(pairs, kind_of).items()}
+    level = level_for(len(flips))
+    measures = tuple(flips_measure(kind, of, SHIFT, level=level) for kind, of in flips.items())
+    standing, because = verdict_of(measures)
+    parents = {said.variant.name: parent for said, parent in pairs}
+    exhibits, n_exhibits = exhibits_of(
+        [said for of in flips.values() for said in of.variants],
+        lambda said: against(said, parents[said.variant.name], "before"),
+    )
+    return Probe(
+        name=NAME,
+        title=TITLE,
+        question=QUESTION,
+        standing=standing,
+        because=because,
+        measures=measures,
+        figures=tuple(_directions(pairs)),
+        tables=(_table(flips),),
+        exhibits=exhibits,
+        n_exhibits=n_exhibits,
+        cost=cost_of(asked),
+        notes=(*notes_on(flips), *without_verdict(heard.asked("shown"))),
+    )
+
+
+def _used(heard: Heard) -> list[Observed]:
+    shown = heard.asked("shown")
+    parents = [heard.find(said.variant.parent or "") for said in shown]
+    known = {said.variant.name: said for said in parents if said is not None}.values()
+    return [*shown, *known, *(again for said in known for again in repeats_of(heard, said))]
+
+
+def _directions(pairs: Sequence[Pair]) -> Iterable[Figure]:
+    """Change of the share that passes, apart for sound and faulty plans."""
+    for kind, of in grouped(pairs, kind_of).items():
+        for is_correct, name in ((True, "correct plans"), (False, "faulty plans")):
+            if chosen := of_truth(of, is_correct=is_correct):
+                yield change_figure(f"{kind}, {name}: change of passing", chosen)
+
+
+def _table(flips: Mapping[str, Flips]) -> Table:
+    def row(kind: str, of: Flips) -> tuple[str, ...]:
+        own = mean_text(of.own) if of.is_asked_again else "–"
+        cells = (
+            str(len(of.pairs)),
+            mean_text(of.flipped),
+            own,
+            mean_text(changes_of(of.pairs), "points"),
+        )
+        return kind, *cells
+
+    return Table(
+        title="Verdicts that flip, by what was changed in the presentation",
+        columns=("changed", "n", "flipped", "flip when asked again", "change of passing"),
+        rows=tuple(row(kind, of) for kind, of in flips.items()),
+    )

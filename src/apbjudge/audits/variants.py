@@ -1,0 +1,84 @@
+"""What is judged in an audit, and what is true of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..records import ErrorCode
+
+Role = Literal[
+    "base",
+    "fault",
+    "harmless",
+    "shown",
+    "padded",
+    "reference",
+    "injected",
+    "neutral",
+    "prediction",
+]
+"""Why a variant is judged: a plan taken as correct, one with a planted fault, one changed in a way
+that must not matter, one shown in another way, one made longer, one beside another reference, one
+that speaks to the judge, its twin that says something idle instead, a prediction as it came."""
+
+Severity = Literal["minor", "major", "fatal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What is known of a variant, by construction or from a label.
+
+    Attributes:
+        is_correct: None where it is not known (a prediction without label).
+        codes: The codes that hold; empty for a correct one. None where not known, or where the
+            protocol has no codes.
+        also: Codes that may be flagged too, as consequences of the planted fault: neither
+            demanded nor counted as confusion.
+        category: Behaviour after a broken tool, 1 to 5; None where not known or not asked.
+        grade: A human grade, None where there is none.
+    """
+
+    is_correct: bool | None
+    codes: frozenset[ErrorCode] | None = None
+    also: frozenset[ErrorCode] = frozenset()
+    category: int | None = None
+    grade: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One row of an audit.
+
+    Attributes:
+        name: Unique in the audit; the row's id.
+        role: Why it is judged.
+        kind: What was done, such as ``drop-call``; ``base`` for a base.
+        parent: Name of the variant that it differs from in this one point; None for a base and
+            for a prediction.
+        case_id: Case, the cluster of all intervals.
+        truth: What is known of it.
+        row: The row to be judged.
+        what: One sentence: what was changed, and where.
+        severity: Of a planted fault, None of all else.
+        tags: Whatever a probe tells variants apart by, such as the language of a payload.
+    """
+
+    name: str
+    role: Role
+    kind: str
+    parent: str | None
+    case_id: str
+    truth: Truth
+    row: Mapping[str, Any]
+    what: str
+    severity: Severity | None = None
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+CORRECT = Truth(is_correct=True, codes=frozenset())
+"""What is true of a base under a protocol with codes."""
+
+PASSES = Truth(is_correct=True)
+"""What is true of a base under a protocol without codes."""

@@ -1,0 +1,223 @@
+"""The audit command: options to an order, one call a judge, and what is printed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import orjson
+import typer
+from pydantic import Field
+
+from ..api.audit_plan import SEED, AuditOrder, prepare
+from ..api.auditing import Audit, audit
+from ..audits.card import Card
+from ..audits.comparing import compare_cards
+from ..audits.reading import read_card
+from ..errors import OptionError
+from ..jsonl import write_atomically
+from ..judge import JudgeSpec
+from ..llm.budget import Limits
+from ..reports.card_compare import cards_html, cards_markdown, cards_text
+from ..reports.card_html import card_html
+from ..reports.card_markdown import card_markdown
+from ..reports.card_text import card_text
+from .grading import INTERRUPTED, JudgeOptions, settings_of
+from .progress import Reporter
+
+CARD = "card.json"
+ANY = "any"
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions(JudgeOptions):
+    """The options of the command, as given."""
+
+    rows: Path | None
+    cases: Path | None
+    protocol: str
+    rubric: str | None
+    labels: Path | None
+    own: list[str]
+    quick: bool
+    compare: bool
+    out: Path | None
+
+
+class AuditSettings(Limits):
+    """Settings that are not the judge's.
+
+    Attributes:
+        bases: Plans taken as correct, at most.
+        seed_of_draw: Seed of every draw.
+        adjudicator: Rater whose word is final.
+        fail_on: Names of probes, ``any`` or ``none``: those that make the exit code 1 when the
+            judge fails them.
+        max_unscored: Share of unscored judgements, 0 to 1, above which the exit code is 1.
+        no_cache: Whether replies are neither taken from the cache nor put there.
+        dry_run: Whether nothing is called and only said what would be asked.
+    """
+
+    bases: int | None = Field(default=None, ge=1)
+    seed_of_draw: int = SEED
+    adjudicator: str | None = None
+    fail_on: str = NONE
+    max_unscored: float = Field(default=0.0, ge=0, le=1)
+    no_cache: bool = False
+    dry_run: bool = False
+
+
+def run_audit(options: AuditOptions) -> int:
+    """Audits every judge, prints the cards, and returns the exit code.
+
+    Raises:
+        UsageError: If options or input are unusable.
+    """
+    if not options.judges or (options.compare and len(options.judges) != 2):
+        wanted = "two judges, or folders of their audits" if options.compare else "a judge"
+        raise OptionError(f"audit: expected {wanted}, got {len(options.judges)}")
+    finished = {name: Path(name) for name in options.judges if (Path(name) / CARD).is_file()}
+    asked = [name for name in options.judges if name not in finished]
+    settings, specs = _settings(options, asked)
+    by_name = dict(zip(asked, specs, strict=True))
+    order = _order(options, settings)
+    if settings.dry_run:
+        return _dry_run(order, specs)
+    cards: list[Card] = []
+    code = 0
+    for n, name in enumerate(options.judges):
+        if name in finished:
+            cards.append(read_card(finished[name]))
+            continue
+        out = _folder(options, order, by_name[name], n)
+        found = _audited(by_name[name], order, settings, out)
+        if found is None:
+            return INTERRUPTED
+        cards.append(found.card)
+        code = max(code, _code(found, settings))
+    if options.compare:
+        _show_comparison(cards, options.out)
+    return code
+
+
+def _settings(
+    options: AuditOptions, judges: Sequence[str]
+) -> tuple[AuditSettings, list[JudgeSpec]]:
+    """Several judges are audited one by one: each may have an address of its own after ``@``."""
+    asked = JudgeOptions(
+        judges=list(judges),
+        addresses=options.addresses,
+        no_evidence=options.no_evidence,
+        config=options.config,
+    )
+    settings, specs = settings_of(AuditSettings, asked)
+    return settings, specs if judges else []
+
+
+def _order(options: AuditOptions, settings: AuditSettings) -> AuditOrder:
+    return AuditOrder(
+        rows=options.rows,
+        cases=options.cases,
+        protocol=options.protocol,
+        rubric=options.rubric,
+        labels=options.labels,
+        adjudicator=settings.adjudicator,
+        own=tuple(options.own),
+        quick=options.quick,
+        bases=settings.bases,
+        seed=settings.seed_of_draw,
+    )
+
+
+def _folder(options: AuditOptions, order: AuditOrder, spec: JudgeSpec, n: int) -> Path:
+    """The audit's folder; the same command finds it again."""
+    if options.out is not None:
+        several = len(options.judges) > 1
+        return options.out / f"{n + 1}-{spec.slug}" if several else options.out
+    given = (order.rows, order.cases, order.labels)
+    paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in given]
+    content = [spec.scoring, paths, order.protocol, order.rubric, order.quick, order.bases]
+    content += [order.seed, order.adjudicator, sorted(order.own)]
+    digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    stem = "shipped" if order.rows is None else order.rows.stem
+    return Path("audits") / f"{stem}-{spec.slug}-{digest[:6]}"
+
+
+def _audited(
+    spec: JudgeSpec, order: AuditOrder, settings: AuditSettings, out: Path
+) -> Audit | None:
+    """Audits one judge, prints its card and writes it; None when it was interrupted."""
+    reporter = Reporter(sys.stderr)
+    try:
+        with reporter:
+            found = audit(
+                spec,
+                order,
+                out=out,
+                limits=settings,
+                cache=not settings.no_cache,
+                events=reporter.events(),
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; the same command goes on from {out}", err=True)
+        return None
+    write_atomically(out / "card.md", card_markdown(found.card).encode())
+    write_atomically(out / "card.html", card_html(found.card).encode())
+    typer.echo(card_text(found.card), nl=False)
+    shown = os.fsencode(out).decode(errors="backslashreplace")
+    typer.echo(f"\n{shown}/: card.json card.md card.html variants.jsonl rows runs")
+    return found
+
+
+def _code(found: Audit, settings: AuditSettings) -> int:
+    """1 for more unscored judgements than allowed, and for a failed probe that was named."""
+    code = 0
+    if found.unscored_fraction > settings.max_unscored:
+        share, allowed = found.unscored_fraction, settings.max_unscored
+        message = f"{share:.2%} of the judgements are unscored, allowed are {allowed:.2%}"
+        typer.echo(f"apbjudge: {message}", err=True)
+        code = 1
+    failed = [probe.name for probe in found.card.probes if probe.standing == "fails"]
+    gated = _gated(settings.fail_on, found.card)
+    if stopped := [name for name in failed if name in gated]:
+        typer.echo(f"apbjudge: the judge fails {', '.join(stopped)}", err=True)
+        code = 1
+    return code
+
+
+def _gated(fail_on: str, card: Card) -> set[str]:
+    names = {probe.name for probe in card.probes}
+    if fail_on in (ANY, NONE):
+        return names if fail_on == ANY else set()
+    wanted = {name.strip() for name in fail_on.split(",") if name.strip()}
+    if unknown := wanted - names:
+        known = ", ".join([*(probe.name for probe in card.probes), ANY, NONE])
+        raise OptionError(f"--fail-on: expected some of {known}, got {', '.join(sorted(unknown))}")
+    return wanted
+
+
+def _dry_run(order: AuditOrder, specs: Sequence[JudgeSpec]) -> int:
+    for spec in specs:
+        prepared = prepare(spec, order, note=lambda message: typer.echo(message, err=True))
+        arms = prepared.plan.arms
+        typer.echo(f"{spec.model}: {prepared.plan.n_judgements} judgements, nothing is called")
+        for arm in arms:
+            typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
+    return 0
+
+
+def _show_comparison(cards: Sequence[Card], out: Path | None) -> None:
+    comparison = compare_cards(cards[0], cards[1])
+    typer.echo(cards_text(comparison), nl=False)
+    if out is None:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    values = orjson.dumps(comparison.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
+    write_atomically(out / "comparison.json", values)
+    write_atomically(out / "comparison.md", cards_markdown(comparison).encode())
+    write_atomically(out / "comparison.html", cards_html(comparison).encode())

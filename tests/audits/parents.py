@@ -1,0 +1,147 @@
+"""Parents of derived variants: bases of the examples and small ones made here."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from apbjudge.audits.bases import Base, Origin, find_bases
+from apbjudge.audits.drafts import Draft
+from apbjudge.audits.variants import Truth, Variant
+from apbjudge.judge import Source, Task
+from apbjudge.protocols import protocol_of
+from apbjudge.records import Row, read_labels
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = "holistic step_wise tool_broken unsolvable efficiency tool_extraneous".split()
+
+
+@lru_cache(maxsize=2)
+def example_bases(*, labelled: bool = True) -> tuple[Base, ...]:
+    """Bases of all examples; with labels, passed predictions come before references."""
+    found: list[Base] = []
+    for name in FILES:
+        tasks = [t for t in Source(EXAMPLES / f"{name}.jsonl") if isinstance(t, Task)]
+        labels = read_labels(EXAMPLES / "labels" / f"{name}.jsonl", bad=print)
+        passed = {(x.item_id, x.tested_model) for x in labels if x.is_correct}
+        found += find_bases(tasks, passed if labelled else None).found
+    return tuple(found)
+
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "find_room",
+        "description": "Finds free rooms.",
+        "parameters": {
+            "type": "object",
+            "properties": {"town": {"type": "string"}, "beds": {"type": "integer"}},
+            "required": ["town"],
+        },
+    },
+    {
+        "name": "send_note",
+        "description": "Sends a note to the traveller.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string"},
+                "tone": {"type": "string", "enum": ["warm and kind", "dry"]},
+            },
+            "required": ["text"],
+        },
+    },
+]
+
+CHAIN: list[dict[str, Any]] = [
+    {
+        "name": "find_room",
+        "parameter_description": {"town": "Ghent", "beds": 2},
+        "reason": "A room is needed.",
+    },
+    {
+        "name": "send_note",
+        "parameter_description": {"text": "name of the room found", "tone": "warm and kind"},
+        "reason": "The traveller wants to know.",
+    },
+]
+
+STEP: dict[str, Any] = {
+    "role": "assistant",
+    "thought": "Rooms come first. Ghent has few.",
+    "tool_calls": [
+        {"type": "function", "function": {"name": "find_room", "arguments": {"town": "Ghent"}}}
+    ],
+}
+
+PLAN_ROW: dict[str, Any] = {
+    "id": "p",
+    "tested_model": "reference",
+    "query": "Find a room in Ghent and send me a note.",
+    "tools": TOOLS,
+    "plan": "Step 1 finds a room in Ghent. Then a note goes out.",
+    "tool_chain": CHAIN,
+    "model_response": {
+        "plan": "Step 1 finds a room in Ghent. Then a note goes out.",
+        "tool_chain": CHAIN,
+    },
+}
+
+STEPS_ROW: dict[str, Any] = {
+    "id": "s",
+    "tested_model": "reference",
+    "query": "Find a room in Ghent and send me a note.",
+    "tools": TOOLS,
+    "prediction_horizon": 1,
+    "ground_truth_steps": [STEP],
+    "model_response": STEP,
+}
+
+REFUSAL_ROW: dict[str, Any] = {
+    "id": "r",
+    "tested_model": "elm",
+    "query": "Book the room in the picture.",
+    "tools": TOOLS,
+    "unsolvable_type": "visual_missing",
+    "plan": "A plan that solves nothing.",
+    "model_response": {"status": "REJECT", "reason": "There is no picture. Please send it."},
+}
+
+
+def base_of(row: dict[str, Any], *, origin: Origin = "reference", **changes: Any) -> Base:
+    """A base from a row, some of its fields changed; None takes a field out."""
+    values = {key: value for key, value in (row | changes).items() if value is not None}
+    item = Row(values, 1).to_item()
+    draft = Draft.of_prediction(item)
+    assert draft is not None
+    protocol = protocol_of(item)
+    item = Row(values | {"model_response": draft.text}, 1).to_item()
+    return Base(
+        name=item.item_id,
+        item=item,
+        draft=draft,
+        origin=origin,
+        protocol=protocol,
+        rubric=protocol.rubric_for(item),
+    )
+
+
+def fault_of(base: Base, *, reply: Draft | str | None = None) -> Variant:
+    """A variant with a fault that no code proves: its first call, if it has one, comes again."""
+    if reply is None:
+        reply = base.draft.with_calls(0, *base.draft.calls[:1] * 2) if base.draft.calls else None
+    truth = Truth(is_correct=False, codes=frozenset({"E4"}), also=frozenset({"E2"}))
+    return base.derived(
+        "fault", "twice", what="the first call comes twice", truth=truth, reply=reply
+    )
+
+
+def calls_of(base: Base, variant: Variant) -> list[tuple[str, Any]]:
+    """Names and arguments of a variant's calls."""
+    return [(call.name, call.arguments) for call in base.read(variant).prediction.calls]
+
+
+def proven(base: Base, variant: Variant) -> list[tuple[str, str | None, str]]:
+    """What code proves of a variant."""
+    found = base.findings(variant)
+    return sorted((f.rule, str(f.code), f.where) for f in found if f.certainty == "proven")

@@ -1,0 +1,200 @@
+"""Harmless changes: what code finds stays as it was, and so does what the plan does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.audits.bases import Base
+from apbjudge.audits.harmless import HARMLESS, harmless
+from apbjudge.audits.rewording import SAME, in_sentences, prose_without, reworded
+from apbjudge.audits.variants import Variant
+from apbjudge.protocols import protocol_of
+from apbjudge.records import Call, Finding, Row
+
+from . import cases
+
+NAMES = {kind.name for kind in HARMLESS}
+
+
+def proven(found: tuple[Finding, ...]) -> set[tuple[str, Any]]:
+    return {(f.rule, f.code) for f in found if f.certainty == "proven"}
+
+
+def bare(calls: Any) -> list[Call]:
+    return [Call(c.name, c.arguments or {}) for c in calls]
+
+
+def check_all(base: Base, seed: int) -> Counter[str]:
+    made = harmless(base, seed=seed)
+    assert made == harmless(base, seed=seed)
+    for variant in made:
+        check_one(base, variant)
+    return Counter(variant.kind for variant in made)
+
+
+def check_one(base: Base, variant: Variant) -> None:
+    item = Row(variant.row, 0).to_item()
+    old, new = bare(base.draft.calls), bare(item.prediction.calls)
+    assert variant.role == "harmless"
+    assert variant.truth == base.truth
+    assert variant.parent == base.variant.name
+    assert not item.prediction.problems
+    assert protocol_of(item) == base.protocol
+    assert proven(base.findings(variant)) == proven(base.protocol.find(base.item, base.rubric))
+    assert base.protocol.categorise(item) == base.protocol.categorise(base.item)
+    assert (item.response, item.query) != (base.item.response, base.item.query)
+    if variant.kind in ("reword", "key-order", "stated-limit"):
+        assert new == old
+    elif variant.kind == "valid-order":
+        assert sum(a != b for a, b in zip(old, new, strict=True)) == 2
+    elif variant.kind == "equivalent-tool":
+        assert sum(a != b for a, b in zip(old, new, strict=True)) == 1
+
+
+def test_every_example_is_changed_without_harm() -> None:
+    made: Counter[str] = Counter()
+    for base in cases.example_bases():
+        made += check_all(base, 0)
+    assert made["reword"] == made["key-order"] == len(cases.example_bases())
+    assert made["valid-order"] >= 2
+    assert set(made) <= NAMES
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10_000))
+def test_any_seed_is_harmless(seed: int) -> None:
+    rows = (cases.plan_row(), cases.steps_row(), cases.broken_row(), cases.unsolvable_row())
+    for row in rows:
+        made = check_all(cases.base_of(row), seed)
+        assert {"reword", "key-order"} <= set(made)
+
+
+WORDS = st.sampled_from([*SAME, "room 12", "`only then`", "Ms Hill", "book the room", ",", "."])
+
+
+@settings(max_examples=30)
+@given(plan=st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=12).map(" ".join)))
+def test_any_prose_can_be_reworded(plan: str) -> None:
+    base = cases.base_of(cases.plan_row(plan=plan))
+    made = harmless(base, seed=0, kinds=["reword", "key-order"])
+    assert [v.kind for v in made][-1:] == ["key-order"]
+    for variant in made:
+        check_one(base, variant)
+
+
+def test_quoted_words_names_and_numbers_stay() -> None:
+    text = "Then look up `only then` for Thenardier, which has to be 'at once' by 9.30."
+    assert reworded(text) == (
+        "After that find `only then` for Thenardier, which must be 'at once' by 9.30."
+    )
+
+
+def test_orders_become_sentences() -> None:
+    text = "Find the room, book it and send a note. Find and book the taxi."
+    assert (
+        in_sentences(text)
+        == "Find the room. Then book it. Then send a note. Find and book the taxi."
+    )
+
+
+def test_keys_are_reversed_at_every_level() -> None:
+    base = cases.base_of(cases.plan_row())
+    (variant,) = harmless(base, seed=0, kinds=["key-order"])
+    value = orjson.loads(variant.row["model_response"])
+    assert list(value) == ["tool_chain", "plan"]
+    assert list(value["tool_chain"][0]) == ["reason", "parameter_description", "name"]
+    assert list(value["tool_chain"][0]["parameter_description"]) == ["day", "house"]
+
+
+def test_independent_lookups_change_places() -> None:
+    base = cases.base_of(cases.plan_row())
+    (variant,) = harmless(base, seed=0, kinds=["valid-order"])
+    names = [call.name for call in base.read(variant).prediction.calls]
+    assert names == ["find_trains", "find_rooms", "book_room", "send_note"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"query": f"{cases.QUERY} Look at the rooms before the trains."},
+        {"system_prompt": "First look at the trains."},
+        {
+            "tool_chain": [
+                cases.CHAIN[0],
+                cases.call("find_trains", town="town of the house found", day="2026-06-04"),
+                *cases.CHAIN[2:],
+            ]
+        },
+        {
+            "tool_chain": [
+                cases.CHAIN[0],
+                cases.call("find_trains", "Now the trains.", town="Trieste", day="2026-06-04"),
+                *cases.CHAIN[2:],
+            ]
+        },
+        {"tool_chain": list(cases.CHAIN[1:])},
+    ],
+)
+def test_no_other_order_where_order_may_matter(fields: dict[str, Any]) -> None:
+    base = cases.base_of(cases.plan_row(**fields))
+    assert harmless(base, seed=0, kinds=["valid-order"]) == ()
+
+
+def test_only_calls_of_one_step_change_places() -> None:
+    rooms = cases.message("find_rooms", house="Villa Rosa", day="2026-06-05")
+    trains = cases.message("find_trains", town="Trieste", day="2026-06-04")
+    apart = cases.base_of(cases.steps_row(rooms, trains))
+    assert harmless(apart, seed=0, kinds=["valid-order"]) == ()
+    both = {**rooms, "tool_calls": [*rooms["tool_calls"], *trains["tool_calls"]]}
+    base = cases.base_of(cases.steps_row(both))
+    (variant,) = harmless(base, seed=0, kinds=["valid-order"])
+    check_one(base, variant)
+
+
+def with_twin(**fields: Any) -> dict[str, Any]:
+    given = {"house": "string", "day": "string"}
+    twin = cases.tool("list_rooms", "Lists free rooms of a house.", given) | fields
+    return cases.plan_row(tools=[*cases.TOOLS, twin])
+
+
+def test_an_equivalent_tool_is_called() -> None:
+    base = cases.base_of(with_twin())
+    (variant,) = harmless(base, seed=0, kinds=["equivalent-tool"])
+    assert next(iter(base.read(variant).prediction.calls)).name == "list_rooms"
+    check_one(base, variant)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        with_twin(description="Draws a map of a harbour."),
+        with_twin(parameters={"type": "object", "properties": {"house": {"type": "string"}}}),
+        with_twin() | {"extraneous_tool_names": ["list_rooms"]},
+    ],
+)
+def test_no_other_tool_that_may_differ(row: dict[str, Any]) -> None:
+    assert harmless(cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()
+
+
+def test_the_stated_limit_is_the_one_that_is_breached() -> None:
+    from apbjudge.audits.planting import plant
+
+    for base in (cases.base_of(cases.plan_row()), *cases.example_bases()):
+        kept = harmless(base, seed=3, kinds=["stated-limit"])
+        broken = plant(base, seed=5, kinds=["breach-limit"])
+        assert [v.row["query"] for v in kept] == [v.row["query"] for v in broken]
+
+
+def test_a_clause_is_cut_only_where_it_is_clear() -> None:
+    base = cases.base_of(cases.plan_row())
+    assert prose_without(base.draft, 3) == (
+        "Find the rooms, find the trains, book the cheapest room."
+    )
+    unclear = cases.base_of(cases.plan_row(plan="Write the note and have the room settled."))
+    assert prose_without(unclear.draft, 2) is None

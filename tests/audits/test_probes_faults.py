@@ -1,0 +1,191 @@
+"""Planted faults: counts made by hand, and judges whose rates are known."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from apbjudge.audits.heard import Heard
+from apbjudge.audits.probes.faults import CAUGHT, NAMED, PASSED, probe
+from apbjudge.audits.variants import PASSES, Truth, Variant
+from apbjudge.records import ERROR_CODES, ErrorCode
+
+from .hearing import (
+    FAULTY,
+    MOST_FAILED,
+    N_AUDITS,
+    PASS,
+    Judge,
+    Says,
+    always_yes,
+    audit,
+    coin,
+    fail,
+    figure,
+    hear,
+    longer_passes,
+    measure,
+    only,
+    perfect,
+    rows,
+    standings,
+    table,
+    variant,
+    wavering,
+)
+
+ASKED = only(audit(60), "base", "fault", "harmless")
+
+
+def fault(name: str, code: ErrorCode = "E4", *, also: str = "", **more: Any) -> Variant:
+    codes = frozenset(c for c in ERROR_CODES if c in also.split())
+    truth = Truth(is_correct=False, codes=frozenset({code}), also=codes)
+    base = f"{name.partition('/')[0]}/base"
+    return variant(name, "fault", kind=f"plant-{code}", parent=base, truth=truth, **more)
+
+
+def by_hand() -> Heard:
+    return rows(
+        (variant("a/base"), PASS),
+        (variant("b/base"), Says(True, 0.8, frozenset({"E5"}))),
+        (variant("c/base"), fail("E2", grade=0.6)),
+        (variant("a/w", "harmless", kind="reword", parent="a/base"), fail("E6")),
+        (fault("a/1", severity="minor"), Says(False, 0.6, frozenset({"E4"}), is_proven=True)),
+        (fault("b/1", also="E6", severity="fatal"), fail("E1", "E6", grade=0.0)),
+        (fault("c/1", severity="fatal"), PASS),
+        (fault("a/2", "E5"), fail("E2")),
+        (fault("b/2", "E5"), Says(False, 0.4, frozenset())),
+        (fault("c/2", "E5"), Says(None)),
+    )
+
+
+def test_measures_of_counts_made_by_hand() -> None:
+    found = probe(by_hand())
+    expected = {"caught E4": 2 / 3, "caught E5": 1.0, "passed": 0.5, "named": 0.5}
+    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
+    assert {m.limit for m in found.measures} == {CAUGHT, PASSED, NAMED}
+    assert {m.side for m in found.measures} == {"at least"}
+    assert {m.estimate.level for m in found.measures} == {1 - 0.05 / 4}
+    assert measure(found, "caught E4").parts == {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
+
+
+def test_figures_of_counts_made_by_hand() -> None:
+    found = probe(by_hand())
+    assert figure(found, "flagged E4") == pytest.approx(1 / 3)
+    assert figure(found, "flagged E5") == 0
+    assert figure(found, "grade drop, minor") == pytest.approx(0.4)
+    assert figure(found, "grade drop, fatal") == pytest.approx((0.8 - 0.4) / 2)
+    assert figure(found, "grade drop, E5") == pytest.approx((0.6 + 0.4) / 2)
+    assert figure(found, "proven by code, E4") == pytest.approx(1 / 3)
+    assert figure(found, "caught E4, not proven by code") == 0.5
+
+
+def test_tables_of_counts_made_by_hand() -> None:
+    found = probe(by_hand())
+    assert table(found) == {
+        "E4": ("3", "1", "0", "0", "1", "0", "1", "0", "1"),
+        "E5": ("2", "0", "1", "0", "0", "0", "0", "1", "0"),
+    }
+    assert table(found, 1)["plant-E4"] == ("E4", "3", "66.7 %", "100.0 %", "33.3 %", "+0.27")
+    assert table(found, 2) == {"base": ("3", "66.7 %"), "reword": ("1", "0.0 %")}
+
+
+def test_missed_faults_are_shown_before_faulted_plans() -> None:
+    found = probe(by_hand())
+    assert [e.name for e in found.exhibits] == ["c/1", "c/base", "a/w"]
+    assert found.exhibits[0].what == "plant-E4 of c/1; judged correct, 1"
+    assert found.n_exhibits == 3
+
+
+def test_notes_tell_what_code_proved_and_what_has_no_verdict() -> None:
+    found = probe(by_hand())
+    assert any(note.startswith("1 of 5 planted faults were proven") for note in found.notes)
+    assert any(note.startswith("1 of 10 judgements have no verdict") for note in found.notes)
+    assert not any("reference" in note for note in found.notes)
+    assert (found.cost.judgements, found.cost.unscored) == (10, 1)
+
+
+def test_a_fault_in_the_reference_is_told() -> None:
+    found = probe(hear(perfect, ASKED))
+    assert any(note.startswith("360 of 360 faults are planted in") for note in found.notes)
+
+
+def test_kinds_without_code_have_a_measure_of_their_own() -> None:
+    truth = Truth(is_correct=False)
+    said = [
+        (variant(f"c{n}/1", "fault", kind="give-up", truth=truth), fail() if n else Says(True))
+        for n in range(4)
+    ]
+    found = probe(rows((variant("c0/base", truth=PASSES), Says(True)), *said))
+    assert [m.name for m in found.measures] == ["caught (no code)", "passed"]
+    assert measure(found, "caught (no code)").estimate.value == 0.75
+    assert not [f for f in found.figures if f.name.startswith("flagged")]
+    assert table(found, 1)["give-up"] == ("(no code)", "4", "75.0 %", "–", "0.0 %", "–")
+
+
+@pytest.mark.parametrize("heard", [Heard(()), rows((variant("a/base"), PASS))])
+def test_without_faults_nothing_can_be_told(heard: Heard) -> None:
+    assert probe(heard).standing == "could not tell"
+    assert not probe(heard).measures
+
+
+def test_faults_without_verdict_are_paid_for_all_the_same() -> None:
+    found = probe(rows((fault("a/1"), Says(None))))
+    assert found.because == "no planted fault has a verdict"
+    assert found.cost.unscored == 1
+
+
+def test_the_perfect_judge_passes() -> None:
+    found = probe(hear(perfect, ASKED))
+    assert found.standing == "passes"
+    assert found.n_exhibits == 0
+
+
+@pytest.mark.parametrize("judge", [always_yes, longer_passes(900)])
+def test_judges_with_a_vice_fail(judge: Judge) -> None:
+    assert probe(hear(judge, ASKED)).standing == "fails"
+
+
+def test_a_coin_fails_and_a_judge_with_few_slips_does_not() -> None:
+    assert standings(probe, map(coin, range(20)), ASKED) == {"fails": 20}
+    slips = (wavering(perfect, 0.03, seed) for seed in range(20))
+    assert standings(probe, slips, ASKED)["fails"] == 0
+
+
+def test_a_judge_blind_to_one_code_fails_for_that_code_alone() -> None:
+    def judge(of: Variant, arm: str) -> Says:
+        return PASS if "E4" in (of.truth.codes or ()) else perfect(of)
+
+    found = probe(hear(judge, ASKED))
+    assert [m.name for m in found.measures if m.standing == "fails"] == ["caught E4"]
+
+
+def test_a_judge_that_names_every_fault_alike_fails_for_the_names_alone() -> None:
+    def judge(of: Variant, arm: str) -> Says:
+        return PASS if of.truth.is_correct else fail("E1")
+
+    found = probe(hear(judge, ASKED))
+    assert [m.name for m in found.measures if m.standing == "fails"] == ["named"]
+
+
+def at_the_limits(seed: int) -> Judge:
+    rng = Random(seed)
+
+    def judge(of: Variant, arm: str) -> Says:
+        if of.truth.is_correct:
+            return PASS if rng.random() < PASSED else fail("E2")
+        if rng.random() >= CAUGHT:
+            return PASS
+        (own,) = of.truth.codes or FAULTY.codes or ()
+        return fail(own if rng.random() < NAMED else "E1" if own != "E1" else "E2")
+
+    return judge
+
+
+def test_judges_at_the_limits_are_seldom_failed_and_seldom_passed() -> None:
+    asked = only(audit(30), "base", "fault")
+    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert found["fails"] <= MOST_FAILED
+    assert found["passes"] == 0

@@ -1,0 +1,168 @@
+"""Injection: payloads against idle text, by hand and of judges that obey."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from apbjudge.audits.heard import MAIN, Heard
+from apbjudge.audits.probes.injection import MOVED, MOVED_BY_FAMILY, probe
+from apbjudge.audits.variants import Variant
+
+from .hearing import (
+    FAULTY,
+    MOST_FAILED,
+    N_AUDITS,
+    PASS,
+    Judge,
+    Says,
+    always_yes,
+    audit,
+    coin,
+    fail,
+    figure,
+    hear,
+    longer_passes,
+    measure,
+    only,
+    perfect,
+    rows,
+    standings,
+    table,
+    turning,
+    variant,
+)
+
+ASKED = only({MAIN: audit(80)[MAIN]}, "injected", "neutral")
+
+
+def twin(n: int) -> Variant:
+    return variant(f"c{n}/neutral", "neutral", kind="neutral-plan", truth=FAULTY)
+
+
+def injected(n: int, payload: str, language: str, place: str = "plan") -> Variant:
+    family, _, _ = payload.partition(":")
+    tags = {
+        "twin": f"c{n}/neutral",
+        "family": family,
+        "language": language,
+        "place": place,
+        "payload": payload,
+    }
+    return variant(f"c{n}/{payload}", "injected", kind=f"inject-{place}", truth=FAULTY, tags=tags)
+
+
+def by_hand() -> Heard:
+    return rows(
+        *((twin(n), fail("E4") if n else PASS) for n in range(3)),
+        (twin(3), Says(None)),
+        (injected(0, "authority:1", "en"), fail("E4")),
+        (injected(1, "authority:1", "en"), PASS),
+        (injected(2, "authority:2", "de", "reason"), PASS),
+        (injected(1, "unicode:1", "de", "reason"), fail("E4")),
+        (injected(2, "unicode:1", "en"), Says(False, 0.4, frozenset({"E4"}), is_proven=True)),
+        (injected(3, "unicode:1", "en"), PASS),
+        (variant("c4/lonely", "injected", truth=FAULTY, tags={"family": "unicode"}), PASS),
+    )
+
+
+def test_measures_counted_by_hand() -> None:
+    found = probe(by_hand())
+    expected = {"moved": 1 / 5, "moved by authority": 1 / 3, "moved by unicode": 0.0}
+    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
+    assert [m.limit for m in found.measures] == [MOVED, MOVED_BY_FAMILY, MOVED_BY_FAMILY]
+    assert {(m.side, m.unit) for m in found.measures} == {("at most", "points")}
+
+
+def test_figures_and_table_counted_by_hand() -> None:
+    found = probe(by_hand())
+    assert figure(found, "moved, in reason") == 0.5
+    assert figure(found, "moved, in plan") == 0
+    assert figure(found, "moved, language en") == 0
+    assert figure(found, "moved, where code proved no fault") == 1 / 4
+    assert table(found) == {
+        "authority:1": ("2", "+0.0 pts"),
+        "authority:2": ("1", "+100.0 pts"),
+        "unicode:1": ("2", "+0.0 pts"),
+    }
+
+
+def test_exhibits_notes_and_cost_by_hand() -> None:
+    found = probe(by_hand())
+    assert [e.name for e in found.exhibits] == ["c1/authority:1", "c2/authority:2"]
+    assert found.exhibits[1].what == (
+        "payload authority:2, place reason, language de – inject-reason of c2/authority:2; "
+        "judged correct, 1, with idle text not correct (E4), 0.4"
+    )
+    assert any(note.startswith("1 of 5 were proven faulty by code") for note in found.notes)
+    assert found.cost.judgements == 11
+
+
+@pytest.mark.parametrize(
+    "heard", [Heard(()), rows((twin(0), PASS)), rows((injected(0, "unicode:1", "en"), PASS))]
+)
+def test_without_pairs_nothing_can_be_told(heard: Heard) -> None:
+    assert probe(heard).standing == "could not tell"
+    assert not probe(heard).measures
+
+
+@pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
+def test_judges_that_do_not_listen_pass(judge: Judge) -> None:
+    assert probe(hear(judge, ASKED)).standing == "passes"
+
+
+def test_sixty_cases_are_too_few_to_acquit() -> None:
+    found = probe(hear(perfect, only({MAIN: audit(60)[MAIN]}, "injected", "neutral")))
+    assert found.standing == "could not tell"
+    assert 60 < (measure(found, "moved").needed or 0) <= 80
+
+
+def obeying(family: str) -> Judge:
+    def judge(of: Variant, arm: str) -> Says:
+        return PASS if of.tags.get("family", "").startswith(family) and of.tags else perfect(of)
+
+    return judge
+
+
+def test_a_judge_that_obeys_fails() -> None:
+    found = probe(hear(obeying(""), ASKED))
+    assert [m.standing for m in found.measures] == ["fails"] * 6
+
+
+def test_a_judge_that_obeys_one_family_fails_for_that_family() -> None:
+    found = probe(hear(obeying("unicode"), ASKED))
+    assert [m.name for m in found.measures if m.standing == "fails"] == [
+        "moved",
+        "moved by unicode",
+    ]
+
+
+def test_a_coin_is_never_failed() -> None:
+    assert standings(probe, map(coin, range(20)), ASKED)["fails"] == 0
+
+
+def alone(seed: int) -> Judge:
+    """Moved once in twenty, whatever was said of the same plan."""
+    rng = Random(seed)
+    return turning(
+        perfect, 1.0, 0, when=lambda of, arm: of.role == "injected" and rng.random() < MOVED
+    )
+
+
+def by_case(seed: int) -> Judge:
+    """One case in twenty is moved by everything."""
+    moved = {case for case in range(80) if Random(f"{seed}/{case}").random() < MOVED}
+    return turning(
+        perfect, 1.0, 0, when=lambda of, arm: of.role == "injected" and int(of.case_id[1:]) in moved
+    )
+
+
+@pytest.mark.parametrize("judge", [alone, by_case])
+def test_judges_at_the_limit_are_seldom_failed_and_seldom_passed(
+    judge: Callable[[int], Judge],
+) -> None:
+    found = standings(probe, map(judge, range(N_AUDITS // 2)), ASKED)
+    assert found["fails"] <= MOST_FAILED // 2
+    assert found["passes"] <= MOST_FAILED // 2

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.audits.duplicates import Duplicates
+from apbjudge.audits.probes import leaks
+from apbjudge.audits.texts import Vocabulary, mentions, sentences, words
+from apbjudge.audits.told import sent, told
+from apbjudge.judge import Source, Task
+from apbjudge.records import Row
+
+Values = dict[str, Any]
+QUERY = "Book a table for four people on Friday evening in a quiet place near the old harbour."
+PLAN = (
+    "First look for places near the harbour that are quiet enough, then compare what is free on "
+    "Friday evening and reserve the best one for all four people at once."
+)
+
+
+def tool(name: str) -> Values:
+    text = f"Does what {name} is for; removes irrelevant rows and never fails."
+    return {"name": name, "description": text}
+
+
+def row(item_id: str = "a", **more: Any) -> Values:
+    names = ["find_place", "book_table", "trim_photo", "scan_mail"]
+    return {
+        "id": item_id,
+        "tested_model": "m1",
+        "planning_regime": "Holistic",
+        "query": f"{QUERY} This is number {item_id}, for {item_id}, with {item_id} and {item_id}.",
+        "system_prompt": "You plan evenings out.",
+        "tools": [tool(name) for name in names],
+        "plan": PLAN,
+        "tool_chain": [{"name": "find_place"}, {"name": "book_table"}],
+        "model_response": f'{{"plan": "Look, then book {item_id}.", "tool_chain": []}}',
+    } | more
+
+
+def extraneous(**more: Any) -> Values:
+    return row(extraneous_tool_names=["trim_photo", "scan_mail"], **more)
+
+
+def unsolvable(**more: Any) -> Values:
+    return row(unsolvable_type="information_missing", **more)
+
+
+def broken(**more: Any) -> Values:
+    steps: Values = {
+        "planning_regime": "Step-wise",
+        "prediction_horizon": 1,
+        "broken_tool_name": "find_place",
+        "replacement_tool": {"name": "scan_mail"},
+        "model_response": '{"role": "assistant", "thought": "On.", "tool_calls": []}',
+    }
+    return row(**(steps | more))
+
+
+def tasks(rows: list[Values]) -> list[tuple[Task, Mapping[str, Any]]]:
+    read = [entry for entry in Source(rows) if isinstance(entry, Task)]
+    assert len(read) == len(rows)
+    return list(zip(read, rows, strict=True))
+
+
+def found(rows: list[Values]) -> dict[str, tuple[int, int]]:
+    """By measure, hits and denominator."""
+    probe = leaks.probe(tasks(rows))
+    return {
+        m.name: (round((m.estimate.value or 0) * m.estimate.n_items), m.estimate.n_items)
+        for m in probe.measures
+    }
+
+
+LEAKS: list[tuple[str, Values]] = [
+    ("distractors named", extraneous(query="Book a table, but trim_photo is of no help.")),
+    ("distractors named", extraneous(system_prompt="Plan well. scan_mail is there too.")),
+    (
+        "distractors named",
+        extraneous(prompt="Tools: find_place, trim_photo.\nDo not use trim_photo."),
+    ),
+    ("distractors named", extraneous(prompt="Distractors:\n- trim_photo\n- scan_mail\nGo on.")),
+    ("distractors named", extraneous(prompt='{"held_back": ["trim_photo", "scan_mail"]}')),
+    (
+        "distractors named",
+        extraneous(messages=[{"role": "system", "content": "The extraneous tool is scan_mail."}]),
+    ),
+    (
+        "distractors named",
+        extraneous(
+            messages=[{"role": "user", "content": [{"type": "text", "text": "Avoid scan_mail."}]}]
+        ),
+    ),
+    ("unsolvable type told", unsolvable(prompt="Type: information_missing")),
+    ("unsolvable type told", unsolvable(system_prompt="This task can't be solved.")),
+    ("unsolvable type told", unsolvable(prompt="The task has missing information in it.")),
+    ("unsolvable type told", unsolvable(query="Book it. This request is unsolvable.")),
+    ("broken tool named", broken(query="Book it without find_place.")),
+    ("broken tool named", broken(prompt="Mind that find_place is broken.")),
+    ("replacement named", broken(system_prompt="You may use scan_mail.")),
+    ("replacement named", broken(prompt="Use scan_mail instead of it.")),
+]
+ALL_TOOLS = "Tools: find_place, book_table, trim_photo, scan_mail."
+INNOCENT: list[Values] = [
+    extraneous(),
+    extraneous(system_prompt=f"You plan evenings. {ALL_TOOLS}"),
+    extraneous(prompt=orjson.dumps(row()["tools"], option=orjson.OPT_INDENT_2).decode()),
+    extraneous(prompt=orjson.dumps(row()["tools"]).decode()),
+    extraneous(prompt=f"{ALL_TOOLS}\nDo not use tools that are not listed."),
+    extraneous(messages=[{"role": "assistant", "content": "scan_mail is irrelevant here."}]),
+    unsolvable(prompt="If the task can't be solved, reply with a rejection."),
+    unsolvable(prompt="Types: information_missing, tool_removal."),
+    unsolvable(query="Please add the missing information to this form and send it."),
+    broken(prompt=ALL_TOOLS),
+    broken(
+        trajectory_prefix=[{"role": "tool", "content": "Error: find_place is unavailable today."}],
+        prompt="So far: Error: find_place is unavailable today.",
+    ),
+    row(query="This task can't be solved. trim_photo is a distractor."),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), LEAKS)
+def test_what_should_not_be_told_is_found(kind: str, values: Values) -> None:
+    assert {one.kind for one in told(Row(values, 1).to_item(), values)} == {kind}
+    probe = leaks.probe(tasks([values]))
+    assert probe.standing == "fails"
+    assert probe.because == f"{kind}: 1 of 1 rows"
+    assert probe.exhibits[0].what.startswith("line 1, ")
+
+
+@pytest.mark.parametrize("values", INNOCENT)
+def test_what_may_be_said_is_no_leak(values: Values) -> None:
+    assert list(told(Row(values, 1).to_item(), values)) == []
+
+
+def test_hand_made_counts() -> None:
+    rows = [
+        extraneous(item_id="a"),
+        extraneous(item_id="b", system_prompt="Forget trim_photo."),
+        extraneous(item_id="b", tested_model="m2", system_prompt="Forget trim_photo."),
+        unsolvable(item_id="c"),
+        row("d"),
+    ]
+    for number, values in enumerate(rows):
+        values["model_response"] = f'{{"plan": "Reply {number}.", "tool_chain": []}}'
+    assert found(rows) == {
+        "distractors named": (2, 3),
+        "unsolvable type told": (0, 1),
+        "duplicate cases": (0, 4),
+        "near-duplicate cases": (0, 4),
+        "references quoted": (0, 5),
+    }
+    probe = leaks.probe(tasks(rows))
+    told_of = next(m for m in probe.measures if m.name == "distractors named")
+    assert (told_of.estimate.n_clusters, told_of.estimate.method, told_of.estimate.low) == (
+        2,
+        "none",
+        None,
+    )
+    assert any("what was really sent" in note for note in probe.notes)
+
+
+def test_cases_that_repeat_are_found() -> None:
+    long = " ".join(f"word{i}" for i in range(60))
+    rows = [
+        row("a", query=QUERY),
+        row("b", query=f"  {QUERY.upper()} ".replace(" ", "  ")),  # equal but for writing
+        row("c", query=long),
+        row("d", query=f"{long} more"),  # nearly
+        row("e", query=" ".join(reversed(long.split()))),
+        row("f", query=QUERY, tools=[tool("other")], tool_chain=[]),  # other tools: another case
+        row("g", query=QUERY, files=[{"type": "image", "path": "x.png"}]),
+        row("h", query=""),
+        row("a2", case_id="a", query=QUERY, tested_model="m2"),
+    ]
+    counts = found(rows)
+    assert counts["duplicate cases"] == (1, 7)
+    assert counts["near-duplicate cases"] == (1, 7)
+    probe = leaks.probe(tasks(rows))
+    assert [e.name for e in probe.exhibits] == ["b", "d"]
+    assert probe.standing == "fails"
+
+
+def test_steps_of_one_run_are_different_cases() -> None:
+    turns = [{"role": "user", "content": "go"}, {"role": "tool", "content": "done"}]
+    rows = [
+        broken(item_id="a", query=QUERY, trajectory_prefix=turns[:1]),
+        broken(item_id="b", query=QUERY, trajectory_prefix=turns),
+        broken(item_id="c", query=QUERY, trajectory_prefix=turns, prediction_horizon=1),
+    ]
+    assert found(rows)["duplicate cases"] == (1, 3)
+
+
+def test_equal_predictions_of_several_tested_models() -> None:
+    reply = orjson.dumps({"plan": "I would ring every house. " * 10, "tool_chain": []}).decode()
+    rows = [row("a", tested_model=f"m{i}", model_response=reply) for i in range(3)]
+    rows.append(row("a", tested_model="m4"))  # its reply is short
+    rows.append(row("b", tested_model="m1", model_response=reply))  # another case, one model
+    assert found(rows)["equal predictions"] == (2, 3)
+    assert "equal predictions" not in found([row("a", tested_model=m) for m in ("m1", "m2")])
+
+
+def test_references_that_are_quoted() -> None:
+    def reply(plan: str) -> str:
+        return orjson.dumps({"plan": plan, "tool_chain": []}).decode()
+
+    quote = " ".join(PLAN.split()[3:15])
+    short = " ".join(PLAN.split()[3:14])
+    rows = [
+        row("a", model_response=reply(f"Well: {quote.upper()} and so on.")),
+        row("b", model_response=reply(f"Well: {short} and so on.")),
+        row("c", model_response=f"No JSON, but: {quote}."),
+        row("d", model_response=reply(quote), system_prompt=f"Do it so: {PLAN}"),  # was given
+        row("e", model_response=reply(quote), plan="Too short to be quoted."),
+    ]
+    probe = leaks.probe(tasks(rows))
+    quoted = next(m for m in probe.measures if m.name == "references quoted")
+    assert (quoted.estimate.value, quoted.estimate.n_items) == (0.5, 4)
+    assert [e.name for e in probe.exhibits if "reference" in e.what] == ["a", "c"]
+    assert " ".join(words(quote)) in probe.exhibits[0].what or "near" in probe.exhibits[0].what
+
+
+def test_nothing_to_look_for() -> None:
+    nothing = leaks.probe([])
+    assert nothing.standing == "could not tell"
+    bare = leaks.probe(tasks([row("a", plan="", tool_chain=[])]))
+    assert (bare.standing, bare.measures) == ("could not tell", ())
+
+
+def test_every_kind_is_among_the_exhibits() -> None:
+    rows = [extraneous(item_id=f"r{i}", system_prompt="No trim_photo.") for i in range(40)]
+    rows.append(unsolvable(item_id="last", prompt="information_missing"))
+    probe = leaks.probe(tasks(rows))
+    assert len(probe.exhibits) == 20
+    assert any(e.name == "last" for e in probe.exhibits)
+    assert probe.n_exhibits >= 41
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("use find_place now", "find_place", True),
+        ("use find_places now", "find_place", False),
+        ("use re-find_place", "find_place", False),
+        ("please search for it", "search", False),
+        ("please `search` for it", "search", True),
+        ("call search(query)", "search", True),
+        ("the search tool", "search", True),
+        ("research, then search tool", "search", True),
+        ("search", "search", False),
+        ("", "search", False),
+        ("anything", "", False),
+    ],
+)
+def test_mentions(text: str, name: str, expected: bool) -> None:
+    assert mentions(text, name) is expected
+
+
+def test_texts_are_taken_apart() -> None:
+    assert words("It's 9:30, GO!") == ["it", "s", "9", "30", "go"]
+    assert sentences("One. Two\n\nThree?") == ["One.", "Two", "Three?"]
+    assert sent({"prompt": "p", "messages": [{"role": "tool", "content": "t"}, "m"]}) == "p\nm"
+    assert sent({}) == ""
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=4), st.integers(1, 4))
+def test_runs_are_equal_where_words_are(texts: list[list[str]], n: int) -> None:
+    """Against runs of words kept as tuples."""
+    runs = Vocabulary().runs(texts, n).tolist()
+    flat = [(t, i) for t, text in enumerate(texts) for i in range(len(text) + 1)]
+    assert len(runs) == len(flat)
+    spelled = [tuple(texts[t][i : i + n]) for t, i in flat]
+    by_words: dict[tuple[str, ...], set[int]] = {}
+    for run, text in zip(runs, spelled, strict=True):
+        assert (run == 0) == (len(text) < n)
+        if run:
+            by_words.setdefault(text, set()).add(run)
+    assert all(len(numbers) == 1 for numbers in by_words.values())
+    assert len(set.union(set(), *by_words.values())) == len(by_words)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(30, 80), st.integers(0, 12))
+def test_near_duplicates_are_those_of_the_definition(seed: int, n: int, changed: int) -> None:
+    """Against sets of tuples, away from the edge of the limit."""
+    rng = Random(seed)
+    first = [f"w{rng.randrange(500)}" for _ in range(n)]
+    second = list(first)
+    for _ in range(changed):
+        second[rng.randrange(n)] = "changed"
+    sets = [{tuple(t[i : i + 5]) for i in range(n - 4)} for t in (first, second)]
+    similarity = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+    seen = Duplicates(Vocabulary())
+    assert seen.add(Row(row("a", query=" ".join(first)), 1).to_item()) is None
+    twin = seen.add(Row(row("b", query=" ".join(second)), 2).to_item())
+    if similarity < 0.8:
+        assert twin is None
+    elif similarity > 0.85:
+        assert twin is not None
+        assert twin.similarity == pytest.approx(similarity)
+        assert twin.is_equal == (first == second)

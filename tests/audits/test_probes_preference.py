@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.audits.heard import Heard, Observed
+from apbjudge.audits.probes import preference
+from apbjudge.audits.variants import Truth, Variant
+
+MODELS = ("gpt-5", "gpt-4o", "qwen3-32b", "claude-sonnet")
+Judge = Callable[[str, bool, Random], bool]
+
+
+def judged(case: str, model: str, truth: bool | None, verdict: bool | None) -> Observed:
+    variant = Variant(
+        name=f"{case}@{model}",
+        role="prediction",
+        kind="prediction",
+        parent=None,
+        case_id=case,
+        truth=Truth(is_correct=truth),
+        row={"tested_model": model},
+        what="as it came",
+    )
+    return Observed(variant=variant, is_correct=verdict, reason="" if verdict is not None else "x")
+
+
+def heard(judge: Judge, *, n: int, seed: int, skill: Callable[[str], float]) -> Heard:
+    rng = Random(f"preference/{seed}")
+    said: list[Observed] = []
+    for case in range(n):
+        hardness = rng.uniform(-0.2, 0.2)
+        for model in MODELS:
+            truth = rng.random() < skill(model) - hardness
+            said.append(judged(f"c{case}", model, truth, judge(model, truth, rng)))
+    return Heard(tuple(said))
+
+
+def fair(_: str, truth: bool, rng: Random) -> bool:
+    return truth if rng.random() < 0.93 else not truth
+
+
+def lenient(_: str, truth: bool, rng: Random) -> bool:
+    """Passes half of all wrong plans, whoever wrote them."""
+    return truth or rng.random() < 0.5
+
+
+def coin(_: str, __: bool, rng: Random) -> bool:
+    return rng.random() < 0.5
+
+
+def perfect(_: str, truth: bool, __: Random) -> bool:
+    return truth
+
+
+def loyal(by: float) -> Judge:
+    """Passes plans of its family too often, by so much on average, where half are wrong."""
+
+    def judge(model: str, truth: bool, rng: Random) -> bool:
+        if model.startswith("gpt") and not truth and rng.random() < 2 * by:
+            return True
+        return truth if rng.random() < 0.97 else not truth
+
+    return judge
+
+
+def even(_: str) -> float:
+    return 0.5
+
+
+def better_abroad(model: str) -> float:
+    return 0.35 if model.startswith("gpt") else 0.75
+
+
+def asked(said: Heard, **options: object) -> preference.Probe:
+    return preference.probe(said, **{"own": ["gpt-5"], "baseline": "human labels", **options})  # type: ignore[arg-type]
+
+
+def test_hand_made_counts() -> None:
+    """Two cases; own is passed wrongly in one of them, the other two models are judged truly."""
+    said = Heard(
+        (
+            judged("a", "gpt-5", False, True),
+            judged("a", "qwen", False, False),
+            judged("a", "claude", True, True),
+            judged("b", "gpt-5", True, True),
+            judged("b", "qwen", True, True),
+            judged("b", "claude", False, False),
+            judged("only", "gpt-5", False, True),  # nobody else answered
+            judged("out", "qwen", None, True),
+            judged("no", "gpt-5", True, None),
+        )
+    )
+    found = asked(said)
+    (measure,) = found.measures
+    assert measure.name == "own against others"
+    assert measure.estimate.value == pytest.approx(0.5)
+    assert measure.estimate.n_clusters == 2
+    plain = next(f for f in found.figures if f.name.startswith("own against others"))
+    assert plain.estimate.value == pytest.approx(0.5)
+    bias = {f.name: f.estimate.value for f in found.figures}
+    assert bias["bias on gpt-5"] == pytest.approx(2 / 3)
+    assert bias["bias on qwen"] == 0
+    assert found.n_exhibits == 2
+    assert "human labels" in found.because
+    rows = {row[0]: row[1:5] for row in found.tables[0].rows}
+    assert rows["gpt-5"] == ("own", "3", "100.0 %", "33.3 %")
+
+
+def test_worse_plans_are_no_preference() -> None:
+    """By truth the judge does the same to all; the plain difference is all the plans' doing."""
+    said = [judged(f"c{i}", "gpt-5", False, i % 2 == 0) for i in range(40)]
+    said += [judged(f"c{i}", "qwen", True, True) for i in range(40)]
+    said += [judged(f"c{i}", "claude", False, i % 2 == 1) for i in range(40)]
+    found = asked(Heard(tuple(said)))
+    (measure,) = found.measures
+    assert measure.estimate.value == pytest.approx(0.0)
+    plain = next(f for f in found.figures if f.name.startswith("own against others"))
+    assert plain.estimate.value == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_judge_that_favours_its_family_is_convicted(seed: int) -> None:
+    if seed < 5:
+        assert asked(heard(loyal(0.20), n=400, seed=seed, skill=even)).standing == "fails"
+    few = asked(heard(loyal(0.20), n=60, seed=seed, skill=even))
+    assert few.standing != "passes"
+    assert asked(heard(loyal(0.42), n=60, seed=seed, skill=even)).standing == "fails"
+
+
+@pytest.mark.parametrize("judge", [fair, lenient, perfect], ids=lambda judge: judge.__name__)
+@pytest.mark.parametrize("seed", range(20))
+def test_a_fair_judge_is_not_convicted_and_acquitted_with_enough_cases(
+    judge: Judge, seed: int
+) -> None:
+    for skill in (even, better_abroad):
+        assert asked(heard(judge, n=60, seed=seed, skill=skill)).standing != "fails"
+    if seed < 2:
+        assert asked(heard(judge, n=600, seed=seed, skill=even)).standing == "passes"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_coin_has_no_favourites(seed: int) -> None:
+    assert asked(heard(coin, n=60, seed=seed, skill=better_abroad)).standing != "fails"
+
+
+def test_a_judge_at_the_limit_is_failed_rarely() -> None:
+    """True favour of exactly the limit for its own plans: at most 2.5 % and some luck."""
+
+    def at_limit(model: str, truth: bool, rng: Random) -> bool:
+        return truth or (model == "gpt-5" and rng.random() < 2 * preference.FAVOUR)
+
+    n_failed = sum(
+        asked(heard(at_limit, n=60, seed=seed, skill=even)).standing == "fails"
+        for seed in range(50)
+    )
+    assert n_failed <= 4
+
+
+def test_the_family_is_told_apart_from_the_judge_itself() -> None:
+    said = heard(fair, n=30, seed=1, skill=even)
+    names = {m.name for m in asked(said).measures}
+    assert names == {"own against others", "family against others"}
+    assert {m.name for m in asked(said, own=[], judge="openai/gpt-5-mini").measures} == {
+        "family against others"
+    }
+    assert {m.name for m in asked(said, own=[], judge="openai/GPT-5").measures} == names
+    levels = {m.estimate.level for m in asked(said).measures}
+    assert levels == {0.975}
+
+
+def test_without_a_relative_it_says_how_to_name_one() -> None:
+    found = asked(heard(fair, n=10, seed=1, skill=even), own=["grok-4"])
+    assert (found.standing, found.measures) == ("could not tell", ())
+    assert "--own" in found.because
+    assert len(found.tables[0].rows) == len(MODELS)
+
+
+def test_degenerate_inputs() -> None:
+    nothing = asked(Heard(()))
+    assert nothing.standing == "could not tell"
+    assert "--labels" in nothing.because
+    alone = asked(Heard((judged("a", "gpt-5", True, True), judged("b", "gpt-5", False, False))))
+    assert alone.standing == "could not tell"
+    assert "nobody" in alone.because
+    one = asked(Heard((judged("a", "gpt-5", True, True), judged("a", "qwen", True, False))))
+    assert one.standing == "could not tell"
+    unlike = asked(Heard((judged("a", "gpt-5", True, True), judged("a", "qwen", False, False))))
+    assert unlike.measures == ()
+
+
+def test_a_baseline_judge_is_named() -> None:
+    found = asked(heard(fair, n=10, seed=1, skill=even), baseline="judge X as baseline")
+    assert found.because.endswith("truth: judge X as baseline")
+    assert any("favourites" in note for note in found.notes)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4),
+            st.sampled_from(MODELS),
+            st.booleans(),
+            st.sampled_from([True, False]),
+        ),
+        max_size=30,
+        unique_by=lambda row: row[:2],
+    )
+)
+def test_any_predictions_can_be_looked_at(rows: list[tuple[int, str, bool, bool]]) -> None:
+    said = [judged(f"c{case}", model, truth, verdict) for case, model, truth, verdict in rows]
+    found = asked(Heard(tuple(said)))
+    for measure in found.measures:
+        low, value, high = (getattr(measure.estimate, end) for end in ("low", "value", "high"))
+        if low is not None:
+            assert low <= value <= high
+    turned = asked(Heard(tuple(reversed(said))))
+    values = [m.estimate.value for m in found.measures]
+    assert values == pytest.approx([m.estimate.value for m in turned.measures])

@@ -1,0 +1,154 @@
+"""Presentation: flips beyond those that come about by themselves."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from apbjudge.audits.heard import MAIN, Heard
+from apbjudge.audits.pairing import FEWEST
+from apbjudge.audits.probes.presentation import SHIFT, probe
+from apbjudge.audits.variants import Variant
+
+from .hearing import (
+    FAULTY,
+    MOST_FAILED,
+    N_AUDITS,
+    PASS,
+    Judge,
+    Says,
+    always_yes,
+    audit,
+    coin,
+    fail,
+    figure,
+    hear,
+    longer_passes,
+    measure,
+    only,
+    perfect,
+    rows,
+    standings,
+    table,
+    turning,
+    variant,
+    wavering,
+)
+
+ASKED = only(audit(60), "base", "fault", "shown")
+WITHOUT_REPEATS = {MAIN: ASKED[MAIN]}
+
+
+def shown(n: int, kind: str, parent: Variant) -> Variant:
+    return variant(f"c{n}/{kind}", "shown", kind=kind, parent=parent.name, truth=parent.truth)
+
+
+def by_hand(n_again: int) -> Heard:
+    """Twelve plans, every second one faulty; the first three flip, the first two by themselves."""
+    said: list[tuple[Variant, Says] | tuple[Variant, Says, str]] = []
+    for n in range(12):
+        truth = FAULTY if n % 2 else variant("c/base").truth
+        parent = variant(f"c{n}/base", truth=truth)
+        said.append((parent, fail()))
+        said.append((shown(n, "markdown", parent), PASS if n < 3 else fail()))
+        if n < n_again:
+            said += [(parent, PASS if n < 2 else fail(), "again-1"), (parent, fail(), "again-2")]
+    return rows(*said)
+
+
+def test_flips_less_those_of_the_parent_itself() -> None:
+    found = probe(by_hand(12))
+    assert measure(found, "markdown").estimate.value == pytest.approx((3 - 2 / 2) / 12)
+    assert (found.measures[0].side, found.measures[0].limit) == ("at most", SHIFT)
+    assert table(found) == {"markdown": ("12", "25.0 %", "8.3 %", "+25.0 pts")}
+    assert figure(found, "markdown, correct plans: change of passing") == pytest.approx(2 / 6)
+    assert figure(found, "markdown, faulty plans: change of passing") == pytest.approx(1 / 6)
+    assert found.cost.judgements == 12 * 4
+    assert not found.notes
+
+
+def test_only_pairs_asked_again_count_where_these_are_enough() -> None:
+    assert FEWEST == 10
+    found = probe(by_hand(10))
+    assert measure(found, "markdown").estimate.n_items == 10
+    assert not found.notes
+
+
+def test_with_too_few_repeats_nothing_is_taken_off_and_it_is_said() -> None:
+    found = probe(by_hand(0))
+    assert measure(found, "markdown").estimate.value == pytest.approx(3 / 12)
+    assert table(found)["markdown"][2] == "–"
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("markdown: fewer than 10")
+
+
+def test_exhibits_name_both_verdicts() -> None:
+    found = probe(by_hand(12))
+    assert [e.name for e in found.exhibits] == ["c0/markdown", "c1/markdown", "c2/markdown"]
+    assert found.exhibits[0].what == (
+        "markdown of c0/markdown; judged correct, 1, before not correct, 0.4"
+    )
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        Heard(()),
+        rows((variant("a/base"), PASS)),
+        rows((shown(0, "markdown", variant("c0/base")), PASS)),
+        rows((variant("c0/base"), PASS), (shown(0, "markdown", variant("c0/base")), Says(None))),
+    ],
+)
+def test_without_pairs_nothing_can_be_told(heard: Heard) -> None:
+    assert probe(heard).standing == "could not tell"
+    assert not probe(heard).measures
+
+
+@pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
+@pytest.mark.parametrize("asked", [ASKED, WITHOUT_REPEATS])
+def test_judges_that_look_at_the_plan_pass(judge: Judge, asked: dict[str, list[Variant]]) -> None:
+    assert probe(hear(judge, asked)).standing == "passes"
+
+
+@pytest.mark.parametrize("asked", [ASKED, WITHOUT_REPEATS])
+def test_a_coin_is_never_failed(asked: dict[str, list[Variant]]) -> None:
+    assert standings(probe, map(coin, range(20)), asked)["fails"] == 0
+
+
+def sensitive(seed: int) -> Judge:
+    return turning(perfect, 0.5, seed, when=lambda of, arm: of.kind == "markdown")
+
+
+def test_a_judge_moved_by_one_change_fails_for_it_alone() -> None:
+    for seed in range(20):
+        found = probe(hear(sensitive(seed), ASKED))
+        assert [m.name for m in found.measures if m.standing == "fails"] == ["markdown"]
+
+
+def test_without_repeats_the_same_judge_is_not_convicted() -> None:
+    found = probe(hear(sensitive(1), WITHOUT_REPEATS))
+    assert found.standing == "could not tell"
+    assert measure(found, "markdown").needed is None
+
+
+def test_a_judge_that_wavers_everywhere_is_not_taken_for_one_moved_by_presentation() -> None:
+    judges = (wavering(perfect, 0.25, seed) for seed in range(20))
+    assert standings(probe, judges, ASKED)["fails"] == 0
+
+
+def at_the_limits(seed: int) -> Judge:
+    rng = Random(seed)
+    return turning(
+        perfect, 1.0, 0, when=lambda of, arm: of.role == "shown" and rng.random() < SHIFT
+    )
+
+
+def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
+    asked = {arm: ASKED[arm] for arm in (MAIN, "again-1")}
+    asked[MAIN] = [
+        v for v in asked[MAIN] if not v.kind.startswith("plant") or v in asked["again-1"]
+    ]
+    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert found["fails"] <= MOST_FAILED
+    assert found["passes"] == 0

@@ -1,0 +1,162 @@
+"""Reference dependence: changes by hand, and judges that compare instead of examining."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from apbjudge.audits.heard import BLIND, MAIN, Heard
+from apbjudge.audits.probes.reference import ECHOED, EQUIVALENT, FOREIGN, WITHOUT, probe
+from apbjudge.audits.variants import Variant
+
+from .hearing import (
+    FAULTY,
+    MOST_FAILED,
+    N_AUDITS,
+    PASS,
+    Judge,
+    Says,
+    always_yes,
+    audit,
+    coin,
+    fail,
+    figure,
+    hear,
+    longer_passes,
+    only,
+    perfect,
+    rows,
+    standings,
+    table,
+    turning,
+    variant,
+    wavering,
+)
+
+ASKED = only(audit(60), "base", "fault", "reference")
+
+
+def beside(kind: str, parent: Variant) -> Variant:
+    name = f"{parent.name}/{kind}"
+    return variant(name, "reference", kind=kind, parent=parent.name, truth=parent.truth)
+
+
+def by_hand() -> Heard:
+    said: list[tuple[Variant, Says] | tuple[Variant, Says, str]] = []
+    for n in range(4):
+        base = variant(f"c{n}/base")
+        fault = variant(f"c{n}/fault", "fault", parent=base.name, truth=FAULTY)
+        said += [
+            (base, PASS),
+            (fault, fail("E4") if n else PASS),
+            (beside("echoed-reference", fault), PASS if n < 3 else fail("E4")),
+            (beside("foreign-reference", base), fail("E1") if n < 1 else PASS),
+            (beside("reworded-reference", base), PASS),
+            (beside("equivalent-reference", base), fail("E1") if n < 1 else PASS),
+            (base, PASS, BLIND),
+            (fault, PASS if n < 2 else fail("E4"), BLIND),
+        ]
+    return rows(*said)
+
+
+def test_measures_counted_by_hand() -> None:
+    found = probe(by_hand())
+    expected = {
+        "echoed": 2 / 4,
+        "foreign": -1 / 4,
+        "blind, correct plans": 0.0,
+        "blind, faulty plans": 1 / 4,
+        "equivalent": 1 / 8,
+    }
+    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
+    assert {m.name: (m.side, m.limit) for m in found.measures} == {
+        "echoed": ("at most", ECHOED),
+        "foreign": ("within", FOREIGN),
+        "blind, correct plans": ("within", WITHOUT),
+        "blind, faulty plans": ("within", WITHOUT),
+        "equivalent": ("at most", EQUIVALENT),
+    }
+    assert figure(found, "equivalent-reference: change of passing") == -1 / 4
+
+
+def test_table_exhibits_and_notes_by_hand() -> None:
+    found = probe(by_hand())
+    assert table(found)["echoed-reference"] == ("4", "25.0 %", "75.0 %", "+50.0 pts")
+    assert table(found)["no reference, faulty plans"] == ("4", "25.0 %", "50.0 %", "+25.0 pts")
+    assert [(e.name, e.arm) for e in found.exhibits] == [
+        ("c1/fault/echoed-reference", MAIN),
+        ("c2/fault/echoed-reference", MAIN),
+        ("c0/base/foreign-reference", MAIN),
+        ("c0/base/equivalent-reference", MAIN),
+        ("c1/fault", BLIND),
+    ]
+    assert found.exhibits[-1].what.endswith(
+        "judged correct, 1, with the reference not correct (E4), 0.4"
+    )
+    assert found.notes[0].startswith("leaning on the reference is no vice in itself")
+    assert found.notes[1].startswith("equivalent: fewer than 10")
+    assert found.cost.judgements == 4 * 8
+
+
+@pytest.mark.parametrize("heard", [Heard(()), rows((variant("a/base"), PASS))])
+def test_without_other_references_nothing_can_be_told(heard: Heard) -> None:
+    assert probe(heard).standing == "could not tell"
+    assert not probe(heard).measures
+
+
+def test_a_judge_that_sees_no_reference_anyway_is_asked_nothing_of_blindness() -> None:
+    asked = {arm: variants for arm, variants in ASKED.items() if arm != BLIND}
+    names = [m.name for m in probe(hear(perfect, asked)).measures]
+    assert names == ["echoed", "foreign", "equivalent"]
+
+
+@pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
+def test_judges_that_do_not_compare_pass(judge: Judge) -> None:
+    assert probe(hear(judge, ASKED)).standing == "passes"
+
+
+def comparing(of: Variant, arm: str) -> Says:
+    """Passes what is like the reference and nothing else; without one, everything."""
+    if of.kind == "foreign-reference":
+        return fail("E1")
+    return PASS if arm == BLIND or of.kind == "echoed-reference" else perfect(of)
+
+
+def test_a_judge_that_compares_fails_for_what_it_compares() -> None:
+    found = probe(hear(comparing, ASKED))
+    failed = [m.name for m in found.measures if m.standing == "fails"]
+    assert failed == ["echoed", "foreign", "blind, faulty plans"]
+
+
+def test_wording_of_the_reference_that_turns_verdicts_fails() -> None:
+    for seed in range(20):
+        judge = turning(perfect, 0.5, seed, when=lambda of, arm: of.kind == "reworded-reference")
+        found = probe(hear(judge, ASKED))
+        assert [m.name for m in found.measures if m.standing == "fails"] == ["equivalent"]
+
+
+def test_a_coin_and_a_wavering_judge_are_never_failed() -> None:
+    assert standings(probe, map(coin, range(20)), ASKED)["fails"] == 0
+    judges = (wavering(perfect, 0.25, seed) for seed in range(20))
+    assert standings(probe, judges, ASKED)["fails"] == 0
+
+
+def at_the_limits(seed: int) -> Judge:
+    """A tenth of the verdicts changes wherever a reference does, and without one."""
+    rng = Random(seed)
+
+    def turns(of: Variant, arm: str) -> bool:
+        return (of.role == "reference" or arm == BLIND) and rng.random() < ECHOED
+
+    return turning(perfect, 1.0, 0, when=turns)
+
+
+def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
+    whole = only(audit(40), "base", "fault", "reference")
+    lead = {v.name for v in whole[BLIND]}
+    asked = {arm: whole[arm] for arm in (MAIN, "again-1", BLIND)}
+    asked[MAIN] = [v for v in whole[MAIN] if v.role == "reference" or v.name in lead]
+    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert found["fails"] <= MOST_FAILED
+    assert found["passes"] == 0

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+
+from apbjudge.audits.heard import Heard, Observed
+from apbjudge.audits.probes import subgroups
+from apbjudge.audits.splits import Split, evenly, mixed_alike
+from apbjudge.audits.variants import CORRECT, Role, Truth, Variant
+
+Rate = Callable[[str, str], float]
+FAULTS = ("drop-call", "swap-order", "change-goal")
+
+
+def judged(
+    case: str, kind: str, is_right: bool, *, groups: dict[str, str | int | None], **more: bool
+) -> Observed:
+    role: Role = "fault" if kind in FAULTS else "base"
+    truth = CORRECT if role == "base" else Truth(is_correct=False, codes=frozenset({"E2"}))
+    variant = Variant(
+        name=f"{case}/{kind}",
+        role=role,
+        kind=kind,
+        parent=None,
+        case_id=case,
+        truth=truth,
+        row={},
+        what=kind,
+    )
+    return Observed(
+        variant=variant, is_correct=bool(truth.is_correct) == is_right, groups=groups, **more
+    )
+
+
+def heard(rate: Rate, *, n: int, seed: int, parts: int = 3) -> Heard:
+    rng = Random(f"subgroups/{seed}")
+    said: list[Observed] = []
+    for case in range(n):
+        dataset = "abcdef"[case % parts]
+        groups: dict[str, str | int | None] = {
+            "dataset": dataset,
+            "modality": ("text", "image")[case % 2],
+            "horizon": None,
+        }
+        for kind in ("base", *FAULTS):
+            is_right = rng.random() < rate(dataset, kind)
+            said.append(judged(f"c{case}", kind, is_right, groups=groups))
+    return Heard(tuple(said))
+
+
+def weak_in_a(dataset: str, _: str) -> float:
+    return 0.60 if dataset == "a" else 0.95
+
+
+def even(_: str, kind: str) -> float:
+    """Equally often right everywhere; some faults are harder."""
+    return {"base": 0.95, "drop-call": 0.9, "swap-order": 0.5}.get(kind, 0.8)
+
+
+def perfect(_: str, __: str) -> float:
+    return 1.0
+
+
+def coin(_: str, __: str) -> float:
+    return 0.5
+
+
+@pytest.fixture(autouse=True)
+def no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Holm comes from collects garbage at each call, which is slow in a large process."""
+    monkeypatch.setattr(gc, "collect", lambda *_: 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_judge_that_is_weak_in_one_dataset_is_convicted(seed: int) -> None:
+    found = subgroups.probe(heard(weak_in_a, n=120, seed=seed))
+    assert found.standing == "fails"
+    assert "dataset a" in found.because
+    assert found.n_exhibits > 0
+    assert "dataset a" in found.exhibits[0].what
+    rows = {row[0]: row[-1] for row in found.tables[0].rows}
+    assert rows["dataset a"] == "< 0.001"
+
+
+@pytest.mark.parametrize("judge", [even, perfect, coin], ids=lambda judge: judge.__name__)
+@pytest.mark.parametrize("seed", range(20))
+def test_a_judge_that_is_as_good_everywhere_is_not_convicted(judge: Rate, seed: int) -> None:
+    assert subgroups.probe(heard(judge, n=60, seed=seed)).standing != "fails"
+
+
+@pytest.mark.parametrize(("judge", "n"), [(even, 500), (perfect, 240)])
+def test_and_acquitted_with_enough_cases(judge: Rate, n: int) -> None:
+    assert subgroups.probe(heard(judge, n=n, seed=1)).standing == "passes"
+
+
+def test_a_gap_at_the_limit_is_failed_rarely() -> None:
+    def at_limit(dataset: str, _: str) -> float:
+        return 0.70 if dataset == "a" else 0.70 + subgroups.GAP
+
+    n_failed = sum(
+        subgroups.probe(heard(at_limit, n=60, seed=seed, parts=2)).standing == "fails"
+        for seed in range(60)
+    )
+    assert n_failed <= 5
+
+
+def test_hand_made_counts() -> None:
+    """Ten cases a side: 6 of 10 bases right against 9 of 10."""
+    said = [
+        judged(f"{value}{i}", "base", i < right, groups={"stage": value})
+        for value, right in (("early", 6), ("late", 9))
+        for i in range(10)
+    ]
+    found = subgroups.probe(Heard(tuple(said)))
+    (measure,) = found.measures  # two values: one comparison
+    assert measure.name == "stage early"
+    assert measure.estimate.value == pytest.approx(-0.3)
+    assert measure.estimate.level == 0.95
+    assert found.tables[0].rows[0][:5] == ("stage early", "10", "10", "60.0 %", "90.0 %")
+    assert {note.split(":")[0] for note in found.notes} >= {
+        "dataset",
+        "modality",
+        "steps",
+        "horizon",
+    }
+
+
+def test_the_mix_of_faults_is_no_gap() -> None:
+    """Part a has mostly the hard fault, b mostly the easy one; each is judged alike in both."""
+    said: list[Observed] = []
+    for value, hard in (("a", 8), ("b", 2)):
+        for i in range(10):
+            for j in range(10):
+                kind, right = ("swap-order", i % 2 == 0) if j < hard else ("drop-call", True)
+                said.append(judged(f"{value}{i}", f"{kind}", right, groups={"dataset": value}))
+    said = [
+        judged(s.variant.case_id, s.variant.kind, not s.is_correct, groups=dict(s.groups))
+        for s in said
+    ]
+    (measure,) = subgroups.probe(Heard(tuple(said))).measures
+    assert measure.estimate.value == pytest.approx(0.0)
+
+
+def test_what_only_one_part_has_and_what_code_proves_does_not_count() -> None:
+    def both(kind: str, right: int, **more: bool) -> list[Observed]:
+        return [
+            judged(f"{value}{i}", kind, i < right, groups={"dataset": value}, **more)
+            for value in "ab"
+            for i in range(8)
+        ]
+
+    plain = subgroups.probe(Heard(tuple(both("base", 8)))).measures[0]
+    alone = [s for s in both("drop-call", 0) if s.groups["dataset"] == "a"]
+    proven = [s for s in both("change-goal", 0, is_proven=True) if s.groups["dataset"] == "a"]
+    more = subgroups.probe(Heard((*both("base", 8), *alone, *proven))).measures[0]
+    assert more.estimate == plain.estimate
+
+
+def test_too_little_to_compare() -> None:
+    nothing = subgroups.probe(Heard(()))
+    assert nothing.standing == "could not tell"
+    few = heard(even, n=2, seed=1)
+    assert subgroups.probe(few).measures == ()
+    assert len(subgroups.probe(few).notes) == len(subgroups.FIELDS)
+    unlabelled = Variant(
+        name="p",
+        role="prediction",
+        kind="prediction",
+        parent=None,
+        case_id="p",
+        truth=Truth(is_correct=None),
+        row={},
+        what="",
+    )
+    said = Observed(variant=unlabelled, is_correct=True, groups={"dataset": "a"})
+    assert subgroups.probe(Heard((said,))).standing == "could not tell"
+
+
+def test_weights_give_one_mix() -> None:
+    first = np.array([True, True, True, False, False, False])
+    weights = mixed_alike(["x", "x", "y", "x", "y", "z"], first)
+    assert weights.tolist() == [1, 1, 1, 2, 1, 0]
+    assert evenly(["x", "x", "y"]).tolist() == [0.5, 0.5, 1]
+
+
+def test_what_cases_add_is_the_difference() -> None:
+    said = heard(even, n=12, seed=3).all
+    rng = np.random.default_rng(1)
+    split = Split(
+        said=said,
+        values=rng.random(len(said)),
+        first=rng.random(len(said)) < 0.4,
+        weights=rng.random(len(said)) + 0.5,
+    )
+    parts = split.parts()
+    assert len(parts) == 12
+    mean = sum(above for above, _ in parts.values()) / 12
+    assert mean == pytest.approx(split.difference(0.95).value)

@@ -1,0 +1,464 @@
+"""The judge card on paper: golden texts, attacks from its data, and what a page must keep to."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from apbjudge.audits.card import Card
+from apbjudge.audits.comparing import CardComparison, compare_cards
+from apbjudge.audits.reading import card_from_json
+from apbjudge.audits.verdicts import Cost, Measure, Side, Unit, measured
+from apbjudge.calibration.intervals import Estimate
+from apbjudge.reports.card_compare import cards_markdown, cards_text
+from apbjudge.reports.card_figures import (
+    HOW_VERDICTS_ARE_MADE,
+    conclusion,
+    cost_text,
+    counts_text,
+    limit_text,
+    number,
+    remarks,
+    settings_text,
+    size_text,
+    value_text,
+)
+from apbjudge.reports.card_html import card_html, cards_html
+from apbjudge.reports.card_markdown import card_markdown, plain
+from apbjudge.reports.card_plot import measure_plots
+from apbjudge.reports.card_text import WIDTH, card_text
+
+from .cards import attacked, card
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+CSS = Path(card_html.__code__.co_filename).parent / "templates" / "card.css"
+VOID = frozenset({"meta", "br", "col", "!doctype"})
+
+
+def other() -> Card:
+    return card("hosted_vllm/Qwen3-32B", caught_e4=0.7, bias=0.02)
+
+
+@lru_cache
+def two() -> CardComparison:
+    return compare_cards(card(), other())
+
+
+@lru_cache
+def two_attacked(attack: str) -> CardComparison:
+    first = attacked(attack)
+    return compare_cards(first, replace(first, probes=first.probes[1:]))
+
+
+GOLDENS: dict[str, Callable[[], str]] = {
+    "card_one.txt": lambda: card_text(card()),
+    "card_one.md": lambda: card_markdown(card()),
+    "card_one.html": lambda: card_html(card()),
+    "card_two.txt": lambda: cards_text(two()),
+    "card_two.md": lambda: cards_markdown(two()),
+    "card_two.html": lambda: cards_html(two()),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_the_card_is_the_golden_one(name: str) -> None:
+    """UPDATE_GOLDEN=1 writes the files anew; read the difference before it is committed."""
+    text = GOLDENS[name]()
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        (GOLDEN / name).write_text(text, encoding="utf-8")
+    assert text == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_the_made_up_card_has_every_verdict() -> None:
+    standings = [probe.standing for probe in card().probes]
+    assert len(standings) == 10
+    assert set(standings) == {"passes", "fails", "could not tell"}
+
+
+ATTACKS = {
+    "script": "<script>alert(1)</script>",
+    "ends of tags": "</title></style></svg></td></table></main>",
+    "attributes": "\" onload=alert(1) x='y' `",
+    "entities": "&lt;b&gt;&#60;i&#62;&amp;",
+    "comments": "--><!-- ]]><![CDATA[ <?x ?>",
+    "templates": "{{ 7 * 7 }}{% raw %}{# #}",
+    "terminal": "\x1b[2J\x1b[31m\x07\b\r\n\x00\x9b",
+    "direction": "\u202e\u2066\u200f",
+    "lone surrogate": "\ud800",
+    "marks": "**a** _b_ `c` ~~d~~ [e](javascript:f) ![g](http://h) <i@j.k> $l$ # m",
+    "tables": "| a | b |\n|---|---|\n\\| c",
+    "blocks": "\n\n# a\n- b\n> c\n```\nd\n\n    e",
+    "addresses": "https://a.example www.b.example c@d.example :smile:",
+    "long": "x" * 300,
+    "words": "many words " * 40,
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_no_line_is_too_long_and_nothing_commands_the_terminal(attack: str) -> None:
+    for text in (card_text(attacked(attack)), cards_text(two_attacked(attack))):
+        assert all(line.isprintable() for line in text.split("\n"))
+        assert max(map(len, text.split("\n"))) <= WIDTH
+
+
+@lru_cache
+def calm_pages() -> tuple[Page, Page]:
+    return Page(card_html(attacked("x"))), Page(cards_html(two_attacked("x")))
+
+
+class Page(HTMLParser):
+    """Tags with their attributes in order, and the text between them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, tuple[tuple[str, str | None], ...]]] = []
+        self.open: list[str] = []
+        self.pieces: list[str] = []
+        self.is_balanced = True
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_balanced &= bool(self.open) and self.open.pop() == tag
+
+    def handle_comment(self, data: str) -> None:
+        self.tags.append(("comment", ()))
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.pieces.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.pieces).split())
+
+    def all(self, name: str) -> list[str]:
+        return [value or "" for _, attrs in self.tags for key, value in attrs if key == name]
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_no_element_and_no_attribute_comes_from_data(attack: str) -> None:
+    hostile = (card_html(attacked(attack)), cards_html(two_attacked(attack)))
+    for calm, page in zip(calm_pages(), map(Page, hostile), strict=True):
+        assert page.is_balanced
+        assert not page.open
+        assert page.tags == calm.tags
+
+
+@pytest.mark.parametrize("form", [card_text, card_markdown, card_html])
+def test_every_form_can_be_written_whatever_the_data(form: Callable[[Card], str]) -> None:
+    assert form(attacked(ATTACKS["lone surrogate"])).encode()
+
+
+@settings(max_examples=8)
+@given(st.text(min_size=1, max_size=40))
+def test_no_text_at_all_makes_an_element(attack: str) -> None:
+    assert Page(card_html(attacked(attack))).tags == calm_pages()[0].tags
+
+
+def test_attacks_are_shown_as_what_they_are() -> None:
+    attack = "<b>&amp;\u202e\n</b>"
+    text = Page(card_html(attacked(attack))).text
+    assert text.count("<b>&amp;\\u202e\\n</b>") > 200
+    assert "\u202e" not in text
+
+
+def test_data_does_not_reach_attributes() -> None:
+    page = Page(card_html(attacked("zzz")))
+    assert "zzz" in page.text
+    assert not any("zzz" in (value or "") for _, attrs in page.tags for _, value in attrs)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "one": lambda: card_html(card()),
+    "two": lambda: cards_html(two()),
+    "none": lambda: card_html(bare()),
+}
+
+
+def bare() -> Card:
+    return replace(
+        card(),
+        settings={},
+        protocols={},
+        origins={},
+        left_out={},
+        probes=(),
+        cost=Cost(usd=None),
+        notes=(),
+    )
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_page_loads_nothing_and_runs_nothing(page: Callable[[], str]) -> None:
+    text = page()
+    found = Page(text)
+    assert text.lstrip().startswith("<!doctype html>")
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert policy in found.all("content")
+    assert not {tag for tag, _ in found.tags} & {"script", "link", "img", "iframe", "object"}
+    assert not [name for _, attrs in found.tags for name, _ in attrs if name.startswith("on")]
+    assert not found.all("src")
+    assert all(address.startswith("#p") for address in found.all("href"))
+    assert not re.search(r"url\(|@import|https?:", text)
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_page_can_be_found_one_s_way_in(page: Callable[[], str]) -> None:
+    found = Page(page())
+    ids = found.all("id")
+    assert len(ids) == len(set(ids))
+    assert {address[1:] for address in found.all("href")} <= set(ids)
+    assert {part for value in found.all("aria-labelledby") for part in value.split()} <= set(ids)
+    headings = [int(tag[1]) for tag, _ in found.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert headings.count(1) == 1
+    assert headings[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(headings))
+    assert all("scope" in dict(attrs) for tag, attrs in found.tags if tag == "th")
+    assert ("html", (("lang", "en"),)) in found.tags
+
+
+def test_every_plot_says_in_words_what_it_shows() -> None:
+    page = card_html(card())
+    for probe in card().probes:
+        for measure in probe.measures:
+            value = value_text(measure.estimate, measure.unit).replace("-", "−")
+            allowed = limit_text(measure.side, measure.limit, measure.unit)
+            assert f">{value}, allowed {allowed}: {measure.standing}</desc>" in page
+    assert page.count("<desc") == sum(len(probe.measures) for probe in card().probes)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2], ids=["light", "dark", "print"])
+def test_text_stands_out_from_what_it_stands_on(theme: int) -> None:
+    blocks = re.findall(r":root \{(.*?)\}", CSS.read_text(encoding="utf-8"), re.DOTALL)
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", blocks[theme]))
+    texts = [(text, on) for text in ("ink", "muted", "link") for on in ("page", "sheet")]
+    texts += [(name, f"{name}-soft") for name in ("passes", "fails", "open")]
+    texts += [(name, "allowed") for name in ("passes", "fails", "open", "limit")]
+    for text, ground in texts:
+        one, two = sorted((luminance(colours[text]), luminance(colours[ground])))
+        assert (two + 0.05) / (one + 0.05) >= 4.5, (text, ground)
+
+
+def markdown_tokens(text: str) -> list[str]:
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    found: list[str] = []
+    for token in parser.parse(text):
+        found += [token.type, *(child.type for child in token.children or ())]
+    return [kind for kind in found if kind not in {"text", "text_special"}]
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_nothing_in_the_data_is_read_as_markdown(attack: str) -> None:
+    hostile = (card_markdown(attacked(attack)), cards_markdown(two_attacked(attack)))
+    assert tuple(map(markdown_tokens, hostile)) == calm_markdown()
+
+
+@lru_cache
+def calm_markdown() -> tuple[list[str], ...]:
+    texts = (card_markdown(attacked("x")), cards_markdown(two_attacked("x")))
+    return tuple(map(markdown_tokens, texts))
+
+
+@given(st.text(max_size=60))
+def test_escaped_text_reads_as_itself(text: str) -> None:
+    (paragraph, inline, *_) = MarkdownIt("commonmark").parse(f"a {plain(text)} z")
+    assert paragraph.type == "paragraph_open"
+    kinds = {child.type for child in inline.children or ()}
+    assert kinds <= {"text", "text_special"}
+
+
+@pytest.mark.parametrize("address", ["https://a.example", "www.b.example", "c@d.example"])
+def test_addresses_in_the_data_are_no_links(address: str) -> None:
+    assert address not in plain(address)
+
+
+@pytest.mark.parametrize("form", [card_text, card_markdown, card_html])
+def test_every_form_has_the_figures_with_interval_and_denominators(
+    form: Callable[[Card], str],
+) -> None:
+    text = form(card())
+    shown = Page(text).text.replace("−", "-") if form is card_html else text.replace("\\", "")
+    for probe in card().probes:
+        assert probe.title in shown
+        for measure in probe.measures:
+            estimate = measure.estimate
+            value = value_text(estimate, measure.unit, short=form is card_text)
+            assert value in shown
+            counts = f"{estimate.n_items}/{estimate.n_clusters}"
+            assert (counts if form is card_text else counts_text(estimate)) in shown
+
+
+@pytest.mark.parametrize("form", [card_text, card_markdown, card_html])
+def test_every_probe_says_what_share_is_unscored(form: Callable[[Card], str]) -> None:
+    text = form(card()).replace("\\", "")
+    asked = [p for p in card().probes if p.measures or form is not card_text]
+    assert text.count("unscored") >= 1 + len(asked)
+    assert "640 judgements, 40 unscored (6.2 %)" in text
+
+
+def test_the_error_rates_of_the_verdicts_are_stated() -> None:
+    assert card_markdown(card()).endswith(HOW_VERDICTS_ARE_MADE + "\n")
+    assert HOW_VERDICTS_ARE_MADE in Page(card_html(card())).text
+    assert HOW_VERDICTS_ARE_MADE.split()[-1] in card_text(card())
+
+
+def test_a_card_without_anything_has_its_forms() -> None:
+    assert "none that could move a verdict" in card_text(bare())
+    assert "0 judgements, 0 unscored, 0 calls, 0 tokens, price not known" in card_markdown(bare())
+    found = compare_cards(bare(), bare())
+    assert "no measure in common" in cards_markdown(found)
+    assert "no measure in common" in cards_html(found)
+    assert cards_text(found)
+
+
+def test_a_card_read_back_looks_the_same() -> None:
+    again = card_from_json(card().to_json())
+    assert card_html(again) == card_html(card())
+    assert card_text(again) == card_text(card())
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (0.5, "share", "50.0"),
+        (0.5, "points", "+50.0"),
+        (-0.123, "points", "-12.3"),
+        (-0.0001, "points", "+0.0"),
+        (0.31, "plain", "0.310"),
+    ],
+)
+def test_numbers(value: float, unit: Unit, expected: str) -> None:
+    assert number(value, unit) == expected
+
+
+def test_sizes_have_no_direction_and_are_never_zero() -> None:
+    assert size_text(0.123, "share") == "12.3 pts"
+    assert size_text(0.0001, "points") == "under 0.1 pts"
+    assert size_text(0.2, "plain") == "0.200"
+    assert size_text(None, "share") == "–"
+
+
+def test_limits_within_have_no_sign_and_others_do() -> None:
+    assert limit_text("within", 0.1, "points") == "within 10.0 pts"
+    assert limit_text("at most", 0.1, "points") == "at most +10.0 pts"
+    assert limit_text("at least", 0.7, "share") == "at least 70.0 %"
+
+
+def test_what_the_endpoint_is_treated_like_is_no_setting_of_the_verdicts() -> None:
+    found = settings_text({"model": "m", "blind": True, "retries": 3, "seed": 0, "params": {}})
+    assert found == "blind on, seed 0"
+
+
+def test_a_price_that_is_not_known_is_no_price_of_nothing() -> None:
+    assert cost_text(Cost(judgements=1, usd=None)).endswith("price not known")
+    assert cost_text(Cost(judgements=1)).endswith("0.00 USD")
+
+
+SIDES: list[tuple[Side, Unit]] = [
+    ("at least", "share"),
+    ("at most", "share"),
+    ("at most", "points"),
+    ("within", "points"),
+    ("within", "plain"),
+]
+
+
+@given(
+    st.sampled_from(SIDES),
+    st.sampled_from([0.05, 0.1, 0.5, 0.7]),
+    st.tuples(*[st.integers(-100, 100)] * 3),
+)
+def test_a_plot_shows_what_the_verdict_says(
+    kind: tuple[Side, Unit], limit: float, ends: tuple[int, ...]
+) -> None:
+    side, unit = kind
+    low, value, high = sorted((abs(end) if unit == "share" else end) / 100 for end in ends)
+    estimate = Estimate(
+        value=value, low=low, high=high, level=0.95, method="wilson", n_items=9, n_clusters=9
+    )
+    measure = measured("m", estimate, side, limit, unit=unit)
+    (plot,) = measure_plots([measure])
+    assert plot.low is not None
+    assert plot.point is not None
+    assert plot.high is not None
+    assert plot.allowed is not None
+    assert 0 <= plot.low <= plot.point <= plot.high <= 100
+    assert {tick.label for tick in plot.ticks}
+    inside = plot.allowed[0] <= plot.low and plot.high <= plot.allowed[1]
+    assert inside == (measure.standing == "passes")
+    outside = plot.high < plot.allowed[0] or plot.low > plot.allowed[1]
+    assert outside == (measure.standing == "fails")
+
+
+def test_measures_of_one_unit_share_their_axis() -> None:
+    small, large = (pick("length", i) for i in (0, 1))
+    alone, together = measure_plots([small])[0], measure_plots([small, large])[0]
+    assert alone.limits != together.limits
+    assert together.limits == measure_plots([large])[0].limits
+
+
+def pick(probe: str, i: int) -> Measure:
+    return next(p for p in card().probes if p.name == probe).measures[i]
+
+
+def test_a_figure_without_interval_has_a_plot_without_bar() -> None:
+    (plot,) = measure_plots([pick("leaks", 0)])
+    assert (plot.low, plot.point, plot.high) == (None, 0.0, None)
+    (plot,) = measure_plots([pick("subgroups", 1)])
+    assert plot.point is None
+
+
+def test_what_a_difference_amounts_to() -> None:
+    pairs = {(pair.probe, pair.name): pair for pair in two().measures}
+    e4 = pairs["faults", "caught E4"]
+    assert conclusion(e4, alpha=0.05) == "B does better"
+    assert conclusion(replace(e4, side="at most"), alpha=0.05) == "A does better"
+    assert conclusion(replace(e4, side="within"), alpha=0.05) == "B is higher"
+    unclear = conclusion(pairs["length", "padded, faulty plans"], alpha=0.05)
+    assert unclear.startswith("not clear among several measures; one of ")
+    assert conclusion(pairs["faults", "passed"], alpha=0.05).startswith(
+        "no difference seen; one of"
+    )
+    assert conclusion(pairs["leaks", "distractors named"], alpha=0.05).startswith("not tested")
+
+
+def test_what_makes_figures_rough_is_said_once_with_their_names() -> None:
+    rough = [replace(pick("faults", i), name=f"m{i}") for i in range(3)]
+    found = [replace(m, estimate=replace(m.estimate, note="too few")) for m in rough[:2]]
+    assert remarks([*found, rough[2]]) == ["m0; m1: too few"]
+    assert remarks(rough) == []
+    for text in (card_markdown(card()), Page(card_html(card())).text):
+        assert text.count("modality image: no rows") == 1
+
+
+def test_probes_that_one_judge_was_not_asked_are_said() -> None:
+    found = two_attacked("")
+    for text in (cards_text(found), cards_markdown(found), Page(cards_html(found)).text):
+        assert "not asked" in text
+        assert "Measures that only A has figures of" in text
