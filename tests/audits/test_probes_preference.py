@@ -156,9 +156,9 @@ def test_a_judge_at_the_limit_is_failed_rarely() -> None:
 
     n_failed = sum(
         asked(heard(at_limit, n=60, seed=seed, skill=even)).standing == "fails"
-        for seed in range(50)
+        for seed in range(100)
     )
-    assert n_failed <= 4
+    assert n_failed <= 6
 
 
 def test_the_family_is_told_apart_from_the_judge_itself() -> None:
