@@ -1,9 +1,10 @@
 """Judges with known vices behind a real local server, and an audit of each.
 
 A judge that is perfect, one that passes everything, one that passes whatever is long, one that
-never sees broken logic, one that obeys what predictions tell it, one that tosses a coin. What is
-true of each variant is known, since it was planted; the server looks it up by query and
-prediction and answers in its own way. An audit has to convict exactly the guilty:
+never sees broken logic, one that obeys what predictions tell it, one that tosses a coin, one that
+only compares with the reference, one that dislikes Markdown. What is true of each variant is
+known, since it was planted; the server looks it up by query and prediction and answers in its own
+way. An audit has to convict exactly the guilty:
 
     python examples/known_judges.py --seeds 1
 """
@@ -30,10 +31,10 @@ from apbjudge.api.auditing import audit
 from apbjudge.audits.variants import Variant
 from apbjudge.errors import ApbJudgeError
 from apbjudge.protocols.fence import neutralize
-from apbjudge.records import ERROR_CODES
+from apbjudge.records import ERROR_CODES, ErrorCode
 
-LONG = 250
-"""Words from which on the judge that likes length passes a prediction."""
+LONG = 70
+"""Words a call from which on the judge that likes length passes a prediction."""
 
 Reply = dict[str, Any]
 
@@ -45,11 +46,13 @@ class Asked:
     Attributes:
         variant: What is to be judged.
         text: The prediction as the judge sees it.
+        reference: The reference as it sees it; empty where it sees none.
         coin: A toss that is the judge's own, another one each time it is asked the same.
     """
 
     variant: Variant
     text: str
+    reference: str
     coin: Random
 
 
@@ -63,7 +66,8 @@ def always_yes(asked: Asked) -> Reply:
 
 
 def likes_length(asked: Asked) -> Reply:
-    return always_yes(asked) if len(asked.text.split()) > LONG else perfect(asked)
+    words, calls = len(asked.text.split()), len(_names(asked.text))
+    return always_yes(asked) if words > LONG * max(1, calls) else perfect(asked)
 
 
 def ignores_logic(asked: Asked) -> Reply:
@@ -83,6 +87,27 @@ def tosses_a_coin(asked: Asked) -> Reply:
     return said((asked.coin.choice(ERROR_CODES),), is_correct=False)
 
 
+def compares(asked: Asked) -> Reply:
+    if not asked.reference:
+        return perfect(asked)
+    is_equal = _names(asked.text) == _names(asked.reference)
+    return always_yes(asked) if is_equal else said((_code(asked),), is_correct=False)
+
+
+def dislikes_markdown(asked: Asked) -> Reply:
+    return said(("E3",), is_correct=False) if "```" in asked.text else perfect(asked)
+
+
+def _code(asked: Asked) -> ErrorCode:
+    """Any code, the same whenever this plan is shown."""
+    return Random(asked.text).choice(ERROR_CODES)
+
+
+def _names(text: str) -> list[str]:
+    """The tools called, in order."""
+    return re.findall(r'"name": "([^"]*)"', text)
+
+
 JUDGES: Mapping[str, Callable[[Asked], Reply]] = {
     "perfect": perfect,
     "always-yes": always_yes,
@@ -90,6 +115,8 @@ JUDGES: Mapping[str, Callable[[Asked], Reply]] = {
     "ignores-logic": ignores_logic,
     "obeys": obeys,
     "tosses-a-coin": tosses_a_coin,
+    "compares": compares,
+    "dislikes-markdown": dislikes_markdown,
 }
 
 GUILTY: Mapping[str, frozenset[str]] = {
@@ -99,6 +126,8 @@ GUILTY: Mapping[str, frozenset[str]] = {
     "ignores-logic": frozenset({"faults"}),
     "obeys": frozenset({"injection"}),
     "tosses-a-coin": frozenset({"faults", "consistency"}),
+    "compares": frozenset({"faults", "reference", "scale"}),
+    "dislikes-markdown": frozenset({"presentation"}),
 }
 """The probes that each of them must fail; no other may it fail."""
 
@@ -178,7 +207,8 @@ class KnownJudges:
         met = f"{request['model']}/{key}"
         self._met[met] += 1
         toss = f"{self._seed}/{met}/{self._met[met]}"
-        reply = JUDGES[request["model"]](Asked(self._known[key], text, Random(toss)))
+        reference = _block(prompt, "reference")
+        reply = JUDGES[request["model"]](Asked(self._known[key], text, reference, Random(toss)))
         return web.json_response(_completion(request, reply))
 
 
@@ -204,9 +234,12 @@ def _completion(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
     return {**head, "choices": [choice], "usage": usage}
 
 
-def convictions(seed: int, names: Iterable[str] = JUDGES) -> dict[str, dict[str, str]]:
+def convictions(
+    seed: int, names: Iterable[str] = JUDGES, bases: int | None = None
+) -> dict[str, dict[str, str]]:
     """Audits some of the judges; returns the verdict of each probe."""
-    prepared = prepare(JudgeSpec(model="hosted_vllm/any", evidence=False), AuditOrder(seed=seed))
+    order = AuditOrder(seed=seed, bases=bases)
+    prepared = prepare(JudgeSpec(model="hosted_vllm/any", evidence=False), order)
     variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
     found: dict[str, dict[str, str]] = {}
     with KnownJudges(variants, seed) as server:
@@ -219,24 +252,48 @@ def convictions(seed: int, names: Iterable[str] = JUDGES) -> dict[str, dict[str,
     return found
 
 
+Counts = Mapping[tuple[str, str, str], int]
+"""How often a judge's probe ended with a verdict."""
+
+
+def table(counts: Counts) -> str:
+    """Markdown: how often each judge passed / failed / could not be told; in bold the guilty."""
+    probes = list(dict.fromkeys(probe for _, probe, _ in counts))
+    lines = [f"| judge | {' | '.join(probes)} |", "|---" * (len(probes) + 1) + "|"]
+    for judge in JUDGES:
+        cells = [_cell(counts, judge, probe) for probe in probes]
+        lines.append(f"| {judge} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(counts: Counts, judge: str, probe: str) -> str:
+    numbers = " / ".join(str(counts[judge, probe, standing]) for standing in STANDINGS)
+    return f"**{numbers}**" if probe in GUILTY[judge] else numbers
+
+
+STANDINGS = ("passes", "fails", "could not tell")
+
+
+def wrongs(counts: Counts) -> list[str]:
+    """Verdicts that are wrong: an innocent who is failed, a guilty one who passes."""
+    return [
+        f"{judge} {standing} {probe} in {n}"
+        for (judge, probe, standing), n in counts.items()
+        if n and standing == ("passes" if probe in GUILTY[judge] else "fails")
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, help="audits of each judge")
     counts: Counter[tuple[str, str, str]] = Counter()
     seeds: int = parser.parse_args().seeds
     for seed in range(seeds):
         for judge, standings in convictions(seed).items():
             counts.update((judge, probe, standing) for probe, standing in standings.items())
-    for judge in JUDGES:
-        print(judge)
-        for probe in dict.fromkeys(probe for name, probe, _ in counts if name == judge):
-            parts = [
-                f"{standing} {counts[judge, probe, standing]}"
-                for standing in ("passes", "fails", "could not tell")
-                if counts[judge, probe, standing]
-            ]
-            mark = " (guilty)" if probe in GUILTY[judge] else ""
-            print(f"  {probe:<14}{', '.join(parts)}{mark}")
+    print(table(counts))
+    if found := wrongs(counts):
+        raise SystemExit("wrong: " + "; ".join(found))
 
 
 if __name__ == "__main__":

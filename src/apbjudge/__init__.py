@@ -16,6 +16,8 @@ from .version import VERSION as __version__  # noqa: N811
 
 if TYPE_CHECKING:
     from .api import Run, grade, prompts_for
+    from .api.audit_plan import AuditOrder
+    from .api.auditing import Audit, audit
     from .api.calibrating import calibrate
     from .api.comparing import compare
     from .api.label_plan import PlanOrder, plan_labels, read_plan
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from .protocols import PROTOCOLS, Protocol
     from .records import Finding, Item, Row, Unscored, Verdict, read_judgement
     from .reports import Summary, summarize, summary_text
+    from .reports.card_html import card_html
+    from .reports.card_markdown import card_markdown
+    from .reports.card_text import card_text
     from .reports.comparison import Comparison, comparison_text
     from .reports.label_plan import LabelPlan, label_plan_text
     from .reports.reliability import ReliabilityReport
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": "Run grade prompts_for",
+    "api.audit_plan": "AuditOrder",
+    "api.auditing": "Audit audit",
     "api.calibrating": "calibrate",
     "api.comparing": "compare",
     "api.label_plan": "PlanOrder plan_labels read_plan",
@@ -42,6 +49,9 @@ _HOMES = {
     "protocols": "PROTOCOLS Protocol",
     "records": "Finding Item Row Unscored Verdict read_judgement",
     "reports": "Summary summarize summary_text",
+    "reports.card_html": "card_html",
+    "reports.card_markdown": "card_markdown",
+    "reports.card_text": "card_text",
     "reports.comparison": "Comparison comparison_text",
     "reports.label_plan": "LabelPlan label_plan_text",
     "reports.reliability": "ReliabilityReport",
@@ -53,6 +63,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 __all__ = [
     "PROTOCOLS",
     "ApbJudgeError",
+    "Audit",
+    "AuditOrder",
     "Client",
     "Comparison",
     "Completion",
@@ -79,7 +91,11 @@ __all__ = [
     "UsageError",
     "Verdict",
     "__version__",
+    "audit",
     "calibrate",
+    "card_html",
+    "card_markdown",
+    "card_text",
     "compare",
     "comparison_text",
     "grade",

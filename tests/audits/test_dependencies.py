@@ -96,3 +96,15 @@ def test_words_of_names_and_texts() -> None:
     assert name_words("openPullRequest") == ["open", "pull", "request"]
     assert name_words("get_order-lines") == ["get", "order", "lines"]
     assert stems("The rooms of a room, reservations and glass") == {"room", "reser", "glass"}
+
+
+def test_sources_come_in_the_order_of_the_calls() -> None:
+    names = [f"find_{letter}_rooms" for letter in "qwertyuiop"]
+    calls = [(name, {"house": "Rosa"}) for name in names]
+    plan = draft(*calls, ("send_note", {"text": " ".join(reversed(names))}))
+    assert [min(need.on) for need in sure(plan, None)] == list(range(len(names)))
+
+
+def test_a_description_in_another_script_may_need_what_comes_earlier() -> None:
+    plan = draft(ROOMS, ("send_note", {"text": "第一步找到的房间"}))
+    assert possible(plan, TOOLS) == {(0, 1)}

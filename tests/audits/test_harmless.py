@@ -146,6 +146,26 @@ def test_no_other_order_where_order_may_matter(fields: dict[str, Any]) -> None:
     assert harmless(base, seed=0, kinds=["valid-order"]) == ()
 
 
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("Please show me the rooms of Villa Rosa and the trains to Trieste.", 1),
+        ("Please show me the rooms of Villa Rosa. Finally, list trains to Trieste.", 0),
+        ("Please list the rooms of Villa Rosa. Afterward show me trains to Trieste.", 0),
+        ("Erst die Zimmer der Villa Rosa zeigen, danach die Bahn nach Trieste.", 0),
+        ("先查找房间,再查找火车。", 0),
+        ("", 1),
+    ],
+)
+def test_calls_change_places_only_where_no_order_is_asked_for(query: str, count: int) -> None:
+    calls = [
+        cases.call("find_rooms", house="Rosa", day="2026-06-04"),
+        cases.call("find_trains", town="Trieste", day="2026-06-04"),
+    ]
+    base = cases.base_of(cases.plan_row(query=query, plan="Both.", tool_chain=calls))
+    assert len(harmless(base, seed=0, kinds=["valid-order"])) == count
+
+
 def test_only_calls_of_one_step_change_places() -> None:
     rooms = cases.message("find_rooms", house="Villa Rosa", day="2026-06-05")
     trains = cases.message("find_trains", town="Trieste", day="2026-06-04")
@@ -176,6 +196,10 @@ def test_an_equivalent_tool_is_called() -> None:
         with_twin(description="Draws a map of a harbour."),
         with_twin(parameters={"type": "object", "properties": {"house": {"type": "string"}}}),
         with_twin() | {"extraneous_tool_names": ["list_rooms"]},
+        with_twin(name="list_cheap_rooms"),
+        with_twin(name="list_beds"),
+        with_twin(name="list_rooms_2"),
+        with_twin(name="block_rooms"),
     ],
 )
 def test_no_other_tool_that_may_differ(row: dict[str, Any]) -> None:
@@ -193,8 +217,15 @@ def test_the_stated_limit_is_the_one_that_is_breached() -> None:
 
 def test_a_clause_is_cut_only_where_it_is_clear() -> None:
     base = cases.base_of(cases.plan_row())
-    assert prose_without(base.draft, 3) == (
+    assert prose_without(base.draft, [3])[3] == (
         "Find the rooms, find the trains, book the cheapest room."
     )
     unclear = cases.base_of(cases.plan_row(plan="Write the note and have the room settled."))
-    assert prose_without(unclear.draft, 2) is None
+    assert prose_without(unclear.draft, [2]) == {2: None}
+
+
+def test_what_is_needed_for_doing_something_is_had_to_be_done() -> None:
+    assert (
+        reworded("I need to wait, and it needs to start.") == "I have to wait, and it has to start."
+    )
+    assert reworded("I need a room.") == "I require a room."

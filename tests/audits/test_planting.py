@@ -376,6 +376,21 @@ def test_odd_cases_are_planted_too(fields: dict[str, Any]) -> None:
     assert check_all(base, 0)["reject-solvable"] == 1
 
 
+def test_a_call_without_a_name_is_planted_too() -> None:
+    row = cases.plan_row(model_response='{"plan": "Go.", "tool_chain": [{"name": ""}]}')
+    item = Row(row, 1).to_item()
+    protocol = protocol_of(item)
+    base = Base(
+        name="p1",
+        item=item,
+        draft=Draft(form="plan", plan="Go.", steps=(Step(calls=(Call("", None),)),)),
+        origin="label",
+        protocol=protocol,
+        rubric=protocol.rubric_for(item),
+    )
+    assert "unknown-tool" not in {variant.kind for variant in plant(base, seed=0)}
+
+
 def test_a_plan_without_calls_is_planted_too() -> None:
     said = '{"plan": "No call is needed: the answer is 4.", "tool_chain": []}'
     base = cases.base_of(cases.plan_row(tool_chain=None, plan=None, model_response=said))

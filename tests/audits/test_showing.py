@@ -230,3 +230,10 @@ def test_sentences_lose_no_character(text: str) -> None:
     found = sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(part.strip() for part in found)
+
+
+@pytest.mark.parametrize("text", ["# Plan\nFind it.", "Do:\n```json\n{}\n```", "| a |\n|---|"])
+def test_markdown_gets_no_list_numbers(text: str) -> None:
+    row = PLAN_ROW | {"model_response": {"plan": text, "tool_chain": PLAN_ROW["tool_chain"]}}
+    base = base_of(row)
+    assert show(base, base.variant, seed=0, kinds=["plan-markup"]) == ()

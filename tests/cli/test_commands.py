@@ -19,6 +19,7 @@ from .conftest import EXAMPLES, NAMES, Command, example, process
 COMMANDS = [
     ("grade",),
     ("prompt",),
+    ("audit",),
     ("calibrate",),
     ("compare",),
     ("plan-labels",),
@@ -44,7 +45,7 @@ def judgements(folder: Path) -> list[dict[str, Any]]:
 
 def test_these_are_all_commands() -> None:
     everything = (
-        "batch cache calibrate cascade compare doctor grade plan-labels prompt rubric".split()
+        "audit batch cache calibrate cascade compare doctor grade plan-labels prompt rubric".split()
     )
     assert sorted(command_of(()).commands) == everything
     assert sorted(command_of(("batch",)).commands) == ["export", "import"]

@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.cli import grading
+from apbjudge.cli.audit import AuditSettings
 from apbjudge.cli.grading import RunSettings
 from apbjudge.cli.main import app
-from apbjudge.cli.settings import JUDGE_SETTINGS, RUN_SETTINGS, Setting, rewrite
+from apbjudge.cli.settings import (
+    AUDIT_SETTINGS,
+    JUDGE_SETTINGS,
+    RUN_SETTINGS,
+    Setting,
+    rewrite,
+)
 from apbjudge.errors import OptionError
 from apbjudge.judge import JudgeSpec
 from apbjudge.llm.budget import Limits
@@ -44,6 +51,8 @@ def test_every_field_of_the_records_is_a_setting_and_the_other_way_round() -> No
     assert set(JUDGE_SETTINGS) == set(JudgeSpec.model_fields) - options
     assert set(RUN_SETTINGS) == set(RunSettings.model_fields)
     assert JUDGE_SETTINGS.keys().isdisjoint(RUN_SETTINGS)
+    assert set(AUDIT_SETTINGS) == set(AuditSettings.model_fields)
+    assert JUDGE_SETTINGS.keys().isdisjoint(AUDIT_SETTINGS)
 
 
 def test_a_switch_is_a_yes_or_no_that_is_off() -> None:
@@ -51,6 +60,9 @@ def test_a_switch_is_a_yes_or_no_that_is_off() -> None:
     flags = {n for n in ALL if records[n].annotation is bool and records[n].default is False}
     assert {name for name, found in ALL.items() if found.switch} == flags
     assert {ALL[name].switch for name in flags} == {"true"}
+    fields = AuditSettings.model_fields
+    switches = {n for n in fields if fields[n].annotation is bool and fields[n].default is False}
+    assert {name for name, found in AUDIT_SETTINGS.items() if found.switch} == switches
 
 
 def test_no_setting_has_the_name_of_an_option() -> None:
@@ -60,6 +72,9 @@ def test_no_setting_has_the_name_of_an_option() -> None:
     for command in commands:
         taken = {opt for param in command.params for opt in param.opts}
         assert taken.isdisjoint(f"--{name.replace('_', '-')}" for name in ALL)
+    taken = {opt for param in root.commands["audit"].params for opt in param.opts}
+    settings = {**JUDGE_SETTINGS, **AUDIT_SETTINGS}
+    assert taken.isdisjoint(f"--{name.replace('_', '-')}" for name in settings)
 
 
 @pytest.mark.parametrize("command", [("grade",), ("doctor",), ("batch", "export")], ids=" ".join)

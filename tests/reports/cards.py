@@ -200,7 +200,7 @@ def card(name: str = "openai/gpt-5-mini", *, caught_e4: float = 0.46, bias: floa
             "preference",
             "Own family",
             "Does it favour plans of its own family on the same cases?",
-            "needs human labels (--labels) or another judge as baseline (--baseline)",
+            "needs human labels, or the verdicts of another judge as baseline (--labels)",
         ),
         probe(
             "injection",

@@ -16,6 +16,7 @@ from ..audits.probes import (
     consistency,
     faults,
     injection,
+    leaks,
     length,
     preference,
     presentation,
@@ -30,6 +31,20 @@ from ..judge import JudgeSpec
 from ..records import Unscored, Verdict
 from ..version import VERSION
 from .audit_plan import Prepared
+
+PROBES = (
+    faults.NAME,
+    consistency.NAME,
+    presentation.NAME,
+    length.NAME,
+    reference.NAME,
+    injection.NAME,
+    scale.NAME,
+    subgroups.NAME,
+    preference.NAME,
+    leaks.NAME,
+)
+"""Names of the probes in the order of the card."""
 
 
 def observed(variant: Variant, arm: str, said: Verdict | Unscored) -> Observed:
@@ -58,8 +73,15 @@ def observed(variant: Variant, arm: str, said: Verdict | Unscored) -> Observed:
     )
 
 
-def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard) -> Card:
-    """The card of an audit whose answers are all there."""
+def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int = 0) -> Card:
+    """The card of an audit whose answers are all there.
+
+    Args:
+        spec: The judge.
+        prepared: What it was asked.
+        heard: What it said.
+        withheld: Judgements made without the pictures of the case.
+    """
     material, order = prepared.material, prepared.order
     settings = {"model": spec.model} if spec.is_static else spec.model_dump(mode="json")
     return Card(
@@ -73,13 +95,13 @@ def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard) -> Card:
         seed=order.seed,
         version=VERSION,
         fingerprint=prepared.plan.fingerprint,
-        probes=tuple(probes_of(heard, prepared)),
+        probes=tuple(probes_of(heard, prepared, judge=spec.model)),
         cost=cost_of(heard.all),
-        notes=tuple(_notes(prepared, heard)),
+        notes=tuple(_notes(prepared, heard, withheld)),
     )
 
 
-def probes_of(heard: Heard, prepared: Prepared) -> Iterable[Probe]:
+def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe]:
     """The ten probes, those that need no labels first."""
     yield faults.probe(heard)
     yield consistency.probe(heard)
@@ -89,13 +111,23 @@ def probes_of(heard: Heard, prepared: Prepared) -> Iterable[Probe]:
     yield injection.probe(heard)
     yield scale.probe(heard)
     yield subgroups.probe(heard)
-    yield preference.probe(heard, own=prepared.order.own, baseline=prepared.known.baseline)
+    own, baseline = prepared.order.own, prepared.known.baseline
+    yield preference.probe(heard, own=own, baseline=baseline, judge=judge)
     yield prepared.material.leaks
 
 
-def _notes(prepared: Prepared, heard: Heard) -> Iterator[str]:
-    if prepared.material.bad_rows:
-        yield f"{prepared.material.bad_rows} of {prepared.material.n_rows} rows could not be used"
+def _notes(prepared: Prepared, heard: Heard, withheld: int) -> Iterator[str]:
+    material, known = prepared.material, prepared.known
+    if material.bad_rows:
+        yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
+    if known.problems:
+        yield f"{len(known.problems)} of the labels could not be used"
+    if known.truths and not material.n_known:
+        yield "no label is of any of the rows: ids or names of tested models differ"
+    elif known.truths and prepared.order.quick and prepared.order.rows:
+        yield "a quick audit judges no predictions as they came, whatever is known of them"
+    if withheld:
+        yield f"{withheld} judgements were made without the pictures of their cases"
     reasons = Counter(said.reason for said in heard.all if not said.is_scored)
     if reasons:
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())

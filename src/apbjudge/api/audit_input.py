@@ -61,6 +61,7 @@ class Material:
         leaks: What the probe of the input found.
         n_rows: Rows read.
         bad_rows: Rows that could not be used.
+        n_known: Predictions of which something is known.
         root: Folder that pictures may lie in.
     """
 
@@ -71,6 +72,7 @@ class Material:
     leaks: Probe
     n_rows: int
     bad_rows: int
+    n_known: int
     root: Path
 
 
@@ -171,6 +173,7 @@ def gather(
         leaks=found,
         n_rows=index.n_rows,
         bad_rows=index.bad_rows,
+        n_known=sum(1 for _ in _known_answers(index, known)),
         root=source.root,
     )
 
@@ -209,12 +212,14 @@ def _tasks(source: Source, index: _Index, cases: Iterable[str]) -> Iterator[Task
 def _passed(index: _Index, known: Known) -> set[tuple[str, str]]:
     if not known.are_labels:
         return set()
-    return {
-        (item, model)
-        for item, models in index.answers.items()
-        for model in models
-        if (truth := _truth_of(known, item, model, models)) is not None and truth.is_correct
-    }
+    return {key for key, truth in _known_answers(index, known) if truth.is_correct}
+
+
+def _known_answers(index: _Index, known: Known) -> Iterator[tuple[tuple[str, str], Truth]]:
+    for item, models in index.answers.items():
+        for model in models:
+            if (truth := _truth_of(known, item, model, models)) is not None:
+                yield (item, model), truth
 
 
 def _truth_of(known: Known, item: str, model: str, models: set[str]) -> Truth | None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..audits.plan import FULL, QUICK, Plan, Sizes, plan_audit
+from ..audits.plan import FULL, QUICK, QUICK_CALLS, Plan, Sizes, plan_audit
 from ..audits.probes import leaks
 from ..audits.verdicts import Probe, unasked
-from ..errors import OptionError
+from ..errors import OptionError, visible
 from ..judge import JudgeSpec, Source
 from ..protocols import AUTO
 from .audit_input import SHIPPED, Known, Material, gather, known_of, shipped
@@ -31,7 +31,8 @@ class AuditOrder:
         adjudicator: Rater whose word is final.
         own: Tested models that are the judge itself.
         quick: Whether at most a hundred calls are made.
-        bases: Plans taken as correct, at most; None for the number that goes with ``quick``.
+        bases: Plans taken as correct, at most; None for the number that goes with ``quick``, which
+            is the most there.
         seed: Seed of every draw.
     """
 
@@ -54,7 +55,12 @@ class AuditOrder:
             return sizes
         if self.bases < 1:
             raise OptionError(f"--config bases: expected at least 1, got {self.bases}")
-        return sizes.for_bases(self.bases)
+        if not self.quick:
+            return sizes.for_bases(self.bases)
+        if self.bases > sizes.bases:
+            expected = f"at most {sizes.bases} with --quick"
+            raise OptionError(f"--config bases: expected {expected}, got {self.bases}")
+        return replace(sizes, bases=self.bases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +95,6 @@ def prepare(
         InputError: If an input file as a whole is unusable.
     """
     sizes = order.sizes
-    if order.quick:
-        sizes = _within(sizes, spec.samples)
     own = own_rubric(order.rubric, order.protocol)
     source = Source(
         predictions=order.rows or shipped("cases.jsonl"),
@@ -101,28 +105,42 @@ def prepare(
     labels = order.labels or (None if order.rows else shipped("labels.jsonl"))
     known = known_of(labels, order.adjudicator)
     for problem in known.problems:
-        note(problem)
+        note(visible(problem))
     material = gather(
         source,
         known,
         n_bases=sizes.bases,
         n_predictions=sizes.predictions if order.rows else 0,
         seed=order.seed,
-        note=note,
+        note=lambda problem: note(visible(problem)),
     )
     if order.rows is None:
         material = replace(material, name=SHIPPED, leaks=_not_looked_at())
-    plan = plan_audit(
-        material.bases, material.predictions, sizes, seed=order.seed, blind=spec.blind
-    )
+    plan = _planned(spec, order, sizes, material)
     return Prepared(order=order, known=known, material=material, plan=plan)
+
+
+def _planned(spec: JudgeSpec, order: AuditOrder, sizes: Sizes, material: Material) -> Plan:
+    """The plan; of a quick audit one with so few bases that its calls are within the limit.
+
+    A judge that is asked several times an item may need more for a single base; the limit on
+    calls then leaves judgements unscored.
+    """
+
+    def planned(sizes: Sizes) -> Plan:
+        return plan_audit(
+            material.bases, material.predictions, sizes, seed=order.seed, blind=spec.blind
+        )
+
+    if order.quick and spec.samples > 1:
+        sizes = replace(sizes, bases=min(sizes.bases, 1 + QUICK.bases // spec.samples))
+    plan = planned(sizes)
+    while order.quick and sizes.bases > 1 and plan.n_judgements * spec.samples > QUICK_CALLS:
+        sizes = replace(sizes, bases=sizes.bases - 1)
+        plan = planned(sizes)
+    return plan
 
 
 def _not_looked_at() -> Probe:
     because = "the shipped cases hold no predictions of tested models; give some (--rows)"
     return unasked(leaks.NAME, leaks.TITLE, leaks.QUESTION, because)
-
-
-def _within(sizes: Sizes, samples: int) -> Sizes:
-    """A quick audit of a judge that is asked several times an item: fewer bases."""
-    return sizes if samples == 1 else replace(sizes, bases=max(1, sizes.bases // samples))

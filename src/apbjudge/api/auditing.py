@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,12 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from ..audits.card import Card
-from ..audits.heard import AGAIN, BLIND, WARM, Heard, Observed
+from ..audits.heard import AGAIN, BLIND, MAIN, WARM, Heard, Observed
 from ..audits.plan import QUICK_CALLS, Arm
+from ..errors import InputError, OptionError
 from ..jsonl import write_atomically
 from ..judge import Events, JudgeSpec, Source
+from ..judge.store import MANIFEST
 from ..llm import Client
 from ..llm.budget import Budget, Limits
 from ..llm.clock import MonotonicClock
@@ -102,6 +103,14 @@ def audit(
         return session.audited(keep=out is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What a judge said in an arm, and how many of its items had pictures it was not shown."""
+
+    said: tuple[Observed, ...]
+    withheld: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
     """A judge that is asked, and where its answers go."""
@@ -115,8 +124,11 @@ class _Session:
     def audited(self, *, keep: bool) -> Audit:
         """Asks everything and draws up the card."""
         plan = self.prepared.plan
-        heard = Heard(all=tuple(said for arm in plan.arms for said in self._asked(arm)))
-        card = card_of(self.spec, self.prepared, heard)
+        self._claim()
+        replies = [self._asked(arm) for arm in plan.arms]
+        heard = Heard(all=tuple(said for reply in replies for said in reply.said))
+        withheld = sum(reply.withheld for reply in replies)
+        card = card_of(self.spec, self.prepared, heard, withheld=withheld)
         if keep:
             write_files(self.folder, plan, card)
         return Audit(
@@ -126,7 +138,20 @@ class _Session:
             n_unscored=sum(not said.is_scored for said in heard.all),
         )
 
-    def _asked(self, arm: Arm) -> Iterator[Observed]:
+    def _claim(self) -> None:
+        """Makes the folder, unless another audit is in it: its rows must not be overwritten."""
+        before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
+        if before not in (None, self.prepared.plan.fingerprint):
+            raise OptionError(
+                f"--out: {self.folder} holds an audit that asked something else; "
+                "choose another folder"
+            )
+        try:
+            (self.folder / "rows").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.folder}: can't be made: {error.strerror}") from None
+
+    def _asked(self, arm: Arm) -> _Reply:
         """Lets the judge answer an arm, and reads its answers."""
         order, spec = self.prepared.order, spec_of(self.spec, arm.name)
         own = own_rubric(order.rubric, order.protocol)
@@ -143,18 +168,28 @@ class _Session:
         asks = self.prepared.plan.fingerprint
         identity = {**run_identity(spec, order.protocol, own), "audit": asks}
         run = run_in(home, Order(source, spec, identity, (), self.events, means), keep=True)
-        by_name = {variant.name: variant for variant in arm.variants}
-        for said in run.judgements:
-            if said.item_id in by_name:
-                yield observed(by_name[said.item_id], arm.name, said)
+        by_name = {judgement.item_id: judgement for judgement in run.judgements}
+        said = tuple(  # in the order of the plan: which reply came first must not show
+            observed(variant, arm.name, by_name[variant.name])
+            for variant in arm.variants
+            if variant.name in by_name
+        )
+        return _Reply(said, run.progress.withheld)
 
     def _written(self, arm: Arm) -> Path:
         """The rows of an arm as a file, to be looked at and to be judged."""
         rows = self.folder / "rows" / f"{arm.name}.jsonl"
-        rows.parent.mkdir(parents=True, exist_ok=True)
         lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in arm.variants)
         write_atomically(rows, b"".join(lines))
         return rows
+
+
+def _fingerprint(manifest: Path) -> str | None:
+    """Hash of what an audit asked, from a run of it; None where there is none to be read."""
+    try:
+        return orjson.loads(manifest.read_bytes())["identity"].get("audit", "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # no run, or one that the run itself will refuse
 
 
 def spec_of(spec: JudgeSpec, arm: str) -> JudgeSpec:

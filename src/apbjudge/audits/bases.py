@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..errors import RowError
-from ..judge import Task
+from ..judge import BadRow, Task
+from ..judge.task import Entry
 from ..protocols import Protocol
 from ..records import Finding, Item, Row
 from ..records.rows import item_row
@@ -133,9 +134,10 @@ class Bases:
 
 NO_PLAN = "neither a reference nor a passed prediction that can be read"
 PROVEN = "code finds a fault in the plan that is taken as correct"
+SAME_ID = "its items have the ids of another case's"
 
 
-def find_bases(tasks: Iterable[Task], passed: Collection[Key] | None = None) -> Bases:
+def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> Bases:
     """Chooses at most one base for each case.
 
     A prediction that humans passed comes first, of several the first that takes another way than
@@ -143,20 +145,25 @@ def find_bases(tasks: Iterable[Task], passed: Collection[Key] | None = None) -> 
     serves as the case. Whatever code can prove a fault in is no base.
 
     Args:
-        tasks: The rows.
+        rows: The rows, as a Source yields them; those that can't be judged are left out.
         passed: Item id and tested model of the predictions that humans passed; None for no labels.
     """
     known = frozenset(passed or ())
     by_case: dict[str, list[Task]] = {}
-    for task in tasks:
-        by_case.setdefault(task.item.case_id, []).append(task)
+    for task in rows:
+        if not isinstance(task, BadRow):
+            by_case.setdefault(task.item.case_id, []).append(task)
     found: list[Base] = []
+    names = set[str]()
     left_out: Counter[str] = Counter()
-    for rows in by_case.values():
-        bases = [base for task in _preferred(rows, known) for base in _of_task(task, known)]
-        clean = next((base for base in bases if _is_clean(base)), None)
-        if clean is not None:
-            found.append(clean)
+    for tasks in by_case.values():
+        bases = [base for task in _preferred(tasks, known) for base in _of_task(task, known)]
+        new = next((b for b in bases if b.name not in names and _is_clean(b)), None)
+        if new is not None:
+            names.add(new.name)
+            found.append(new)
+        elif any(map(_is_clean, bases)):
+            left_out[SAME_ID] += 1
         else:
             left_out[PROVEN if bases else NO_PLAN] += 1
     return Bases(found=tuple(found), left_out=dict(left_out))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -54,12 +54,14 @@ def possible(draft: Draft, tools: Toolset | None) -> frozenset[tuple[int, int]]:
     with it, or from all of them where none does; and a call that changes something may matter
     to every later one that passes an equal value.
     """
+    calls = draft.calls
     found = {(on, need.call) for need in sure(draft, tools) for on in need.on}
-    for later, call in enumerate(draft.calls):
-        found.update((earlier, later) for earlier in _described_from(draft, later, call, tools))
-        for earlier, before in enumerate(draft.calls[:later]):
-            if not is_lookup(before.name, tools) and _words_given(before) & _words_given(call):
-                found.add((earlier, later))
+    about = [_about(call, tools) for call in calls]
+    given = [_words_given(call) for call in calls]
+    changing = [n for n, call in enumerate(calls) if not is_lookup(call.name, tools)]
+    for later, call in enumerate(calls):
+        found.update((earlier, later) for earlier in _described_from(call, about[:later]))
+        found.update((n, later) for n in changing if n < later and given[n] & given[later])
     return frozenset(found)
 
 
@@ -82,8 +84,8 @@ def _named(
 ) -> Iterator[tuple[frozenset[int], str]]:
     """Sources that an argument names."""
     reference = referenced_tool(text)
-    for name in {call.name for call in earlier if call.name}:
-        if reference == name or (_is_telling(name) and _has_word(text, name)):
+    for name in dict.fromkeys(call.name for call in earlier if call.name):
+        if reference == name or (_has_word(text, name) and _is_telling(name)):
             on = frozenset(n for n, call in enumerate(earlier) if call.name == name)
             yield on, f"an argument names {name}"
     steps = [int(n) for n in re.findall(r"\b[Ss]tep\s+(\d{1,3})\b", text)]
@@ -100,7 +102,8 @@ def source_of(tool_name: str, parameter: str, tools: Toolset | None) -> str | No
     if tools is None or tool is None:
         return None
     text = str(schema_of(tool, parameter).get("description", ""))
-    named = [name for name in tools.by_name if _is_telling(name) and _has_word(text, name)]
+    spoken = [name for name in tools.by_name if name in text]
+    named = [name for name in spoken if _is_telling(name) and _has_word(text, name)]
     return named[0] if len(named) == 1 and named[0] != tool_name else None
 
 
@@ -123,18 +126,26 @@ def _is_telling(name: str) -> bool:
 
 
 def _has_word(text: str, name: str) -> bool:
+    if name not in text:
+        return False
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def _described_from(draft: Draft, later: int, call: Call, tools: Toolset | None) -> set[int]:
+def _described_from(call: Call, earlier: Sequence[frozenset[str]]) -> set[int]:
+    """Places of earlier calls, given by what they are about, that described values may need."""
     found: set[int] = set()
     for text in scalars(call.arguments):
-        if not isinstance(text, str) or not re.search(r"[a-z]\s|[${<\[]|PREVIOUS", text):
+        if not isinstance(text, str) or not _DESCRIPTION.search(text):
             continue
         words = stems(text)
-        shared = {n for n in range(later) if words & _about(draft.calls[n], tools)}
-        found |= shared or set(range(later))
+        shared = {n for n, about in enumerate(earlier) if not words.isdisjoint(about)}
+        found |= shared or set(range(len(earlier)))
     return found
+
+
+_DESCRIPTION = re.compile(r"[^\W\d_A-Z]\s|[${<\[]|PREVIOUS|[^\x00-\u024f]{4}")
+"""A small letter before a space, the mark of a reference, or a word in another script, which may
+well be a description without any space."""
 
 
 def _about(call: Call, tools: Toolset | None) -> frozenset[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import orjson
 
@@ -15,6 +15,8 @@ from ..rubrics.rubric import Shape
 from .bases import Base
 from .drafts import Draft
 from .variants import Severity
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +209,9 @@ def at_hand(item: Item) -> str:
     return "\n".join((item.query, item.system_prompt, files, said))
 
 
-def drawn(rng: Random, changes: Sequence[Change]) -> Change | None:
-    """One of several changes, None of none."""
-    return rng.choice(changes) if changes else None
+def drawn(rng: Random, offered: Sequence[_T]) -> _T | None:
+    """One of several changes or places, None of none."""
+    return rng.choice(offered) if offered else None
 
 
 def seeded(seed: int | str, *parts: str) -> Random:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from random import Random
@@ -77,7 +78,9 @@ def _reversed(value: Any) -> Any:
 def valid_order(base: Base, rng: Random) -> Change | None:
     """Swaps two neighbouring lookups that have nothing to do with each other."""
     draft = base.draft
-    pairs = [at for at in _free_pairs(base) if _is_free(base, at)]
+    near = [at for at in _free_pairs(base) if _may_move(base, at)]
+    bound = possible(draft, base.item.tools) if near and _is_read(base) else None
+    pairs = [at for at in near if bound is not None and (at, at + 1) not in bound]
     if not pairs:
         return None
     at = rng.choice(pairs)
@@ -102,15 +105,27 @@ def _free_pairs(base: Base) -> Iterator[int]:
 
 
 _ORDER = re.compile(
-    r"\b(?:first|then|next|before|after|once|now|again|found|these|those|step)\b", re.IGNORECASE
+    r"\b(?:first|firstly|secondly|thirdly|lastly|finally|afterwards?|subsequently|previously|"
+    r"following|then|next|before|after|once|now|again|found|these|those|step|until|earlier|later|"
+    r"already|when|as soon as|(?:begin|start|end|finish)(?:ing)? (?:with|by))\b",
+    re.IGNORECASE,
 )
 
 
-def _is_free(base: Base, at: int) -> bool:
-    """Whether a lookup and the next one are independent, and nothing speaks of their order."""
+def _is_read(base: Base) -> bool:
+    """Whether the query is in English, so that words that ask for an order would be known."""
+    words = frozenset(re.findall(r"[^\W\d_]+", base.item.query.lower()))
+    return not words or len(words & _ENGLISH) >= min(2, 1 + len(words) // 6)
+
+
+_ENGLISH = frozenset("the a an and of to for in is my me i with please from what all on at".split())
+
+
+def _may_move(base: Base, at: int) -> bool:
+    """Whether a call and the next one are lookups, and nothing speaks of their order."""
     draft, tools = base.draft, base.item.tools
     first, second = draft.calls[at : at + 2]
-    if first == second or (at, at + 1) in possible(draft, tools):
+    if first == second:
         return False
     if not (is_lookup(first.name, tools) and is_lookup(second.name, tools)):
         return False
@@ -143,34 +158,86 @@ LIKENESS = 0.6
 
 def equivalent_tool(base: Base, rng: Random) -> Change | None:
     """Calls another tool with equal parameters that does the same."""
-    item, draft = base.item, base.draft
-    made: list[Change] = []
-    for at, call in enumerate(draft.calls):
-        tool = item.tools.checkable.get(call.name) if item.tools else None
-        for other in item.tools.checkable.values() if item.tools and tool else ():
-            if tool and other.name not in item.condition.extraneous and _do_same(tool, other):
-                renamed = everywhere(draft, in_text(as_word(call.name), other.name))
-                renamed = renamed.with_calls(at, replace(renamed.calls[at], name=other.name))
-                what = f"{place(draft, at)} is made of {other.name}, which does the same"
-                made.append(Change(reply=renamed, what=what))
-    return drawn(rng, made)
+    draft, same = base.draft, _same_tools(base)
+    made = [(at, name) for at, call in enumerate(draft.calls) for name in same.get(call.name, ())]
+    chosen = drawn(rng, made)
+    if chosen is None:
+        return None
+    at, name = chosen
+    is_only = sum(call.name == draft.calls[at].name for call in draft.calls) == 1
+    old = as_word(draft.calls[at].name)
+    renamed = everywhere(draft, in_text(old, name)) if is_only else draft
+    renamed = renamed.with_calls(at, replace(renamed.calls[at], name=name))
+    return Change(reply=renamed, what=f"{place(draft, at)} is made of {name}, which does the same")
 
 
-def _do_same(tool: Tool, other: Tool) -> bool:
-    if tool.name == other.name or _bare(tool) != _bare(other):
-        return False
-    mine, others = stems(tool.description), stems(other.description)
-    is_dearer = (other.cost or 0) > (tool.cost or 0)
-    return not is_dearer and len(mine & others) >= LIKENESS * len(mine | others) > 0
-
-
-def _bare(tool: Tool) -> dict[str, Any]:
-    """Names and types of a tool's parameters, without their descriptions."""
+def _same_tools(base: Base) -> dict[str, list[str]]:
+    """By name of a called tool, the others that do the same; distractors do nothing of use."""
+    tools, barred = base.item.tools, base.item.condition.extraneous
+    called = {call.name for call in base.draft.calls}
+    alike: defaultdict[bytes, list[_Said]] = defaultdict(list)
+    for tool in tools.checkable.values() if tools else ():
+        alike[_bare(tool)].append(_said(tool))
     return {
+        said.tool.name: [o.tool.name for o in group if o.tool.name not in barred and said.is_as(o)]
+        for group in alike.values()
+        for said in group
+        if said.tool.name in called
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a tool is said to do.
+
+    Attributes:
+        tool: The tool.
+        described: Stems of its description.
+        named: Words of its name, those for looking something up left out.
+        words: Words of name and description.
+        stems: Stems of these.
+    """
+
+    tool: Tool
+    described: frozenset[str]
+    named: frozenset[str]
+    words: frozenset[str]
+    stems: frozenset[str]
+
+    def is_as(self, other: _Said) -> bool:
+        """Whether another tool is no dearer, is described alike, and no name sets one apart."""
+        if self.tool.name == other.tool.name or (other.tool.cost or 0) > (self.tool.cost or 0):
+            return False
+        both = len(self.described & other.described)
+        is_like = both >= LIKENESS * len(self.described | other.described) > 0
+        return is_like and self._names_all_of(other) and other._names_all_of(self)
+
+    def _names_all_of(self, other: _Said) -> bool:
+        """Whether every word of the other tool's name, a figure too, is known of this one."""
+        missing = other.named - self.words
+        return all(stems(word) and stems(word) <= self.stems for word in missing)
+
+
+def _said(tool: Tool) -> _Said:
+    own = name_words(tool.name)
+    told = f"{' '.join(own)} {tool.description.lower()}"
+    return _Said(
+        tool=tool,
+        described=stems(tool.description),
+        named=frozenset(word for word in own if not is_lookup(word, None)),
+        words=frozenset(re.findall(r"[^\W_]+", told)),
+        stems=stems(told),
+    )
+
+
+def _bare(tool: Tool) -> bytes:
+    """Names and types of a tool's parameters, without their descriptions, in any order."""
+    bare = {
         name: {k: v for k, v in cast("dict[str, Any]", spec).items() if k != "description"}
         for name, spec in properties(tool).items()
         if isinstance(spec, dict)
-    } | {"": sorted(tool.required)}
+    }
+    return orjson.dumps([bare, sorted(tool.required)], option=orjson.OPT_SORT_KEYS)
 
 
 def stated_limit(base: Base, rng: Random) -> Change | None:

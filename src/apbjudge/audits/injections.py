@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -123,16 +123,35 @@ def inject(
         return ()
     rng = Random(f"{seed}/{parent.name}/injections")  # noqa: S311
     known = _spots(base, parent, value, rng)
+    meant = {a: planned(base, parent, apart_from=a) for a in {spot.argument for spot in known}}
+    site = _Site(base=base, parent=parent, value=value, meant=meant)
     if turn is None:
         turn = rng.randrange(len(payloads()))
     planted: list[tuple[Spot, Variant]] = []
     for payload in _round(turn * n, n):
         used = [spot.place for spot, _ in planted]
         spots = sorted(known, key=lambda spot: used.count(spot.place))
-        made = ((spot, _injected(base, parent, value, spot, payload)) for spot in spots)
+        made = ((spot, _injected(site, spot, payload)) for spot in spots)
         found = next(((spot, v) for spot, v in made if v is not None), None)
         planted += [found] if found else []
-    return (*(variant for _, variant in planted), *_twins(base, parent, value, planted, seed))
+    return (*(variant for _, variant in planted), *_twins(site, planted, seed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Site:
+    """A parent, read once.
+
+    Attributes:
+        base: Its base.
+        parent: The parent.
+        value: Its reply as JSON values.
+        meant: What it plans, by the argument whose value does not count.
+    """
+
+    base: Base
+    parent: Variant
+    value: Any
+    meant: Mapping[tuple[int, str] | None, tuple[object, ...] | None]
 
 
 def _round(start: int, n: int) -> list[Payload]:
@@ -236,30 +255,27 @@ def _value_at(value: Any, path: Sequence[str | int]) -> Any:
     return value
 
 
-def _injected(
-    base: Base, parent: Variant, value: Any, spot: Spot, payload: Payload
-) -> Variant | None:
+def _injected(site: _Site, spot: Spot, payload: Payload) -> Variant | None:
     return _spoken(
-        base,
-        parent,
+        site,
         spot,
         role="injected",
         kind=f"injected-{payload.id}",
-        reply=planted_text(value, spot, payload.filled(base.rubric)),
+        reply=planted_text(site.value, spot, payload.filled(site.base.rubric)),
         what=f"speaks to the judge ({payload.family}, {payload.language}) {_AT[spot.place]}",
         tags={
             "family": payload.family,
             "language": payload.language,
             "payload": payload.id,
             "place": spot.place,
-            "twin": f"{_stem(base, parent)}/neutral-{spot.place}",
+            "twin": f"{_stem(site)}/neutral-{spot.place}",
         },
     )
 
 
-def _stem(base: Base, parent: Variant) -> str:
+def _stem(site: _Site) -> str:
     """What names of variants start with that are derived from a parent."""
-    return base.name if parent.role == "base" else parent.name
+    return site.base.name if site.parent.role == "base" else site.parent.name
 
 
 _AT: dict[PlaceName, str] = {
@@ -275,8 +291,7 @@ _AT: dict[PlaceName, str] = {
 
 
 def _spoken(
-    base: Base,
-    parent: Variant,
+    site: _Site,
     spot: Spot,
     *,
     role: Role,
@@ -286,30 +301,28 @@ def _spoken(
     tags: dict[str, str],
 ) -> Variant | None:
     """A variant, None where its plan would be read in another way than the parent's."""
+    base, parent = site.base, site.parent
     variant = base.derived(
         role, kind, what=what, truth=parent.truth, reply=reply, parent=parent, tags=tags
     )
-    before, after = (planned(base, v, apart_from=spot.argument) for v in (parent, variant))
-    return variant if after is not None and after == before else None
+    after = planned(base, variant, apart_from=spot.argument)
+    return variant if after is not None and after == site.meant[spot.argument] else None
 
 
-def _twins(
-    base: Base, parent: Variant, value: Any, planted: Sequence[tuple[Spot, Variant]], seed: int
-) -> Iterator[Variant]:
+def _twins(site: _Site, planted: Sequence[tuple[Spot, Variant]], seed: int) -> Iterator[Variant]:
     by_id = {payload.id: payload for payload in payloads()}
     longest: dict[PlaceName, int] = {}
     for spot, variant in planted:
-        length = len(by_id[variant.tags["payload"]].filled(base.rubric))
+        length = len(by_id[variant.tags["payload"]].filled(site.base.rubric))
         longest[spot.place] = max(length, longest.get(spot.place, 0))
     for spot in {spot.place: spot for spot, _ in planted}.values():
-        text = neutral_text(longest[spot.place], seed=f"{seed}/{parent.name}/{spot.place}")
+        text = neutral_text(longest[spot.place], seed=f"{seed}/{site.parent.name}/{spot.place}")
         twin = _spoken(
-            base,
-            parent,
+            site,
             spot,
             role="neutral",
             kind=f"neutral-{spot.place}",
-            reply=planted_text(value, spot, text),
+            reply=planted_text(site.value, spot, text),
             what=f"says something idle {_AT[spot.place]}",
             tags={"place": spot.place},
         )

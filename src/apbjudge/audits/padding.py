@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import combinations
 from random import Random
+from typing import Any
+
+import numpy as np
 
 from .bases import Base
 from .prose import Passage, Path, kept, passages, reply_value, rewritten, sentences, written
@@ -165,6 +169,14 @@ def neutral_text(n_characters: int, *, seed: int | str) -> str:
 def _fitting(length: int, rng: Random) -> tuple[str, ...]:
     """One to three of some sentences, those that come nearest to a length together."""
     offered = rng.sample(IDLE, _TRIED)
-    sizes = {sentence: len(sentence) + 1 for sentence in offered}
-    sets = [few for k in (1, 2, 3) for few in combinations(offered, k)]
-    return min(sets, key=lambda few: abs(sum(map(sizes.__getitem__, few)) - 1 - length))
+    sizes = np.array([len(sentence) + 1 for sentence in offered])
+    sets, holds = _few()
+    best = int(np.abs(holds @ sizes - 1 - length).argmin())
+    return tuple(offered[n] for n in sets[best])
+
+
+@lru_cache(maxsize=1)
+def _few() -> tuple[tuple[tuple[int, ...], ...], np.ndarray[Any, np.dtype[np.int64]]]:
+    """Every choice of one to three of _TRIED things, and a row of zeros and ones for each."""
+    sets = tuple(few for k in (1, 2, 3) for few in combinations(range(_TRIED), k))
+    return sets, np.array([[int(n in few) for n in range(_TRIED)] for few in sets])

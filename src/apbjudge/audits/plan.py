@@ -96,7 +96,7 @@ QUICK = Sizes(
     payloads=1,
     predictions=0,
 )
-"""At most 84 variants, which leaves room for replies that have to be asked for again."""
+"""Fewer judgements than QUICK_CALLS, so that some replies can be asked for again."""
 
 FULL = Sizes(
     bases=60,

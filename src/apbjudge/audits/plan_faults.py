@@ -25,9 +25,9 @@ def drop_call(base: Base, rng: Random) -> Change | None:
     ]
     if len(draft.calls) < 2 or not droppable:
         return None
-    told = [at for at in droppable if prose_without(draft, at) is not None]
-    at = rng.choice(told or droppable)
-    prose = prose_without(draft, at)
+    proses = prose_without(draft, droppable)
+    at = rng.choice([at for at in droppable if proses[at] is not None] or droppable)
+    prose = proses[at]
     kept = [n for n in range(len(draft.calls)) if n != at]
     if prose is None:
         shorter = retold(arranged(replace(draft, plan=""), kept), tools)

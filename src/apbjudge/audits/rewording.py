@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -23,7 +24,9 @@ SAME: Mapping[str, str] = {
     "are needed": "are required",
     "needed": "required",
     "i need": "i require",
+    "i need to": "i have to",
     "it needs": "it requires",
+    "it needs to": "it has to",
     "has to be": "must be",
     "have to be": "must be",
     "has to": "must",
@@ -92,7 +95,7 @@ def _exchanged(text: str) -> str:
     def other(found: re.Match[str]) -> str:
         new = SAME[found[0].lower()]
         is_capital = found[0][0].isupper()
-        new = re.sub(r"^i (?=require)", "I ", new)
+        new = re.sub(r"^i (?=require|have)", "I ", new)
         return new[0].upper() + new[1:] if is_capital else new
 
     return _WORDS.sub(other, text)
@@ -153,28 +156,41 @@ def _described(call: Call, tools: Toolset | None) -> str:
     return said or "as its arguments say."
 
 
-def mentions(draft: Draft, at: int) -> bool:
-    """Whether the prose of a plan has words that one of its calls has too."""
-    return bool(_words_of(draft.calls[at]) & stems(draft.plan))
+def prose_without(draft: Draft, places: Sequence[int]) -> dict[int, str | None]:
+    """The prose of a plan without the clause on one of its calls, for each of some calls.
 
-
-def prose_without(draft: Draft, at: int) -> str | None:
-    """The prose of a plan without the clause on one of its calls.
+    Args:
+        draft: A plan.
+        places: Places of calls in ``calls``.
 
     Returns:
-        The prose; None where no clause is clearly on this call alone. Prose with a line for each
-        call is left as it is, since lines move with their calls.
+        By place the prose; None where no clause is clearly on this call alone. Prose with a line
+        for each call, or that does not speak of the call, is left as it is, since lines move with
+        their calls.
     """
-    if prose_lines(draft) is not None or not mentions(draft, at):
-        return draft.plan
-    if "\n" in draft.plan.strip():
-        return None
+    if prose_lines(draft) is not None:
+        return dict.fromkeys(places, draft.plan)
+    words = [_words_of(call) for call in draft.calls]
+    count = Counter(word for of_call in words for word in of_call)
     parts = _CLAUSES.split(draft.plan)
-    own = [n for n in range(0, len(parts), 2) if _is_on(parts[n], draft, at)]
-    if len(own) != 1 or len(parts) == 1 or not _goes_on(parts, own[0]):
+    owners = {n: _owner(parts[n], draft, words, count) for n in range(0, len(parts), 2)}
+    said = stems(draft.plan)
+    found: dict[int, str | None] = {}
+    for at in places:
+        own = {word for word in words[at] if count[word] == 1}
+        clauses = [n for n, owner in owners.items() if owner == at]
+        cut = _without(parts, clauses) if "\n" not in draft.plan.strip() else None
+        found[at] = cut if cut is not None and own.isdisjoint(stems(cut)) else None
+        if words[at].isdisjoint(said):
+            found[at] = draft.plan
+    return found
+
+
+def _without(parts: list[str], clauses: list[int]) -> str | None:
+    """The prose without its only clause on a call; None where it has none, or several."""
+    if len(clauses) != 1 or len(parts) == 1 or not _goes_on(parts, clauses[0]):
         return None
-    kept = _cut(parts, own[0])
-    return None if _own_words(draft, at) & stems(kept) else kept
+    return _cut(parts, clauses[0])
 
 
 _CLAUSES = re.compile(
@@ -204,20 +220,21 @@ def _goes_on(parts: list[str], at: int) -> bool:
     return bool(words) and is_verb(words[0])
 
 
-def _is_on(clause: str, draft: Draft, at: int) -> bool:
-    words = stems(clause)
-    scores = [len(words & _words_of(call)) for call in draft.calls]
-    is_best = scores[at] == max(scores) and scores.count(scores[at]) == 1
+def _owner(
+    clause: str, draft: Draft, words: Sequence[frozenset[str]], count: Mapping[str, int]
+) -> int | None:
+    """The call that a clause is on: most like it, named in it, with a word of no other call."""
+    said = stems(clause)
+    scores = [len(said & of_call) for of_call in words]
+    best = max(scores)
+    if scores.count(best) != 1:
+        return None
+    at = scores.index(best)
     named = stems(" ".join(name_words(draft.calls[at].name)))
-    return is_best and bool(words & named) and bool(words & _own_words(draft, at))
+    has_own = any(count[word] == 1 for word in said & words[at])
+    return at if said & named and has_own else None
 
 
 def _words_of(call: Call) -> frozenset[str]:
     said = " ".join(str(value) for value in scalars(call.arguments))
     return stems(" ".join((*name_words(call.name), said, call.reason)))
-
-
-def _own_words(draft: Draft, at: int) -> frozenset[str]:
-    """Words of a call that no other call has."""
-    others = (_words_of(call) for n, call in enumerate(draft.calls) if n != at)
-    return _words_of(draft.calls[at]).difference(*others)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
@@ -11,6 +11,7 @@ from typing import Any, cast
 import orjson
 
 from ..protocols.images import is_image
+from ..records import Item
 from .bases import Base
 from .prose import kept, passages, reply_value, reworked, rewritten, sentences, written
 from .references import retold
@@ -42,7 +43,24 @@ class Showing:
 
     name: str
     what: str
-    change: Callable[[Base, Variant, Random], Change | None]
+    change: Callable[[_Given, Random], Change | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What is to be shown, read once.
+
+    Attributes:
+        base: The base.
+        parent: The variant.
+        item: The variant as an item.
+        value: Its reply as JSON values.
+    """
+
+    base: Base
+    parent: Variant
+    item: Item
+    value: Any
 
 
 def show(
@@ -60,11 +78,20 @@ def show(
         At most one variant a way, each with calls, arguments and proven findings of the parent.
     """
     wanted = [showing for showing in SHOWN if kinds is None or showing.name in kinds]
-    return kept(base, parent, (_shown(base, parent, showing, seed) for showing in wanted))
+    return kept(base, parent, _in_every_way(base, parent, wanted, seed))
 
 
-def _shown(base: Base, parent: Variant, showing: Showing, seed: int) -> Variant | None:
-    change = showing.change(base, parent, Random(f"{seed}/{parent.name}/{showing.name}"))  # noqa: S311
+def _in_every_way(
+    base: Base, parent: Variant, wanted: Sequence[Showing], seed: int
+) -> Iterator[Variant | None]:
+    given = _Given(base=base, parent=parent, item=base.read(parent), value=reply_value(parent))
+    for showing in wanted:
+        yield _shown(given, showing, seed)
+
+
+def _shown(given: _Given, showing: Showing, seed: int) -> Variant | None:
+    base, parent = given.base, given.parent
+    change = showing.change(given, Random(f"{seed}/{parent.name}/{showing.name}"))  # noqa: S311
     if change is None:
         return None
     return base.derived(
@@ -78,10 +105,10 @@ def _shown(base: Base, parent: Variant, showing: Showing, seed: int) -> Variant 
     )
 
 
-def _tool_order(base: Base, parent: Variant, rng: Random) -> Change | None:
+def _tool_order(given: _Given, rng: Random) -> Change | None:
     """Shuffles; where names are defined twice the first definition counts, so those stay."""
-    tools = parent.row.get("tools")
-    defined = base.item.tools.tools if base.item.tools else ()
+    tools = given.parent.row.get("tools")
+    defined = given.base.item.tools.tools if given.base.item.tools else ()
     if not isinstance(tools, list) or len({tool.name for tool in defined}) != len(defined):
         return None
     listed = cast("list[Any]", tools)
@@ -91,14 +118,14 @@ def _tool_order(base: Base, parent: Variant, rng: Random) -> Change | None:
     return Change(case={"tools": shuffled}) if shuffled != listed else None
 
 
-def _reference_wording(base: Base, parent: Variant, rng: Random) -> Change | None:
+def _reference_wording(given: _Given, rng: Random) -> Change | None:
     """The words of the expert's solution; a case without a solution has none that counts."""
-    case = retold(base, parent)
+    case = retold(given.base, given.parent)
     return Change(case=case) if case else None
 
 
-def _key_order(base: Base, parent: Variant, rng: Random) -> Change | None:
-    value = reply_value(parent)
+def _key_order(given: _Given, rng: Random) -> Change | None:
+    value = given.value
     return None if value is None else Change(reply=written(_turned(value)))
 
 
@@ -111,27 +138,30 @@ def _turned(value: Any) -> Any:
     return value
 
 
-def _markdown(base: Base, parent: Variant, rng: Random) -> Change | None:
-    value = reply_value(parent)
+def _markdown(given: _Given, rng: Random) -> Change | None:
+    value = given.value
     if value is None:
         return None
     head = "# Answer\n\nThe answer stands in the block below.\n\n"
     return Change(reply=f"{head}```json\n{written(value)}\n```\n")
 
 
-def _plan_markup(base: Base, parent: Variant, rng: Random) -> Change | None:
+def _plan_markup(given: _Given, rng: Random) -> Change | None:
     """A plan or a refusal becomes a numbered list; thoughts stay one paragraph."""
-    value = reply_value(parent)
-    names = {call.name for call in base.read(parent).prediction.calls if call.name}
+    value = given.value
+    names = {call.name for call in given.item.prediction.calls if call.name}
     changes = {
         passage.path: _bold(passage.text, names)
         if passage.place == "thought"
         else _listed(passage.text, names)
         for passage in passages(value)
-        if passage.place != "reason"
+        if passage.place != "reason" and not _MARKDOWN.search(passage.text)
     }
     return Change(reply=written(rewritten(value, changes))) if changes else None
 
+
+_MARKDOWN = re.compile(r"^\s*(?:#|\||```|~~~)", re.MULTILINE)
+"""Headings, tables and blocks of code, which list numbers would tear apart."""
 
 _NUMBERED = re.compile(r"\s*(?:\(?\d{1,3}[.)]|[-*\u2022])\s")
 
@@ -162,10 +192,9 @@ _LABEL = re.compile(r"\b(?:step|phase|stage|part|point|note|goal|plan)(?= \d|:)"
 _FIRST = re.compile(r"^((?:\(?\d{1,3}[.)]|[-*\u2022])\s+)?([^\W\d_]+)(?=[\s,;:.!?]|$)")
 
 
-def _label_case(base: Base, parent: Variant, rng: Random) -> Change | None:
-    names = _names(base, parent)
-
-    after = reworked(parent, lambda text: _loud(text, names))
+def _label_case(given: _Given, rng: Random) -> Change | None:
+    names = _names(given)
+    after = reworked(given.parent, lambda text: _loud(text, names))
     return None if after is None else Change(reply=written(after))
 
 
@@ -191,12 +220,12 @@ _IN_MIDDLE = re.compile(r"[\w,;:(\"'-] *[\"'(]?([A-Z][^\W\d_]*)")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 
 
-def _names(base: Base, parent: Variant) -> frozenset[str]:
+def _names(given: _Given) -> frozenset[str]:
     """Words that may be names: those of tools, of arguments, and capitalised amid a sentence."""
-    item = base.read(parent)
+    item = given.item
     calls = [[call.name, call.arguments] for call in item.prediction.calls]
     told = [item.query, item.system_prompt, orjson.dumps(item.trajectory).decode()]
-    prose = [passage.text for passage in passages(reply_value(parent))]
+    prose = [passage.text for passage in passages(given.value)]
     spoken = {word for text in (*told, *prose) for word in _IN_MIDDLE.findall(text)}
     listed = item.tools.names if item.tools else frozenset[str]()
     fixed = _ANY_WORD.findall(orjson.dumps([calls, sorted(listed)]).decode())
@@ -214,15 +243,15 @@ _BY_PLACE = re.compile(
 )
 
 
-def _image_order(base: Base, parent: Variant, rng: Random) -> Change | None:
+def _image_order(given: _Given, rng: Random) -> Change | None:
     """Only of pictures that nobody speaks of by their place; frames of a video have an order."""
-    item = base.read(parent)
+    item = given.item
     pictures = [file for file in item.files if is_image(file)]
     if len(pictures) < 2 or any("video" in file.type.lower() for file in item.files):
         return None
-    if any(_counts_pictures(sentence) for sentence in _told(base, parent)):
+    if any(_counts_pictures(sentence) for sentence in _told(given)):
         return None
-    return Change(case={"files": parent.row["files"][::-1]})
+    return Change(case={"files": given.parent.row["files"][::-1]})
 
 
 def _counts_pictures(sentence: str) -> bool:
@@ -230,24 +259,24 @@ def _counts_pictures(sentence: str) -> bool:
     return bool(_PICTURE.search(sentence) and _BY_PLACE.search(sentence))
 
 
-def _told(base: Base, parent: Variant) -> Iterator[str]:
+def _told(given: _Given) -> Iterator[str]:
     """Every sentence about the case: of query, prompt, trajectory, reply and reference."""
-    item = base.read(parent)
+    item = given.item
     texts = [item.query, item.system_prompt, *map(str, item.trajectory)]
-    texts += [passage.text for passage in passages(reply_value(parent))]
+    texts += [passage.text for passage in passages(given.value)]
     if item.reference:
         texts += [item.reference.plan, *(step.thought for step in item.reference.steps)]
     for text in texts:
         yield from sentences(text)
 
 
-def _one_line(base: Base, parent: Variant, rng: Random) -> Change | None:
-    value = reply_value(parent)
+def _one_line(given: _Given, rng: Random) -> Change | None:
+    value = given.value
     return None if value is None else Change(reply=orjson.dumps(value).decode())
 
 
-def _crlf(base: Base, parent: Variant, rng: Random) -> Change | None:
-    value = reply_value(parent)
+def _crlf(given: _Given, rng: Random) -> Change | None:
+    value = given.value
     changes = {p.path: "\r\n\r\n".join(sentences(p.text)) for p in passages(value)}
     if value is None:
         return None

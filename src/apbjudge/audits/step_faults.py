@@ -69,7 +69,7 @@ def invented_id(base: Base, rng: Random) -> Change | None:
     """Changes an id that a result has given to one that stands nowhere."""
     item, draft = base.item, base.draft
     given = at_hand(item)
-    said = given.removeprefix(item.query)
+    said = _results(base)
     made: list[Change] = []
     for at, call in enumerate(draft.calls):
         for name, value in (call.arguments or {}).items():
@@ -80,6 +80,12 @@ def invented_id(base: Base, rng: Random) -> Change | None:
                 what = f"{name} of {place(draft, at)} is {other!r}, which no result has given"
                 made.append(Change(reply=with_argument(draft, at, name, other), what=what))
     return drawn(rng, made)
+
+
+def _results(base: Base) -> str:
+    """What tools have answered so far; an id that the user gave is no result."""
+    answers = [m for m in base.item.trajectory if m.get("role") in ("tool", "function")]
+    return orjson.dumps(answers).decode()
 
 
 _ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z]+[-_]?[\w-]*|\d{4,})")

@@ -36,16 +36,17 @@ def _checkable(base: Base) -> Iterator[tuple[int, Call, Tool]]:
 
 def drop_parameter(base: Base, rng: Random) -> Change | None:
     """Leaves out a required parameter."""
-    made = [
-        Change(
-            reply=without_argument(base.draft, at, name),
-            what=f"{place(base.draft, at)} lacks its required {name}",
-        )
+    offered = [
+        (at, name)
         for at, call, tool in _checkable(base)
         for name in tool.required
         if name in (call.arguments or {})
     ]
-    return drawn(rng, made)
+    if not offered:
+        return None
+    at, name = rng.choice(offered)
+    what = f"{place(base.draft, at)} lacks its required {name}"
+    return Change(reply=without_argument(base.draft, at, name), what=what)
 
 
 _INVENTED: tuple[tuple[str, Any], ...] = (
@@ -59,16 +60,17 @@ _INVENTED: tuple[tuple[str, Any], ...] = (
 
 def invent_parameter(base: Base, rng: Random) -> Change | None:
     """Adds a parameter that the tool does not have."""
-    made = [
-        Change(
-            reply=with_argument(base.draft, at, name, value),
-            what=f"{place(base.draft, at)} passes {name}, which the tool does not have",
-        )
+    offered = [
+        (at, name, value)
         for at, _, tool in _checkable(base)
         for name, value in _INVENTED
         if name not in properties(tool)
     ]
-    return drawn(rng, made)
+    if not offered:
+        return None
+    at, name, value = rng.choice(offered)
+    what = f"{place(base.draft, at)} passes {name}, which the tool does not have"
+    return Change(reply=with_argument(base.draft, at, name, value), what=what)
 
 
 def wrong_tool(base: Base, rng: Random) -> Change | None:
@@ -194,8 +196,14 @@ def _likely_names(name: str) -> Iterator[str]:
     if other and len(words) > 1:
         rest = name[len(words[0]) :]
         yield (other.capitalize() if name[:1].isupper() else other) + rest
-    is_snake = "_" in name or name.islower()
-    yield f"smart_{name}" if is_snake else f"Smart{name}"
+    if not name:
+        return
+    if " " in name:
+        yield f"Smart {name}"
+    elif "_" in name or not name.isascii() or name.islower():
+        yield f"smart_{name}"
+    else:
+        yield f"{'Smart' if name[0].isupper() else 'smart'}{name[0].upper()}{name[1:]}"
     yield f"{name}_extended"
 
 

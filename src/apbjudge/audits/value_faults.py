@@ -9,14 +9,16 @@ from random import Random
 from typing import Any
 
 from .bases import Base
-from .dependencies import name_words, schema_of
+from .dependencies import name_words, possible, schema_of
 from .drafts import Draft
-from .edits import Change, as_word, at_hand, drawn, everywhere, in_text, new_number, scalars
+from .edits import Change, Edit, as_word, at_hand, drawn, everywhere, in_text, new_number, scalars
 
 MONTHS: Sequence[str] = (
     "January February March April May June July August September October November December"
 ).split()
 WEEKS = 4
+LATEST = date.max - timedelta(weeks=2 * WEEKS)
+"""A later day, as some write for never, can't be moved."""
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _MONTH = "|".join(MONTHS)
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(st|nd|rd|th)?\s+({_MONTH})(\s+\d{{4}})?\b")
@@ -41,7 +43,8 @@ def _dates(base: Base) -> list[Change]:
     """All dates of the reply moved by four weeks, where the query states what they are."""
     query = base.item.query
     texts = [text for text in _arguments(base) if isinstance(text, str)]
-    found = {day for text in texts for day in map(_as_date, _ISO.finditer(text)) if day}
+    days = (_as_date(match) for text in texts for match in _ISO.finditer(text))
+    found = {day for day in days if day is not None and day < LATEST}
     stated = sorted(day for day in found if _is_stated(day, query))
     earlier = at_hand(base.item).removeprefix(query)
     strange = [day for day in found if day not in stated and day.isoformat() in earlier]
@@ -79,12 +82,12 @@ def _shifted(draft: Draft, year: int) -> Draft:
 
     def iso(found: re.Match[str]) -> str:
         day = _as_date(found)
-        return (day + step).isoformat() if day else found[0]
+        return (day + step).isoformat() if day and day < LATEST else found[0]
 
     def worded(day: int, month: str, given: str | None) -> date | None:
         try:
             return date(int(given or year), MONTHS.index(month) + 1, day) + step
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
 
     def day_first(found: re.Match[str]) -> str:
@@ -196,11 +199,16 @@ _PEOPLE = ("Marchetti", "Novak", "Brandt", "Kowalska", "Duarte", "Hughes")
 _FIRMS = ("Calder & Voss", "Brightwater", "Tamarind Foods", "Holloway Timber")
 _SORTS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
     (frozenset({"city", "town", "station", "place", "port", "destination", "origin"}), _PLACES),
-    (frozenset({"clinician", "patient", "surname", "employee", "author", "doctor"}), _PEOPLE),
+    (
+        frozenset("clinician patient surname employee author doctor person contact".split()),
+        _PEOPLE,
+    ),
     (frozenset({"customer", "supplier", "company", "vendor", "client"}), _FIRMS),
 )
 _ID_WORDS = frozenset("id number no account order case ticket file folder customer".split())
-_ID = re.compile(r"(?=\S*\d)[\w./-]{4,40}")
+_NAME = re.compile(r"[^\W\d_a-z][^\d@/\\]*")
+_ID = re.compile(r"(?=\S*\d)(?!\S*\.[A-Za-z]\w{1,3}$)[\w./-]{4,40}")
+"""A number or a mix of letters and figures; the name of a file, by its ending, is none."""
 
 
 def change_goal(base: Base, rng: Random) -> Change | None:
@@ -210,14 +218,38 @@ def change_goal(base: Base, rng: Random) -> Change | None:
     of the task, and only in the first half of the calls.
     """
     calls = base.draft.calls
-    for call in calls[: (len(calls) + 1) // 2]:
+    for at, call in enumerate(calls[: (len(calls) + 1) // 2]):
         given = list((call.arguments or {}).items())
         made = [
             c for name, value in given for c in _other_object(base, call.name, name, value, rng)
         ]
         if made:
-            return rng.choice(made)
+            return rng.choice(made) if _is_object(base, at) else None
     return None
+
+
+def _is_object(base: Base, at: int) -> bool:
+    """Whether half of the calls or more are about what a call is about, itself among them.
+
+    They pass a value that it passes, or may need what it or such a call yields.
+    """
+    draft = base.draft
+    given = _texts(draft.calls[at].arguments)
+    about = {n for n, call in enumerate(draft.calls) if given & _texts(call.arguments)} | {at}
+    open_ones = everywhere(draft, _unless_in(base.item.query.lower()))
+    for earlier, later in sorted(possible(open_ones, base.item.tools), key=lambda pair: pair[1]):
+        if earlier in about:
+            about.add(later)
+    return 2 * len(about) >= len(draft.calls)
+
+
+def _unless_in(query: str) -> Edit:
+    """Empties texts that stand in the query, since they need no call."""
+    return lambda leaf: "" if isinstance(leaf, str) and leaf.lower() in query else leaf
+
+
+def _texts(value: Any) -> set[str]:
+    return {leaf for leaf in scalars(value) if isinstance(leaf, str)}
 
 
 def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> Iterator[Change]:
@@ -227,16 +259,31 @@ def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> 
     other: str | None = None
     if _ID.fullmatch(value) and not _ID_WORDS.isdisjoint(name_words(name)):
         other = new_number(value, rng, at_hand(base.item) + base.draft.text)
-    elif value[:1].isupper() and (names := _names_like(base, tool, name)):
+    elif _NAME.fullmatch(value) and (names := _names_like(base, tool, name)):
         other = rng.choice([n for n in names if n not in query])
     if other is not None:
-        draft = everywhere(base.draft, in_text(as_word(value), other))
+        draft = everywhere(base.draft, _exchange(value, other))
         yield Change(reply=draft, what=f"the plan is about {other!r} instead of {value!r}")
+
+
+def _exchange(old: str, new: str) -> Edit:
+    """Puts one text in the place of another, also where it is passed as a number."""
+    in_words = in_text(as_word(old), new)
+
+    def edit(leaf: Any) -> Any:
+        is_same = isinstance(leaf, int) and not isinstance(leaf, bool) and str(leaf) == old
+        return int(new) if is_same else in_words(leaf)
+
+    return edit
 
 
 def _names_like(base: Base, tool: str, name: str) -> tuple[str, ...]:
     """Names of the sort that a parameter takes; none where that is not clear."""
-    words = {*name_words(tool), *name_words(name)}
     has_codes = any(isinstance(v, str) and re.fullmatch(r"[A-Z]{3}", v) for v in _arguments(base))
-    names = next((names for marks, names in _SORTS if marks & words), ())
+    sorts = (_sort_of(words) for words in (name_words(name), name_words(tool)))
+    names = next((names for names in sorts if names), ())
     return () if names is _PLACES and has_codes else names
+
+
+def _sort_of(words: Sequence[str]) -> tuple[str, ...]:
+    return next((names for marks, names in _SORTS if not marks.isdisjoint(words)), ())

@@ -313,11 +313,6 @@ def said_of(said: Observed) -> str:
     return f"{'correct' if said.is_correct else 'not correct'}{flags}{grade}{category}"
 
 
-NEEDS: Mapping[str, str] = {
-    "labels": "needs human labels (--labels) or another judge as baseline (--baseline)",
-}
-
-
 def unasked(name: str, title: str, question: str, because: str) -> Probe:
     """A probe for which the input has nothing."""
     return Probe(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,12 +13,13 @@ import orjson
 import typer
 from pydantic import Field
 
+from ..api.audit_card import PROBES
 from ..api.audit_plan import SEED, AuditOrder, prepare
 from ..api.auditing import Audit, audit
 from ..audits.card import Card
 from ..audits.comparing import compare_cards
 from ..audits.reading import read_card
-from ..errors import OptionError
+from ..errors import OptionError, visible
 from ..jsonl import write_atomically
 from ..judge import JudgeSpec
 from ..llm.budget import Limits
@@ -81,28 +82,26 @@ def run_audit(options: AuditOptions) -> int:
     if not options.judges or (options.compare and len(options.judges) != 2):
         wanted = "two judges, or folders of their audits" if options.compare else "a judge"
         raise OptionError(f"audit: expected {wanted}, got {len(options.judges)}")
-    finished = {name: Path(name) for name in options.judges if (Path(name) / CARD).is_file()}
+    finished = {name: Path(name) for name in options.judges if _is_finished(name)}
     asked = [name for name in options.judges if name not in finished]
     settings, specs = _settings(options, asked)
     by_name = dict(zip(asked, specs, strict=True))
-    order = _order(options, settings)
+    order, gated = _order(options, settings), _gated(settings.fail_on)
     if settings.dry_run:
         return _dry_run(order, specs)
     cards: list[Card] = []
-    code = 0
     for n, name in enumerate(options.judges):
         if name in finished:
-            cards.append(read_card(finished[name]))
+            cards.append(_finished(finished[name], shown=not options.compare))
             continue
         out = _folder(options, order, by_name[name], n)
         found = _audited(by_name[name], order, settings, out)
         if found is None:
             return INTERRUPTED
         cards.append(found.card)
-        code = max(code, _code(found, settings))
     if options.compare:
         _show_comparison(cards, options.out)
-    return code
+    return max(_code(card, settings.max_unscored, gated) for card in cards)
 
 
 def _settings(
@@ -174,30 +173,44 @@ def _audited(
     return found
 
 
-def _code(found: Audit, settings: AuditSettings) -> int:
+def _is_finished(name: str) -> bool:
+    """Whether a judge is named by the folder of its audit."""
+    try:
+        return Path(name, CARD).is_file()
+    except OSError:  # longer than a path may be
+        return False
+
+
+def _finished(folder: Path, *, shown: bool) -> Card:
+    """The card of an audit that was done before."""
+    card = read_card(folder)
+    if shown:
+        typer.echo(card_text(card), nl=False)
+    return card
+
+
+def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
     """1 for more unscored judgements than allowed, and for a failed probe that was named."""
-    code = 0
-    if found.unscored_fraction > settings.max_unscored:
-        share, allowed = found.unscored_fraction, settings.max_unscored
-        message = f"{share:.2%} of the judgements are unscored, allowed are {allowed:.2%}"
+    code, cost = 0, card.cost
+    if (share := cost.unscored / max(1, cost.judgements)) > max_unscored:
+        message = f"{share:.2%} of the judgements are unscored, allowed are {max_unscored:.2%}"
         typer.echo(f"apbjudge: {message}", err=True)
         code = 1
-    failed = [probe.name for probe in found.card.probes if probe.standing == "fails"]
-    gated = _gated(settings.fail_on, found.card)
+    failed = [probe.name for probe in card.probes if probe.standing == "fails"]
     if stopped := [name for name in failed if name in gated]:
-        typer.echo(f"apbjudge: the judge fails {', '.join(stopped)}", err=True)
+        judge = visible(card.judge)
+        typer.echo(f"apbjudge: {judge} fails {visible(', '.join(stopped))}", err=True)
         code = 1
     return code
 
 
-def _gated(fail_on: str, card: Card) -> set[str]:
-    names = {probe.name for probe in card.probes}
+def _gated(fail_on: str) -> Collection[str]:
     if fail_on in (ANY, NONE):
-        return names if fail_on == ANY else set()
+        return PROBES if fail_on == ANY else ()
     wanted = {name.strip() for name in fail_on.split(",") if name.strip()}
-    if unknown := wanted - names:
-        known = ", ".join([*(probe.name for probe in card.probes), ANY, NONE])
-        raise OptionError(f"--fail-on: expected some of {known}, got {', '.join(sorted(unknown))}")
+    if unknown := wanted - set(PROBES):
+        known, got = ", ".join([*PROBES, ANY, NONE]), visible(", ".join(sorted(unknown)))
+        raise OptionError(f"--fail-on: expected some of {known}, got {got}")
     return wanted
 
 
@@ -205,7 +218,9 @@ def _dry_run(order: AuditOrder, specs: Sequence[JudgeSpec]) -> int:
     for spec in specs:
         prepared = prepare(spec, order, note=lambda message: typer.echo(message, err=True))
         arms = prepared.plan.arms
-        typer.echo(f"{spec.model}: {prepared.plan.n_judgements} judgements, nothing is called")
+        typer.echo(
+            f"{visible(spec.model)}: {prepared.plan.n_judgements} judgements, nothing is called"
+        )
         for arm in arms:
             typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
     return 0

@@ -37,11 +37,11 @@ FAVOUR = 0.10
 """Ten points of pass rate are about the distance between neighbours in a table of tested models."""
 
 NO_LABELS = (
-    "needs predictions with human labels (--labels) or with verdicts of another judge as baseline "
-    "(--baseline)"
+    "needs predictions with human labels, or with the verdicts of another judge as baseline "
+    "(--labels)"
 )
 NO_OWN = (
-    "no tested model is the judge itself or of its family; where one is, name it (--own "
+    "no tested model is the judge itself or of its family; where one is, name it (--self "
     "TESTED_MODEL)"
 )
 NO_OTHERS = "all tested models are the judge itself or of its family: there is nobody to compare"

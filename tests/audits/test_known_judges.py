@@ -1,0 +1,109 @@
+"""Judges with known vices: each probe convicts exactly the guilty and acquits the perfect one.
+
+Once behind a real local server, as ``examples/known_judges.py`` does it; and over twenty seeds,
+where the same judges answer without a network between.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from random import Random
+from types import ModuleType
+
+import pytest
+
+from apbjudge import JudgeSpec, Row
+from apbjudge.api.audit_card import probes_of
+from apbjudge.api.audit_plan import AuditOrder, Prepared, prepare
+from apbjudge.audits.heard import BLIND, Heard, Observed
+from apbjudge.audits.variants import Variant
+from apbjudge.records import ERROR_CODES
+
+SPEC = JudgeSpec(model="hosted_vllm/any", evidence=False)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+JUDGES = (
+    "perfect always-yes likes-length ignores-logic obeys tosses-a-coin compares dislikes-markdown"
+).split()
+SETTLED = "faults consistency presentation length reference injection scale".split()
+"""Probes of which the shipped cases are enough to acquit a perfect judge."""
+SEEDS = 20
+ENOUGH = 32
+"""Cases that are enough to convict; all are needed to acquit."""
+SUBTLE = {"compares": {"scale"}}
+"""Convictions that take more: it passes three in five faulty plans, and fails few sound ones."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known() -> Iterator[ModuleType]:
+    sys.path.insert(0, str(EXAMPLES))
+    gc.collect()
+    gc.freeze()  # statsmodels collects garbage at each adjustment of p-values
+    yield importlib.import_module("known_judges")
+    gc.unfreeze()
+    sys.path.remove(str(EXAMPLES))
+
+
+def test_behind_a_server_exactly_the_guilty_are_convicted(known: ModuleType) -> None:
+    found = known.convictions(7, bases=ENOUGH)
+    assert list(found) == JUDGES
+    for judge, standings in found.items():
+        _check(judge, standings, known)
+
+
+def test_behind_a_server_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
+    standings = known.convictions(7, ["perfect"])["perfect"]
+    assert {probe for probe, standing in standings.items() if standing == "passes"} == set(SETTLED)
+    assert not _failed(standings)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_over_twenty_seeds_exactly_the_guilty_are_convicted(seed: int, known: ModuleType) -> None:
+    prepared = prepare(SPEC, AuditOrder(seed=seed, bases=ENOUGH))
+    for judge in JUDGES:
+        probes = probes_of(_heard(prepared, judge, seed, known), prepared, judge=judge)
+        _check(judge, {probe.name: probe.standing for probe in probes}, known)
+
+
+def _check(judge: str, standings: Mapping[str, str], known: ModuleType) -> None:
+    """No innocent is failed, and no guilty one is not."""
+    failed, guilty = _failed(standings), known.GUILTY[judge]
+    assert failed <= guilty, judge
+    assert guilty - SUBTLE.get(judge, set()) <= failed, judge
+
+
+def _failed(standings: Mapping[str, str]) -> set[str]:
+    return {probe for probe, standing in standings.items() if standing == "fails"}
+
+
+def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> Heard:
+    return Heard(
+        all=tuple(
+            _said(variant, arm.name, judge, seed, known)
+            for arm in prepared.plan.arms
+            for variant in arm.variants
+        )
+    )
+
+
+def _said(variant: Variant, arm: str, judge: str, seed: int, known: ModuleType) -> Observed:
+    text = str(variant.row["model_response"])
+    coin = Random(f"{seed}/{arm}/{variant.name}")
+    reference = _reference(variant) if judge == "compares" and arm != BLIND else ""
+    reply = known.JUDGES[judge](known.Asked(variant, text, reference, coin))
+    has_flags = variant.truth.codes is not None
+    return Observed(
+        variant=variant,
+        arm=arm,
+        is_correct=reply["is_correct"],
+        grade=reply["grade"] if has_flags else None,
+        flags=frozenset(code for code in ERROR_CODES if reply[code]) if has_flags else None,
+    )
+
+
+def _reference(variant: Variant) -> str:
+    found = Row(variant.row, 0, parsed=True).to_item().reference
+    return found.text if found else ""

@@ -1,0 +1,338 @@
+"""The audit command: cards and files, exit codes, going on, comparing, and hostile input."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.api import grade
+from apbjudge.audits.reading import read_card
+from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS
+from tests.support.auditing import SHORT, prepared, whimsical
+from tests.support.commands import start
+from tests.support.judging import plan_row, read_rows, write_rows
+from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Hang, Seen
+
+from .conftest import Command
+
+SMALL = ("--rows", SHORT, "--bases", "1", "--seed-of-draw", "1", "--no-cache")
+N = prepared().plan.n_judgements
+FILES = {"card.json", "card.md", "card.html", "variants.jsonl", "rows", "runs"}
+MODEL = "hosted_vllm/scripted"
+# Rows whose predictions quote the reference: the probe of leaks fails for every judge.
+LEAKY = "leaks"
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., ChatServer]]:
+    with ExitStack() as stack:
+
+        def begin(behave: Behave = whimsical) -> ChatServer:
+            return stack.enter_context(ChatServer(behave))
+
+        yield begin
+
+
+def judge(server: ChatServer) -> tuple[str, ...]:
+    return MODEL, "--api-base", server.address, "--retries", "0"
+
+
+def card(folder: str | Path) -> dict[str, Any]:
+    return json.loads((Path(folder) / "card.json").read_text(encoding="utf-8"))
+
+
+def test_the_small_audit_is_as_large_as_these_tests_take_it_for() -> None:
+    assert 30 <= N <= 60
+
+
+def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
+    done = apbjudge("audit", "static", *SMALL, "--out", "a")
+    assert (done.code, done.err) == (0, "")
+    assert {path.name for path in Path("a").iterdir()} == FILES
+    assert done.out.endswith("a/: card.json card.md card.html variants.jsonl rows runs\n")
+    for probe in card("a")["probes"]:
+        assert probe["title"] in done.out
+        assert probe["title"] in Path("a/card.md").read_text(encoding="utf-8")
+        assert probe["title"] in Path("a/card.html").read_text(encoding="utf-8")
+    assert max(map(len, done.out.splitlines())) <= 100
+
+
+def test_the_same_command_finds_its_folder_again(apbjudge: Command) -> None:
+    first = apbjudge("audit", "static", *SMALL)
+    (folder,) = Path("audits").iterdir()
+    assert folder.name.startswith("short_plans-static-")
+    assert apbjudge("audit", "static", *SMALL) == first
+    assert list(Path("audits").iterdir()) == [folder]
+    assert apbjudge("audit", "static", *SMALL, "--self", "m").code == 0
+    assert len(list(Path("audits").iterdir())) == 2
+
+
+def test_the_help_shows_every_setting(apbjudge: Command) -> None:
+    shown = apbjudge("audit", "--help").out
+    flat = " ".join(shown.split())
+    for name, setting in {**JUDGE_SETTINGS, **AUDIT_SETTINGS}.items():
+        assert f"--{name.replace('_', '-')}" in shown.split()
+        assert " ".join(setting.help.split()) in flat
+    assert "--blind" not in shown.split()
+
+
+def test_a_dry_run_calls_nothing_and_writes_nothing(serve: Any, apbjudge: Command) -> None:
+    server = serve()
+    done = apbjudge("audit", *judge(server), *SMALL, "--dry-run", "--out", "a")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{MODEL}: {N} judgements, nothing is called\n")
+    listed = {line.split()[0]: int(line.split()[1]) for line in done.out.splitlines()[1:]}
+    assert sum(listed.values()) == N
+    assert set(listed) == {"main", "again-1", "again-2", "warm-1", "warm-2", "blind"}
+    assert server.requests == []
+    assert not Path("a").exists()
+
+
+# exit codes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"),
+    [("faults", 0), ("any", 1), (f"faults, {LEAKY}", 1), ("odd", 2)],
+)
+def test_failed_probes_count_where_they_are_named(
+    fail_on: str, code: int, apbjudge: Command
+) -> None:
+    done = apbjudge("audit", "static", *SMALL, "--out", "a", "--fail-on", fail_on)
+    assert done.code == code
+    assert Path("a").exists() == (code != 2)  # an unknown name is told before anything is asked
+    if code == 1:
+        assert "apbjudge: static fails leaks" in done.err
+    if code == 2:
+        assert done.err.startswith("apbjudge: --fail-on: expected some of faults, consistency, ")
+        assert done.err.endswith("any, none, got odd\n")
+
+
+def test_a_budget_ends_with_code_1_and_goes_on(serve: Any, apbjudge: Command) -> None:
+    server = serve()
+    line = ("audit", *judge(server), *SMALL, "--out", "a")
+    done = apbjudge(*line, "--max-calls", "10")
+    assert done.code == 1
+    assert len(server.requests) == 10
+    assert (
+        f"apbjudge: {(N - 10) / N:.2%} of the judgements are unscored, allowed are 0.00%"
+        in done.err
+    )
+    assert f"budget {N - 10}" in " ".join(done.out.split())
+    allowed = apbjudge(*line, "--max-calls", "10", "--max-unscored", "0.8")
+    assert allowed.code == 0
+    assert apbjudge(*line).code == 0
+    assert len(server.requests) == N
+    assert card("a")["cost"]["unscored"] == 0
+
+
+def test_nonsense_is_unscored_with_code_1(serve: Any, apbjudge: Command) -> None:
+    done = apbjudge("audit", *judge(serve(lambda seen: Answer("nonsense"))), *SMALL, "--out", "a")
+    assert done.code == 1
+    assert "100.00% of the judgements are unscored" in done.err
+    standings = {p["name"]: p["standing"] for p in card("a")["probes"]}
+    standings.pop(LEAKY)
+    assert set(standings.values()) == {"could not tell"}
+
+
+REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
+    "no such file": (("static", "--rows", "nothing.jsonl"), "nothing.jsonl: can't be read"),
+    "two rows, no case": (("static", "--rows", "bare.jsonl"), "no case can be used (1 cases: "),
+    "labels of nobody": (("static", *SMALL, "--labels", "no"), "no: can't be read"),
+    "too many bases": (("static", "--quick", "--bases", "9"), "expected at most 8 with --quick"),
+    "no bases": (("static", "--bases", "0"), "bases"),
+    "one to compare": (("static", "--compare"), "expected two judges"),
+    "three to compare": (("static", "static", "static", "--compare"), "expected two judges"),
+    "blind": (("static", "--blind"), "No such option: --blind"),
+    "a setting of grade": (("static", "--batch"), "No such option: --batch"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_makes_no_sense_ends_with_code_2_and_one_line(case: str, apbjudge: Command) -> None:
+    write_rows(Path("bare.jsonl"), [plan_row("a", tool_chain=None, plan=None)])
+    arguments, text = REFUSED[case]
+    done = apbjudge("audit", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert text in done.err
+    assert done.err.count("\n") == 1
+    assert not Path("audits").exists()
+
+
+def test_a_name_longer_than_a_path_is_still_a_model(apbjudge: Command) -> None:
+    done = apbjudge("audit", "m" * 5000, *SMALL, "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    told = apbjudge("audit", "m" * 5000, *SMALL)
+    assert told.code == 2
+    assert "can't be made: File name too long" in told.err
+
+
+def test_a_folder_that_cannot_be_made_is_told(apbjudge: Command) -> None:
+    Path("file").touch()
+    done = apbjudge("audit", "static", *SMALL, "--out", "file")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "apbjudge: file: can't be made: Not a directory\n"
+
+
+def test_another_audit_in_the_same_folder_is_refused(apbjudge: Command) -> None:
+    assert apbjudge("audit", "static", *SMALL, "--out", "a").code == 0
+    before = Path("a/rows/main.jsonl").read_bytes()
+    done = apbjudge("audit", "static", *SMALL, "--out", "a", "--seed-of-draw", "2")
+    told = "a holds an audit that asked something else; choose another folder"
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"apbjudge: --out: {told}\n"
+    assert Path("a/rows/main.jsonl").read_bytes() == before
+
+
+def test_bad_rows_are_told_and_the_others_used(apbjudge: Command) -> None:
+    rows = write_rows(Path("rows.jsonl"), [plan_row("a"), plan_row("a"), plan_row("b")])
+    done = apbjudge("audit", "static", "--rows", rows, "--out", "a")
+    assert done.code == 0
+    (line,) = done.err.splitlines()
+    assert line.startswith("rows.jsonl:2: field id")
+    assert card("a")["notes"] == ["1 of 3 rows could not be used"]
+
+
+# going on -----------------------------------------------------------------------------------------
+
+
+def test_a_killed_audit_goes_on(serve: Any, apbjudge: Command) -> None:
+    finished, flying = 9, 3
+
+    def stall(seen: Seen) -> Any:
+        return whimsical(seen) if seen.number <= finished else Hang()
+
+    server = serve(stall)
+    line = ("audit", *judge(server), *SMALL, "--max-concurrency", flying)
+    with start(*line, "--out", "a") as process:
+        server.wait_for(finished + flying)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == -signal.SIGKILL
+    saved = len(read_rows(Path("a/runs/main")))
+    assert saved == finished
+    server.behave = whimsical
+    server.forget()
+    done = apbjudge(*line, "--out", "a")
+    assert (done.code, done.err) == (0, "")
+    assert len(server.requests) == N - saved
+    whole = apbjudge(*line, "--out", "b")
+    assert whole.out.replace("b/: ", "a/: ") == done.out
+    assert read_card(Path("a")) == read_card(Path("b"))
+
+
+def test_a_stopped_audit_says_how_to_go_on(serve: Any, apbjudge: Command) -> None:
+    server = serve(lambda seen: whimsical(seen) if seen.number <= 5 else Hang())
+    out = Path("a").resolve()
+    with start("audit", *judge(server), *SMALL, "--max-concurrency", 2, "--out", out) as process:
+        server.wait_for(7)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == f"stopped; the same command goes on from {out}"
+    assert "Traceback" not in err
+
+
+# several judges -----------------------------------------------------------------------------------
+
+
+def test_several_judges_get_a_card_and_a_folder_each(serve: Any, apbjudge: Command) -> None:
+    server = serve()
+    done = apbjudge("audit", "static", f"{MODEL}@{server.address}", *SMALL, "--out", "a")
+    assert done.code == 0
+    folders = sorted(path.name for path in Path("a").iterdir())
+    assert folders == ["1-static", "2-hosted-vllm-scripted"]
+    assert [card(Path("a", name))["judge"] for name in folders] == ["static", MODEL]
+    assert done.out.count("card.json card.md card.html") == 2
+    assert len(server.requests) == N
+    assert not Path("a/comparison.json").exists()
+
+
+def test_the_worst_of_several_judges_decides(serve: Any, apbjudge: Command) -> None:
+    server = serve(lambda seen: Answer("nonsense"))
+    done = apbjudge("audit", "static", f"{MODEL}@{server.address}", *SMALL, "--max-calls", "1")
+    assert done.code == 1
+    assert done.err.count("of the judgements are unscored") == 1
+
+
+def test_two_judges_are_compared_and_so_are_their_folders(serve: Any, apbjudge: Command) -> None:
+    server = serve()
+    model = f"{MODEL}@{server.address}"
+    done = apbjudge("audit", "static", model, "--compare", *SMALL, "--out", "a")
+    assert done.code == 0
+    assert {p.name for p in Path("a").glob("comparison.*")} == {
+        "comparison.json",
+        "comparison.md",
+        "comparison.html",
+    }
+    server.forget()
+    folders = ("a/1-static", "a/2-hosted-vllm-scripted")
+    again = apbjudge("audit", *folders, "--compare")
+    assert again.code == 0
+    assert done.out.endswith(again.out)
+    assert again.out
+    assert server.requests == []
+
+
+def test_different_plans_are_not_compared(apbjudge: Command) -> None:
+    for seed in "12":
+        apbjudge("audit", "static", *SMALL, "--seed-of-draw", seed, "--out", seed)
+    done = apbjudge("audit", "1", "2", "--compare", "--out", "c")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert not Path("c").exists()
+
+
+def test_a_finished_folder_is_shown_again_and_can_be_held_to_its_probes(apbjudge: Command) -> None:
+    first = apbjudge("audit", "static", *SMALL, "--out", "a")
+    again = apbjudge("audit", "a", "--fail-on", LEAKY)
+    assert again.code == 1
+    assert first.out.startswith(again.out)
+    assert "static fails leaks" in again.err
+
+
+# labels, hostile text -----------------------------------------------------------------------------
+
+
+def test_a_folder_of_another_run_is_the_baseline(apbjudge: Command) -> None:
+    rows = write_rows(Path("rows.jsonl"), [plan_row("a"), plan_row("b", model_response="no")])
+    grade(rows, out=Path("run"))
+    done = apbjudge("audit", "static", "--rows", rows, "--labels", "run", "--out", "a")
+    assert done.code == 0
+    assert "judge static as baseline" in Path("a/variants.jsonl").read_text(encoding="utf-8")
+
+
+EVIL = "\x1b[2J<script>alert(1)</script>\u202e\x07"
+
+
+def test_no_text_of_input_commands_the_terminal_or_the_page(serve: Any, apbjudge: Command) -> None:
+    fields = dict.fromkeys(("tested_model", "source", "task_category", "case_id"), EVIL)
+    row = plan_row(f"a{EVIL}", **fields, query=EVIL)
+    rows = write_rows(Path("rows\x1b[2J.jsonl"), [row, row, plan_row(f"b{EVIL}")])
+    label = {"item_id": f"a{EVIL}", "tested_model": EVIL, "rater": EVIL, "is_correct": True}
+    labels = write_rows(Path("labels.jsonl"), [label, {**label, "is_correct": EVIL}])
+    model = f"hosted_vllm/{EVIL.replace('/', '')}"
+
+    def behave(seen: Seen) -> Answer:
+        return Answer(EVIL) if seen.body["temperature"] else whimsical(seen)
+
+    server = serve(behave)
+    line = ("audit", model, "--api-base", server.address, "--retries", "0", "--no-cache")
+    done = apbjudge(*line, "--rows", rows, "--labels", labels, "--self", EVIL, "--out", "a")
+    assert done.code == 1
+    dry = apbjudge(*line, "--rows", rows, "--dry-run")
+    assert dry.code == 0
+    for text in (done.out, done.err, dry.out, dry.err):
+        assert [line for line in text.split("\n") if not line.isprintable()] == []
+    page = Path("a/card.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+    markdown = Path("a/card.md").read_text(encoding="utf-8")
+    assert "<script>alert" not in markdown
+    assert "\x1b" not in markdown
