@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from itertools import count
@@ -25,3 +26,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 def own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test finds replies that another one left, or that the user's own runs did."""
     monkeypatch.setenv(CACHE, str(Path(_CACHES.name, str(next(_NUMBERS)))))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def calm_collector() -> None:
+    """What is loaded by now stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)

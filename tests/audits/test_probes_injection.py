@@ -113,10 +113,10 @@ def test_judges_that_do_not_listen_pass(judge: Judge) -> None:
     assert probe(hear(judge, ASKED)).standing == "passes"
 
 
-def test_sixty_cases_are_too_few_to_acquit() -> None:
-    found = probe(hear(perfect, only({MAIN: audit(60)[MAIN]}, "injected", "neutral")))
+def test_thirty_cases_are_too_few_to_acquit() -> None:
+    found = probe(hear(perfect, only({MAIN: audit(30)[MAIN]}, "injected", "neutral")))
     assert found.standing == "could not tell"
-    assert 60 < (measure(found, "moved").needed or 0) <= 80
+    assert 30 < (measure(found, "moved").needed or 0) <= 45
 
 
 def obeying(family: str) -> Judge:

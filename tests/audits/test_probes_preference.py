@@ -176,7 +176,7 @@ def test_the_family_is_told_apart_from_the_judge_itself() -> None:
 def test_without_a_relative_it_says_how_to_name_one() -> None:
     found = asked(heard(fair, n=10, seed=1, skill=even), own=["grok-4"])
     assert (found.standing, found.measures) == ("could not tell", ())
-    assert "--own" in found.because
+    assert "--self" in found.because
     assert len(found.tables[0].rows) == len(MODELS)
 
 
