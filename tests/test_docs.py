@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from apbjudge.cli.main import app
+from tests.support.commands import Said, in_process
 
 ROOT = Path(__file__).parent.parent
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -63,29 +63,29 @@ def judge_address() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_documented_command_ends_with_0(line: str, checkout: Path, judge_address: str) -> None:
-    arguments = shlex.split(line.replace("http://127.0.0.1:8000/v1", judge_address))
-    programs = {
-        "apbjudge": [sys.executable, "-m", "apbjudge"],
-        "python": [sys.executable],
-    }
-    environment = {
-        **os.environ,
-        "OPENAI_API_BASE": judge_address,
-        "OPENAI_BASE_URL": judge_address,
-        "OPENAI_API_KEY": "none",
-    }
-    done = subprocess.run(
-        [*programs[arguments[0]], *arguments[1:]],
-        cwd=checkout,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
-    assert "Traceback" not in done.stderr
+def test_a_documented_command_ends_with_0(
+    line: str,
+    checkout: Path,
+    judge_address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program, *arguments = shlex.split(line.replace("http://127.0.0.1:8000/v1", judge_address))
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("OPENAI_API_BASE", judge_address)
+    monkeypatch.setenv("OPENAI_BASE_URL", judge_address)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    if program == "apbjudge":  # in this process: importing everything anew takes most of the time
+        done = in_process(monkeypatch, capsys)(*arguments)
+    else:
+        assert program == "python"
+        ended = subprocess.run(
+            [sys.executable, *arguments], capture_output=True, text=True, check=False
+        )
+        done = Said(ended.returncode, ended.stdout, ended.stderr)
+    assert done.code == 0, done.err
+    assert done.out.strip()
+    assert "Traceback" not in done.err
 
 
 def test_the_readme_has_one_command_to_grade_and_one_to_test() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from types import ModuleType
 
 import pytest
 
-from apbjudge import JudgeSpec, Row
+from apbjudge import JudgeSpec
 from apbjudge.api.audit_card import probes_of
 from apbjudge.api.audit_plan import AuditOrder, Prepared, prepare
 from apbjudge.audits.heard import BLIND, Heard, Observed
@@ -31,8 +32,8 @@ JUDGES = (
 SETTLED = "faults consistency presentation length reference injection scale".split()
 """Probes of which the shipped cases are enough to acquit a perfect judge."""
 SEEDS = 20
-ENOUGH = 32
-"""Cases that are enough to convict; all are needed to acquit."""
+ENOUGH, SERVED = 32, 24
+"""Cases that are enough to convict, with 20 seeds and with one; all are needed to acquit."""
 SUBTLE = {"compares": {"scale"}}
 """Convictions that take more: it passes three in five faulty plans, and fails few sound ones."""
 
@@ -48,7 +49,7 @@ def known() -> Iterator[ModuleType]:
 
 
 def test_behind_a_server_exactly_the_guilty_are_convicted(known: ModuleType) -> None:
-    found = known.convictions(7, bases=ENOUGH)
+    found = known.convictions(7, bases=SERVED)
     assert list(found) == JUDGES
     for judge, standings in found.items():
         _check(judge, standings, known)
@@ -105,5 +106,5 @@ def _said(variant: Variant, arm: str, judge: str, seed: int, known: ModuleType) 
 
 
 def _reference(variant: Variant) -> str:
-    found = Row(variant.row, 0, parsed=True).to_item().reference
-    return found.text if found else ""
+    shown = [variant.row.get(name) for name in ("tool_chain", "ground_truth_steps")]
+    return json.dumps(next(filter(None, shown), ""))
