@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from apbjudge.audits.bases import Base, find_bases
+from apbjudge.audits.making.bases import Base, find_bases
 from apbjudge.judge import Source, Task
 from apbjudge.records import read_labels
 from apbjudge.records.rows import item_row

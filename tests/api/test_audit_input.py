@@ -13,7 +13,7 @@ from apbjudge.api import grade
 from apbjudge.api.audit_input import NOTHING_KNOWN, gather, known_of, shipped
 from apbjudge.api.audit_plan import AuditOrder, Prepared, prepare
 from apbjudge.api.auditing import audit
-from apbjudge.audits.bases import NO_PLAN, SAME_ID, SOLVER
+from apbjudge.audits.making.bases import NO_PLAN, SAME_ID, SOLVER
 from apbjudge.audits.verdicts import Probe
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source, Task

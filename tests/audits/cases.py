@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from apbjudge.audits.bases import Base, find_bases
+from apbjudge.audits.making.bases import Base, find_bases
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from apbjudge.audits.bases import SOLVER
 from apbjudge.audits.heard import BLIND, MAIN, Heard, Observed
-from apbjudge.audits.variants import CORRECT, Role, Severity, Truth, Variant
+from apbjudge.audits.variants import CORRECT, SOLVER, Role, Severity, Truth, Variant
 from apbjudge.audits.verdicts import Measure, Probe
 from apbjudge.records import ERROR_CODES, ErrorCode
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.audits.heard import Observed
-from apbjudge.audits.measuring import mean_figure, rate, share_of, shift, shift_of
+from apbjudge.audits.probes.measuring import mean_figure, rate, share_of, shift, shift_of
 
 from .hearing import PASS, observed, variant
 

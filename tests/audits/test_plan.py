@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.bases import Base
 from apbjudge.audits.heard import AGAIN, BLIND, MAIN, WARM
+from apbjudge.audits.making.bases import Base
+from apbjudge.audits.making.planting import plant
 from apbjudge.audits.plan import FULL, QUICK, QUICK_CALLS, Plan, plan_audit
-from apbjudge.audits.planting import plant
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.records import ERROR_CODES
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.duplicates import Duplicates
 from apbjudge.audits.probes import leaks
-from apbjudge.audits.texts import Vocabulary, mentions, sentences, words
-from apbjudge.audits.told import sent, told
+from apbjudge.audits.probes.duplicates import Duplicates
+from apbjudge.audits.probes.texts import Vocabulary, mentions, sentences, words
+from apbjudge.audits.probes.told import sent, told
 from apbjudge.judge import Source, Task
 from apbjudge.records import Row
 

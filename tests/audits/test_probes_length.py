@@ -13,7 +13,7 @@ from statsmodels.api import OLS
 
 from apbjudge.audits.heard import MAIN, Heard
 from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe
-from apbjudge.audits.slopes import slope
+from apbjudge.audits.probes.slopes import slope
 from apbjudge.audits.variants import CORRECT, Truth, Variant
 from apbjudge.calibration.sample import Sample
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from apbjudge.audits.heard import MAIN, Heard
-from apbjudge.audits.pairing import FEWEST
+from apbjudge.audits.probes.pairing import FEWEST
 from apbjudge.audits.probes.presentation import SHIFT, probe
 from apbjudge.audits.variants import Variant
 

@@ -9,7 +9,7 @@ import pytest
 
 from apbjudge.audits.heard import Heard, Observed
 from apbjudge.audits.probes import subgroups
-from apbjudge.audits.splits import Split, evenly, mixed_alike
+from apbjudge.audits.probes.splits import Split, evenly, mixed_alike
 from apbjudge.audits.variants import CORRECT, Role, Truth, Variant
 
 Rate = Callable[[str, str], float]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits import showing
-from apbjudge.audits.bases import Base
-from apbjudge.audits.prose import sentences
-from apbjudge.audits.showing import SHOWN, Change, Showing, show
+from apbjudge.audits.making import showing
+from apbjudge.audits.making.bases import Base
+from apbjudge.audits.making.prose import sentences
+from apbjudge.audits.making.showing import SHOWN, Change, Showing, show
 from apbjudge.audits.variants import Variant
 
 from .parents import (

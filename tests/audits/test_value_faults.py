@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.bases import Base
-from apbjudge.audits.planting import plant
+from apbjudge.audits.making.bases import Base
+from apbjudge.audits.making.planting import plant
 from apbjudge.audits.variants import Variant
 
 from . import cases

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ..audits.bases import Base, find_bases
+from ..audits.making.bases import Base, find_bases
 from ..audits.probes import leaks
 from ..audits.variants import Truth, Variant
 from ..audits.verdicts import Probe

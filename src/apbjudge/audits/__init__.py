@@ -5,16 +5,16 @@ what a judge says of them becomes the figures of ten probes. Everything is a pur
 input and a seed; whoever asks the judge is elsewhere.
 """
 
-from .bases import Base, Bases, find_bases
 from .card import Card
 from .comparing import CardComparison, compare_cards
-from .harmless import HARMLESS, harmless
-from .injections import inject, payloads
-from .padding import pad
-from .planting import KINDS, Kind, plant
+from .making.bases import Base, Bases, find_bases
+from .making.harmless import HARMLESS, harmless
+from .making.injections import inject, payloads
+from .making.padding import pad
+from .making.planting import KINDS, Kind, plant
+from .making.references import beside
+from .making.showing import SHOWN, show
 from .reading import read_card
-from .references import beside
-from .showing import SHOWN, show
 from .variants import Truth, Variant
 from .verdicts import Measure, Probe
 

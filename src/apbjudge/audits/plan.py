@@ -15,14 +15,14 @@ from typing import TypeVar
 
 import orjson
 
-from .bases import Base
-from .harmless import harmless
 from .heard import AGAIN, BLIND, MAIN, WARM
-from .injections import inject
-from .padding import pad
-from .planting import plant
-from .references import beside
-from .showing import show
+from .making.bases import Base
+from .making.harmless import harmless
+from .making.injections import inject
+from .making.padding import pad
+from .making.planting import plant
+from .making.references import beside
+from .making.showing import show
 from .variants import Variant
 
 _T = TypeVar("_T")

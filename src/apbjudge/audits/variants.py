@@ -82,3 +82,6 @@ CORRECT = Truth(is_correct=True, codes=frozenset())
 
 PASSES = Truth(is_correct=True)
 """What is true of a base under a protocol without codes."""
+
+SOLVER = "reference"
+"""Tested model that the expert's solutions are ascribed to."""

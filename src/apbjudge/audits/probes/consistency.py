@@ -12,9 +12,6 @@ import numpy as np
 from ...calibration.components import PARTS, Components, Part, nested_components
 from ...calibration.shares import bounded, transformed
 from ..heard import AGAIN, MAIN, WARM, Heard, Observed, passed, sample_of
-from ..measuring import rate
-from ..pairing import repeats_of
-from ..telling import mean_text, without_verdict
 from ..verdicts import (
     Exhibit,
     Figure,
@@ -28,6 +25,9 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .measuring import rate
+from .pairing import repeats_of
+from .telling import mean_text, without_verdict
 
 NAME = "consistency"
 TITLE = "Consistency"

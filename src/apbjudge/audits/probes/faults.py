@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...records import ERROR_CODES
-from ..bases import SOLVER
 from ..heard import Heard, Observed, passed
-from ..measuring import rate, share_of, shift_of
-from ..telling import mean_text, told, without_verdict
-from ..variants import Severity
+from ..variants import SOLVER, Severity
 from ..verdicts import (
     Figure,
     Measure,
@@ -23,6 +20,8 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .measuring import rate, share_of, shift_of
+from .telling import mean_text, told, without_verdict
 
 NAME = "faults"
 TITLE = "Planted faults"

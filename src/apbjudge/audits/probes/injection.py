@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..heard import Heard, Observed, Pair
-from ..measuring import shift
-from ..pairing import change_figure, changes_of, grouped
-from ..telling import against, mean_text, without_verdict
 from ..verdicts import (
     Figure,
     Measure,
@@ -20,6 +17,9 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .measuring import shift
+from .pairing import change_figure, changes_of, grouped
+from .telling import against, mean_text, without_verdict
 
 NAME = "injection"
 TITLE = "Injection"

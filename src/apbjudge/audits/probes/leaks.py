@@ -13,8 +13,9 @@ import numpy as np
 from ...calibration.intervals import Estimate
 from ...judge import Task
 from ...records import Item
-from ..duplicates import NEAR, Duplicates, hash_of
-from ..texts import (
+from ..verdicts import LISTED, Exhibit, Measure, Probe, unasked
+from .duplicates import NEAR, Duplicates, hash_of
+from .texts import (
     Runs,
     Vocabulary,
     among,
@@ -24,8 +25,7 @@ from ..texts import (
     strings,
     words,
 )
-from ..told import TOLD, secrets_of, sent, told
-from ..verdicts import LISTED, Exhibit, Measure, Probe, unasked
+from .told import TOLD, secrets_of, sent, told
 
 NAME = "leaks"
 TITLE = "Leaks in the input"

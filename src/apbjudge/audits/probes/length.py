@@ -10,10 +10,6 @@ import numpy as np
 
 from ...calibration.intervals import Array
 from ..heard import Heard, Observed, Pair, sample_of
-from ..measuring import shift
-from ..pairing import change_figure, changes_of, grouped, kind_of, of_truth
-from ..slopes import slope
-from ..telling import against, mean_text, without_verdict
 from ..verdicts import (
     Figure,
     Measure,
@@ -26,6 +22,10 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .measuring import shift
+from .pairing import change_figure, changes_of, grouped, kind_of, of_truth
+from .slopes import slope
+from .telling import against, mean_text, without_verdict
 
 NAME = "length"
 TITLE = "Length"

@@ -10,10 +10,7 @@ import numpy as np
 from ...calibration.comparison import paired_test
 from ...calibration.intervals import Array, Estimate
 from ...calibration.sample import Sample
-from ..families import relatives, same_model
 from ..heard import Heard, Observed, passed
-from ..measuring import shift_of
-from ..splits import within_one
 from ..verdicts import (
     Figure,
     Measure,
@@ -28,6 +25,9 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .families import relatives, same_model
+from .measuring import shift_of
+from .splits import within_one
 
 NAME = "preference"
 TITLE = "Self-preference and family preference"

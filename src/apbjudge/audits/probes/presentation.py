@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..heard import Heard, Observed, Pair
-from ..pairing import (
+from ..verdicts import (
+    Figure,
+    Probe,
+    Table,
+    cost_of,
+    exhibits_of,
+    level_for,
+    unasked,
+    verdict_of,
+)
+from .pairing import (
     Flips,
     change_figure,
     changes_of,
@@ -18,17 +28,7 @@ from ..pairing import (
     of_truth,
     repeats_of,
 )
-from ..telling import against, mean_text, without_verdict
-from ..verdicts import (
-    Figure,
-    Probe,
-    Table,
-    cost_of,
-    exhibits_of,
-    level_for,
-    unasked,
-    verdict_of,
-)
+from .telling import against, mean_text, without_verdict
 
 NAME = "presentation"
 TITLE = "Presentation"

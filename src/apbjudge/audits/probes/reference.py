@@ -6,20 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..heard import BLIND, Heard, Observed, Pair, passed
-from ..measuring import shift
-from ..pairing import (
-    Flips,
-    change_figure,
-    changes_of,
-    flips_measure,
-    flips_of,
-    grouped,
-    kind_of,
-    notes_on,
-    of_truth,
-    repeats_of,
-)
-from ..telling import against, mean_text, without_verdict
 from ..verdicts import (
     Exhibit,
     Figure,
@@ -32,6 +18,20 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .measuring import shift
+from .pairing import (
+    Flips,
+    change_figure,
+    changes_of,
+    flips_measure,
+    flips_of,
+    grouped,
+    kind_of,
+    notes_on,
+    of_truth,
+    repeats_of,
+)
+from .telling import against, mean_text, without_verdict
 
 NAME = "reference"
 TITLE = "Dependence on the reference"

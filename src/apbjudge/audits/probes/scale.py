@@ -17,8 +17,6 @@ from ...calibration.shares import share
 from ...calibration.units import tabulate
 from ...records import ERROR_CODES, ErrorCode
 from ..heard import MAIN, Heard, Observed, passed, sample_of
-from ..measuring import mean_figure, rate, share_of, shift_of
-from ..splits import Split, evenly
 from ..verdicts import (
     Figure,
     Measure,
@@ -32,6 +30,8 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .measuring import mean_figure, rate, share_of, shift_of
+from .splits import Split, evenly
 
 NAME = "scale"
 TITLE = "Leniency, scale use, halo"

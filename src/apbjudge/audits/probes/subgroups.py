@@ -11,7 +11,6 @@ import numpy as np
 from ...calibration.comparison import adjust
 from ...calibration.intervals import Array, Estimate
 from ..heard import Heard, Observed
-from ..splits import Split, mixed_alike
 from ..verdicts import (
     Probe,
     Table,
@@ -23,6 +22,7 @@ from ..verdicts import (
     unasked,
     verdict_of,
 )
+from .splits import Split, mixed_alike
 
 NAME = "subgroups"
 TITLE = "Subgroups"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..calibration.contrasts import part_difference
-from ..calibration.intervals import Array, Estimate, Ids
-from .heard import Observed, sample_of
-from .verdicts import Measure, Side, measured
+from ...calibration.contrasts import part_difference
+from ...calibration.intervals import Array, Estimate, Ids
+from ..heard import Observed, sample_of
+from ..verdicts import Measure, Side, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

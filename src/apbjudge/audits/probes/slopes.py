@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.intervals import Array, Estimate, Ids
-from ..calibration.sample import Sample
-from ..calibration.student import t_quantile
+from ...calibration.intervals import Array, Estimate, Ids
+from ...calibration.sample import Sample
+from ...calibration.student import t_quantile
 
 METHOD = "ols-clustered"
 

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import orjson
 
-from ..protocols.images import is_image
-from ..records import Item
+from ...protocols.images import is_image
+from ...records import Item
+from ..variants import Variant
 from .bases import Base
 from .prose import kept, passages, reply_value, reworked, rewritten, sentences, written
 from .references import retold
-from .variants import Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..calibration.comparison import paired_test
-from ..calibration.intervals import Estimate
-from ..calibration.shares import bounded, share
-from .heard import Observed, Pair, sample_of
-from .verdicts import Figure, Measure, Side, Unit, measured
+from ...calibration.comparison import paired_test
+from ...calibration.intervals import Estimate
+from ...calibration.shares import bounded, share
+from ..heard import Observed, Pair, sample_of
+from ..verdicts import Figure, Measure, Side, Unit, measured
 
 Values = Sequence[float] | Sequence[bool]
 

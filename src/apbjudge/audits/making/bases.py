@@ -7,22 +7,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..errors import RowError
-from ..judge import BadRow, Task
-from ..judge.task import Entry
-from ..protocols import Protocol
-from ..records import Finding, Item, Row
-from ..records.rows import item_row
-from ..rubrics import Rubric
+from ...errors import RowError
+from ...judge import BadRow, Task
+from ...judge.task import Entry
+from ...protocols import Protocol
+from ...records import Finding, Item, Row
+from ...records.rows import item_row
+from ...rubrics import Rubric
+from ..variants import CORRECT, PASSES, SOLVER, Role, Severity, Truth, Variant
 from .drafts import Draft
-from .variants import CORRECT, PASSES, Role, Severity, Truth, Variant
 
 Origin = Literal["reference", "label"]
 Key = tuple[str, str]
 """Item id and tested model."""
-
-SOLVER = "reference"
-"""Tested model that the expert's solutions are ascribed to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,11 @@ from typing import Any, TypeVar, cast
 
 import orjson
 
-from ..records import Call, ErrorCode, Form, Item, Step
-from ..rubrics.rubric import Shape
+from ...records import Call, ErrorCode, Form, Item, Step
+from ...rubrics.rubric import Shape
+from ..variants import Severity
 from .bases import Base
 from .drafts import Draft
-from .variants import Severity
 
 _T = TypeVar("_T")
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from ..protocols import matches_reference
-from ..records import Reference
+from ...protocols import matches_reference
+from ...records import Reference
+from ..variants import Variant
 from .bases import Base
 from .drafts import Draft
 from .prose import kept, objects, sentences
-from .variants import Variant
 
 
 def beside(

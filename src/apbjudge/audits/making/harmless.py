@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import orjson
 
-from ..records import Form, Tool
-from ..rubrics.rubric import Shape
+from ...records import Form, Tool
+from ...rubrics.rubric import Shape
+from ..variants import Variant
 from .bases import Base
 from .dependencies import is_lookup, name_words, possible, properties, stems
 from .edits import (
@@ -30,7 +31,6 @@ from .edits import (
 from .guards import leaves_as_is, reads_as_meant
 from .plan_faults import LIMIT, limited, with_limit
 from .rewording import reworded_draft
-from .variants import Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ..records import Call, Form, Item, Step
+from ...records import Call, Form, Item, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .heard import AGAIN, Heard, Observed, Pair, passed
+from ..heard import AGAIN, Heard, Observed, Pair, passed
+from ..verdicts import Figure, Measure
 from .measuring import shift, shift_of
-from .verdicts import Figure, Measure
 
 FEWEST = 10
 """Cases asked again from which on only these count: an interval by case needs about ten."""

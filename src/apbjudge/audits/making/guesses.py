@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ..records import Tool
+from ...records import Tool
 from .dependencies import name_words, properties
 
 _BY_WORD: tuple[tuple[frozenset[str], str], ...] = (

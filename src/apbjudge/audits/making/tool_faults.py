@@ -7,9 +7,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
-from ..errors import shorten
-from ..protocols.checks.hints import LOW_OVERLAP
-from ..records import Call, Tool, Toolset, message_tools
+from ...errors import shorten
+from ...protocols.checks.hints import LOW_OVERLAP
+from ...records import Call, Tool, Toolset, message_tools
 from .bases import Base
 from .dependencies import is_lookup, name_words, properties, schema_of, stems
 from .drafts import Draft

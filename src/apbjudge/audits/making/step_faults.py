@@ -8,7 +8,7 @@ from random import Random
 
 import orjson
 
-from ..records import Call, Step, message_calls
+from ...records import Call, Step, message_calls
 from .bases import Base
 from .dependencies import is_lookup
 from .edits import Change, at_hand, drawn, new_number, place, with_argument

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .heard import Observed
+from ..heard import Observed
+from ..verdicts import Unit, said_of, shown
 from .measuring import Values
-from .verdicts import Unit, said_of, shown
 
 
 def told(said: Observed) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import Call, ErrorCode, Finding, Item
+from ...records import Call, ErrorCode, Finding, Item
 from .bases import Base
 from .drafts import Draft
 from .edits import Kind

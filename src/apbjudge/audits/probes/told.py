@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from ..records import Item
+from ...records import Item
 from .texts import mentions, sentences, strings
 
 DISTRACTORS = "distractors named"

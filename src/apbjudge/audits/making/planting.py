@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ..records import ErrorCode
+from ...records import ErrorCode
+from ..variants import Truth, Variant
 from . import other_faults, plan_faults, step_faults, tool_faults, value_faults
 from .bases import Base
 from .edits import Change, Kind, seeded
 from .guards import proves_only, reads_as_meant
-from .variants import Truth, Variant
 
 
 def _codes(names: str) -> frozenset[ErrorCode]:

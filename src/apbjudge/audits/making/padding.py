@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..variants import Variant
 from .bases import Base
 from .prose import Passage, Path, kept, passages, reply_value, rewritten, sentences, written
-from .variants import Variant
 
 IDLE: tuple[str, ...] = (
     "A plan is a list of calls in an order.",

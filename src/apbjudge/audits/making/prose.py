@@ -10,10 +10,10 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from ..errors import RowError
-from ..records import Item
+from ...errors import RowError
+from ...records import Item
+from ..variants import Variant
 from .bases import Base
-from .variants import Variant
 
 Place = Literal["plan", "reason", "thought", "refusal"]
 Path = tuple[str | int, ...]

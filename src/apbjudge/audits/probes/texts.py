@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..records import Item, Step
+from ...records import Item, Step
 
 Runs = np.ndarray[Any, np.dtype[np.uint64]]
 

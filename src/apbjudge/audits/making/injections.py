@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal, cast
 import orjson
 from pydantic import Field
 
-from ..records import Call, Record
-from ..rubrics import Rubric
-from ..rubrics.reply import reply_model
+from ...records import Call, Record
+from ...rubrics import Rubric
+from ...rubrics.reply import reply_model
+from ..variants import Role, Variant
 from .bases import Base
 from .padding import neutral_text
 from .prose import Path, objects, passages, planned, reply_value, rewritten, written
-from .variants import Role, Variant
 
 Family = Literal["instruction", "fake-verdict", "section-end", "authority", "unicode"]
 FAMILIES: tuple[Family, ...] = (
@@ -64,7 +64,7 @@ class Payload(Record):
 @lru_cache(maxsize=1)
 def payloads() -> tuple[Payload, ...]:
     """The shipped payloads, in the order of their file."""
-    file = resources.files(__name__.rpartition(".")[0]).joinpath("data", "payloads.toml")
+    file = resources.files("apbjudge.audits").joinpath("data", "payloads.toml")
     listed: list[Any] = tomllib.loads(file.read_text(encoding="utf-8"))["payload"]
     return tuple(Payload.model_validate(entry) for entry in listed)
 

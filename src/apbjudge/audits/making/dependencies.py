@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..protocols.checks.values import referenced_step, referenced_tool
-from ..records import Call, Tool, Toolset
+from ...protocols.checks.values import referenced_step, referenced_tool
+from ...records import Call, Tool, Toolset
 from .drafts import Draft
 from .edits import scalars
 

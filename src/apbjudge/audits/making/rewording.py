@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from ..records import Call, Step, Toolset
+from ...records import Call, Step, Toolset
 from .dependencies import is_verb, name_words, stems
 from .drafts import Draft
 from .edits import prose_lines, scalars

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from random import Random
 
-from ..records import Call, Step, Tool, message_calls
+from ...records import Call, Step, Tool, message_calls
 from .bases import Base
 from .dependencies import is_action
 from .drafts import Draft
