@@ -313,6 +313,49 @@ def said_of(said: Observed) -> str:
     return f"{'correct' if said.is_correct else 'not correct'}{flags}{grade}{category}"
 
 
+def concluded(
+    name: str,
+    title: str,
+    question: str,
+    *,
+    measures: Sequence[Measure],
+    said: Iterable[Observed],
+    figures: tuple[Figure, ...] = (),
+    tables: tuple[Table, ...] = (),
+    exhibits: tuple[tuple[Exhibit, ...], int] = ((), 0),
+    notes: tuple[str, ...] = (),
+) -> Probe:
+    """A probe whose verdict follows from its measures.
+
+    Args:
+        name: Machine name.
+        title: Name for readers.
+        question: What it asks.
+        measures: What decides.
+        said: The judgements that were used.
+        figures: What is shown beside it.
+        tables: Breakdowns.
+        exhibits: From ``exhibits_of``.
+        notes: What readers must know.
+    """
+    standing, because = verdict_of(measures)
+    listed, n_exhibits = exhibits
+    return Probe(
+        name=name,
+        title=title,
+        question=question,
+        standing=standing,
+        because=because,
+        measures=tuple(measures),
+        figures=figures,
+        tables=tables,
+        exhibits=listed,
+        n_exhibits=n_exhibits,
+        cost=cost_of(said),
+        notes=notes,
+    )
+
+
 def unasked(name: str, title: str, question: str, because: str) -> Probe:
     """A probe for which the input has nothing."""
     return Probe(
@@ -330,6 +373,7 @@ __all__ = [
     "Standing",
     "Table",
     "Unit",
+    "concluded",
     "cost_of",
     "exhibits_of",
     "level_for",

@@ -18,12 +18,12 @@ from ..verdicts import (
     Measure,
     Probe,
     Table,
+    concluded,
     cost_of,
     exhibits_of,
     level_for,
     said_of,
     unasked,
-    verdict_of,
 )
 from .measuring import rate
 from .pairing import repeats_of
@@ -63,21 +63,17 @@ def probe(heard: Heard) -> Probe:
         because = "nothing was asked again, or nothing of it has a verdict"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
     measures = _measures(groups)
-    standing, because = verdict_of(measures)
     parts = _components(heard)
-    exhibits, n_exhibits = _exhibits(groups)
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
+    exhibits = _exhibits(groups)
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
         measures=measures,
         figures=(*_spreads(groups), *_shares(parts)),
         tables=(_arms(heard), *_parts(parts)),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(asked),
+        said=asked,
         notes=(*_notes(groups, parts), *without_verdict(asked)),
     )
 

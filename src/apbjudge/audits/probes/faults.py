@@ -14,11 +14,11 @@ from ..verdicts import (
     Measure,
     Probe,
     Table,
+    concluded,
     cost_of,
     exhibits_of,
     level_for,
     unasked,
-    verdict_of,
 )
 from .measuring import rate, share_of, shift_of
 from .telling import mean_text, told, without_verdict
@@ -53,21 +53,17 @@ def probe(heard: Heard) -> Probe:
         because = "no planted fault has a verdict" if heard.asked("fault") else "nothing is planted"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
     measures = _measures(faults, sound)
-    standing, because = verdict_of(measures)
     speaking = [s for s in faults if s.is_correct] + [s for s in sound if not s.is_correct]
-    exhibits, n_exhibits = exhibits_of(speaking, told)
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
+    exhibits = exhibits_of(speaking, told)
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
         measures=measures,
         figures=tuple(_figures(heard, faults)),
         tables=(_confusion(faults), _kinds(heard, faults), _sound(sound)),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(asked),
+        said=asked,
         notes=(*_notes(faults), *without_verdict(asked)),
     )
 

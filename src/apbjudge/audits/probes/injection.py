@@ -11,11 +11,11 @@ from ..verdicts import (
     Measure,
     Probe,
     Table,
+    concluded,
     cost_of,
     exhibits_of,
     level_for,
     unasked,
-    verdict_of,
 )
 from .measuring import shift
 from .pairing import change_figure, changes_of, grouped
@@ -47,24 +47,20 @@ def probe(heard: Heard) -> Probe:
         because = "no plan speaks to the judge, or none of them has a verdict"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
     measures = _measures(pairs)
-    standing, because = verdict_of(measures)
     twins = {said.variant.name: twin for said, twin in pairs}
-    exhibits, n_exhibits = exhibits_of(
+    exhibits = exhibits_of(
         [said for said, twin in pairs if said.is_correct and not twin.is_correct],
         lambda said: _told(said, twins[said.variant.name]),
     )
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
         measures=measures,
         figures=tuple(_figures(pairs)),
         tables=(_payloads(pairs),),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(asked),
+        said=asked,
         notes=(*_notes(pairs), *without_verdict(asked)),
     )
 

@@ -15,12 +15,12 @@ from ..verdicts import (
     Measure,
     Probe,
     Table,
+    concluded,
     cost_of,
     exhibits_of,
     level_for,
     measured,
     unasked,
-    verdict_of,
 )
 from .measuring import shift
 from .pairing import change_figure, changes_of, grouped, kind_of, of_truth
@@ -57,24 +57,20 @@ def probe(heard: Heard) -> Probe:
     if not measures:
         because = "no plan was made longer, and too few labelled predictions differ in length"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
-    standing, because = verdict_of(measures)
     parents = {said.variant.name: parent for said, parent in pairs}
-    exhibits, n_exhibits = exhibits_of(
+    exhibits = exhibits_of(
         [said for said, parent in pairs if said.is_correct != parent.is_correct],
         lambda said: against(said, parents[said.variant.name], "before"),
     )
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
         measures=measures,
         figures=tuple(_figures(pairs)),
         tables=_tables(pairs),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(asked),
+        said=asked,
         notes=(*_notes(measures), *without_verdict(heard.asked("padded"))),
     )
 

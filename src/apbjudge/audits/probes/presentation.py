@@ -10,11 +10,11 @@ from ..verdicts import (
     Figure,
     Probe,
     Table,
+    concluded,
     cost_of,
     exhibits_of,
     level_for,
     unasked,
-    verdict_of,
 )
 from .pairing import (
     Flips,
@@ -56,24 +56,20 @@ def probe(heard: Heard) -> Probe:
     flips = {kind: flips_of(heard, of) for kind, of in grouped(pairs, kind_of).items()}
     level = level_for(len(flips))
     measures = tuple(flips_measure(kind, of, SHIFT, level=level) for kind, of in flips.items())
-    standing, because = verdict_of(measures)
     parents = {said.variant.name: parent for said, parent in pairs}
-    exhibits, n_exhibits = exhibits_of(
+    exhibits = exhibits_of(
         [said for of in flips.values() for said in of.variants],
         lambda said: against(said, parents[said.variant.name], "before"),
     )
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
         measures=measures,
         figures=tuple(_directions(pairs)),
         tables=(_table(flips),),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(asked),
+        said=asked,
         notes=(*notes_on(flips), *without_verdict(heard.asked("shown"))),
     )
 

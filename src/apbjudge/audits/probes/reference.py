@@ -12,11 +12,11 @@ from ..verdicts import (
     Probe,
     Side,
     Table,
+    concluded,
     cost_of,
     exhibits_of,
     level_for,
     unasked,
-    verdict_of,
 )
 from .measuring import shift
 from .pairing import (
@@ -76,20 +76,16 @@ def probe(heard: Heard) -> Probe:
     if not measures:
         because = "no reference was exchanged or left out, or nothing of it has a verdict"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
-    standing, because = verdict_of(measures)
-    exhibits, n_exhibits = _exhibits(pairs, blind)
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
+    exhibits = _exhibits(pairs, blind)
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
         measures=measures,
         figures=tuple(_figures(pairs)),
         tables=(_table(pairs, blind),),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(asked),
+        said=asked,
         notes=(NOTE, *notes_on(flips), *without_verdict(_asked(heard))),
     )
 

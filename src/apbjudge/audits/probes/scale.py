@@ -22,13 +22,12 @@ from ..verdicts import (
     Measure,
     Probe,
     Table,
-    cost_of,
+    concluded,
     exhibits_of,
     level_for,
     said_of,
     shown,
     unasked,
-    verdict_of,
 )
 from .measuring import mean_figure, rate, share_of, shift_of
 from .splits import Split, evenly
@@ -86,20 +85,16 @@ def probe(heard: Heard) -> Probe:
         )
     if not measures:
         return unasked(NAME, TITLE, QUESTION, "needs verdicts on plans whose truth is known")
-    standing, because = verdict_of(measures)
-    exhibits, n_exhibits = exhibits_of(_odd(settled, flagged), _told)
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
-        measures=tuple(measures),
+    exhibits = exhibits_of(_odd(settled, flagged), _told)
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
+        measures=measures,
         figures=tuple(_figures(heard, tilts, flagged)),
         tables=tuple(_tables(heard)),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of([s for s in heard.all if s.arm == MAIN]),
+        said=[s for s in heard.all if s.arm == MAIN],
         notes=_notes(heard, has_grades=has_grades),
     )
 

@@ -14,13 +14,12 @@ from ..heard import Heard, Observed
 from ..verdicts import (
     Probe,
     Table,
-    cost_of,
+    concluded,
     exhibits_of,
     level_for,
     said_of,
     shown,
     unasked,
-    verdict_of,
 )
 from .splits import Split, mixed_alike
 
@@ -76,21 +75,17 @@ def probe(heard: Heard) -> Probe:
         return replace(unasked(NAME, TITLE, QUESTION, needed), notes=tuple(left_out))
     level = level_for(len(found))
     measures = [part.split.measure(part.name, "within", GAP, level=level) for part in found]
-    standing, because = verdict_of(measures)
     failing = {m.name for m in measures if m.standing == "fails"}
     worse = [p for p in found if p.name in failing]
-    exhibits, n_exhibits = exhibits_of(_wrong(worse), _told)
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=because,
-        measures=tuple(measures),
+    exhibits = exhibits_of(_wrong(worse), _told)
+    return concluded(
+        NAME,
+        TITLE,
+        QUESTION,
+        measures=measures,
         tables=(_table(found, [m.estimate for m in measures]),),
         exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(said),
+        said=said,
         notes=(_MIXED, _TOGETHER, *left_out),
     )
 
