@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -38,7 +39,13 @@ def in_process(
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
-    """Starts the command as a program."""
+    """Starts the command as a program that Ctrl-C stops, also where these tests run behind it."""
     command = [sys.executable, "-m", "apbjudge", *map(str, arguments)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    listen = _listen_to_interrupts
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=listen)  # noqa: PLW1509
+
+
+def _listen_to_interrupts() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so do its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
