@@ -12,6 +12,7 @@ from ..audits.verdicts import Probe, unasked
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec, Source
 from ..protocols import AUTO
+from ..rubrics import Rubric
 from .audit_input import SHIPPED, Known, Material, gather, known_of, shipped
 from .session import own_rubric
 
@@ -69,12 +70,14 @@ class Prepared:
 
     Attributes:
         order: The audit as ordered.
+        rubric: The user's own rubric; None for each protocol's default.
         known: What is known of the predictions.
         material: What it is made from.
         plan: What is asked.
     """
 
     order: AuditOrder
+    rubric: Rubric | None
     known: Known
     material: Material
     plan: Plan
@@ -117,7 +120,7 @@ def prepare(
     if order.rows is None:
         material = replace(material, name=SHIPPED, leaks=_not_looked_at())
     plan = _planned(spec, order, sizes, material)
-    return Prepared(order=order, known=known, material=material, plan=plan)
+    return Prepared(order=order, rubric=own, known=known, material=material, plan=plan)
 
 
 def _planned(spec: JudgeSpec, order: AuditOrder, sizes: Sizes, material: Material) -> Plan:

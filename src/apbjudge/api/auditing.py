@@ -22,7 +22,7 @@ from ..llm.clock import MonotonicClock
 from .audit_card import card_of, observed, write_files
 from .audit_plan import AuditOrder, Prepared, prepare
 from .engines import Means, cache_folder
-from .session import Order, own_rubric, run_identity, run_in
+from .session import Order, run_identity, run_in
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
@@ -154,7 +154,7 @@ class _Session:
     def _asked(self, arm: Arm) -> _Reply:
         """Lets the judge answer an arm, and reads its answers."""
         order, spec = self.prepared.order, spec_of(self.spec, arm.name)
-        own = own_rubric(order.rubric, order.protocol)
+        own = self.prepared.rubric
         source = Source(
             predictions=self._written(arm),
             protocol=order.protocol,

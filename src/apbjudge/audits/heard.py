@@ -86,6 +86,10 @@ class Heard:
         """Names of the arms that were asked, in order."""
         return tuple(dict.fromkeys(said.arm for said in self.all))
 
+    def arms_of(self, stem: str) -> list[str]:
+        """The arms ``stem-1``, ``stem-2``, … that were asked."""
+        return [arm for arm in self.arms if arm.rpartition("-")[0] == stem]
+
     def find(self, name: str, arm: str = MAIN) -> Observed | None:
         """What was said of a variant, None where it was not asked."""
         return self._by_name.get((arm, name))
@@ -129,7 +133,7 @@ class Heard:
             stem: ``again`` or ``warm``.
             with_main: Whether the main arm's reply is one of them.
         """
-        arms = [arm for arm in self.arms if arm.rpartition("-")[0] == stem]
+        arms = self.arms_of(stem)
         wanted = [MAIN, *arms] if with_main else arms
         names = dict.fromkeys(said.variant.name for said in self.all if said.arm in arms)
         groups = [[self.find(name, arm) for arm in wanted] for name in names]

@@ -103,8 +103,7 @@ def flips_of(heard: Heard, pairs: Sequence[Pair]) -> Flips:
 
 def repeats_of(heard: Heard, said: Observed) -> list[Observed]:
     """What was said of the same variant at the same settings, asked again; scored."""
-    arms = [arm for arm in heard.arms if arm.rpartition("-")[0] == AGAIN]
-    found = (heard.find(said.variant.name, arm) for arm in arms)
+    found = (heard.find(said.variant.name, arm) for arm in heard.arms_of(AGAIN))
     return [reply for reply in found if reply is not None and reply.is_scored]
 
 
