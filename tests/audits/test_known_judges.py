@@ -1,6 +1,6 @@
 """Judges with known vices: each probe convicts exactly the guilty and acquits the perfect one.
 
-Once behind a real local server, as ``examples/known_judges.py`` does it; and over twenty seeds,
+Once behind a real local server, as ``examples/known_judges.py`` does it; and over several seeds,
 where the same judges answer without a network between.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from apbjudge.audits.heard import BLIND, Heard, Observed
 from apbjudge.audits.variants import Variant
 from apbjudge.records import ERROR_CODES
 
+ALL_SEEDS = "APBJUDGE_ALL_SEEDS"
 SPEC = JudgeSpec(model="hosted_vllm/any", evidence=False)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 JUDGES = (
@@ -31,7 +33,8 @@ JUDGES = (
 ).split()
 SETTLED = "faults consistency presentation length reference injection scale".split()
 """Probes of which the shipped cases are enough to acquit a perfect judge."""
-SEEDS = 20
+SEEDS = range(20) if os.environ.get(ALL_SEEDS) else range(0, 20, 5)
+"""Twenty take a minute and a half, so CI asks for all of them in a step of its own."""
 ENOUGH, SERVED = 32, 24
 """Cases that are enough to convict, with 20 seeds and with one; all are needed to acquit."""
 SUBTLE = {"compares": {"scale"}}
@@ -61,8 +64,8 @@ def test_behind_a_server_the_perfect_judge_is_acquitted(known: ModuleType) -> No
     assert not _failed(standings)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_over_twenty_seeds_exactly_the_guilty_are_convicted(seed: int, known: ModuleType) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_over_many_seeds_exactly_the_guilty_are_convicted(seed: int, known: ModuleType) -> None:
     prepared = prepare(SPEC, AuditOrder(seed=seed, bases=ENOUGH))
     for judge in JUDGES:
         probes = probes_of(_heard(prepared, judge, seed, known), prepared, judge=judge)
