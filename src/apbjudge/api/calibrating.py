@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from ..calibration.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from ..calibration.annotators import EPSILON, AltTest
+from ..calibration.annotators import AltTest
 from ..calibration.classes import Nominal, nominal
 from ..calibration.coded import Settings
 from ..calibration.measures import calibrate as calibrate_ratings
@@ -20,7 +20,7 @@ from ..calibration.ratings import Ratings
 from ..calibration.rectification import Design
 from ..calibration.results import POLICIES, Calibration, Policy
 from ..calibration.sample import Sample
-from ..errors import OptionError
+from ..errors import InputError, OptionError
 from ..judge import STATIC
 from ..reports.figures import CATEGORIES
 from ..reports.reliability import (
@@ -32,47 +32,19 @@ from ..reports.reliability import (
     bare_raters,
     without_intervals,
 )
+from .calibration_order import DESIGNS, CalibrationOrder
 from .correcting import Correcting, Drawing, Drawn, drawn_by
-from .judged import Judged, Problems, Vector, first_rows, read_judged
+from .judged import Judged, Problems, Vector, read_once
 from .label_plan import read_plan
-from .matching import Labels, Matched, all_levels, cluster_ids, load_labels, match
-
-DESIGNS = ("random", "other-population", "hand-picked")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationOrder:
-    """What is to be calibrated, and how.
-
-    Attributes:
-        judgements: Files of judgements or folders of runs, one a judge.
-        labels: File of labels, JSONL or CSV.
-        by: Columns to break the measures down by.
-        cluster: Column that tells clusters; ``none`` where rows are independent.
-        unscored: What unscored items count as: ``exclude``, ``wrong`` or ``bounds``.
-        adjudicator: Rater whose word is final.
-        own: Name of the tested model that is the judge itself; None: the one whose name is the
-            judge's.
-        design: How the labelled items were chosen: ``random``, ``other-population``,
-            ``hand-picked`` or the file that ``apbjudge plan-labels`` wrote; None: not said, and
-            no rate is corrected.
-        target: Run whose rates are corrected under ``other-population``; None: the rows without
-            label.
-        epsilon: Allowance of the alternative annotator test.
-        settings: How intervals are made.
-    """
-
-    judgements: Sequence[Path]
-    labels: Path
-    by: Sequence[str] = ()
-    cluster: str = "case_id"
-    unscored: str = "exclude"
-    adjudicator: str | None = None
-    own: str | None = None
-    design: str | None = None
-    target: Path | None = None
-    epsilon: float = EPSILON
-    settings: Settings = field(default_factory=Settings)
+from .matching import (
+    Labels,
+    Matched,
+    all_levels,
+    cluster_ids,
+    is_same_model,
+    load_labels,
+    match,
+)
 
 
 def calibrate(
@@ -113,16 +85,40 @@ def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
         got = "none" if order.design is None else repr(order.design)
         raise OptionError(f"--target: expected --design other-population with it, got {got}")
     problems: Problems = []
-    given = _Given(
-        order,
-        load_labels(order.labels, order.adjudicator, problems),
-        _plan(order, problems),
-        None if order.target is None else _read(order.target, problems),
-    )
-    judges = [_reliability(given, path, problems) for path in order.judgements]
+    labels = load_labels(order.labels, order.adjudicator, problems)
+    plan = _plan(order, problems)
+    target = None if order.target is None else read_once(order.target, problems)
+    given = _Given(order, labels, plan, target)
+    judged = (read_once(path, problems) for path in order.judgements)
+    judges = [_reliability(given, judge, problems) for judge in judged]
     return ReliabilityReport(
         labels=str(order.labels), judges=tuple(judges), problems=tuple(problems)
     )
+
+
+def calibrate_judged(
+    judges: Sequence[Judged], labels: Labels, problems: Problems
+) -> ReliabilityReport:
+    """Calibrates judges whose judgements are read already, with the usual options.
+
+    Args:
+        judges: Each item and tested model once. One that no label is about is left out.
+        labels: The labels.
+        problems: Gets a line for each label that can't be used.
+
+    Raises:
+        InputError: If no label belongs to any judge's rows.
+    """
+    given = _Given(CalibrationOrder(judgements=(), labels=labels.path), labels, None, None)
+    found: list[Reliability] = []
+    for judge in judges:
+        try:
+            found.append(_reliability(given, judge, problems))
+        except InputError as error:
+            problems.append(str(error))
+    if not found:
+        raise InputError(problems[-1])
+    return ReliabilityReport(labels=str(labels.path), judges=tuple(found), problems=tuple(problems))
 
 
 def _plan(order: CalibrationOrder, problems: Problems) -> Drawing | None:
@@ -152,21 +148,13 @@ class _Given:
     target: Judged | None
 
 
-def _reliability(given: _Given, path: Path, problems: Problems) -> Reliability:
-    judged = _read(path, problems)
+def _reliability(given: _Given, judged: Judged, problems: Problems) -> Reliability:
     matched = match(judged, given.labels, problems)
     clusters = cluster_ids(judged, given.order.cluster)
     drawn = None if given.plan is None else drawn_by(given.plan, judged, matched)
     if drawn is not None:
         matched = matched.only(drawn.kept)
     return _Work(given, judged, matched, clusters, drawn).reliability()
-
-
-def _read(path: Path, problems: Problems) -> Judged:
-    """A run, each item and tested model once."""
-    judged = read_judged(path, problems)
-    rows = first_rows(judged, problems)
-    return judged if len(rows) == len(judged) else judged.only(rows)
 
 
 @dataclass(frozen=True)
@@ -318,7 +306,9 @@ class _Work:
     def self_evaluation(self) -> SelfEvaluation | None:
         column = np.array([model or "" for _, model in self.judged.keys])[self.rows]
         names: list[str] = sorted({*map(str, column)})
-        own = self.order.own or next((n for n in names if _same(n, self.judged.model)), None)
+        own = self.order.own or next(
+            (n for n in names if is_same_model(n, self.judged.model)), None
+        )
         if self.order.own is not None and own not in names:
             raise OptionError(f"--self: expected one of {', '.join(names)}, got {own!r}")
         if len(names) < 2 or self.is_picked:
@@ -385,12 +375,3 @@ def _policy(name: str) -> Policy:
 
 def _design(name: str | None) -> Design:
     return next((design for design in get_args(Design) if design == name), "stratified")
-
-
-def _same(tested_model: str, judge: str) -> bool:
-    """Whether two names are of one model, whatever the provider before them and the spelling."""
-
-    def bare(name: str) -> str:
-        return "".join(filter(str.isalnum, name.rsplit("/", 1)[-1].lower()))
-
-    return bool(bare(judge)) and bare(tested_model) == bare(judge)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -152,6 +152,38 @@ def read_judged(path: Path, problems: Problems) -> Judged:
     )
 
 
+def read_once(path: Path, problems: Problems) -> Judged:
+    """A run, each item and tested model once; see ``read_judged`` and ``first_rows``."""
+    judged = read_judged(path, problems)
+    rows = first_rows(judged, problems)
+    return judged if len(rows) == len(judged) else judged.only(rows)
+
+
+def joined(parts: Sequence[Judged], name: str) -> Judged:
+    """Several runs of one judge as one.
+
+    Args:
+        parts: The runs, at least one.
+        name: What to call it.
+    """
+    if len(parts) == 1:
+        return replace(parts[0], name=name)
+    names = sorted({name for part in parts for name in part.fields})
+    said = [part.said for part in parts]
+    return replace(
+        parts[0],
+        name=name,
+        keys=[key for part in parts for key in part.keys],
+        said=Said(*(np.concatenate([getattr(s, f.name) for s in said]) for f in fields(Said))),
+        entropy=np.concatenate([part.entropy for part in parts]),
+        matches=np.concatenate([part.matches for part in parts]),
+        fields={
+            name: [text for part in parts for text in part.fields.get(name, [None] * len(part))]
+            for name in names
+        },
+    )
+
+
 def check_level(level: float) -> None:
     """Refuses a confidence level that no interval has.
 
@@ -224,7 +256,7 @@ class _Columns:
 
     def __iter__(self) -> Iterator[Mapping[str, Any] | None]:
         for line in read_lines(self._path):
-            complaint = _complaint(line.values)
+            complaint = row_complaint(line.values)
             if complaint:
                 self._problems.append(f"{self._path}:{line.number}: {complaint}")
             elif not isinstance(line.values, RowError) and line.values["item_id"] is not None:
@@ -245,7 +277,7 @@ class _Columns:
         return row if row["kind"] == "verdict" else None
 
 
-def _complaint(values: Mapping[str, Any] | RowError) -> str:
+def row_complaint(values: Mapping[str, Any] | RowError) -> str:
     """Why a row is no judgement; empty when it is one. Shape only: a million rows pass here."""
     if isinstance(values, RowError):
         return str(values)

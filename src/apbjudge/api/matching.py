@@ -17,6 +17,9 @@ from .judged import Judged, Key, Problems, Said, Vector, first_of
 
 NO_CLUSTERS = "none"
 
+Answers = Mapping[str, int]
+"""By item, how many tested models answered it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Matched:
@@ -62,20 +65,43 @@ class Labels:
     resolved: Resolved
     n_contradictions: int
 
+    def key_of(self, key: Key, answers: Answers) -> Key | None:
+        """The key of the label about a row; None where there is none.
 
-def load_labels(path: Path, adjudicator: str | None, problems: Problems) -> Labels:
+        A label that names no tested model counts where one tested model alone answered the item.
+
+        Args:
+            key: Item and tested model of the row.
+            answers: By item, how many tested models answered it.
+        """
+        if key in self.resolved.items:
+            return key
+        bare: Key = (key[0], None)
+        return bare if bare in self.resolved.items and answers.get(key[0]) == 1 else None
+
+    def of(self, key: Key, answers: Answers) -> Consensus | None:
+        """What the raters say of a row together; see ``key_of``."""
+        found = self.key_of(key, answers)
+        return None if found is None else self.resolved.items[found]
+
+
+def load_labels(
+    path: Path, adjudicator: str | None, problems: Problems, *, more: Sequence[Path] = ()
+) -> Labels:
     """Reads and resolves a file of labels.
 
     Args:
         path: JSONL or CSV.
         adjudicator: Rater whose word is final.
         problems: Gets a line for each unusable row, which is left out.
+        more: Further files, read as if they followed in the first one.
 
     Raises:
-        InputError: If the file is unusable, holds no label, or the adjudicator never occurs.
+        InputError: If a file is unusable, none holds a label, or the adjudicator never occurs.
     """
     n_before = len(problems)
-    labels = list(read_labels(path, bad=problems.append))
+    files = (path, *more)
+    labels = [label for file in files for label in read_labels(file, bad=problems.append)]
     if not labels:
         wanted = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {wanted}{first_of(problems[n_before:])}")
@@ -109,17 +135,12 @@ def match(judged: Judged, labels: Labels, problems: Problems) -> Matched:
     rows: list[int] = []
     ambiguous: set[str] = set()
     for at, (item, model) in enumerate(judged.keys):
-        if (item, model) in items:
-            key: Key = (item, model)
-        elif (item, None) not in items:
-            continue
-        elif answers[item] > 1:
+        key = labels.key_of((item, model), answers)
+        if key is not None:
+            rows.append(at)
+            found.append(key)
+        elif (item, None) in items:
             ambiguous.add(item)
-            continue
-        else:
-            key = (item, None)
-        rows.append(at)
-        found.append(key)
     if ambiguous:
         problems.append(
             f"{labels.path}: tested_model: expected the name of one, got none for "
@@ -199,3 +220,12 @@ def cluster_ids(judged: Judged, name: str) -> Vector | None:
 def all_levels(parts: Sequence[Said]) -> tuple[float, ...]:
     """The benchmark's grades and whatever else was given."""
     return levels_of(*(part.grade for part in parts))
+
+
+def is_same_model(tested_model: str, judge: str) -> bool:
+    """Whether two names are of one model, whatever the provider before them and the spelling."""
+
+    def bare(name: str) -> str:
+        return "".join(filter(str.isalnum, name.rsplit("/", 1)[-1].lower()))
+
+    return bool(bare(judge)) and bare(tested_model) == bare(judge)

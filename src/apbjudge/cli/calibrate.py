@@ -8,7 +8,8 @@ from pathlib import Path
 import orjson
 import typer
 
-from ..api.calibrating import CalibrationOrder, calibrate_runs
+from ..api.calibrating import calibrate_runs
+from ..api.calibration_order import CalibrationOrder
 from ..api.judged import check_level
 from ..calibration.coded import Settings
 from ..calibration.resampling import METHODS

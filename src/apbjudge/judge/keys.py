@@ -17,13 +17,16 @@ class KeySet:
         self._recent: set[int] = set()
         self._sorted: np.ndarray[Any, np.dtype[np.uint64]] = np.empty(0, dtype=np.uint64)
 
+    def __contains__(self, key: int) -> bool:
+        return key in self._recent or self._is_sorted_in(key)
+
     def add(self, key: int) -> bool:
         """Takes a key in; returns whether it is new.
 
         Args:
             key: 0 to 2**64 - 1.
         """
-        if key in self._recent or self._is_sorted_in(key):
+        if key in self:
             return False
         self._recent.add(key)
         if len(self._recent) == RECENT:

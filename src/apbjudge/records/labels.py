@@ -33,6 +33,7 @@ class HumanLabel(Record):
         grade: 0 to 1, meant to be one of the rubric's levels.
         errors: Flag per code; a code that is missing was not said.
         category: 1 to 5 for tool-broken.
+        note: What the rater remarked; empty where nothing.
     """
 
     model_config = ConfigDict(extra="ignore")  # labels carry notes of all sorts
@@ -44,6 +45,7 @@ class HumanLabel(Record):
     grade: float | None = Field(default=None, ge=0, le=1)
     errors: dict[ErrorCode, bool] | None = None
     category: int | None = Field(default=None, ge=1, le=5)
+    note: str = ""
 
     @property
     def contradiction(self) -> str | None:
@@ -165,6 +167,10 @@ def _category(value: object, field: str) -> int:
     return int(number)
 
 
+def _remark(value: object, field: str) -> str:
+    return value if isinstance(value, str) else ""
+
+
 _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "item_id": _name,
     "tested_model": _name,
@@ -172,6 +178,7 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "is_correct": _truth,
     "grade": _grade,
     "category": _category,
+    "note": _remark,
 }
 
 

@@ -35,6 +35,8 @@ class Columns:
         labels: For each grouping field, the text behind a code.
         levels: Number of distractors, per profile.
         case: Number of the case.
+        item: Key of the item id, the same in every run and for all tested models; empty unless
+            asked for.
         scored: Whether there is a verdict.
         correct: 0 or 1; 0 where unscored.
         grade: NaN where there is none.
@@ -51,6 +53,7 @@ class Columns:
     labels: dict[str, list[str | None]]
     levels: Vector
     case: Vector
+    item: Vector
     scored: Vector
     correct: Vector
     grade: Vector
@@ -99,17 +102,20 @@ class Totals:
     reused: int
 
 
-def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
+def read_columns(
+    rows: Iterable[Mapping[str, Any]], *, items: bool = False
+) -> tuple[Columns, Totals]:
     """Reads judgement rows; rows that never became an item (no protocol) count in totals only.
 
     Args:
         rows: Rows of ``judgements.jsonl``.
+        items: Whether to tell items apart too, for comparisons item by item.
 
     Returns:
         The columns and the totals.
     """
     profiles: dict[Profile, int] = {}
-    profile, case = array("i"), array("Q")
+    profile, case, item = array("i"), array("Q"), array("Q")
     numbers = {name: array("d") for name in ("grade", "cost")}
     names = ("scored", "correct", "category", "distractor", "inconsistent", "overridden")
     small = {name: array("b") for name in names}
@@ -121,6 +127,8 @@ def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
             continue
         profile.append(profiles.setdefault(_profile(row), len(profiles)))
         case.append(short_key(row["case_id"]))
+        if items:
+            item.append(short_key(row["item_id"]))
         used = row["uses_distractor"]
         small["scored"].append(row["kind"] == "verdict")
         small["correct"].append(bool(row["is_correct"]))
@@ -137,11 +145,16 @@ def read_columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Columns, Totals]:
         codes=codes,
         labels=labels,
         levels=np.array([key[-1] for key in profiles], dtype=np.int64),
-        case=np.unique(np.asarray(case), return_inverse=True)[1].astype(np.int32),
+        case=_numbered(case),
+        item=np.asarray(item),
         errors=np.asarray(errors),
         **{name: np.asarray(values) for name, values in {**small, **numbers}.items()},
     )
     return columns, totals
+
+
+def _numbered(keys: array[int]) -> Vector:
+    return np.unique(np.asarray(keys), return_inverse=True)[1].astype(np.int32)
 
 
 def _profile(row: Mapping[str, Any]) -> Profile:

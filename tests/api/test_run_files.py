@@ -1,0 +1,129 @@
+"""Runs on disk: which are one judge's, what each is called, and what of a damaged one is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import InputError
+from apbjudge.api.frames import frame
+from apbjudge.api.run_files import RunFile, by_judge, open_run
+from apbjudge.reports.columns import read_columns
+from tests.reports.rows import bad_row, unscored, verdict
+from tests.support.judging import write_rows
+
+Row = dict[str, Any]
+
+
+def run(
+    folder: Path,
+    rows: list[Row],
+    *,
+    blind: bool = False,
+    rubric: list[str] | None = None,
+    seed: int = 1,
+) -> RunFile:
+    """A run with a manifest, as far as a report looks at it."""
+    folder.mkdir(parents=True)
+    write_rows(folder / "judgements.jsonl", rows)
+    manifest = {
+        "settings": {"model": "j", "blind": blind},
+        "identity": {"judge": {"model": "j", "seed": seed, "blind": blind}, "rubric": rubric},
+        "note": None,
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return open_run(folder)
+
+
+def names(*runs: RunFile) -> list[tuple[str, int]]:
+    return [(judge.name, len(judge.runs)) for judge in by_judge(runs)]
+
+
+def test_runs_of_one_judge_on_other_items_are_one(tmp_path: Path) -> None:
+    one, two = run(tmp_path / "a", [verdict("x")]), run(tmp_path / "b", [verdict("y")])
+    assert names(one, two) == [("j", 2)]
+    rows = [row["item_id"] for row in by_judge([one, two])[0].rows([])]
+    assert rows == ["x", "y"]
+
+
+def test_an_item_judged_twice_makes_two_judges(tmp_path: Path) -> None:
+    one, two = run(tmp_path / "a", [verdict("x")]), run(tmp_path / "b", [verdict("x")])
+    assert names(one, two) == [("j [a]", 1), ("j [b]", 1)]
+
+
+def test_the_same_item_under_another_protocol_or_model_is_another(tmp_path: Path) -> None:
+    runs = [
+        run(tmp_path / "a", [verdict("x")]),
+        run(tmp_path / "b", [verdict("x", protocol="efficiency")]),
+        run(tmp_path / "c", [verdict("x", tested_model="other")]),
+    ]
+    assert names(*runs) == [("j", 3)]
+
+
+def test_what_differs_tells_judges_apart(tmp_path: Path) -> None:
+    runs = [
+        run(tmp_path / "a", [verdict("x")]),
+        run(tmp_path / "b", [verdict("x")], blind=True),
+        run(tmp_path / "c", [verdict("x")], rubric=["own@2", "digest"]),
+        run(tmp_path / "d", [verdict("x")], seed=2),
+    ]
+    assert [name for name, _ in names(*runs)] == ["j [a]", "j (blind)", "j [own@2]", "j [d]"]
+
+
+def test_folders_of_one_name_get_numbers(tmp_path: Path) -> None:
+    runs = [run(tmp_path / at / "run", [verdict("x")]) for at in "ab"]
+    assert [name for name, _ in names(*runs)] == ["j [run] (1)", "j [run] (2)"]
+
+
+def test_a_bare_file_of_judgements_will_do(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "some.jsonl", [verdict("x")])
+    found = open_run(path)
+    assert (found.judge, found.sources, found.note) == ("j", None, None)
+
+
+def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "judgements.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(InputError, match=r"expected judgements.*first complaint"):
+        open_run(tmp_path)
+
+
+def test_damaged_rows_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    found = run(tmp_path / "a", [verdict("x"), unscored("y"), bad_row(3)])
+    with found.path.open("a") as file:
+        file.write('{"item_id": 4}\nnothing\n')
+    problems: list[str] = []
+    _, totals = read_columns(found.rows(problems), items=True)
+    assert totals.rows == 3
+    assert [problem.split(": ")[0].rsplit(":", 1)[-1] for problem in problems] == ["4", "5"]
+
+
+@pytest.mark.parametrize("value", ["text", -1, [], {"a": 1}, None], ids=str)
+def test_a_row_with_nonsense_in_a_field_is_named_or_read(value: object, tmp_path: Path) -> None:
+    """Whatever stands in one field of a row, the report says so or does without it."""
+    odd = [verdict("y") | {name: value} for name in verdict("x")]
+    found = run(tmp_path / "a", [verdict("x"), *odd])
+    problems: list[str] = []
+    columns, totals = read_columns(found.rows(problems), items=True)
+    assert totals.rows + len(problems) == 1 + len(odd)
+    assert 0 < len(columns.item) <= totals.rows
+
+
+def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) -> None:
+    doubt = {"method": "samples", "n": 4, "shares": {"is_correct": 0.25}, "entropy": {}}
+    doubt["entropy"] = {"is_correct": 0.81}
+    found = run(tmp_path / "a", [verdict("x", "E5", doubt=doubt), verdict("y"), unscored("z")])
+    labels = write_rows(
+        tmp_path / "labels.jsonl",
+        [{"item_id": "x", "is_correct": False, "grade": 0.4, "errors": ["E5"]}],
+    )
+    table = frame(found.path.parent, labels=labels)
+    assert list(table["item_id"]) == ["x", "y", "z"]
+    x, y, z = (table.iloc[at] for at in range(3))
+    assert (x.judge, x.E5, x.E1, x.entropy, x.p_correct) == ("j", True, False, 0.81, 0.25)
+    assert (x.human_correct, x.human_grade, x.human_E5) == (False, 0.4, True)
+    assert y.isna()[["human_correct", "entropy", "human_E1"]].all()
+    assert (z.kind, z.reason) == ("unscored", "timeout")
+    assert z.isna()[["is_correct", "grade", "E1"]].all()

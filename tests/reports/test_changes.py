@@ -1,0 +1,168 @@
+"""Two runs item by item: what counts as a change, in which order, and how it is shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.reports.changes import (
+    KINDS,
+    Change,
+    Changes,
+    Told,
+    change_of,
+    changes_csv,
+    changes_markdown,
+    changes_text,
+    worst_first,
+)
+from tests.reports.rows import unscored, verdict
+
+
+def told(flags: str = "", *, scored: bool = True, **fields: object) -> Told:
+    row = verdict("i", flags, **fields) if scored else unscored("i", **fields)  # type: ignore[arg-type]
+    return Told.of_row(row)
+
+
+def change(before: Told, after: Told, *, item: str = "i", human: bool | None = None) -> Change:
+    found = change_of(item, "holistic", before, after, human=human)
+    assert found is not None
+    return found
+
+
+RIGHT, WRONG, SILENT = told(), told("E2 E5"), told(scored=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        (RIGHT, WRONG, "lost"),
+        (WRONG, RIGHT, "won"),
+        (RIGHT, SILENT, "no verdict any more"),
+        (SILENT, WRONG, "a verdict now"),
+        (WRONG, told("E2 E5", grade=0.6), "grade"),
+        (WRONG, told("E2"), "diagnosis"),
+        (
+            told(protocol="tool-broken", category=1, is_correct=True),
+            told(protocol="tool-broken", category=2, is_correct=True),
+            "diagnosis",
+        ),
+    ],
+)
+def test_what_changed_most_names_the_change(before: Told, after: Told, kind: str) -> None:
+    assert change(before, after).kind == kind
+
+
+@pytest.mark.parametrize("same", [RIGHT, WRONG, SILENT])
+def test_equal_judgements_are_no_change(same: Told) -> None:
+    assert change_of("i", "holistic", same, same, human=True) is None
+
+
+def test_unscored_for_another_reason_is_no_change() -> None:
+    other = Told.of_row(unscored("i", "refusal"))
+    assert change_of("i", "holistic", SILENT, other, human=None) is None
+
+
+def test_worst_first_whatever_the_order_they_come_in() -> None:
+    expected = [
+        change(WRONG, RIGHT, item="wrong now by the humans", human=False),
+        change(RIGHT, WRONG, item="lost, no label"),
+        change(WRONG, RIGHT, item="won, no label"),
+        change(RIGHT, WRONG, item="right now", human=False),
+        change(RIGHT, SILENT, item="no verdict"),
+        change(SILENT, RIGHT, item="a verdict"),
+        change(WRONG, told("E2 E5", grade=0.8), item="grade far"),
+        change(WRONG, told("E2 E5", grade=0.4), item="grade near"),
+        change(WRONG, told("E2"), item="codes"),
+    ]
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(expected, len(expected))
+        assert list(worst_first(shuffled)) == expected
+
+
+sides = st.builds(
+    told,
+    st.sampled_from(["", "E1", "E2 E5"]),
+    scored=st.booleans(),
+)
+
+
+@given(st.lists(st.tuples(sides, sides, st.sampled_from([None, True, False])), max_size=12))
+def test_both_ways_are_mirrored(pairs: list[tuple[Told, Told, bool | None]]) -> None:
+    """What is lost one way is won the other, and nothing changes in one direction alone."""
+    mirror = {
+        "lost": "won",
+        "won": "lost",
+        "no verdict any more": "a verdict now",
+        "a verdict now": "no verdict any more",
+    }
+    for a, b, human in pairs:
+        there = change_of("i", "holistic", a, b, human=human)
+        back = change_of("i", "holistic", b, a, human=human)
+        assert (there is None) == (back is None)
+        if there and back:
+            assert back.kind == mirror.get(there.kind, there.kind)
+            assert there.kind in KINDS
+            pair = {there.is_now_wrong, back.is_now_wrong}
+            assert pair in ({None}, {True, False})
+
+
+HOSTILE = "a|b`*_<script>alert(1)</script>\n\x1b[31m\u202eno"
+
+
+def shown() -> Changes:
+    items = [
+        change(RIGHT, WRONG, item=HOSTILE, human=True),
+        change(SILENT, RIGHT, item="second"),
+    ]
+    return Changes(
+        before="old", after=HOSTILE, n_pairs=9, n_compared=8, n_only=(1, 2), items=tuple(items)
+    )
+
+
+def test_the_text_says_what_was_compared_and_every_change() -> None:
+    text = changes_text(shown())
+    assert "9 items in both, 8 with a verdict by both; 1 only in the first, 2 only in" in text
+    assert "2 changed: 1 lost, 1 a verdict now" in text
+    assert "1 of the changed verdicts became wrong, 0 became right" in text
+    assert "incorrect 0.2 E2 E5" in text
+    assert "correct: wrong now" in text
+    assert "unscored (timeout)" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_the_markdown_is_one_table_whatever_the_names() -> None:
+    lines = changes_markdown(shown()).splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + 2
+    assert all(line.replace("\\|", "").count("|") == 7 for line in table)
+    assert "<script>" not in "\n".join(lines)
+
+
+def test_the_csv_gives_the_items_back() -> None:
+    rows = list(csv.DictReader(io.StringIO(changes_csv(shown()))))
+    assert [row["item_id"] for row in rows] == [HOSTILE, "second"]
+    assert rows[0]["before_is_correct"] == "True"
+    assert rows[0]["after_errors"] == "E2 E5"
+    assert rows[0]["is_now_wrong"] == "True"
+    assert rows[1]["before_reason"] == "timeout"
+    assert rows[1]["human_correct"] == ""
+
+
+def test_the_json_has_counts_of_every_kind() -> None:
+    values = json.loads(json.dumps(shown().to_json(), allow_nan=False))
+    assert values["counts"] == {**dict.fromkeys(KINDS, 0), "lost": 1, "a verdict now": 1}
+    assert values["items"][0]["is_now_wrong"] is True
+
+
+def test_nothing_changed_is_said() -> None:
+    nothing = Changes(before="a", after="b", n_pairs=3, n_compared=3, n_only=(0, 0), items=())
+    assert "nothing changed" in changes_text(nothing)
+    assert "|" not in changes_markdown(nothing)
