@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .conftest import NAMES, example
 
-HEAVY = {"litellm", "instructor", "openai", "pandas", "sklearn", "statsmodels", "scipy"}
+HEAVY = set("litellm instructor openai matplotlib pandas sklearn statsmodels scipy".split())
 NETWORK = {"httpx", "aiohttp", "requests"}
 MEDIUM = {"numpy", "jinja2", "orjson", "jsonschema"}
 _LISTING = """

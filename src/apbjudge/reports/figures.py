@@ -100,7 +100,7 @@ def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
     """
     priced = rows[~np.isnan(c.cost[rows])]
     passed = priced[c.correct[priced] == 1]
-    common = passed[np.isin(c.case[passed], _cases_all_right(c, all_rows))]
+    common = passed[np.isin(c.case[passed], cases_all_right(c, all_rows))]
     return {
         "C_all": mean(c, c.cost, priced),
         "C_pass": mean(c, c.cost, passed),
@@ -108,7 +108,7 @@ def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
     }
 
 
-def _cases_all_right(c: Columns, rows: Vector) -> Vector:
+def cases_all_right(c: Columns, rows: Vector) -> Vector:
     """Cases that every tested model has right, in all its rows and at a known cost."""
     models = c.code("tested_model", rows)
     good = (c.correct[rows] == 1) & ~np.isnan(c.cost[rows])
@@ -145,23 +145,61 @@ def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
 
 
 def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str, Estimate]]:
-    base = base[c.scored[base] == 1]
-    scored = rows[c.scored[rows] == 1]
-    keys, index = np.unique(_pair_key(c, base), return_inverse=True)
-    wanted = _pair_key(c, scored)
-    paired = np.isin(wanted, keys)
-    pairs = scored[paired]
+    pairs, before = pairs_with_base(c, c.correct, rows, base)
     if not len(pairs):
+        scored = rows[c.scored[rows] == 1]
         yield "CR_E", rate(c.correct[scored], c.case[scored])
         yield "CR_B", nothing()
         yield "delta", nothing()
         return
-    correct = np.bincount(index, weights=c.correct[base]) / np.bincount(index)
-    before: Array = correct[np.searchsorted(keys, wanted[paired])]
     yield "CR_E", rate(c.correct[pairs], c.case[pairs])
     sample = Sample(clusters=c.case[pairs])
     yield "CR_B", bounded(before, sample)
     yield "delta", paired_test(c.correct[pairs] - before, sample).estimate
+
+
+def extraneous_grades(c: Columns, rows: Vector, base: Vector) -> Figures:
+    """Grade_B, Grade_E and their difference over the same pairs that CR_B and CR_E have.
+
+    Args:
+        c: All judgements.
+        rows: The tested model's rows with distractors.
+        base: The same tested model's rows of the same form without distractors.
+    """
+    pairs, before = pairs_with_base(c, c.grade, rows, base)
+    if not len(pairs):
+        graded = rows[~np.isnan(c.grade[rows])]
+        of_graded = bounded(c.grade[graded], Sample(clusters=c.case[graded]))
+        return {"Grade_B": nothing(), "Grade_E": of_graded, "Grade delta": nothing()}
+    sample = Sample(clusters=c.case[pairs])
+    return {
+        "Grade_B": bounded(before, sample),
+        "Grade_E": bounded(c.grade[pairs], sample),
+        "Grade delta": paired_test(c.grade[pairs] - before, sample).estimate,
+    }
+
+
+def pairs_with_base(c: Columns, of: Vector, rows: Vector, base: Vector) -> tuple[Vector, Array]:
+    """Scored rows with distractors that have a scored base row.
+
+    Args:
+        c: All judgements.
+        of: A column of values, such as ``c.correct``; rows where it is NaN don't count.
+        rows: Rows with distractors.
+        base: Rows of the same tested model and form without distractors.
+
+    Returns:
+        Shape (n_pairs,), the rows; shape (n_pairs,), the mean value of each one's base rows.
+    """
+    base = base[(c.scored[base] == 1) & ~np.isnan(of[base])]
+    scored = rows[(c.scored[rows] == 1) & ~np.isnan(of[rows])]
+    keys, index = np.unique(_pair_key(c, base), return_inverse=True)
+    wanted = _pair_key(c, scored)
+    paired = np.isin(wanted, keys)
+    if not paired.any():
+        return scored[:0], np.zeros(0)
+    means = np.bincount(index, weights=of[base]) / np.bincount(index)
+    return scored[paired], means[np.searchsorted(keys, wanted[paired])]
 
 
 def _pair_key(c: Columns, rows: Vector) -> Vector:

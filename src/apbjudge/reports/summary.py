@@ -156,7 +156,7 @@ def summarize(
 def _groups(c: Columns, field: str | None) -> Iterator[Group]:
     fields = ("protocol", "form", "tested_model", *([field] if field else []))
     keys = np.stack([c.codes[name] for name in fields], axis=1)
-    kept = np.flatnonzero(~_is_base(c))
+    kept = np.flatnonzero(~is_base(c))
     distinct, index = np.unique(keys[kept], axis=0, return_inverse=True)
     group_of = np.full(len(keys), -1)
     group_of[kept] = index.reshape(-1)
@@ -170,7 +170,7 @@ def _groups(c: Columns, field: str | None) -> Iterator[Group]:
             yield _group(c, labels[i], rows, field)
 
 
-def _is_base(c: Columns) -> Vector:
+def is_base(c: Columns) -> Vector:
     """Profiles that are the base condition of others and no group of their own.
 
     Rows of tool-extraneous without distractors, where the same tested model has rows with some.
@@ -183,14 +183,15 @@ def _is_base(c: Columns) -> Vector:
 
 
 _PROTOCOL_ORDER = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency".split()
-_VALUE_ORDER = "1-5 6-10 11-15 16-20 >20 early middle late text image video".split()
+VALUE_ORDER = tuple("1-5 6-10 11-15 16-20 >20 early middle late text image video".split())
+"""Values of breakdown fields in their natural order."""
 
 
 def _order(labels: list[str | None]) -> tuple[Any, ...]:
     protocol, form, model, *rest = labels
     rank = _PROTOCOL_ORDER.index(protocol) if protocol in _PROTOCOL_ORDER else 99
     value = rest[0] if rest else None
-    place = _VALUE_ORDER.index(value) if value in _VALUE_ORDER else 99
+    place = VALUE_ORDER.index(value) if value in VALUE_ORDER else 99
     return rank, protocol or "", form or "", model or "", value is None, place, value or ""
 
 
@@ -221,11 +222,11 @@ def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
         same = c.codes["protocol"] == c.labels["protocol"].index(protocol)
         return efficiency_figures(c, rows, c.where(same))
     if protocol == EXTRANEOUS and (c.level(rows) > 0).any():
-        return extraneous_figures(c, rows, _base_of(c, rows))
+        return extraneous_figures(c, rows, base_of(c, rows))
     return {}
 
 
-def _base_of(c: Columns, rows: Vector) -> Vector:
+def base_of(c: Columns, rows: Vector) -> Vector:
     """Rows without distractors of the same tested model and form."""
     first = c.profile[rows[0]]
     same = c.levels == 0

@@ -1,0 +1,1 @@
+"""The tables of the benchmark's paper, for whatever was judged."""

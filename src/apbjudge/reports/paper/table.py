@@ -1,0 +1,132 @@
+"""What a table is, before it is text: rows, columns, and an estimate in each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ...calibration.intervals import Estimate
+
+Unit = Literal["percent", "points", "grade", "grade difference", "cost", "count"]
+"""How a figure is shown.
+
+``percent``: a rate of 0 to 1, shown times 100; ``points``: a difference of rates, shown times 100
+and signed; ``grade``: 0 to 1; ``grade difference``: signed; ``cost``: in the cases' unit;
+``count``: a number of rows.
+"""
+
+Better = Literal["higher", "lower"]
+ColumnId = tuple[str, str]
+"""A column's section and its key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of figures.
+
+    Attributes:
+        section: What it belongs to, such as ``Holistic``; empty where the table has no sections.
+        key: Its name, unique within the section, such as ``CR`` or ``E2-H``.
+        title: What stands above it.
+        latex: The same for LaTeX, where it differs; empty otherwise.
+        unit: How its figures are shown.
+        better: Which figures are better; None where neither is.
+    """
+
+    section: str
+    key: str
+    title: str
+    latex: str = ""
+    unit: Unit
+    better: Better | None = None
+
+    @property
+    def id(self) -> ColumnId:
+        """What a row finds its cell by."""
+        return self.section, self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One figure.
+
+    Attributes:
+        estimate: The figure with its interval and denominator.
+        best: True where nothing shows that a row that it competes with is better in this column,
+            False where something does; None where nothing is compared, or none of those that
+            compete is shown to be better than another. The table's notes say which rows compete.
+    """
+
+    estimate: Estimate
+    best: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The rows behind a section of a table's row.
+
+    Attributes:
+        rows: Rows, unscored ones included.
+        scored: Those with a verdict.
+    """
+
+    rows: int
+    scored: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One row.
+
+    Attributes:
+        judge: Who judged; empty where the table has no judge of its own.
+        heads: What it is a row of, one text per entry of the table's ``heads``; first the tested
+            model (the judge, where judges are compared), then perhaps a level or a stage.
+        counts: By section, the rows behind it; a section that the row says nothing of is missing.
+        cells: By column; a figure that is not there is missing.
+    """
+
+    judge: str
+    heads: tuple[str, ...]
+    counts: Mapping[str, Counts]
+    cells: Mapping[ColumnId, Cell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table of the benchmark's paper, for whatever was judged.
+
+    Attributes:
+        key: What it is asked for by, such as ``overall``.
+        number: Its number in arXiv:2606.04874, such as ``Table 1``.
+        title: What it shows, without a full stop.
+        heads: Titles of the leading columns, such as ``Tested model`` and ``Level``.
+        columns: The columns of figures, in order; those of one section stand together.
+        rows: The rows, those of one judge together.
+        notes: What must be said beside it, a sentence each.
+        level: Confidence level of its intervals.
+    """
+
+    key: str
+    number: str
+    title: str
+    heads: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    notes: tuple[str, ...] = ()
+    level: float = field(default=0.95)
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Sections in order, each once."""
+        return tuple(dict.fromkeys(column.section for column in self.columns))
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Judges in order, each once; a table of judges has the empty one alone."""
+        return tuple(dict.fromkeys(row.judge for row in self.rows))
+
+    def cells_of(self, column: Column) -> list[Cell | None]:
+        """The cells of a column, one per row."""
+        return [row.cells.get(column.id) for row in self.rows]

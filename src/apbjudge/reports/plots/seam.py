@@ -1,0 +1,238 @@
+"""The one place that knows matplotlib and pandas, whose types are only in part known.
+
+Everything is drawn with matplotlib's default style and our few settings, whatever the user's own
+settings are, and on canvases without a window.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from .palette import INK, MUTED
+
+Sheet = Any
+"""A ``matplotlib.figure.Figure``."""
+Panel = Any
+"""A ``matplotlib.axes.Axes``."""
+Frame = Any
+"""A ``pandas.DataFrame``."""
+Vector = np.ndarray[Any, Any]
+
+ONE_COLUMN = 3.3
+TWO_COLUMNS = 6.9
+MOST_IN_COLUMN = 8  # tested models; more of them take both columns of a page
+SMALL, PLAIN = 7.0, 7.5
+_MOST_PIXELS = 30_000
+
+_SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: every machine has the same
+    "font.size": SMALL,
+    "axes.titlesize": PLAIN,
+    "axes.labelsize": SMALL,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "text.parse_math": False,  # names may hold dollar signs
+    "text.usetex": False,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    "svg.fonttype": "path",  # outlines look the same everywhere; a viewer's own font would not
+}
+
+
+@contextmanager
+def style(salt: str) -> Generator[None]:
+    """Our settings for as long as something is drawn.
+
+    Args:
+        salt: What ids inside an SVG are made of; the same ones each time for the same salt.
+    """
+    from matplotlib import style as styles
+
+    with styles.context(["default", {**_SETTINGS, "svg.hashsalt": salt}]):
+        yield
+
+
+def new_sheet(width: float, height: float) -> Sheet:
+    """An empty sheet.
+
+    Args:
+        width: In inches.
+        height: In inches.
+    """
+    from matplotlib.figure import Figure
+
+    sheet: Sheet = Figure(figsize=(width, height), layout="constrained")
+    sheet.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.03)
+    return sheet
+
+
+def svg_bytes(sheet: Sheet, *, key: str, title: str, alt: str) -> bytes:
+    """A sheet as SVG: no date, no reference to anything outside, with title and description.
+
+    Args:
+        sheet: What is drawn.
+        key: Told apart by it from other figures of a page: letters, digits and hyphens.
+        title: The title.
+        alt: The description.
+    """
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    out = io.BytesIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    canvas: Any = FigureCanvasSVG(sheet)
+    canvas.print_svg(out, metadata=nothing)
+    return _described(out.getvalue().decode(), key, title, alt).encode()
+
+
+def _described(svg: str, key: str, title: str, alt: str) -> str:
+    """Without prologue and comments, which hold the texts again; with title and description."""
+    body = re.sub(r"[ \t]*<!--.*?-->\n?", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    body = re.sub(r' d="[^"]*"', _shorter, body)
+    end = body.index(">")
+    names = f'role="img" aria-labelledby="{key}-title {key}-desc"'
+    said = (
+        f'\n <title id="{key}-title">{escape(title)}</title>'
+        f'\n <desc id="{key}-desc">{escape(alt)}</desc>'
+    )
+    return f"{body[:end]} {names}>{said}{body[end + 1 :]}"
+
+
+def _shorter(path: re.Match[str]) -> str:
+    """Places to a hundredth of a point: nobody sees more."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", path[0])
+
+
+def png_bytes(sheet: Sheet, *, dpi: int) -> bytes:
+    """A sheet as PNG; a very long one with fewer dots than asked for.
+
+    Args:
+        sheet: What is drawn.
+        dpi: Dots per inch.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    out = io.BytesIO()
+    sheet.set_dpi(min(dpi, _MOST_PIXELS / max(sheet.get_size_inches())))
+    canvas: Any = FigureCanvasAgg(sheet)
+    canvas.print_png(out, metadata={"Software": None})
+    return out.getvalue()
+
+
+def lay_out(sheet: Sheet) -> None:
+    """Gives every part of a sheet its place, so that the places can be asked for."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(sheet)
+    sheet.draw_without_rendering()
+
+
+def line_handle(**look: Any) -> Any:
+    """A line of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], **look)
+
+
+def area_handle(**look: Any) -> Any:
+    """An area of a legend."""
+    from matplotlib.patches import Patch
+
+    return Patch(**look)
+
+
+def add_cell(panel: Panel, x: float, y: float, **look: Any) -> None:
+    """A square of side 1 around a point."""
+    from matplotlib.patches import Rectangle
+
+    panel.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **look))
+
+
+def ticks(axis: Any, written: Callable[[float], str], *, most: int, whole: bool) -> None:
+    """Round values along an axis.
+
+    Args:
+        axis: ``panel.xaxis`` or ``panel.yaxis``.
+        written: The text of a value.
+        most: Spaces between ticks at most.
+        whole: Whether only whole numbers are marked.
+    """
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10], integer=whole))
+
+    def text(value: float, _: object) -> str:
+        return written(value)
+
+    axis.set_major_formatter(FuncFormatter(text))
+
+
+def text_width(text: str) -> float:
+    """Width of a text of the smallest size, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family="DejaVu Sans", size=SMALL)
+    measured: Any = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(measured[0])
+
+
+@cache
+def glyphs() -> frozenset[int]:
+    """The characters that the font has."""
+    from matplotlib import font_manager
+
+    fonts: Any = font_manager
+    font = fonts.get_font(fonts.findfont(fonts.FontProperties(family="DejaVu Sans")))
+    return frozenset(font.get_charmap())
+
+
+def frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Frame:
+    """A frame with these columns in this order; half a character pair is escaped."""
+    import pandas as pd
+
+    clean = [{name: _whole(value) for name, value in row.items()} for row in rows]
+    return pd.DataFrame(clean, columns=list(columns))
+
+
+def _whole(value: Any) -> Any:
+    """Neither pandas' strings nor files can hold lone surrogates."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+def csv_bytes(table: Frame) -> bytes:
+    """A frame as CSV; a missing figure is empty."""
+    text: str = table.to_csv(index=False, lineterminator="\n")
+    return text.encode()
+
+
+def numbers(table: Frame, name: str) -> Vector:
+    """A column as floats; NaN where there is none."""
+    return np.asarray(table[name].to_numpy(dtype=float, na_value=np.nan))
+
+
+def texts(table: Frame, name: str) -> list[str]:
+    """A column as texts."""
+    return [str(value) for value in table[name].tolist()]

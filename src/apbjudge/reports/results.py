@@ -1,0 +1,58 @@
+"""What a report is made of: judgements by judge, and how far each judge can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .columns import Columns, Totals
+from .reliability import ReliabilityReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeResults:
+    """All that one judge said, perhaps in several runs.
+
+    Attributes:
+        judge: The judge's name in the report: ``(blind)`` where it saw no reference, with its
+            rubric or folder where that is needed to tell it from another.
+        note: What must be said beside every figure; None for nothing.
+        columns: The judgements, items included.
+        totals: Counts over all of them.
+    """
+
+    judge: str
+    note: str | None
+    columns: Columns
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinedResults:
+    """The same judge on the responses of tested models that had refined them.
+
+    Attributes:
+        method: How, such as ``Self_R+``.
+        judge: The judge's name, as in the base results.
+        columns: The judgements, items included.
+    """
+
+    method: str
+    judge: str
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Everything that tables and figures are made of.
+
+    Attributes:
+        judges: In the order given.
+        refined: Refined runs, to be set against the base run of the same judge.
+        reliability: Judges against human labels; None without labels.
+        level: Confidence level of the reliability figures.
+    """
+
+    judges: tuple[JudgeResults, ...]
+    refined: tuple[RefinedResults, ...] = ()
+    reliability: ReliabilityReport | None = None
+    level: float = 0.95

@@ -1,0 +1,175 @@
+"""Judgement rows with the counts behind published tables, and a look into tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from apbjudge.calibration.analyses import diversity, self_evaluation
+from apbjudge.calibration.measures import calibrate
+from apbjudge.calibration.ratings import Ratings
+from apbjudge.reports.columns import read_columns
+from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.paper.formatting import shown
+from apbjudge.reports.paper.table import Table, TableRow
+from apbjudge.reports.reliability import Reliability, ReliabilityReport
+from apbjudge.reports.results import JudgeResults, RefinedResults, Results
+
+from ..rows import Row, verdict
+
+FLAGS = ("E1", "E2", "E3", "E4", "E5", "E6")
+
+
+def graded(
+    prefix: str,
+    n: int,
+    correct: int,
+    flags: Sequence[int] = (),
+    grade: float | None = None,
+    **of: Any,
+) -> list[Row]:
+    """Verdicts with these counts: the last rows are wrong, flags and grades go round among them.
+
+    Args:
+        prefix: Of the item ids.
+        n: Rows.
+        correct: Correct ones.
+        flags: How many rows each code is true of; each wrong row needs one.
+        grade: Their mean grade.
+        of: Fields of every row.
+    """
+    wrong = n - correct
+    counts = flags or (0, 0, 0, wrong, 0, 0)
+    assert sum(counts) >= wrong
+    assert max(counts) <= wrong
+    codes = [code for code, count in zip(FLAGS, counts, strict=True) for _ in range(count)]
+    units = 0 if grade is None else round((grade * n - correct) * 5)
+    rows = [verdict(f"{prefix}{i}", **of) for i in range(correct)]
+    for i in range(wrong):
+        fifths = units // wrong + (i < units % wrong)
+        own = {} if grade is None else {"grade": round(fifths / 5, 1)}
+        rows.append(verdict(f"{prefix}{correct + i}", " ".join(codes[i::wrong]), **of, **own))
+    return rows
+
+
+def judged(rows: Iterable[Row], judge: str = "j", note: str | None = None) -> JudgeResults:
+    """All that a judge said."""
+    columns, totals = read_columns(rows, items=True)
+    return JudgeResults(judge=judge, note=note, columns=columns, totals=totals)
+
+
+def refined(rows: Iterable[Row], method: str, judge: str = "j") -> RefinedResults:
+    """The same judge on refined responses."""
+    return RefinedResults(method=method, judge=judge, columns=read_columns(rows, items=True)[0])
+
+
+def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Table:
+    """The one table; plain rows are those of the judge j."""
+    found = tuple(j if isinstance(j, JudgeResults) else judged(j) for j in judges)
+    (table,) = paper_tables(Results(judges=found, **more), (key,))
+    return table
+
+
+def row_of(table: Table, *heads: str, judge: str | None = None) -> TableRow:
+    """The one row with these heads."""
+    (row,) = (r for r in table.rows if r.heads == heads and judge in (None, r.judge))
+    return row
+
+
+def printed(table: Table, *heads: str, section: str | None = None) -> list[str]:
+    """The figures of a row as they are shown, of one section or of all."""
+    row = row_of(table, *heads)
+    return [
+        shown(row.cells.get(c.id), c, None).value
+        for c in table.columns
+        if section in (None, c.section)
+    ]
+
+
+def percents(table: Table, *heads: str, places: int, section: str | None = None) -> list[str]:
+    """The rates of a row in percent, to as many places as the paper prints."""
+    row = row_of(table, *heads)
+    found = [
+        row.cells[c.id].estimate.value
+        for c in table.columns
+        if c.unit in ("percent", "points") and section in (None, c.section)
+    ]
+    return [f"{round(100 * (value or 0.0), places) + 0.0:.{places}f}" for value in found]
+
+
+def best_of(table: Table, key: str, section: str = "", judge: str | None = None) -> list[str]:
+    """Whose figures are marked in a column."""
+    return [
+        ", ".join(row.heads)
+        for row in table.rows
+        if judge in (None, row.judge) and row.cells.get((section, key), _BLANK).best
+    ]
+
+
+class _Unmarked:
+    best = False
+
+
+_BLANK: Any = _Unmarked()
+
+
+def ratings(correct: Any, grade: Any = None, flags: Any = None) -> Ratings:
+    """Ratings; flags are known only where they are given."""
+    n = len(correct)
+    return Ratings(
+        correct=np.asarray(correct, dtype=np.int8),
+        grade=np.full(n, -1, np.int8) if grade is None else np.asarray(grade, dtype=np.int8),
+        flags=np.zeros(n, np.uint8) if flags is None else np.asarray(flags, dtype=np.uint8),
+        known=np.full(n, 0 if flags is None else 63, dtype=np.uint8),
+    )
+
+
+def reliability(judge: str, said: Ratings, human: Ratings, **parts: Any) -> Reliability:
+    """A judge against labels, with the parts that a test is about."""
+    n = len(human.correct)
+    empty: dict[str, Any] = dict.fromkeys(
+        "design category between stand_in diversity self_evaluation".split()
+    )
+    return Reliability(
+        judge=judge,
+        source="judgements.jsonl",
+        n_rows=n,
+        n_scored=n,
+        n_labelled=n,
+        n_unmatched=0,
+        n_ties={},
+        n_adjudicated=0,
+        raters=("r",),
+        cluster="none",
+        n_clusters=n,
+        whole=calibrate(said, human),
+        groups=(),
+        corrected=(),
+        **{**empty, "notes": (), **parts},
+    )
+
+
+def report(*judges: Reliability) -> ReliabilityReport:
+    """Judges side by side."""
+    return ReliabilityReport(labels="labels.jsonl", judges=judges, problems=())
+
+
+def plans_judged(judge: str, different: tuple[int, int], standard: tuple[int, int]) -> Reliability:
+    """A judge on plans that humans found correct: how many of how many it found correct too."""
+    (k1, n1), (k2, n2) = different, standard
+    said = ratings(np.concatenate([np.arange(n1) < k1, np.arange(n2) < k2]))
+    human = ratings(np.ones(n1 + n2))
+    found = diversity(said, human, np.repeat([0, 1], [n1, n2]))
+    return reliability(judge, said, human, diversity=found)
+
+
+def models_judged(judge: str, counts: Mapping[str, tuple[int, int]], n: int) -> Reliability:
+    """A judge on n plans of each tested model: how many humans and the judge found correct."""
+    names = list(counts)
+    human = ratings(np.concatenate([np.arange(n) < counts[name][0] for name in names]))
+    said = ratings(np.concatenate([np.arange(n) < counts[name][1] for name in names]))
+    tested = np.repeat(np.arange(len(names)), n)
+    found = self_evaluation(said, human, tested, names, own=judge)
+    return reliability(judge, said, human, self_evaluation=found)

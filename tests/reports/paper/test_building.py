@@ -1,0 +1,285 @@
+"""Which rows, columns and figures tables have, and what is marked."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apbjudge.errors import OptionError
+from apbjudge.records import UNSOLVABLE_TYPES
+from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.paper.definitions import DEFINITIONS, TABLE_KEYS
+from apbjudge.reports.paper.judged import _parts
+from apbjudge.reports.paper.kinds import FIGURES
+from apbjudge.reports.paper.measuring import contender_of, figures_of
+from apbjudge.reports.paper.table import Counts
+from apbjudge.reports.results import Results
+
+from ..rows import Row, unscored, verdict
+from .cases import best_of, graded, judged, printed, refined, row_of, table_of
+
+WITHOUT = Results(judges=(judged([]),))
+
+
+def mixed() -> list[Row]:
+    """A row or more of every protocol, with one unscored."""
+    rows = [
+        *graded("h", 6, 4, groups={"steps": ">20", "modality": "video"}),
+        *graded("x", 6, 2, groups={"steps": "6-10", "modality": "text"}),
+        *graded("s", 5, 3, protocol="step-wise", groups={"horizon": 1, "stage": "late"}),
+        *graded("f", 4, 3, protocol="efficiency", plan_cost=3.0),
+        unscored("late one", groups={"steps": ">20"}),
+    ]
+    for level in (2, 10):
+        for form, groups in (("h", {}), ("s", {"horizon": 1})):
+            found = graded(
+                f"{form} {level} ",
+                4,
+                level % 3 + 1,
+                protocol="tool-extraneous",
+                groups={**groups, "level": level},
+                uses_distractor=level == 10,
+            )
+            rows += [{**row, "case_id": f"{form}{i}"} for i, row in enumerate(found)]
+    rows += [
+        verdict(f"b{i}", protocol="tool-broken", category=i, is_correct=i < 3) for i in range(1, 6)
+    ]
+    rows += [
+        verdict(
+            f"{kind}{i}",
+            protocol="unsolvable",
+            groups={"unsolvable_type": kind},
+            is_correct=i > at % 2,
+        )
+        for at, kind in enumerate(UNSOLVABLE_TYPES)
+        for i in range(3)
+    ]
+    return rows
+
+
+def by_models(*names: str) -> list[Row]:
+    return [{**row, "tested_model": name} for name in names for row in mixed()]
+
+
+def test_every_table_is_built_where_there_is_something_for_it_and_only_there() -> None:
+    found = {table.key for table in paper_tables(Results(judges=(judged(mixed()),)))}
+    of_other_things = {"refinement", "judges", "diversity", "self-evaluation"}
+    assert found == set(TABLE_KEYS) - of_other_things
+    assert paper_tables(WITHOUT) == ()
+
+
+@pytest.mark.parametrize("key", TABLE_KEYS)
+def test_a_table_that_was_named_says_what_it_would_need(key: str) -> None:
+    with pytest.raises(OptionError, match=f"--table {key}: there is nothing for it; it needs "):
+        paper_tables(WITHOUT, (key,))
+
+
+def test_an_unknown_table_names_the_known_ones() -> None:
+    with pytest.raises(OptionError, match=r"expected some of overall, .*got 'table 1'"):
+        paper_tables(WITHOUT, ("overall", "table 1"))
+
+
+def test_tables_come_in_the_order_of_the_paper_each_once() -> None:
+    results = Results(judges=(judged(mixed()),))
+    names = ("stage", "overall", "stage")
+    assert [table.key for table in paper_tables(results, names)] == ["overall", "stage"]
+    numbers = [int(definition.number.split()[1]) for definition in DEFINITIONS]
+    assert numbers == sorted(numbers)
+
+
+def test_columns_have_titles_of_their_own_within_a_section_and_all_are_in_one_list() -> None:
+    for definition in DEFINITIONS:
+        titles = [(column.section, column.title) for column in definition.columns]
+        assert len(titles) == len(set(titles))
+    used = {column.key for definition in DEFINITIONS for column in definition.columns}
+    assert used == set(FIGURES)
+
+
+def test_sections_without_rows_are_left_out() -> None:
+    assert table_of("overall", graded("h", 3, 1)).sections == ("Holistic",)
+    assert len(table_of("overall", mixed()).sections) == 5
+
+
+def test_rows_are_sorted_by_tested_model_and_in_the_natural_order_of_parts() -> None:
+    rows = by_models("birch", "Alder", "cress")
+    assert [row.heads[0] for row in table_of("overall", rows).rows] == ["Alder", "birch", "cress"]
+    assert [row.heads for row in table_of("steps", rows).rows][:2] == [
+        ("Alder", "6-10"),
+        ("Alder", ">20"),
+    ]
+    levels = table_of("extraneous-levels-holistic", rows)
+    assert [row.heads[1] for row in levels.rows] == ["2", "10"] * 3
+
+
+def test_judges_stand_together_with_their_notes_once() -> None:
+    judges = [judged(by_models("b", "a"), name, f"about {name}") for name in ("z", "y")]
+    table = table_of("overall", *judges)
+    assert [(row.judge, row.heads[0]) for row in table.rows] == [
+        ("z", "a"),
+        ("z", "b"),
+        ("y", "a"),
+        ("y", "b"),
+    ]
+    assert table.judges == ("z", "y")
+    assert [note for note in table.notes if "about" in note] == ["z: about z", "y: about y"]
+
+
+def test_counts_hold_unscored_rows_and_figures_do_not() -> None:
+    rows = [*graded("h", 4, 3), unscored("lost"), unscored("cut", "truncated")]
+    row = row_of(table_of("overall", rows), "m")
+    assert row.counts == {"Holistic": Counts(rows=6, scored=4)}
+    assert row.cells["Holistic", "CR"].estimate.n_items == 4
+
+
+def test_a_model_without_verdicts_has_a_row_and_no_figure() -> None:
+    row = row_of(table_of("overall", [unscored("h0")]), "m")
+    assert row.counts == {"Holistic": Counts(rows=1, scored=0)}
+    assert row.cells["Holistic", "CR"].estimate.value is None
+    assert ("Holistic", "Grade") not in row.cells
+
+
+def test_rows_that_state_no_part_are_in_no_row_of_a_table_by_parts() -> None:
+    rows = [*graded("h", 4, 2, groups={"modality": "text"}), *graded("x", 9, 1)]
+    (row,) = table_of("modality", rows).rows
+    assert row.counts[""] == Counts(rows=4, scored=4)
+
+
+def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
+    """TC is a count: its best set is that of the rate of use."""
+    c = judged(by_models("a", "b")).columns
+    seen: set[str] = set()
+    for definition in DEFINITIONS:
+        for section in definition.sections if definition.key != "refinement" else ():
+            for _, part in _parts(c, section, definition.split) if section.protocol else ():
+                for key, estimate in figures_of(part, section.columns).items():
+                    if FIGURES[key].better is None or estimate.value is None:
+                        continue
+                    found = contender_of(part, key)
+                    total = found.values.sum() if key in {"TC", "ExtUse"} else found.values.mean()
+                    assert total == pytest.approx(estimate.value)
+                    assert len(found.values) == estimate.n_items
+                    seen.add(key)
+    of_judges = {key for key, kind in FIGURES.items() if kind.better is None}
+    assert seen == set(FIGURES) - of_judges - {"Refined", "Δ"}
+
+
+def test_the_best_set_leaves_out_what_is_shown_to_be_worse_and_keeps_what_may_be_best() -> None:
+    rows = [
+        {**row, "tested_model": name}
+        for name, correct in (("best", 90), ("as good", 88), ("bad", 40))
+        for row in graded("h", 100, correct)
+    ]
+    table = table_of("overall", rows)
+    assert best_of(table, "CR", "Holistic") == ["as good", "best"]
+    assert best_of(table, "E4", "Holistic") == ["as good", "best"]
+    assert row_of(table, "bad").cells["Holistic", "CR"].best is False
+    assert best_of(table, "E1", "Holistic") == []  # all would be in it: nothing is shown
+    assert row_of(table, "bad").cells["Holistic", "E1"].best is None
+
+
+def test_judges_and_levels_have_best_sets_of_their_own() -> None:
+    rows = [
+        {**row, "tested_model": name}
+        for name, by_level in (("a", {2: 95, 10: 10}), ("b", {2: 40, 10: 60}))
+        for level, correct in by_level.items()
+        for row in graded(
+            f"{level} ",
+            100,
+            correct,
+            protocol="tool-extraneous",
+            groups={"level": level},
+            uses_distractor=False,
+        )
+    ]
+    swapped = [{**row, "tested_model": {"a": "b", "b": "a"}[row["tested_model"]]} for row in rows]
+    table = table_of("extraneous-levels-holistic", judged(rows, "one"), judged(swapped, "two"))
+    assert best_of(table, "CR", judge="one") == ["a, 2", "b, 10"]
+    assert best_of(table, "CR", judge="two") == ["a, 10", "b, 2"]
+
+
+def test_a_single_row_is_never_marked() -> None:
+    table = table_of("overall", graded("h", 100, 90))
+    assert not any(cell.best for cell in row_of(table, "m").cells.values())
+
+
+def test_nothing_is_marked_where_neither_direction_is_better() -> None:
+    rows = [
+        verdict(f"b{i}", protocol="tool-broken", category=k, is_correct=True, tested_model=name)
+        for i in range(60)
+        for name, k in (("replaces", 1), ("alters", 2))
+    ]
+    table = table_of("overall", rows)
+    assert best_of(table, "Rp", "Tool-broken") == ["replaces"]
+    assert best_of(table, "Al", "Tool-broken") == []
+
+
+# refinement --------------------------------------------------------------------------------------
+
+
+def test_refinement_pairs_items_with_a_verdict_on_both_sides() -> None:
+    base = [*graded("h", 4, 2), unscored("h4"), verdict("only before")]
+    after = [*graded("h", 3, 3), unscored("h3"), verdict("h4"), verdict("only after")]
+    table = table_of("refinement", base, refined=(refined(after, "R"),))
+    assert printed(table, "m", "R") == ["66.7", "100.0", "+33.3"]
+    row = row_of(table, "m", "R")
+    assert row.counts == {"Holistic": Counts(rows=6, scored=5)}
+    assert {cell.estimate.n_items for cell in row.cells.values()} == {3}
+
+
+def test_refinement_does_not_depend_on_the_order_of_rows() -> None:
+    base, after = graded("h", 40, 20), graded("h", 40, 31)
+    found = [
+        table_of("refinement", rows, refined=(refined(later, "R"),))
+        for rows, later in ((base, after), (base[::-1], after[7:] + after[:7]))
+    ]
+    assert found[0] == found[1]
+
+
+def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs() -> None:
+    run = refined(graded("h", 4, 2), "R", judge="another")
+    with pytest.raises(OptionError, match="a run of refined responses beside the base run"):
+        table_of("refinement", graded("h", 4, 2), refined=(run,))
+    apart = table_of("refinement", graded("x", 4, 2), refined=(refined(graded("h", 4, 2), "R"),))
+    assert printed(apart, "m", "R") == ["-", "-", "-"]
+
+
+def test_methods_compete_for_one_tested_model() -> None:
+    base = [{**row, "tested_model": m} for m in "ab" for row in graded("h", 100, 30)]
+    runs = {"good": {"a": 90, "b": 35}, "poor": {"a": 40, "b": 80}}
+    table = table_of(
+        "refinement",
+        base,
+        refined=tuple(
+            refined(
+                [{**r, "tested_model": m} for m, k in of.items() for r in graded("h", 100, k)], name
+            )
+            for name, of in runs.items()
+        ),
+    )
+    assert best_of(table, "Δ", "Holistic") == ["a, good", "b, poor"]
+    assert best_of(table, "Base", "Holistic") == []
+
+
+# the same input ----------------------------------------------------------------------------------
+
+
+def test_the_same_rows_in_any_order_give_the_same_tables() -> None:
+    rows = by_models("a", "b", "c")
+    shuffled: list[Any] = [rows[i] for i in np.random.default_rng(3).permutation(len(rows))]
+    first, second = (paper_tables(Results(judges=(judged(r),))) for r in (rows, shuffled))
+    for one, other in zip(first, second, strict=True):
+        assert one.columns == other.columns
+        for row, again in zip(one.rows, other.rows, strict=True):
+            assert (row.judge, row.heads, row.counts) == (again.judge, again.heads, again.counts)
+            for column, cell in row.cells.items():
+                assert cell.best == again.cells[column].best
+                pairs = zip(
+                    dataclasses.astuple(cell.estimate),
+                    dataclasses.astuple(again.cells[column].estimate),
+                    strict=True,
+                )
+                assert all(a == b or math.isclose(a, b, rel_tol=1e-9) for a, b in pairs)

@@ -1,0 +1,297 @@
+"""Tables as text, Markdown, LaTeX, CSV and JSON: golden files, data that attacks, no data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.paper.flat import tables_csv, tables_json
+from apbjudge.reports.paper.formatting import number
+from apbjudge.reports.paper.latex import tables_latex
+from apbjudge.reports.paper.markdown import tables_markdown
+from apbjudge.reports.paper.table import Table, Unit
+from apbjudge.reports.paper.tex import tex
+from apbjudge.reports.paper.text import tables_text
+from apbjudge.reports.results import Results
+
+from ..rows import Row, unscored, verdict
+from .cases import graded, judged, plans_judged, report
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {
+    "txt": tables_text,
+    "md": tables_markdown,
+    "tex": tables_latex,
+    "csv": tables_csv,
+    "json": tables_json,
+}
+
+
+def rows_of(model: str, correct: int, extraneous: int = 5) -> list[Row]:
+    """Forty holistic rows, ten with distractors and their base, ten after a broken tool."""
+    rows = [
+        *graded("short ", 20, correct, groups={"steps": "1-5"}),
+        *graded("long ", 20, correct // 2, groups={"steps": "6-10"}),
+        unscored("lost", groups={"steps": "6-10"}),
+    ]
+    for i, row in enumerate(
+        graded("with ", 10, extraneous, protocol="tool-extraneous", groups={"level": 4})
+    ):
+        rows.append({**row, "case_id": f"short {i}", "uses_distractor": i >= extraneous})
+    rows += [
+        verdict(f"b{i}", protocol="tool-broken", category=1 + i % 5, is_correct=i % 5 < 2)
+        for i in range(10)
+    ]
+    return [{**row, "tested_model": model} for row in rows]
+
+
+def two_judges(*names: str) -> tuple[Table, ...]:
+    """Three tables for two judges of three tested models."""
+    judge, other, *models = names
+    rows = [row for model, k in zip(models, (19, 16, 2), strict=True) for row in rows_of(model, k)]
+    lenient = [row for model in models for row in rows_of(model, 19, 9)]
+    results = Results(judges=(judged(rows, judge, "never says why"), judged(lenient, other)))
+    return paper_tables(results, ("overall", "extraneous", "steps"))
+
+
+@pytest.fixture(scope="module")
+def plain() -> tuple[Table, ...]:
+    return two_judges("strict", "lenient", "alder", "birch", "cress")
+
+
+@pytest.mark.parametrize("kind", ["txt", "md", "tex"])
+def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) -> None:
+    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
+    text = FORMATS[kind](plain)
+    golden = GOLDEN / f"table_two_judges.{kind}"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+# figures -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (0.745, "percent", "74.5"),
+        (1.0, "percent", "100.0"),
+        (None, "percent", "-"),
+        (-0.2197, "points", "-22.0"),
+        (0.029, "points", "+2.9"),
+        (-0.00001, "points", "0.0"),
+        (0.8974, "grade", "0.897"),
+        (-0.0001, "grade difference", "0.000"),
+        (13.214, "cost", "13.21"),
+        (115.0, "count", "115"),
+    ],
+)
+def test_figures_are_shown_in_their_unit(value: float | None, unit: Unit, expected: str) -> None:
+    assert number(value, unit) == expected
+
+
+def test_text_keeps_to_the_width_and_shows_every_figure(plain: tuple[Table, ...]) -> None:
+    def figures(text: str) -> int:
+        return len(re.findall(r"\[[^,\]]+, [^\]]+\]", text))
+
+    narrow, wide = (tables_text(plain, width=width) for width in (60, 10_000))
+    cells = narrow.replace("value [95 % interval]", "")
+    assert max(len(line) for line in cells.splitlines() if "/" in line and "[" in line) <= 60
+    assert figures(narrow) == figures(wide) > 100
+
+
+def test_intervals_can_be_left_out_of_latex(plain: tuple[Table, ...]) -> None:
+    text = tables_latex(plain, intervals=False)
+    assert "[" not in re.sub(r"\\\\\[|%.*", "", text)
+    assert "In brackets" not in text
+    assert text.count("\\toprule") < tables_latex(plain).count("\\toprule")
+
+
+# data --------------------------------------------------------------------------------------------
+
+
+def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(plain: tuple[Table, ...]) -> None:
+    lines = list(csv.DictReader(io.StringIO(tables_csv(plain))))
+    assert len(lines) == sum(len(row.cells) for table in plain for row in table.rows)
+    (line,) = (
+        line
+        for line in lines
+        if (line["table"], line["judge"], line["row"], line["part"], line["column"])
+        == ("steps", "strict", "cress", "6-10", "CR")
+    )
+    assert line["row_is"] == "Tested model"
+    assert line["part_is"] == "Steps"
+    assert (line["value"], line["n_items"], line["rows"], line["scored"]) == (
+        "0.05",
+        "20",
+        "21",
+        "20",
+    )
+    assert (line["level"], line["method"], line["best"]) == ("0.95", "wilson", "0")
+
+
+def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:
+    found = json.loads(tables_json(plain))["tables"]
+    cells = [
+        (table["key"], row["judge"], *row["heads"], cell["column"], cell["value"], cell["best"])
+        for table in found
+        for row in table["rows"]
+        for cell in row["cells"]
+    ]
+    lines = csv.DictReader(io.StringIO(tables_csv(plain)))
+    expected = [
+        (
+            *(line[name] for name in ("table", "judge", "row")),
+            *filter(None, [line["part"]]),
+            line["column"],
+            float(line["value"]) if line["value"] else None,
+            {"1": True, "0": False, "": None}[line["best"]],
+        )
+        for line in lines
+    ]
+    assert cells == expected
+
+
+def test_missing_figures_are_null_and_never_nan() -> None:
+    tables = paper_tables(Results(judges=(judged([unscored("h0")]),)))
+    assert '"value": null' in tables_json(tables)
+    assert "nan" not in tables_json(tables).casefold()
+    (line, *_) = csv.DictReader(io.StringIO(tables_csv(tables)))
+    assert line["value"] == ""
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_same_tables_give_the_same_text(plain: tuple[Table, ...], kind: str) -> None:
+    again = two_judges("strict", "lenient", "alder", "birch", "cress")
+    assert FORMATS[kind](plain) == FORMATS[kind](again)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_no_tables_are_no_error(kind: str) -> None:
+    assert isinstance(FORMATS[kind](()), str)
+
+
+# names that attack -------------------------------------------------------------------------------
+
+HOSTILE = (
+    "| `a` **b** | <script>alert(1)</script>\n| c |",
+    "\x1b[31mred\u202e \\input{/etc/passwd} \\\\[9pt] & % $x^2_3$ ~ # {",
+    "*[click](http://evil.example) ]--''``\"!`?` \ud800 \x00",
+    "[optional] 模型 é ǘ ß Ω 😀 , ,, <<>>",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def hostile() -> tuple[Table, ...]:
+    tables = two_judges(*HOSTILE)
+    results = Results(
+        judges=(judged([]),),
+        reliability=report(plans_judged(HOSTILE[1], (5, 9), (6, 9))),
+    )
+    return (*tables, *paper_tables(results))
+
+
+@pytest.mark.parametrize("kind", ["txt", "md", "tex", "csv"])
+def test_no_format_passes_on_what_moves_a_cursor_or_breaks_a_line(
+    hostile: tuple[Table, ...], kind: str
+) -> None:
+    text = FORMATS[kind](hostile)
+    assert all(c.isprintable() or c in "\r\n" for c in text)
+    text.encode("utf-8")
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("| c |")]
+
+
+def test_json_gives_names_back_as_they_are_but_for_half_characters(
+    hostile: tuple[Table, ...],
+) -> None:
+    found = orjson.loads(tables_json(hostile))["tables"][0]["rows"]
+    assert {row["judge"] for row in found} == set(HOSTILE[:2])
+    names = {row["heads"][0] for row in found}
+    assert names == {HOSTILE[2].replace("\ud800", "\\ud800"), *HOSTILE[3:]}
+
+
+def test_markdown_has_no_cell_link_or_tag_of_its_own(hostile: tuple[Table, ...]) -> None:
+    text = tables_markdown(hostile)
+    bare = re.sub(r"\\.", "", text)
+    assert "<" not in bare
+    assert "](" not in bare
+    assert "`" not in bare
+    for block in re.findall(r"(?:^\|.*\|$\n?)+", text, flags=re.MULTILINE):
+        widths = {re.sub(r"\\.", "", line).count("|") for line in block.splitlines()}
+        assert len(widths) == 1
+
+
+def test_tex_shows_every_special_character_and_runs_none() -> None:
+    assert tex(r"\{}$&#_%^~<>|") == (
+        r"\textbackslash{}\{\}\$\&\#\_\%\textasciicircum{}\textasciitilde{}"
+        r"\textless{}\textgreater{}\textbar{}"
+    )
+    assert tex("a--b ''c''") == r"a-{}-b '{}'c'{}'"
+    assert tex("né 模 \n") == r"n\'{e} {\ttfamily U+6A21} \textbackslash{}n"
+    assert tex("[*]") == "{[}{*}{]}"
+
+
+def test_latex_has_as_many_cells_in_each_row_as_its_tabular(hostile: tuple[Table, ...]) -> None:
+    text = tables_latex(hostile)
+    for layout, body in re.findall(r"\\begin\{tabular\}\{(.*)\}\n((?s:.*?))\\end\{tabular\}", text):
+        for line in body.splitlines():
+            if r"\\" not in line or "multicolumn" in line:
+                continue
+            assert (
+                len(re.findall(r"(?<!\\)&", line)) == len(re.findall("[lr]|p{[^}]*}", layout)) - 1
+            )
+
+
+def why_not() -> str:
+    """What LaTeX lacks here; empty where nothing is missing."""
+    if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
+        return "pdflatex is not installed"
+    found = subprocess.run(
+        ["kpsewhich", "booktabs.sty", "geometry.sty"], capture_output=True, text=True, check=False
+    )
+    return "" if len(found.stdout.split()) == 2 else "LaTeX has no booktabs or geometry"
+
+
+MISSING = why_not()
+PREAMBLE = r"""\documentclass[11pt,a4paper,twocolumn]{article}
+\usepackage[margin=2.5cm]{geometry}
+\usepackage{booktabs}
+\begin{document}
+"""
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+@pytest.mark.parametrize("intervals", [True, False])
+def test_latex_compiles_and_fits_the_page(
+    tmp_path: Path, plain: tuple[Table, ...], hostile: tuple[Table, ...], *, intervals: bool
+) -> None:
+    """Names in captions are none of it: those of judges may be as long as a line."""
+    body = tables_latex(plain, intervals=intervals)
+    body += re.sub(r"\\caption.*", "", tables_latex(hostile, intervals=intervals))
+    body += "\n".join(re.findall(r"\\caption\{(.*)\}", tables_latex(hostile)))
+    (tmp_path / "t.tex").write_text(f"{PREAMBLE}{body}\\end{{document}}\n", encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    log = (tmp_path / "t.log").read_text(encoding="utf-8", errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Float too large" not in log
+    assert not [points for points in re.findall(r"Overfull \\hbox \((\d+)", log) if int(points) > 5]

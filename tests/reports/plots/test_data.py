@@ -1,0 +1,180 @@
+"""What is drawn is what the tables say, and what the data say is drawn."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from apbjudge.calibration.shares import counted
+from apbjudge.reports.paper.table import Table
+from apbjudge.reports.plots import paper_figures
+from apbjudge.reports.plots.marks import natural, percent
+from apbjudge.reports.plots.seam import style
+
+from .benchmark import BROKEN, N, figures, tables
+
+LEVELS = ("extraneous-levels-holistic", "extraneous-levels-step-wise")
+SECTIONS = {"extraneous-levels-holistic": "Holistic", "extraneous-levels-step-wise": "Step-wise"}
+CODES = ("E1", "E2-H", "E2-S", "E3", "E4", "E5", "E6")
+SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "error-profile": (("overall",), CODES),
+    "error-multiples": (("overall",), CODES),
+    "cr": (("overall",), ("CR",)),
+    "horizon": (("horizon",), ("CR",)),
+    "stage": (("stage",), ("CR",)),
+    "levels-correct": (LEVELS, ("CR",)),
+    "levels-used": (LEVELS, ("ExtUse",)),
+    "broken": (("overall",), BROKEN),
+    "refusal": (("overall",), ("Conf", "Info", "Tool", "Vis")),
+    "cost": (("efficiency",), ("C_all", "CR")),
+    "judges": (("judges",), ("agreement", "precision", "recall", "F1")),
+}
+NAMES = tuple(f"Qwen{i}VL-{30 * i + 235}B-A22B-Instruct" for i in range(7))
+
+
+def cells(of: tuple[Table, ...], keys: tuple[str, ...], columns: tuple[str, ...]) -> set[Any]:
+    found: set[Any] = set()
+    for table in (table for table in of if table.key in keys):
+        for row in table.rows:
+            for (section, column), cell in row.cells.items():
+                e = cell.estimate
+                if column in columns and e.value is not None:
+                    place = (row.heads[1:] or ("",))[0]
+                    where = (row.heads[0], SECTIONS.get(table.key, section), column, place)
+                    found.add((*where, e.value, e.low, e.high, e.n_items))
+    return found
+
+
+def data(key: str) -> set[Any]:
+    fields = "name section column at value low high n".split()
+    rows = figures(7)[key].data[fields].astype(object).to_numpy().tolist()
+    return {tuple(None if pd.isna(value) else value for value in row) for row in rows}
+
+
+def test_there_is_a_figure_of_each_kind() -> None:
+    assert set(figures(7)) == set(SOURCES)
+
+
+@pytest.mark.parametrize("key", sorted(set(SOURCES) - {"levels-used", "error-multiples", "cost"}))
+def test_data_are_the_cells(key: str) -> None:
+    assert data(key) == cells(tables(NAMES), *SOURCES[key])
+
+
+def test_small_panels_leave_out_the_protocol_that_has_both_codes_of_e2() -> None:
+    wanted = cells(tables(NAMES), *SOURCES["error-multiples"])
+    assert data("error-multiples") == {cell for cell in wanted if cell[1] != "Tool-extraneous"}
+
+
+def test_cost_needs_both_figures() -> None:
+    held = cells(tables(NAMES), *SOURCES["cost"])
+    both = {cell[0] for cell in held if cell[2] == "CR"} & {c[0] for c in held if c[2] == "C_all"}
+    assert both
+    assert data("cost") == {cell for cell in held if cell[0] in both}
+
+
+def test_use_of_distractors_becomes_a_share_of_its_rows() -> None:
+    wanted = set()
+    for *where, value, _, _, n in cells(tables(NAMES), *SOURCES["levels-used"]):
+        share = counted(round(value), n)
+        wanted.add((*where, share.value, share.low, share.high, N))
+    assert data("levels-used") == wanted
+
+
+def sheet(key: str) -> Any:
+    with style(key):
+        return figures(7)[key].draw()
+
+
+def drawn(of: Any, axis: int) -> tuple[list[float], list[tuple[float, float]]]:
+    """Values of points and whiskers along an axis; pale lines of context have no markers."""
+    points: list[float] = []
+    whiskers: list[tuple[float, float]] = []
+    for panel in of.axes:
+        for line in panel.lines:
+            if line.get_marker() not in {"None", None, ""}:
+                points += [float(p[axis]) for p in line.get_xydata() if not np.isnan(p).any()]
+        for held in panel.collections:
+            for start, end in held.get_segments() if held.get_zorder() == 2 else ():
+                whiskers += [(float(start[axis]), float(end[axis]))]
+    return sorted(points), sorted(whiskers)
+
+
+def wanted(key: str, columns: tuple[str, ...]) -> tuple[list[float], list[tuple[float, float]]]:
+    rows = [row for row in data(key) if row[2] in columns]
+    return sorted(row[4] for row in rows), sorted((r[5], r[6]) for r in rows if r[5] is not None)
+
+
+@pytest.mark.parametrize(
+    ("key", "axis"),
+    [("cr", 0), ("refusal", 0), ("judges", 0), ("error-multiples", 1), ("levels-used", 1)],
+)
+def test_points_and_whiskers_are_the_data_and_nothing_else(key: str, axis: int) -> None:
+    points, whiskers = drawn(sheet(key), axis)
+    assert (points, whiskers) == wanted(key, SOURCES[key][1])
+
+
+def test_points_of_cost_are_the_data_both_ways() -> None:
+    of = sheet("cost")
+    for axis, column in enumerate(("C_all", "CR")):
+        points, whiskers = drawn(of, axis)
+        values, intervals = wanted("cost", (column,))
+        assert points == values
+        assert [w for w in whiskers if w[0] != w[1]] == intervals
+
+
+def test_a_line_is_open_where_a_figure_is_missing() -> None:
+    of = tables(("a", "b"), keys=("horizon",), seed=3)[0]
+    rows = tuple(replace(row, cells={}) if row.heads == ("a", "2") else row for row in of.rows)
+    figure = next(f for f in paper_figures([replace(of, rows=rows)]) if f.key == "horizon")
+    with style("horizon"):
+        first = figure.draw().axes[0].lines[0].get_ydata()
+    assert [math.isnan(value) for value in first] == [False, True, False]
+
+
+def test_the_heat_map_says_each_rate() -> None:
+    found = [text.get_text() for panel in sheet("error-profile").axes for text in panel.texts]
+    assert sorted(found) == sorted(percent(row[4]) for row in data("error-profile"))
+
+
+def test_parts_of_bars_are_the_data() -> None:
+    parts = sorted(round(part.get_width(), 9) for part in sheet("broken").axes[0].patches)
+    assert parts == sorted(round(row[4], 9) for row in data("broken") if row[4] > 0)
+
+
+def test_an_open_end_of_a_bar_is_explained() -> None:
+    sums: dict[str, float] = {}
+    for row in data("broken"):
+        sums[row[0]] = sums.get(row[0], 0) + row[4]
+    assert min(sums.values()) < 0.99
+    assert "undecided" in sheet("broken").axes[0].get_xlabel()
+
+
+def test_the_text_names_the_extremes() -> None:
+    rows = sorted(data("horizon"), key=lambda row: row[4])
+    alt = figures(7)["horizon"].alt
+    numbers = re.findall(r"([\d.]+) %", alt)
+    assert numbers == [percent(rows[-1][4]), percent(rows[0][4])]
+    assert alt.count(".") <= alt.count("%") + 3
+
+
+def test_several_judges_have_figures_of_their_own() -> None:
+    of = tables(("a", "b"), judges=("Judge A", "judge-a", "日本"), keys=("horizon", "judges"))
+    keys = [figure.key for figure in paper_figures(of)]
+    assert keys == ["judges", "horizon-judge-a", "horizon-judge-a-2", "horizon-judge"]
+
+
+def test_nothing_to_draw_is_no_figure() -> None:
+    of = tables(("a",), keys=("overall", "efficiency"))
+    bare = [replace(t, rows=tuple(replace(row, cells={}) for row in t.rows)) for t in of]
+    assert paper_figures(bare) == ()
+
+
+def test_places_stand_in_their_natural_order() -> None:
+    assert natural(["10", "2", "4", "2"]) == ("2", "4", "10")
+    assert natural(["late", "early", "middle"]) == ("early", "middle", "late")

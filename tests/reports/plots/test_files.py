@@ -1,0 +1,105 @@
+"""The files: the same bytes each time, nothing from outside, and no name can do harm."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from apbjudge.reports.plots import Figure, paper_figures, write_figures
+
+from .benchmark import figures, tables
+
+HOSTILE = (
+    "$\\frac{1}{0}$ ^_ %",
+    "<script>alert(1)</script>-->]]>&amp;",
+    "two\nlines\tand \u202eright to left\u200f\u0000",
+    "x" * 300 + "W" * 300,
+    "_通义千问😀🏴‍☠️ \ud800 ä\u0301\u0301",
+)
+
+
+@pytest.mark.parametrize("key", ["cr", "broken"])
+def test_bytes_are_the_same_each_time_whatever_the_users_settings(key: str) -> None:
+    from matplotlib import rc_context
+
+    figure = figures(2)[key]
+    before = figure.svg(), figure.png(100)
+    with rc_context({"font.size": 20, "axes.facecolor": "red", "svg.fonttype": "none"}):
+        assert (figure.svg(), figure.png(100)) == before
+
+
+def test_nothing_is_left_behind_in_the_users_settings() -> None:
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    figures(2)["cr"].svg()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_an_svg_stands_alone_and_describes_itself() -> None:
+    figure = figures(2)["levels-used"]
+    text = figure.svg().decode()
+    root = ElementTree.fromstring(text)
+    assert root.get("role") == "img"
+    said = {element.get("id"): element.text for element in list(root)[:2]}
+    assert root.get("aria-labelledby") == " ".join(said)  # type: ignore[arg-type]
+    assert list(said.values()) == [figure.title, figure.alt]
+    addresses = re.findall(r'\w+://[^"\s]*', text)
+    assert set(addresses) <= {"http://www.w3.org/1999/xlink", "http://www.w3.org/2000/svg"}
+    assert not re.search(r'href="(?!#)|url\((?!#)|<!|<\?|<image|@import|font-family', text)
+
+
+def test_a_png_has_the_dots_asked_for() -> None:
+    with Image.open(BytesIO(figures(2)["cr"].png(200))) as image:
+        assert image.width == round(3.3 * 200)
+        assert "Software" not in image.info
+
+
+@pytest.fixture(scope="module")
+def hostile() -> tuple[Figure, ...]:
+    keys = ("overall", "horizon", "efficiency", "judges")
+    return paper_figures(tables(HOSTILE, judges=HOSTILE[:2], keys=keys))
+
+
+def test_hostile_names_are_drawn_and_do_nothing(hostile: tuple[Figure, ...]) -> None:
+    kinds: dict[str, Figure] = {figure.key.split("-")[0]: figure for figure in hostile}
+    assert set(kinds) == set("judges error cr horizon broken refusal cost".split())
+    for key in ("judges", "cr", "horizon", "cost"):
+        text = kinds[key].svg().decode()
+        assert not re.search(r"<script|alert\(1\)<", text.replace("&lt;/script", ""))
+        root = ElementTree.fromstring(text)
+        assert root.tag.endswith("svg")
+
+
+def test_whole_names_are_in_the_data(hostile: tuple[Figure, ...]) -> None:
+    figure = next(figure for figure in hostile if figure.key.startswith("cr"))
+    assert set(figure.data["name"]) == {*HOSTILE[:-1], HOSTILE[-1].replace("\ud800", "\\ud800")}
+
+
+def test_each_figure_is_written_three_times(tmp_path: Path) -> None:
+    import pandas as pd
+
+    some = [figures(2)["cr"], figures(2)["stage"]]
+    written = write_figures(some, tmp_path / "new" / "figures")
+    assert [path.name for path in written] == [
+        f"{key}.{ending}" for key in ("cr", "stage") for ending in ("svg", "png", "csv")
+    ]
+    read: Any = pd.read_csv(written[5], keep_default_na=False, na_values=[""])
+    given = some[1].data
+    assert list(read.columns) == list(given.columns)
+    for column in ("value", "low", "high", "n"):
+        assert read[column].astype(float).round(12).tolist() == pytest.approx(
+            given[column].astype(float).round(12).tolist(), nan_ok=True
+        )
+
+
+def test_hostile_names_can_be_written(hostile: tuple[Figure, ...], tmp_path: Path) -> None:
+    paths = write_figures(hostile[:1], tmp_path)
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+    assert all(path.stat().st_size for path in paths)

@@ -1,0 +1,108 @@
+"""At the width they are made for, texts can be read and none hides another."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.reports.plots.costs import shifts
+from apbjudge.reports.plots.curves import spread
+from apbjudge.reports.plots.drawing import legend_columns
+from apbjudge.reports.plots.names import labels, slugs
+from apbjudge.reports.plots.seam import glyphs, style, text_width
+
+from .benchmark import figures
+
+MANY = "cr error-profile error-multiples levels-correct broken refusal cost".split()
+FEW = "cr error-profile horizon stage levels-used cost judges"
+
+
+def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[Any]]:
+    """A sheet and the texts that it really draws; ticks beyond an axis have texts too."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    found: list[Any] = []
+    with style(key), monkeypatch.context() as patch:
+        sheet = figures(n)[key].draw()
+        patch.setattr(Text, "draw", lambda text, _: found.append(text))
+        FigureCanvasAgg(sheet).draw()
+    return sheet, [text for text in found if text.get_visible() and text.get_text().strip()]
+
+
+@pytest.mark.parametrize(
+    ("key", "n"), [*((key, 12) for key in MANY), *((key, 2) for key in FEW.split())]
+)
+def test_no_text_is_small_cut_off_or_hidden(
+    key: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet, found = drawn(key, n, monkeypatch)
+    assert found
+    assert float(sheet.get_figwidth()) in {3.3, 6.9}
+    assert n > 8 or float(sheet.get_figwidth()) == 3.3
+    assert min(text.get_fontsize() for text in found) >= 7
+    boxes = np.array([text.get_window_extent().extents for text in found])
+    assert (boxes[:, :2] >= sheet.bbox.extents[:2] - 1).all()
+    assert (boxes[:, 2:] <= sheet.bbox.extents[2:] + 1).all()
+    apart = (boxes[:, None, 0] >= boxes[None, :, 2] - 0.5) | (
+        boxes[:, None, 1] >= boxes[None, :, 3] - 0.5
+    )
+    hidden = ~(apart | apart.T)
+    np.fill_diagonal(hidden, val=False)
+    pairs = [(found[i].get_text(), found[j].get_text()) for i, j in np.argwhere(hidden)]
+    assert pairs == []
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=5, unique=True))
+def test_labels_fit_and_stay_apart(names: list[str]) -> None:
+    found = labels(names, 60.0)
+    assert list(found) == names
+    assert len(set(found.values())) == len(names)
+    for label in found.values():
+        assert text_width(label) <= 61
+        assert label.isprintable()
+        assert {ord(c) for c in label} <= glyphs()
+
+
+def test_legends_take_the_lines_they_need() -> None:
+    assert legend_columns([120, 60, 60, 120], 360) == 4
+    assert legend_columns([120, 60, 60, 120], 260) == 2  # three columns are 120 + 60 + 120 wide
+    assert legend_columns([120, 60, 60, 120], 100) == 1
+
+
+def test_long_names_keep_both_ends() -> None:
+    label = labels(["Qwen3-VL-235B-A22B-Instruct-2511-preview"], 90.0).popitem()[1]
+    assert label.startswith("Qwen3")
+    assert label.endswith("view")
+    assert "…" in label
+
+
+@given(st.lists(st.text(max_size=30), max_size=6, unique=True))
+def test_slugs_are_safe_and_apart(names: list[str]) -> None:
+    found = list(slugs(names).values())
+    assert len(set(found)) == len(names)
+    assert all(slug and set(slug) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for slug in found)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_names_beside_lines_are_a_line_apart(wanted: list[float]) -> None:
+    places = spread(sorted(wanted), 0.1, (0.0, 1.0))
+    assert all(high - low >= 0.1 - 1e-9 for low, high in pairwise(places))
+    assert places[0] >= -1e-9
+    assert places[-1] <= 1 + 1e-9
+
+
+def test_numbers_of_one_place_are_moved_apart() -> None:
+    moved = shifts([(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (200.0, 0.0)])
+    assert moved[3] == (0.0, 0.0)
+    rings = [
+        (x + a, y + b) for (x, y), (a, b) in zip([(0, 0), (1, 0), (0, 1)], moved, strict=False)
+    ]
+    for i, one in enumerate(rings):
+        assert all(np.hypot(one[0] - o[0], one[1] - o[1]) >= 12 for o in rings[:i])
