@@ -78,6 +78,18 @@ def parse_object(raw: bytes) -> dict[str, Any] | RowError:
     return cast("dict[str, Any]", value)
 
 
+def object_of(raw: bytes) -> dict[str, Any]:
+    """Parses one line into a JSON object.
+
+    Raises:
+        RowError: If it is none.
+    """
+    values = parse_object(raw)
+    if isinstance(values, RowError):
+        raise values
+    return values
+
+
 def _complaint(raw: bytes, error: orjson.JSONDecodeError) -> str:
     try:
         raw.decode()
@@ -158,6 +170,18 @@ class Appender:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
             os.ftruncate(self._fd, start)  # half a row must not stand before the next one
+            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
+
+    def sync(self) -> None:
+        """Flushes, and waits until all of it has reached the disk.
+
+        Raises:
+            InputError: If the disk is full or the file is gone.
+        """
+        self.flush()
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
             raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
 
     def close(self) -> None:

@@ -14,13 +14,12 @@ from pydantic import ValidationError
 
 from ..errors import InputError, RowError
 from ..jsonl import Line, parse_object, read_line_at, read_lines
-from ..protocols import AUTO, get_protocol, protocol_of
-from ..records import Row, row_error
+from ..protocols import AUTO, Protocol, get_protocol, protocol_of
+from ..records import Item, Row, row_error
 from ..rubrics import Rubric
+from .cases import Cases
 from .keys import KeySet
 from .task import BadRow, Entry, Task, known, short_key
-
-_MODEL_FIELDS = ("tested_model", "model_response")
 
 
 @dataclass(slots=True)
@@ -79,7 +78,7 @@ class Source:
         """
         if self.only is None:
             self.digest = hashlib.sha256()  # of this reading, not of all there were
-        cases = _Cases(self.cases) if self.cases else None
+        cases = Cases(self.cases) if self.cases else None
         seen = KeySet()
         empty = True
         for line in self._lines():
@@ -115,7 +114,7 @@ class Source:
             raw = read_line_at(self.predictions, offsets[number])
             yield Line(number, 0, raw, parse_object(raw))
 
-    def _entry(self, line: Line, cases: _Cases | None, seen: KeySet, digest: Any) -> Entry:
+    def _entry(self, line: Line, cases: Cases | None, seen: KeySet, digest: Any) -> Entry:
         values = line.values
         end = line.offset + len(line.raw)
         if isinstance(values, RowError):
@@ -123,14 +122,8 @@ class Source:
         try:
             joined = cases.join(values, digest) if cases else values
             return self._task(joined, line.number, seen, digest.digest(), end)
-        except RowError as error:
-            bad = error
-        except ValidationError as error:
-            bad = row_error(error)
-        except RecursionError:
-            bad = RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
         except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
-            bad = RowError("row", "a row that can be read", f"{type(error).__name__}: {error}")
+            bad = complaint_of(error)
         item_id, tested_model = known(values, "id", "item_id"), known(values, "tested_model")
         return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
 
@@ -142,16 +135,39 @@ class Source:
         if not seen.add(key):
             expected = "an id that occurs once per tested_model"
             raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
-        protocol = protocol_of(item) if self.protocol == AUTO else get_protocol(self.protocol)
-        rubric = protocol.rubric_for(item, self._own_rubric(protocol.shape, item.form))
-        protocol.admit(item)
+        protocol, rubric = graded_by(item, self.protocol, self.rubric)
         return Task(item, protocol, rubric, protocol.find(item, rubric), digest, end)
 
-    def _own_rubric(self, shape: str, form: str) -> Rubric | None:
-        """With ``auto``, the user's rubric serves the rows whose shape and form it has."""
-        if self.rubric is None or self.protocol != AUTO:
-            return self.rubric
-        return self.rubric if (self.rubric.shape, self.rubric.form) == (shape, form) else None
+
+def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubric]:
+    """The protocol and the rubric of an item.
+
+    Args:
+        item: The item.
+        name: A protocol's name, or ``auto``.
+        own: The user's own rubric, or None. With ``auto`` it serves the items whose shape and
+            form it has.
+
+    Raises:
+        RowError: If the protocol needs what the item lacks.
+    """
+    protocol = protocol_of(item) if name == AUTO else get_protocol(name)
+    if own is not None and name == AUTO:
+        own = own if (own.shape, own.form) == (protocol.shape, item.form) else None
+    rubric = protocol.rubric_for(item, own)
+    protocol.admit(item)
+    return protocol, rubric
+
+
+def complaint_of(error: Exception) -> RowError:
+    """What was wrong with a row, of whatever was raised while it was read."""
+    if isinstance(error, RowError):
+        return error
+    if isinstance(error, ValidationError):
+        return row_error(error)
+    if isinstance(error, RecursionError):
+        return RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
+    return RowError("row", "a row that can be read", f"{type(error).__name__}: {error}")
 
 
 def _dumped(values: object) -> tuple[bytes, dict[str, Any] | RowError]:
@@ -164,40 +180,3 @@ def _dumped(values: object) -> tuple[bytes, dict[str, Any] | RowError]:
     if not isinstance(values, dict):
         return raw, RowError("row", "a dict", values)
     return raw, cast("dict[str, Any]", values)
-
-
-class _Cases:
-    """A file of cases, indexed by id: 64-bit keys and offsets, never the cases themselves."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offsets: dict[int, int] = {}
-        self._last: tuple[int, dict[str, Any], bytes] | None = None
-        for line in read_lines(path):
-            if isinstance(line.values, RowError):
-                raise InputError(f"{path}:{line.number}: {line.values}")
-            case_id = known(line.values, "id", "case_id")
-            if case_id is None:
-                error = RowError("id", "a non-empty string", line.values.get("id"))
-                raise InputError(f"{path}:{line.number}: {error}")
-            key = short_key(case_id)
-            if key in self._offsets:
-                raise InputError(f"{path}:{line.number}: field id: {case_id} occurs twice")
-            self._offsets[key] = line.offset
-
-    def join(self, values: Mapping[str, Any], digest: Any) -> dict[str, Any]:
-        """The case's fields with the prediction's laid over them."""
-        case_id = known(values, "case_id", "id")
-        offset = self._offsets.get(short_key(case_id)) if case_id else None
-        if offset is None:
-            raise RowError("id", f"the id of a case in {self._path}", case_id)
-        if self._last is None or self._last[0] != offset:
-            raw = read_line_at(self._path, offset)
-            case = parse_object(raw)
-            if isinstance(case, RowError):
-                raise case
-            self._last = (offset, case, raw)
-        _, case, raw = self._last
-        digest.update(raw)
-        kept = {k: v for k, v in case.items() if k not in _MODEL_FIELDS}
-        return kept | {k: v for k, v in values.items() if v is not None}

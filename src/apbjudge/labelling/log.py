@@ -1,0 +1,297 @@
+"""The file of labels: a line per click, each with all that the rater says of the item by then.
+
+Of a rater's lines on an item the last one counts, for ``records.resolve`` as for this module.
+``step`` says how many clicks lead to a line, those that were undone left out; so the file itself
+tells what undo goes back to. A line without it was not written here: it is where undo ends, and
+it is never changed or removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..errors import InputError, OptionError, RowError
+from ..jsonl import Appender, cut_torn_line, parse_object, read_lines
+from ..records import HumanLabel, read_labels
+from ..records.labels import TABLE_SUFFIXES
+from .clicks import NOTHING, LabelState, state_of
+
+Key = tuple[str, str]
+"""Item id and tested model."""
+
+_HEAD = b'{"item_id":"'
+"""How every line written here begins; nobody writes so by hand."""
+
+
+@dataclass(slots=True)
+class Track:
+    """What one rater has said of one item, click by click.
+
+    Attributes:
+        base: What undo ends at.
+        steps: The states since then.
+        revision: Grows with every change in this session.
+        saw_judge: Whether the rater has been shown the judge's verdict.
+    """
+
+    base: LabelState = NOTHING
+    steps: list[LabelState] = field(default_factory=list[LabelState])
+    revision: int = 0
+    saw_judge: bool = False
+
+    @property
+    def state(self) -> LabelState:
+        """What is said now."""
+        return self.steps[-1] if self.steps else self.base
+
+
+class LabelLog:
+    """Keeps labels in a file that no other process writes meanwhile.
+
+    What a method has taken in is on disk when it returns, and a kill at any time leaves the file
+    with whole lines or with a torn last one, which the next opening cuts off.
+
+    Args:
+        path: The file; created when missing, gone on with when it is there.
+        bad: Is given the complaint about a line that is no label; the line stays.
+
+    Raises:
+        OptionError: If the name is one of a table, or another process writes the file.
+        InputError: If the file can't be read or written, or holds something else than labels.
+    """
+
+    def __init__(self, path: Path, *, bad: Callable[[str], None]) -> None:
+        if path.suffix.lower() in TABLE_SUFFIXES:
+            raise OptionError(
+                f"--out: expected a file of JSON lines, such as labels.jsonl, since every click "
+                f"is added as a line; got {str(path)!r}"
+            )
+        self.path = Path(os.path.realpath(path))  # through links, so that a lock has one place
+        self._tracks: dict[tuple[str, Key], Track] = {}
+        self._lock = _locked(self.path)
+        try:
+            if self.path.exists():
+                _cut_own_torn_line(self.path)
+                self._read(bad)
+                _end_last_line(self.path)
+            self._out = Appender(self.path, every=1)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def track(self, rater: str, key: Key) -> Track:
+        """What a rater has said of an item; an empty track when nothing."""
+        return self._tracks.get((rater, key)) or Track()
+
+    def tracks(self, rater: str) -> Iterator[tuple[Key, Track]]:
+        """All items of which a rater has said something."""
+        return ((key, track) for (name, key), track in self._tracks.items() if name == rater)
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """Everyone of whom there is a label, sorted."""
+        tracks = self._tracks.items()
+        return tuple(sorted({rater for (rater, _), track in tracks if not track.state.is_silent}))
+
+    def add(self, rater: str, key: Key, state: LabelState) -> Track:
+        """Adds a click; one that changes nothing is not written.
+
+        Raises:
+            InputError: If it can't be written; then nothing has changed.
+        """
+        track = self.track(rater, key)
+        if state != track.state:
+            self._write(rater, key, state, step=len(track.steps) + 1, saw_judge=track.saw_judge)
+            track.steps.append(state)
+            self._changed(rater, key, track)
+        return track
+
+    def undo(self, rater: str, key: Key) -> Track:
+        """Takes the last click back; does nothing when there is none.
+
+        Where that leaves nothing said, the lines go: an empty one would not outweigh them.
+
+        Raises:
+            InputError: If the file can't be written; then nothing has changed.
+        """
+        track = self.track(rater, key)
+        if not track.steps:
+            return track
+        *kept, _ = track.steps
+        before = kept[-1] if kept else track.base
+        if not kept or before.is_silent:
+            self._rewrite(rater, key, kept, saw_judge=track.saw_judge)
+        else:
+            self._write(rater, key, before, step=len(kept), saw_judge=track.saw_judge)
+        track.steps = kept
+        self._changed(rater, key, track)
+        return track
+
+    def saw_judge(self, rater: str, key: Key) -> Track:
+        """Notes down that the rater is shown the judge's verdict; later lines say so too."""
+        track = self.track(rater, key)
+        if not track.saw_judge:
+            self._write(rater, key, track.state, step=len(track.steps), saw_judge=True)
+            track.saw_judge = True
+            self._changed(rater, key, track)
+        return track
+
+    def close(self) -> None:
+        """Closes the file and lets go of the lock."""
+        try:
+            self._out.close()
+        finally:
+            os.close(self._lock)
+
+    def _changed(self, rater: str, key: Key, track: Track) -> None:
+        track.revision += 1
+        self._tracks[rater, key] = track
+
+    # Reading
+
+    def _read(self, bad: Callable[[str], None]) -> None:
+        complaints: list[str] = []
+        found = False
+        for values, label in _lines(self.path, complaints.append):
+            found = True
+            if label.tested_model is not None:
+                self._take(values, label, (label.item_id, label.tested_model))
+        if complaints and not found:
+            raise InputError(f"{complaints[0]}: the file holds no labels; choose another one")
+        for complaint in complaints:
+            bad(complaint)
+
+    def _take(self, values: Mapping[str, Any], label: HumanLabel, key: Key) -> None:
+        track = self._tracks.setdefault((label.rater, key), Track())
+        state = state_of(label, values.get("note"))
+        step = values.get("step")
+        track.saw_judge = track.saw_judge or values.get("saw_judge") is True
+        if type(step) is not int:
+            if not state.is_silent:
+                track.base, track.steps = state, []
+        elif step > 0:
+            track.steps[step - 1 :] = [state]
+
+    # Writing
+
+    def _write(
+        self, rater: str, key: Key, state: LabelState, *, step: int, saw_judge: bool
+    ) -> None:
+        self._out.append(_line(rater, key, state, step=step, saw_judge=saw_judge))
+        self._out.sync()
+
+    def _rewrite(self, rater: str, key: Key, kept: list[LabelState], *, saw_judge: bool) -> None:
+        """Puts other lines in the place of those on one item, in one step."""
+        lines = [
+            orjson.dumps(_line(rater, key, state, step=step, saw_judge=saw_judge))
+            for step, state in enumerate(kept, start=1)
+        ]
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            others = [
+                raw for raw in self.path.read_bytes().split(b"\n") if not _is_own(raw, rater, key)
+            ]
+            # The last of them is what follows the last line end: nothing.
+            temporary.write_bytes(b"\n".join([*others[:-1], *lines, b""]))
+            shutil.copymode(self.path, temporary)
+            _sync(temporary)
+            temporary.replace(self.path)
+            _sync(self.path.parent)
+        except OSError as error:
+            raise InputError(f"{self.path}: can't be written: {error.strerror}") from None
+        self._out.close()
+        self._out = Appender(self.path, every=1)
+
+
+def _line(rater: str, key: Key, state: LabelState, *, step: int, saw_judge: bool) -> dict[str, Any]:
+    item_id, tested_model = key
+    head = {"item_id": item_id, "tested_model": tested_model, "rater": rater}
+    seen = {"saw_judge": True} if saw_judge else {}
+    return {**head, **state.to_json(), "step": step, **seen}
+
+
+def _is_own(raw: bytes, rater: str, key: Key) -> bool:
+    """Whether a line was written here for one rater and item."""
+    values = parse_object(raw)
+    if isinstance(values, RowError) or type(values.get("step")) is not int:
+        return False
+    names = (values.get("rater"), values.get("item_id"), values.get("tested_model"))
+    return names == (rater, *key)
+
+
+def _lines(
+    path: Path, bad: Callable[[str], None]
+) -> Iterator[tuple[Mapping[str, Any], HumanLabel]]:
+    """Every label with the line it was read from."""
+    skipped: list[str] = []
+    lines = read_lines(path)
+    for label in read_labels(path, bad=skipped.append):
+        line = next(islice(lines, len(skipped), None))
+        yield line.values if isinstance(line.values, dict) else {}, label
+        for complaint in skipped:
+            bad(complaint)
+        skipped.clear()
+    for complaint in skipped:
+        bad(complaint)
+
+
+def _cut_own_torn_line(path: Path) -> None:
+    """Cuts off a last line that a kill left unfinished; what others wrote is not touched."""
+    last = _last_line(path)
+    is_own = last.startswith(_HEAD) or (last and _HEAD.startswith(last))
+    if is_own and isinstance(parse_object(last), RowError):
+        cut_torn_line(path)
+
+
+def _end_last_line(path: Path) -> None:
+    """Ends a last line that only lacks its end, as some editors leave it."""
+    if not _last_line(path):
+        return
+    try:
+        with path.open("ab") as file:
+            file.write(b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+
+
+def _last_line(path: Path) -> bytes:
+    """What follows the last line end."""
+    try:
+        return path.read_bytes().rpartition(b"\n")[2]
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+
+
+def _sync(path: Path) -> None:
+    """Waits until what was written has reached the disk."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+
+
+def _locked(path: Path) -> int:
+    """A lock beside the file: the file itself is replaced when lines go."""
+    try:
+        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise OptionError(f"--out: another process is labelling into {path}") from None
+    return descriptor

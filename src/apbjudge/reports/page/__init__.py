@@ -1,0 +1,1 @@
+"""The page that people look at: one self-contained file."""

@@ -1,0 +1,350 @@
+"""What the page shows of an item, its prediction and its judgements: plain JSON, no HTML.
+
+Keys whose value is not there are left out. Texts stand as they came: the page itself makes
+invisible characters visible and never reads a text as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from ...protocols.checks.names import unknown_calls
+from ...records import Call, Condition, Finding, Item, Reference, Step, Tool, message_calls
+from .alignment import Pair, align
+
+View = dict[str, Any]
+
+CALLS_SHOWN = 400
+"""Calls of a prediction that are shown; of the others only the number."""
+_DEPTH = 40
+"""Values nested deeper are shown as text: what reads and writes the page has limits of its own."""
+_EXACT = 2**53
+"""Whole numbers beyond it would be rounded in the page, and are shown as text."""
+
+
+# The case ----------------------------------------------------------------------------------------
+
+
+def case_view(item: Item) -> View:
+    """What all responses to a case share.
+
+    Returns:
+        ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None when the row says
+        nothing of tools; else name, description, parameters, cost and marks of each),
+        ``trajectory`` (role, text, calls and name of each message), ``reference`` (plan, calls,
+        idle steps; or None), ``condition`` (what the tested model was not told) and ``groups``.
+    """
+    return {
+        "query": item.query,
+        **_kept(system=item.system_prompt),
+        "files": [{"type": file.type, "path": file.path} for file in item.files],
+        "tools": None if item.tools is None else _tools(item),
+        "trajectory": [_message(message) for message in item.trajectory],
+        "reference": None if item.reference is None else _reference(item.reference),
+        "condition": _condition(item.condition),
+        "groups": {name: value for name, value in item.groups.items() if value not in (None, "")},
+    }
+
+
+def _tools(item: Item) -> list[View]:
+    if item.tools is None:
+        return []
+    defined = [_tool(tool, item.condition) for tool in item.tools.tools]
+    names = sorted(item.tools.listed_names - item.tools.by_name.keys())
+    return [*defined, *(_tool(Tool(name=name), item.condition) for name in names)]
+
+
+def _tool(tool: Tool, condition: Condition) -> View:
+    return {
+        "name": tool.name,
+        **_kept(
+            description=tool.description,
+            parameters=None if tool.parameters is None else _plain(tool.parameters),
+            cost=tool.cost,
+            marks=_marks(tool.name, condition),
+        ),
+    }
+
+
+def _marks(name: str, condition: Condition) -> list[str]:
+    replacement = condition.replacement.name if condition.replacement else None
+    marks = {
+        "distractor": name in condition.extraneous,
+        "broken": name == condition.broken_tool,
+        "replacement": name == replacement,
+    }
+    return [mark for mark, holds in marks.items() if holds]
+
+
+def _condition(condition: Condition) -> View:
+    replacement = condition.replacement
+    return _kept(
+        horizon=condition.horizon,
+        extraneous=list(condition.extraneous),
+        broken_tool=condition.broken_tool,
+        replacement=replacement.name if replacement else None,
+        unsolvable_type=condition.unsolvable_type,
+    )
+
+
+def _reference(reference: Reference) -> View:
+    steps = reference.steps
+    return {**_kept(plan=reference.plan, idle=_idle(steps)), "calls": _calls(steps)}
+
+
+# Earlier messages --------------------------------------------------------------------------------
+
+
+def _message(message: Mapping[str, Any]) -> View:
+    """A message in one shape; what has no place in it is added to the text as JSON."""
+    texts = [_text(message[key]) for key in _TEXT_KEYS if message.get(key)]
+    calls = _message_calls(message)
+    known = {*_TEXT_KEYS, *_OTHER_KEYS, *(_CALL_KEYS if calls else ())}
+    rest = {key: value for key, value in message.items() if key not in known and value}
+    role = message.get("role")
+    return {
+        "role": role if isinstance(role, str) else "assistant" if calls else "message",
+        "text": "\n\n".join([*filter(None, texts), *([_json(rest)] if rest else [])]),
+        **_kept(calls=[_call(call) for call in calls], name=_answering(message)),
+    }
+
+
+_TEXT_KEYS = ("thought", "reasoning_content", "reasoning", "content")
+_OTHER_KEYS = ("role", "name", "tool_name", "tool_call_id", "type")
+_CALL_KEYS = (
+    "tool_calls function_call tool tool_name api_name arguments parameter_description "
+    "parameters args input kwargs function"
+).split()
+
+
+def _message_calls(message: Mapping[str, Any]) -> tuple[Call, ...]:
+    if message.get("role") in _NEVER_CALLING:
+        return ()  # an answer may name its tool the way a call does
+    calls = list(message_calls(message))
+    listed: list[Any] = [message.get("function_call")]
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = cast("list[Any]", content)
+        listed += [p for p in parts if isinstance(p, dict) and _kind_of(p) in _CALLING]
+    for entry in filter(None, listed):
+        calls.extend(message_calls({"tool_calls": [entry]}))
+    return tuple(calls)
+
+
+_NEVER_CALLING = ("tool", "function", "user", "system")
+_CALLING = ("tool_use", "tool_call", "function_call")
+
+
+def _kind_of(part: Any) -> str:
+    return str(cast("dict[str, Any]", part).get("type"))
+
+
+def _text(value: Any) -> str:
+    """The words of a message's content, which may come in parts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        parts = (_part(part) for part in cast("list[Any]", value))
+        return "\n".join(part for part in parts if part)
+    return _json(value)
+
+
+def _part(part: Any) -> str:
+    if not isinstance(part, dict):
+        return _text(part)
+    spec = cast("dict[str, Any]", part)
+    if _kind_of(spec) in _CALLING:
+        return ""
+    for key in ("text", "content"):
+        if isinstance(spec.get(key), str | list):
+            return _text(spec[key])
+    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else _json(spec)
+
+
+def _answering(message: Mapping[str, Any]) -> str | None:
+    """The tool whose result the message is."""
+    if message.get("role") not in ("tool", "function"):
+        return None
+    names = (message.get(key) for key in ("name", "tool_name"))
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+# The prediction ----------------------------------------------------------------------------------
+
+
+def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Finding]) -> View:
+    """What one tested model answered, beside the reference, with the findings at their place.
+
+    Args:
+        item: The item; None when its prediction is not at hand: then only findings are shown.
+        findings: Findings or rows of them.
+
+    Returns:
+        ``kind``, ``plan``, ``calls`` (name, arguments, reason, step, thought, where, unknown),
+        ``idle`` (steps without a call), ``n_calls`` when not all are shown, ``problems``,
+        ``response``, ``chain`` (ours, theirs, kind of each row; left out without a reference) and
+        ``findings`` (code, certainty, rule, message, where, call: index in ``calls``, path within
+        its arguments, key: the argument).
+    """
+    if item is None:
+        return {"calls": [], "findings": [_finding(finding, ()) for finding in findings]}
+    prediction = item.prediction
+    calls = tuple(prediction.calls)
+    shown = calls[:CALLS_SHOWN]
+    strangers = {id(call) for call in unknown_calls(item)}
+    views = _calls(prediction.steps, limit=CALLS_SHOWN)
+    for view, call in zip(views, shown, strict=True):
+        view.update(_kept(where=call.where, unknown=id(call) in strangers or None))
+    return {
+        "kind": prediction.kind,
+        **_kept(
+            plan=prediction.plan,
+            idle=_idle(prediction.steps),
+            n_calls=len(calls) if len(calls) > len(shown) else None,
+            problems=[{"where": p.where, "message": p.message} for p in prediction.problems],
+            chain=_chain(shown, item.reference),
+        ),
+        "calls": views,
+        "findings": [_finding(finding, shown) for finding in findings],
+        "response": item.response,
+    }
+
+
+def _calls(steps: Sequence[Step], *, limit: int | None = None) -> list[View]:
+    """The calls of all steps in order; a step's thought goes with its first call."""
+    views: list[View] = []
+    for number, step in enumerate(steps, 1):
+        for i, call in enumerate(step.calls):
+            # A plan's step is its one call, whose reason serves as the thought.
+            thought = step.thought if i == 0 and step.thought != call.reason else ""
+            views.append({**_call(call), "step": number, **_kept(thought=thought)})
+        if limit is not None and len(views) >= limit:
+            break
+    return views[:limit]
+
+
+def _call(call: Call) -> View:
+    arguments = None if call.arguments is None else _plain(call.arguments)
+    return {"name": call.name, "arguments": arguments, **_kept(reason=call.reason)}
+
+
+def _idle(steps: Sequence[Step]) -> list[View]:
+    """The steps that call nothing."""
+    return [
+        {"step": number, **_kept(thought=step.thought)}
+        for number, step in enumerate(steps, 1)
+        if not step.calls
+    ][:CALLS_SHOWN]
+
+
+def _chain(calls: Sequence[Call], reference: Reference | None) -> list[View] | None:
+    if reference is None:
+        return None
+    return [_row(pair) for pair in align(calls, reference.calls)]
+
+
+def _row(pair: Pair) -> View:
+    return {"ours": pair.ours, "theirs": pair.theirs, "kind": pair.kind}
+
+
+# Findings ----------------------------------------------------------------------------------------
+
+
+def _finding(finding: Mapping[str, Any] | Finding, calls: Sequence[Call]) -> View:
+    values = finding.__dict__ if isinstance(finding, Finding) else finding
+    where = str(values.get("where") or "")
+    index = _place(where, calls)
+    view = _kept(**{name: values.get(name) for name in _FINDING}, call=index)
+    if index is None:
+        return view
+    _, _, path = where.partition(calls[index].where)
+    return {**view, **_inside(path, calls[index].arguments or {})}
+
+
+_FINDING = ("code", "certainty", "rule", "message", "where")
+_STEP = re.compile(r"step\[\d+\]")
+
+
+def _place(where: str, calls: Sequence[Call]) -> int | None:
+    """The call that a place lies in, else the first call of the step; None when in none."""
+    for i, call in enumerate(calls):
+        if (
+            call.where
+            and where.startswith(call.where)
+            and where[len(call.where) :][:1] in ("", ".")
+        ):
+            return i
+    step = _STEP.match(where)
+    if step is None:
+        return None
+    return next((i for i, c in enumerate(calls) if c.where.startswith(step[0] + ".")), None)
+
+
+_HOLDER = re.compile(
+    r"\.(?:arguments|parameter_description|parameters|args|input|kwargs)(?=[.\[]|$)"
+)
+
+
+def _inside(path: str, arguments: Mapping[str, Any]) -> View:
+    """Where in a call's arguments: the path and, when it names one of them, the argument."""
+    if not path.startswith("."):
+        return {"path": ""}
+    inner = _HOLDER.sub("", path, count=1).removeprefix(".")
+    for text in (inner, path[1:]):
+        keys = [key for key in arguments if text == key or text.startswith((f"{key}.", f"{key}["))]
+        if keys:
+            return {"path": text, "key": max(keys, key=len)}
+    return {"path": inner}
+
+
+# Judgements --------------------------------------------------------------------------------------
+
+
+_JUDGEMENT = (
+    "judge kind protocol rubric is_correct grade errors category decided_by overrides inconsistent "
+    "doubt reasoning reason detail plan_cost uses_distractor matches_reference raw usage cost_usd "
+    "latency_s fingerprint"
+).split()
+
+
+def judgement_view(row: Mapping[str, Any]) -> View:
+    """What a reader wants of a row of ``judgements.jsonl``; findings belong to the prediction.
+
+    Returns:
+        The columns named above that say something; ``inconsistent`` only when it is true.
+    """
+    inconsistent = row.get("inconsistent") or None
+    return _kept(**{**{name: row.get(name) for name in _JUDGEMENT}, "inconsistent": inconsistent})
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+def _kept(**values: Any) -> View:
+    """The values that say something; false and zero do."""
+    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """A value that JSON and the page can hold: neither too deep nor too large a number."""
+    if isinstance(value, dict | list) and depth >= _DEPTH:
+        return _json(cast("object", value))
+    if isinstance(value, dict):
+        spec = cast("dict[str, Any]", value)
+        return {name: _plain(child, depth + 1) for name, child in spec.items()}
+    if isinstance(value, list):
+        return [_plain(child, depth + 1) for child in cast("list[Any]", value)]
+    if isinstance(value, int) and abs(value) > _EXACT:
+        return str(value)
+    return value
+
+
+def _json(value: object) -> str:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONEncodeError:
+        return "(nested too deeply to be shown)"

@@ -1,0 +1,116 @@
+// The form beside an item on the labelling page: what the rubric asks for, as buttons with keys,
+// and what the rubric says about it. It decides nothing: a click is handed on, and the state shown
+// is the one that the server has saved.
+(() => {
+  "use strict";
+  const apb = (globalThis.apb = globalThis.apb || {});
+  const { node } = apb;
+
+  // One thing that can be said: a button, its key, and when it counts as pressed.
+  const choice = (kind, key, click, isOn, ...label) => {
+    const button = node(`button.choice.${kind}`,
+      { type: "button", "aria-pressed": "false", "aria-keyshortcuts": key || null },
+      node("span.label", label), key ? node("kbd", { "aria-hidden": "true" }, key) : null);
+    return { button, key, click, isOn, name: label.flat().map(textOf).join("") };
+  };
+
+  const textOf = (part) => (part instanceof Node ? part.textContent : part || "");
+
+  const verdictChoices = () => [
+    choice("passes", "c", { set: "correct", to: true }, (label) => label.is_correct === true, "✓ Correct"),
+    choice("fails", "x", { set: "correct", to: false }, (label) => label.is_correct === false, "✕ Incorrect"),
+  ];
+
+  const flagChoices = (asks) => asks.criteria.map((criterion, i) =>
+    choice("fails", String(i + 1), { set: "flag", to: criterion.code },
+      (label) => Boolean((label.errors || {})[criterion.code]),
+      node("b", criterion.code), " ", criterion.name));
+
+  const gradeChoices = (asks) => asks.grades.map(({ grade, label: name, key }) =>
+    choice(grade === 1 ? "passes" : "fails", key, { set: "grade", to: grade },
+      (label) => label.grade !== null && Math.abs(label.grade - grade) < 1e-6,
+      node("b", grade.toFixed(1)), " ", name));
+
+  const categoryChoices = (asks) => asks.categories.map(({ number, name, correct }) =>
+    choice(correct ? "passes" : "fails", String(number), { set: "category", to: number },
+      (label) => label.category === number,
+      node("b", String(number)), " ", name, node("span.side", correct ? " ✓ correct" : " ✕ incorrect")));
+
+  const groupsOf = (asks) => ({
+    flags: () => [
+      ["verdict", "Verdict", verdictChoices()],
+      ["codes", "What is wrong, if anything", flagChoices(asks)],
+      ["grades", "Grade", gradeChoices(asks)],
+    ],
+    category: () => [["categories", "What it does next", categoryChoices(asks)]],
+    pass: () => [["verdict", "Does it decline for the right reason?", verdictChoices()]],
+  })[asks.shape]();
+
+  // The rubric -----------------------------------------------------------------------------------
+
+  const list = (texts, kind = "ul") => (texts.length ? node(kind, texts.map((text) => node("li", text))) : null);
+
+  const part = (title, ...inside) => {
+    const all = inside.flat().filter(Boolean);
+    return all.length ? node("section", node("h3", title), all) : null;
+  };
+
+  const criterion = (one) => node("div.criterion",
+    node("p", node("b", one.code), " ", node("b", one.name), ": ", one.definition),
+    list(one.look_for),
+    one.not_this ? node("p.muted", `Not this code: ${one.not_this}`) : null);
+
+  const ruleParts = (rule) => (rule ? [
+    part("Why it can't be solved", node("p", rule.situation)),
+    part("It passes when", list(rule.passes)),
+    part("It fails when", list(rule.fails)),
+  ] : []);
+
+  const definitions = (entries) => (entries.length ? node("dl", entries.map(([name, text]) =>
+    node("div", node("dt", name), node("dd", text)))) : null);
+
+  const rubric = (asks) => [
+    node("p", asks.task),
+    ...ruleParts(asks.rule),
+    part("How to judge", list(asks.principles)),
+    part("Codes", asks.criteria.map(criterion)),
+    part("Categories", definitions(asks.categories.map((one) =>
+      [`${one.number} ${one.name}`, one.definition]))),
+    part("Grades", definitions([...asks.grades].reverse().map((one) =>
+      [`${one.grade.toFixed(1)} ${one.label}`, one.text]))),
+    node("p.muted.small", `Rubric ${asks.rubric}`),
+  ];
+
+  // The form -------------------------------------------------------------------------------------
+
+  const sentence = (label) =>
+    (label.missing.length ? `Still to say: ${label.missing.join(" and ")}` : "✓ Complete and saved");
+
+  // Builds the form of one item.
+  //   asks: what the rubric asks for; act(click, name) is called with every click
+  // Gives back {node, rubric, keys: Map of key to choice, show(label)}.
+  const labelForm = (asks, act) => {
+    const groups = groupsOf(asks);
+    const choices = groups.flatMap(([, , inside]) => inside);
+    const state = node("p.state");
+    const remark = node("p.remark", { hidden: true });
+    for (const one of choices) one.button.addEventListener("click", () => act(one.click, one.name));
+    const show = (label) => {
+      for (const one of choices) one.button.setAttribute("aria-pressed", String(one.isOn(label)));
+      state.textContent = sentence(label);
+      state.classList.toggle("complete", !label.missing.length);
+      remark.textContent = label.remark ? `! ${label.remark}` : "";
+      remark.hidden = !label.remark;
+    };
+    const fieldsets = groups.map(([kind, title, inside]) =>
+      node(`fieldset.${kind}`, node("legend", title), node("div.choices", inside.map((one) => one.button))));
+    return {
+      node: node("div.form", state, remark, fieldsets),
+      rubric: () => rubric(asks),
+      keys: new Map(choices.filter((one) => one.key).map((one) => [one.key, one])),
+      show, sentence,
+    };
+  };
+
+  Object.assign(apb, { labelForm });
+})();

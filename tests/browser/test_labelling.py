@@ -1,0 +1,245 @@
+"""The labelling page in a real browser: by keys, by mouse, in two tabs, on a phone."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apbjudge.api.labelling import LabelOrder
+from apbjudge.records import read_labels
+from tests.browser.conftest import PHONE
+from tests.labelling.serving import Client, served
+from tests.support.judging import plan_row, write_rows
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ATTACK = (
+    "<script>window.__pwned=1</script><img src=x onerror=window.__pwned=1>"
+    "<svg onload=window.__pwned=1></script>{{7*7}}<style>*{display:none}</style>"
+)
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    rows = [plan_row(name) for name in ("a", "b", "c")]
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    order = LabelOrder(predictions=path, out=tmp_path / "labels.jsonl", order="file")
+    with served(order) as (client, _):
+        yield client
+
+
+def begin(page: Page, client: Client, name: str = "ann") -> None:
+    page.goto(client.url)
+    page.get_by_label("Your name").fill(name)
+    assert page.locator("#progress").is_hidden()
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("heading", name="Item 1 of").wait_for()
+
+
+def wait(page: Page, words: str, within: str = ".state") -> None:
+    page.locator(within, has_text=words).wait_for()
+
+
+def wait_for(page: Page, held: list[Route]) -> None:
+    while not held:
+        page.wait_for_timeout(10)  # lets the browser's events in
+
+
+def press(page: Page, keys: str) -> None:
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
+def last(client: Client) -> Any:
+    return json.loads(client.out.read_text("utf-8").splitlines()[-1])
+
+
+def test_items_are_labelled_by_keys_alone(page: Page, client: Client) -> None:
+    begin(page, client)
+    assert "token" not in page.url
+    wait(page, "Still to say: correct or not")
+    press(page, "c")
+    wait(page, "✓ Complete and saved")
+    assert page.get_by_role("button", name="Judge's verdict").is_hidden()
+    press(page, "n")
+    page.get_by_role("heading", name="Item 2 of 3").wait_for()
+    press(page, "5 2 w 2")
+    wait(page, "✓ Complete and saved")
+    assert (last(client)["grade"], last(client)["step"]) == (0.2, 4)
+    assert [code for code, is_set in last(client)["errors"].items() if is_set] == ["E5"]
+    press(page, "u u u u")
+    wait(page, "Still to say: correct or not")
+    press(page, "5 t g")
+    page.get_by_role("heading", name="Item 3 of 3").wait_for()
+    press(page, "o c x Escape")  # typed into the note, not clicked
+    press(page, "x Enter p j k Shift+?")
+    page.get_by_role("dialog").wait_for()
+    assert page.locator("#progress-words").text_content() == "2 of 3 labelled, 1 begun"
+    said = {(label.item_id, label.rater): label for label in read_labels(client.out)}
+    assert [label.grade for label in said.values()] == [1.0, 0.8, None]
+    assert json.loads(client.out.read_text("utf-8").splitlines()[-2])["note"] == "cx"
+
+
+def test_by_mouse_with_a_reload_in_between(page: Page, client: Client) -> None:
+    begin(page, client)
+    page.get_by_role("button", name="E4").click()
+    page.get_by_role("button", name="0.6").click()
+    page.get_by_label("Note").fill("Begins at the end.")
+    page.get_by_role("button", name="Next", exact=True).click()
+    page.get_by_role("heading", name="Item 2 of 3").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="Item 1 of 3").wait_for()
+    page.reload()
+    page.get_by_role("heading", name="Item 1 of 3").wait_for()
+    wait(page, "✓ Complete and saved")
+    pressed = page.locator("button[aria-pressed=true]")
+    assert [text.strip() for text in pressed.locator(".label").all_text_contents()] == [
+        "✕ Incorrect", "E4 logic broken", "0.6 mostly right",
+    ]  # fmt: skip
+    assert page.get_by_label("Note").input_value() == "Begins at the end."
+    for _ in range(3):
+        page.get_by_role("button", name="Undo").click()
+    wait(page, "Still to say: correct or not")
+    assert client.out.read_bytes() == b""
+
+
+def test_two_tabs_never_overwrite_each_other_unseen(
+    page: Page, new_page: Callable[..., Page], client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    other = new_page()
+    begin(other, client)
+    press(page, "c")
+    wait(page, "✓ Complete and saved")
+    held: list[Route] = []
+    other.route("**/api/click", lambda route: held.append(route))  # noqa: PLW0108
+    other.get_by_label("Note").fill("Mine.")
+    press(other, "Escape x x")  # saves the note, and clicks before the answer to that is there
+    wait_for(other, held)
+    held[0].continue_()
+    wait(other, "changed in another tab", "#trouble")
+    wait(other, "✓ Complete and saved")
+    other.unroute("**/api/click")
+    assert len(held) == 1
+    assert last(client)["is_correct"] is True
+    assert other.get_by_label("Note").input_value() == "Mine."
+    press(other, "x")
+    wait(other, "Still to say: at least one code")
+    press(other, "n")
+    other.get_by_role("heading", name="Item 2 of 3").wait_for()
+    assert (last(client)["is_correct"], last(client)["note"]) == (False, "Mine.")
+    assert [text.rpartition(" status of ")[2] for text in complaints] == ["409 (Conflict)"]
+    complaints.clear()
+
+
+def test_a_click_that_is_not_saved_is_not_shown_as_said(
+    page: Page, client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    page.route("**/api/click", lambda route: route.abort())
+    press(page, "c")
+    wait(page, "Not saved: the server does not answer", "#trouble")
+    assert page.locator("button[aria-pressed=true]").count() == 0
+    page.unroute("**/api/click")
+    press(page, "c")
+    wait(page, "✓ Complete and saved")
+    assert page.locator("#trouble").is_hidden()
+    complaints.clear()
+
+
+def test_without_the_token_nothing_is_shown(
+    page: Page, client: Client, complaints: list[str], axe: Callable[[Page], None]
+) -> None:
+    page.goto(client.origin)
+    wait(page, "does not know the server's token", "#trouble")
+    assert "Porto" not in page.content()
+    complaints.clear()
+    page.goto(client.url)  # the same page with another fragment, as after a new start
+    page.get_by_label("Your name").wait_for()
+    axe(page)
+
+
+def test_a_hostile_prediction_is_text(page: Page, tmp_path: Path) -> None:
+    call = {"name": ATTACK, "parameter_description": {ATTACK: ATTACK}, "reason": ATTACK}
+    reply = json.dumps({"plan": ATTACK, "tool_chain": [call]})
+    files = [{"type": ATTACK, "path": f"../{ATTACK}.png"}, {"type": "image", "path": "dot.png"}]
+    (tmp_path / "dot.png").write_bytes(DOT)
+    row = plan_row("a", query=ATTACK, system_prompt=ATTACK, files=files, model_response=reply)
+    path = write_rows(tmp_path / "rows.jsonl", [row])
+    out = tmp_path / "labels.jsonl"
+    with served(LabelOrder(predictions=path, out=out)) as (client, _):
+        begin(page, client, ATTACK[:80])
+        for summary in page.locator("summary").all():
+            summary.click()
+        press(page, "Escape x")
+        wait(page, "Still to say")
+        page.get_by_label("Note").fill(ATTACK)
+        press(page, "Tab")
+        wait(page, "Note saved", "#status")
+        page.reload()
+        page.get_by_role("heading", name="Item 1 of 1").wait_for()
+        assert page.get_by_label("Note").input_value() == ATTACK
+        assert page.evaluate("window.__pwned") is None
+        assert page.locator("main script, main svg, main style").count() == 0
+        assert page.locator("main img").evaluate_all("all => all.map(one => one.naturalWidth)") == [
+            1
+        ]
+        assert page.get_by_text(ATTACK, exact=False).count() >= 5
+        assert last(client)["note"] == ATTACK
+
+
+@pytest.mark.parametrize("name", ["holistic", "tool_broken", "unsolvable"])
+def test_pages_are_accessible_and_fit_a_phone(
+    name: str,
+    page: Page,
+    axe: Callable[[Page], None],
+    sideways: Callable[[Page], None],
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "labels.jsonl"
+    order = LabelOrder(predictions=EXAMPLES / f"{name}.jsonl", out=out, n=3, rater="ann")
+    with served(order) as (client, _):
+        page.goto(client.url)
+        page.get_by_role("heading", name="Item 1 of 3").wait_for()
+        press(page, "x 3")
+        wait(page, "omplete" if name != "holistic" else "a grade")
+        axe(page)
+        page.set_viewport_size(PHONE)
+        page.emulate_media(color_scheme="dark")
+        sideways(page)
+        axe(page)
+        panel = page.locator(".panel").bounding_box()
+        assert panel is not None
+        assert panel["y"] + panel["height"] <= PHONE["height"] + 1
+        assert panel["height"] <= 0.5 * PHONE["height"]
+
+
+def test_the_judge_is_shown_once_the_own_label_is_complete(page: Page, tmp_path: Path) -> None:
+    import apbjudge
+
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
+    apbjudge.grade(path, out=tmp_path / "run")
+    out = tmp_path / "labels.jsonl"
+    order = LabelOrder(predictions=path, out=out, rater="ann", run=tmp_path / "run")
+    with served(order) as (client, _):
+        page.goto(client.url)
+        page.get_by_role("heading", name="Item 1 of 1").wait_for()
+        press(page, "v")
+        wait(page, "once your own label is complete", ".hint")
+        assert "static" not in page.content()
+        press(page, "x 1 w")
+        wait(page, "✓ Complete and saved")
+        press(page, "v")
+        page.locator(".verdicts", has_text="static").wait_for()
+        wait(page, "1 of 1 labelled, all done", "#progress-words")
+        assert last(client)["saw_judge"] is True

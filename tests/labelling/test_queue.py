@@ -1,0 +1,119 @@
+"""The queue: which items are shown, in which order, and as a judge would read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.api.labelling import LabelOrder, open_desk
+from apbjudge.errors import InputError, OptionError
+from apbjudge.judge import Source, Task
+from apbjudge.labelling.queue import drawn
+from apbjudge.labelling.shelf import Shelf
+from tests.support.judging import plan_row, write_rows
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = [f"row-{n:02}" for n in range(30)]
+
+
+@pytest.fixture
+def predictions(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in NAMES])
+
+
+def queue(predictions: Path, **order: Any) -> list[str]:
+    out = predictions.with_name("labels.jsonl")
+    desk = open_desk(LabelOrder(predictions=predictions, out=out, **order), problem=lambda t: None)
+    desk.log.close()
+    return [place.item_id for place in desk.queue]
+
+
+def test_a_random_order_follows_from_the_seed_and_the_rows_alone(predictions: Path) -> None:
+    first = queue(predictions, seed=7)
+    assert sorted(first) == NAMES
+    assert first != NAMES
+    assert queue(predictions, seed=7) == first
+    assert queue(predictions, seed=8) != first
+    assert queue(predictions, seed=7, n=10) == first[:10]
+    write_rows(predictions, [plan_row(name) for name in reversed(NAMES)])
+    assert queue(predictions, seed=7) == first
+
+
+def test_every_row_comes_early_as_often_as_any_other(predictions: Path) -> None:
+    seeds = range(300)
+    places = Shelf(predictions).places(pytest.fail)
+    early = [place.item_id for seed in seeds for place in drawn(places, seed=seed)[:3]]
+    counts = [early.count(name) for name in NAMES]
+    # Each is expected 30 times, with a standard deviation of 5.2.
+    assert 10 <= min(counts) <= max(counts) <= 50
+
+
+def test_the_order_of_the_file_and_of_a_plan(predictions: Path, tmp_path: Path) -> None:
+    assert queue(predictions, order="file", n=4) == NAMES[:4]
+    plan = tmp_path / "plan.jsonl"
+    chosen = [("row-09", 2), ("row-03", 1), ("row-05", None), ("row-07", 0), ("gone", 3)]
+    lines = [{"item_id": i, "tested_model": "planner", "order": order} for i, order in chosen]
+    plan.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert queue(predictions, order=str(plan)) == ["row-03", "row-09"]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ({"order": "backwards"}, "--order: expected random, file, or the file of a plan"),
+        ({"n": 0}, "--n: expected a whole number of at least 1, got 0"),
+        ({"seed": -1}, "--seed: expected a whole number of at least 0"),
+        ({"rater": " "}, "--rater: expected a name"),
+        ({"rater": "a\nb"}, "--rater: expected a name"),
+    ],
+)
+def test_options_that_can_not_be_meant(
+    predictions: Path, order: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(OptionError, match=expected):
+        queue(predictions, **order)
+
+
+def test_labels_never_go_into_an_input(predictions: Path) -> None:
+    before = predictions.read_bytes()
+    with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
+        open_desk(LabelOrder(predictions=predictions, out=predictions), problem=lambda t: None)
+    assert predictions.read_bytes() == before
+
+
+def test_bad_rows_are_named_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows = [plan_row("a"), {"id": "b"}, plan_row("a"), plan_row("c")]
+    path.write_text("\n\n".join([*map(json.dumps, rows), "{"]), encoding="utf-8")
+    found: list[str] = []
+    places = Shelf(path).places(found.append)
+    assert [place.item_id for place in places] == ["a", "c"]
+    assert [text.split(": ")[0] for text in found] == [f"{path}:{n}" for n in (3, 5, 9)]
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
+    if joins:
+        path, cases = EXAMPLES / "joined" / "predictions.jsonl", EXAMPLES / "joined" / "cases.jsonl"
+    else:
+        path, cases = EXAMPLES / "step_wise.jsonl", None
+    tasks = [task for task in Source(predictions=path, cases=cases) if isinstance(task, Task)]
+    shelf = Shelf(path, cases=cases)
+    places = shelf.places(pytest.fail)
+    assert len(places) == len(tasks) > 3
+    for place, task in reversed(list(zip(places, tasks, strict=True))):
+        assert shelf.item(place) == task.item
+        assert (place.digest, place.rubric.ref) == (task.digest, task.rubric.ref)
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(predictions: Path) -> None:
+    shelf = Shelf(predictions)
+    place = shelf.places(pytest.fail)[4]
+    text = predictions.read_text(encoding="utf-8")
+    for changed in (text.replace("(row-04)", "(row-4!)"), text[: place.offset], ""):
+        predictions.write_text(changed, encoding="utf-8")
+        with pytest.raises(InputError, match=r"rows\.jsonl:5: the file has changed; start anew"):
+            shelf.item(place)

@@ -1,0 +1,135 @@
+"""Two chains side by side."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.records import Call
+from apbjudge.reports.page.alignment import COMPARED, Pair, align
+
+
+def calls(text: str) -> list[Call]:
+    """``"Ax B"``: tool A with argument x, then tool B with none."""
+    return [Call(word[0], {"x": word[1:]}) for word in text.split()]
+
+
+def drawn(rows: tuple[Pair, ...]) -> str:
+    signs = {"same": "=", "arguments": "~", "different": "#", "extra": "+", "missing": "-"}
+    return "".join(signs[row.kind] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "rows"),
+    [
+        ("", "", ""),
+        ("A B", "A B", "=="),
+        ("A B", "B A", "+=-"),  # exchanged
+        ("A C", "A B C", "=-="),
+        ("A B C", "A C", "=+="),
+        ("A B C", "A X C", "=#="),
+        ("X Y", "P Q R", "##-"),
+        ("A1", "A2 A1", "-="),  # equal arguments before the first of its name
+        ("A1 B", "A2 A1 B", "-=="),
+        ("X A B", "A B", "+=="),
+        ("B C A", "X Y A", "##="),
+        ("A B C D", "D A B C", "-===+"),
+        ("P Q R A", "A S T U", "+++=---"),  # one tool in common outweighs any number of others
+    ],
+)
+def test_reads_well(ours: str, theirs: str, rows: str):
+    assert drawn(align(calls(ours), calls(theirs))) == rows
+
+
+def test_shared_arguments_choose_among_calls_of_one_tool():
+    ours = [Call("rate", {"day": "3", "of": "SEK", "to": "EUR"})]
+    theirs = [Call("rate", {"day": day, "of": "SEK", "to": to}) for day, to in ("2x", "3y", "4z")]
+    assert [(row.ours, row.theirs) for row in align(ours, theirs)] == [
+        (None, 0),
+        (0, 1),
+        (None, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "kind"),
+    [
+        ({"n": 1}, {"n": 1.0}, "same"),
+        ({"n": 1}, {"n": True}, "arguments"),
+        ({"n": "1"}, {"n": 1}, "arguments"),
+        ({"a": 1, "b": [{"x": 2, "y": 3}]}, {"b": [{"y": 3, "x": 2}], "a": 1}, "same"),
+        ({}, None, "arguments"),
+        (None, None, "same"),
+    ],
+)
+def test_equal_as_json(ours: dict[str, object] | None, theirs: dict[str, object] | None, kind: str):
+    assert [row.kind for row in align([Call("A", ours)], [Call("A", theirs)])] == [kind]
+
+
+CALL = st.builds(
+    lambda name, x, y: Call(name, {"x": x, "y": y}),
+    st.sampled_from("ABC"),
+    st.integers(0, 1),
+    st.integers(0, 1),
+)
+CHAIN = st.lists(CALL, max_size=7)
+
+
+@settings(max_examples=60)
+@given(CHAIN, CHAIN)
+def test_every_call_once_and_in_order(ours: list[Call], theirs: list[Call]):
+    rows = align(ours, theirs)
+    assert [row.ours for row in rows if row.ours is not None] == list(range(len(ours)))
+    assert [row.theirs for row in rows if row.theirs is not None] == list(range(len(theirs)))
+    assert all(row.ours is not None or row.theirs is not None for row in rows)
+
+
+@settings(max_examples=60)
+@given(CHAIN, CHAIN)
+def test_swapping_the_sides_mirrors(ours: list[Call], theirs: list[Call]):
+    swap = {"extra": "missing", "missing": "extra"}
+    mirrored = tuple(
+        Pair(ours=row.theirs, theirs=row.ours, kind=swap.get(row.kind, row.kind))  # type: ignore[arg-type]
+        for row in align(theirs, ours)
+    )
+    assert align(ours, theirs) == mirrored
+
+
+@settings(max_examples=60)
+@given(CHAIN)
+def test_a_chain_is_the_same_as_itself(chain: list[Call]):
+    assert all(row.kind == "same" for row in align(chain, chain))
+
+
+def brute(ours: list[Call], theirs: list[Call]) -> int:
+    """Most calls of one tool that can stand beside each other, by trying every choice."""
+    if not ours or not theirs:
+        return 0
+    skipped = max(brute(ours[1:], theirs), brute(ours, theirs[1:]))
+    return max(skipped, brute(ours[1:], theirs[1:]) + (ours[0].name == theirs[0].name))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from("ABC"), max_size=5), st.lists(st.sampled_from("ABC"), max_size=5))
+def test_no_other_way_pairs_more(ours: list[str], theirs: list[str]):
+    a, b = [Call(name) for name in ours], [Call(name) for name in theirs]
+    assert drawn(align(a, b)).count("=") == brute(a, b)
+
+
+def test_long_chains_stay_bounded():
+    ours = [Call("A", {"i": i % 7}) for i in range(COMPARED + 50)]
+    rows = align(ours, list(reversed(ours)))
+    assert [row.ours for row in rows if row.ours is not None] == list(range(len(ours)))
+    assert {row.kind for row in align(ours * 4, ours * 4)} == {"same"}
+    assert len(align(ours * 4, calls("B C"))) == len(ours) * 4
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_gaps_of_both_sides_never_stand_together(size: int):
+    for names in product("AB", repeat=size):
+        rows = drawn(align([Call(name) for name in names], calls("X Y")))
+        assert "+-" not in rows
+        assert "-+" not in rows

@@ -1,0 +1,278 @@
+"""What the page is told of an item."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.protocols.table import protocol_of
+from apbjudge.records import Finding, Item, Row
+from apbjudge.reports.page.items import CALLS_SHOWN, case_view, judgement_view, prediction_view
+
+EXAMPLES = sorted(Path("examples").glob("*.jsonl"))
+
+
+def item(**values: Any) -> Item:
+    row = {"id": "i", "tested_model": "m", "query": "q", "model_response": "{}", **values}
+    return Row(row, 1).to_item()
+
+
+def plan(*calls: dict[str, Any], **values: Any) -> Item:
+    return item(model_response=json.dumps({"plan": "p", "tool_chain": list(calls)}), **values)
+
+
+def finding(where: str) -> dict[str, Any]:
+    return {"code": "E5", "certainty": "proven", "rule": "r", "message": "m", "where": where}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example(path: Path):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        read = Row(json.loads(line), number).to_item()
+        protocol = protocol_of(read)
+        found = protocol.find(read, protocol.rubric_for(read))
+        view = prediction_view(read, found)
+        assert orjson.loads(orjson.dumps([case_view(read), view]))[1] == view
+        assert [call["name"] for call in view["calls"]] == [c.name for c in read.prediction.calls]
+        placed = {f["where"] for f in view["findings"] if "call" not in f}
+        assert placed <= {"response", "tool_chain"} | {
+            f"step[{s['step'] - 1}]" for s in view.get("idle", [])
+        }
+        for shown in view["findings"]:
+            if shown["where"].startswith("tool_chain[") or ".tool_calls[" in shown["where"]:
+                assert shown["where"].startswith(view["calls"][shown["call"]]["where"])
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("tool_chain[1]", {"call": 1, "path": ""}),
+        ("tool_chain[1].max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
+        ("tool_chain[1].arguments.max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
+        ("tool_chain[1].arguments.who[0].dob", {"call": 1, "path": "who[0].dob", "key": "who"}),
+        ("tool_chain[1].arguments.a.b", {"call": 1, "path": "a.b", "key": "a.b"}),
+        ("tool_chain[1].arguments", {"call": 1, "path": ""}),
+        ("tool_chain[1].arguments.gone", {"call": 1, "path": "gone"}),
+        ("tool_chain[10]", {}),
+        ("tool_chain", {}),
+        ("response", {}),
+        ("", {}),
+    ],
+)
+def test_findings_at_their_place(where: str, expected: dict[str, Any]):
+    arguments = {"max_price": 1, "who": [{"dob": 1}], "a": {"b": 1}, "a.b": 2}
+    read = plan({"name": "A"}, {"name": "B", "parameter_description": arguments})
+    (shown,) = prediction_view(read, [finding(where)])["findings"]
+    assert {key: shown[key] for key in ("call", "path", "key") if key in shown} == expected
+    assert prediction_view(read, [Finding(**finding(where))])["findings"] == [shown]
+
+
+def test_findings_in_steps():
+    step = {"role": "assistant", "thought": "t", "tool_calls": [{"name": "A", "arguments": {}}] * 2}
+    read = item(
+        planning_regime="Step-wise",
+        prediction_horizon=3,
+        model_response=json.dumps([{**step, "tool_calls": [], "thought": "idle"}, step, step]),
+        ground_truth_steps=[step],
+    )
+    places = ["step[1]", "step[1].tool_calls[1].arguments.x", "step[0]", "step[2].role"]
+    view = prediction_view(read, map(finding, places))
+    assert [shown.get("call") for shown in view["findings"]] == [0, 1, None, 2]
+    assert [(call["step"], call.get("thought")) for call in view["calls"]] == [
+        (2, "t"),
+        (2, None),
+        (3, "t"),
+        (3, None),
+    ]
+    assert view["idle"] == [{"step": 1, "thought": "idle"}]
+    assert case_view(read)["condition"] == {"horizon": 3}
+    flat = json.dumps(
+        {"predicted_steps": [{"thought": "t", "tool": "A", "arguments": {"state": 1}}]}
+    )
+    alone = item(planning_regime="Step-wise", model_response=flat)
+    (shown,) = prediction_view(alone, [finding("step[0].arguments.state")])["findings"]
+    assert (shown["call"], shown["key"]) == (0, "state")
+
+
+def test_the_case_says_what_was_hidden():
+    read = plan(
+        {"name": "A"},
+        {"name": "Gone"},
+        tools=[
+            {"name": "A", "cost": 0, "parameters": {"type": "object", "properties": {}}},
+            {"name": "D"},
+        ],
+        tool_names=["A", "D", "Named"],
+        extraneous_tool_names=["D"],
+        files=["a.png"],
+        tool_chain=[{"name": "A", "parameter_description": {}}],
+        system_prompt="s",
+        task_category="c",
+    )
+    view = case_view(read)
+    assert view["tools"] == [
+        {"name": "A", "parameters": {"type": "object", "properties": {}}, "cost": 0.0},
+        {"name": "D", "marks": ["distractor"]},
+        {"name": "Named"},
+    ]
+    assert view["condition"] == {"extraneous": ["D"]}
+    assert view["files"] == [{"type": "file", "path": "a.png"}]
+    assert view["reference"]["calls"] == [{"name": "A", "arguments": {}, "step": 1}]
+    assert view["groups"]["category"] == "c"
+    calls = prediction_view(read, [])["calls"]
+    assert [call.get("unknown") for call in calls] == [None, True]
+    assert [row["kind"] for row in prediction_view(read, [])["chain"]] == ["arguments", "extra"]
+    broken = item(
+        planning_regime="Step-wise",
+        broken_tool_name="A",
+        replacement_tool={"name": "B"},
+        tools=[{"name": "A"}],
+    )
+    assert case_view(broken)["condition"] == {"horizon": 1, "broken_tool": "A", "replacement": "B"}
+    assert case_view(broken)["tools"][0]["marks"] == ["broken"]
+    assert case_view(broken)["reference"] is None
+    assert "chain" not in prediction_view(broken, [])
+    assert case_view(item())["tools"] is None
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"role": "user", "content": "hi"}, {"role": "user", "text": "hi"}),
+        (
+            {
+                "role": "assistant",
+                "thought": "t",
+                "tool_calls": [{"function": {"name": "A", "arguments": '{"x": 1}'}}],
+            },
+            {"role": "assistant", "text": "t", "calls": [{"name": "A", "arguments": {"x": 1}}]},
+        ),
+        (
+            {"thought": "t", "tool": "A", "arguments": {"x": 1}, "observation": "o"},
+            {
+                "role": "assistant",
+                "text": 't\n\n{\n  "observation": "o"\n}',
+                "calls": [{"name": "A", "arguments": {"x": 1}}],
+            },
+        ),
+        (
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "t"},
+                    {"type": "tool_use", "name": "A", "input": {}},
+                ],
+            },
+            {"role": "assistant", "text": "t", "calls": [{"name": "A", "arguments": {}}]},
+        ),
+        (
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "A", "arguments": "{}"},
+            },
+            {"role": "assistant", "text": "", "calls": [{"name": "A", "arguments": {}}]},
+        ),
+        (
+            {"role": "tool", "tool_name": "A", "content": "r"},
+            {"role": "tool", "text": "r", "name": "A"},
+        ),
+        (
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:…"}}]},
+            {"role": "user", "text": "[image_url]"},
+        ),
+        (
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "content": [{"type": "text", "text": "r"}]}],
+            },
+            {"role": "user", "text": "r"},
+        ),
+        (
+            {"what": {"ever": 1}},
+            {"role": "message", "text": '{\n  "what": {\n    "ever": 1\n  }\n}'},
+        ),
+    ],
+)
+def test_messages_of_every_shape(message: dict[str, Any], expected: dict[str, Any]):
+    assert case_view(item(trajectory_prefix=[message]))["trajectory"] == [expected]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+    max_leaves=9,
+)
+KEYS = st.sampled_from(
+    "role content name tool tool_calls function_call thought arguments type text".split()
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.dictionaries(KEYS, JSON, max_size=4), max_size=3))
+def test_any_trajectory_is_shown(messages: list[dict[str, Any]]):
+    view = case_view(item(trajectory_prefix=messages))
+    assert len(orjson.loads(orjson.dumps(view))["trajectory"]) == len(messages)
+
+
+def test_what_the_page_could_not_hold():
+    deep: Any = 1
+    for _ in range(230):
+        deep = [deep]
+    read = plan({"name": "A", "parameter_description": {"deep": deep, "id": 2**60, "n": 7}})
+    (call,) = prediction_view(read, [])["calls"]
+    assert (call["arguments"]["id"], call["arguments"]["n"]) == (str(2**60), 7)
+    assert json.dumps(call["arguments"]["deep"]).count("[") == 230
+    assert orjson.dumps([[[[call]]]])
+
+
+def test_no_more_calls_than_a_page_can_show():
+    read = plan(*[{"name": "A"}] * (CALLS_SHOWN + 5), tool_chain=[{"name": "A"}])
+    view = prediction_view(read, [finding(f"tool_chain[{CALLS_SHOWN + 1}]")])
+    assert (len(view["calls"]), view["n_calls"]) == (CALLS_SHOWN, CALLS_SHOWN + 5)
+    assert len(view["chain"]) == CALLS_SHOWN
+    assert "call" not in view["findings"][0]
+
+
+def test_without_a_prediction():
+    assert prediction_view(None, [finding("tool_chain[0].x")]) == {
+        "calls": [],
+        "findings": [finding("tool_chain[0].x")],
+    }
+
+
+def test_judgements():
+    row = {
+        "judge": "j",
+        "kind": "verdict",
+        "is_correct": False,
+        "grade": 0.0,
+        "errors": {"E1": True},
+        "inconsistent": False,
+        "doubt": None,
+        "overrides": [],
+        "cost_usd": 0.0,
+        "raw": "",
+        "line": 3,
+        "uses_distractor": False,
+        "item_id": "i",
+        "findings": [finding("response")],
+    }
+    assert judgement_view(row) == {
+        "judge": "j",
+        "kind": "verdict",
+        "is_correct": False,
+        "grade": 0.0,
+        "errors": {"E1": True},
+        "cost_usd": 0.0,
+        "uses_distractor": False,
+    }
+    assert judgement_view({"inconsistent": True})["inconsistent"] is True
