@@ -53,13 +53,14 @@ def judge_address() -> Iterator[str]:
         text=True,
     )
     assert process.stdout is not None
-    found = re.search(r"http://127\.0\.0\.1:\d+(?:/v1)?", process.stdout.readline())
-    assert found is not None
-    address = found.group().removesuffix("/v1")
-    yield f"{address}/v1"
-    process.terminate()
-    process.wait()
-    process.stdout.close()
+    try:
+        found = re.search(r"http://127\.0\.0\.1:\d+(?:/v1)?", process.stdout.readline())
+        assert found is not None
+        yield f"{found.group().removesuffix('/v1')}/v1"
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
 
 
 @pytest.mark.parametrize("line", COMMANDS)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .api.auditing import Audit, audit
     from .api.calibrating import calibrate
     from .api.comparing import compare
+    from .api.frames import frame
     from .api.label_plan import PlanOrder, plan_labels, read_plan
+    from .api.reporting import Report, ReportOrder, report
     from .errors import ApbJudgeError, InputError, JudgeError, OptionError, RowError, UsageError
     from .judge import Events, JudgeSpec, Progress
     from .llm import Client, Completion, Request, ScriptedClient
@@ -42,7 +44,9 @@ _HOMES = {
     "api.auditing": "Audit audit",
     "api.calibrating": "calibrate",
     "api.comparing": "compare",
+    "api.frames": "frame",
     "api.label_plan": "PlanOrder plan_labels read_plan",
+    "api.reporting": "Report ReportOrder report",
     "errors": "ApbJudgeError InputError JudgeError OptionError RowError UsageError",
     "judge": "Events JudgeSpec Progress",
     "llm": "Client Completion Request ScriptedClient",
@@ -80,6 +84,8 @@ __all__ = [
     "Progress",
     "Protocol",
     "ReliabilityReport",
+    "Report",
+    "ReportOrder",
     "Request",
     "Row",
     "RowError",
@@ -98,6 +104,7 @@ __all__ = [
     "card_text",
     "compare",
     "comparison_text",
+    "frame",
     "grade",
     "label_plan_text",
     "load_rubric",
@@ -106,6 +113,7 @@ __all__ = [
     "read_judgement",
     "read_plan",
     "reliability_text",
+    "report",
     "rubric_names",
     "summarize",
     "summary_text",

@@ -33,7 +33,8 @@ def allowed(text: str) -> str:
 @pytest.fixture
 def show(page: Any, tmp_path: Path) -> Show:
     """Shows an item in a page that allows nothing but our own script and style."""
-    script, style = asset("item.js"), asset("base.css") + asset("item.css")
+    script = "\n".join(asset(f"{name}.js") for name in ("nodes", "calls", "verdicts", "item"))
+    style = asset("base.css") + asset("item.css")
     rules = f"default-src 'none'; script-src {allowed(script)}; style-src {allowed(style)}"
     (tmp_path / "page.html").write_text(
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>One item</title>'

@@ -23,6 +23,8 @@ COMMANDS = [
     ("calibrate",),
     ("compare",),
     ("plan-labels",),
+    ("report",),
+    ("label",),
     ("rubric",),
     ("rubric", "list"),
     ("rubric", "show"),
@@ -45,8 +47,9 @@ def judgements(folder: Path) -> list[dict[str, Any]]:
 
 def test_these_are_all_commands() -> None:
     everything = (
-        "audit batch cache calibrate cascade compare doctor grade plan-labels prompt rubric".split()
-    )
+        "audit batch cache calibrate cascade compare doctor grade label plan-labels prompt report "
+        "rubric"
+    ).split()
     assert sorted(command_of(()).commands) == everything
     assert sorted(command_of(("batch",)).commands) == ["export", "import"]
     assert sorted(command_of(("cache",)).commands) == ["clear", "stats"]

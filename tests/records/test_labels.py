@@ -22,7 +22,7 @@ def labels_in(tmp_path: Path, *lines: object) -> list[HumanLabel]:
     return list(read_labels(path))
 
 
-def test_every_field_of_a_label_arrives_and_notes_are_left_out(tmp_path: Path) -> None:
+def test_every_field_of_a_label_arrives_and_others_are_left_out(tmp_path: Path) -> None:
     full = {
         "item_id": "a",
         "tested_model": "planner",
@@ -31,9 +31,16 @@ def test_every_field_of_a_label_arrives_and_notes_are_left_out(tmp_path: Path) -
         "grade": 0.4,
         "errors": {"E4": True, "E1": False},
         "category": 5,
+        "note": "see above",
     }
-    (label,) = labels_in(tmp_path, {**full, "note": "see above", "minutes": 3})
+    (label,) = labels_in(tmp_path, {**full, "minutes": 3})
     assert label.model_dump() == full
+
+
+@pytest.mark.parametrize("note", [None, 3, ["see above"]], ids=str)
+def test_a_note_that_is_no_text_is_none(note: object, tmp_path: Path) -> None:
+    (label,) = labels_in(tmp_path, {"item_id": "a", "note": note})
+    assert label.note == ""
 
 
 def test_what_was_not_said_is_none(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from .options import (
 )
 from .parts import batch_app, cache_app, rubric_app
 from .settings import AuditCommand, SettingsCommand
+from .showing import label, report
 from .trust import audit, calibrate, compare, plan_labels
 
 app = typer.Typer(
@@ -191,6 +192,8 @@ app.command(cls=AuditCommand)(audit)
 app.command()(calibrate)
 app.command()(compare)
 app.command("plan-labels")(plan_labels)
+app.command()(report)
+app.command()(label)
 
 
 def main() -> None:

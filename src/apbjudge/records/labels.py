@@ -33,7 +33,8 @@ class HumanLabel(Record):
         grade: 0 to 1, meant to be one of the rubric's levels.
         errors: Flag per code; a code that is missing was not said.
         category: 1 to 5 for tool-broken.
-        note: What the rater remarked; empty where nothing.
+        note: What the rater remarked; empty where nothing, and in labels from tables, which may
+            have several columns of that name.
     """
 
     model_config = ConfigDict(extra="ignore")  # labels carry notes of all sorts
@@ -93,9 +94,12 @@ def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iter
             yield label
 
 
+_COLUMNS = (*(name for name in HumanLabel.model_fields if name != "note"), *ERROR_CODES)
+
+
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
     if path.suffix.lower() in TABLE_SUFFIXES:
-        yield from read_table(path, (*HumanLabel.model_fields, *ERROR_CODES), needed="item_id")
+        yield from read_table(path, _COLUMNS, needed="item_id")
     else:
         yield from ((line.number, line.values) for line in read_lines(path))
 

@@ -1,0 +1,124 @@
+"""The report command: one order, and the format that was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import typer
+
+from ..api.reporting import Report, ReportOrder, open_report
+from ..errors import InputError, OptionError, visible
+from ..jsonl import write_atomically
+from ..reports.changes import changes_csv, changes_markdown, changes_text
+from ..reports.paper.flat import tables_csv, tables_json
+from ..reports.paper.latex import tables_latex
+from ..reports.paper.markdown import tables_markdown
+from ..reports.paper.text import tables_text
+from ..reports.plots.figure import write_figures
+from .compare import complain, names
+
+FORMATS = ("text", "html", "md", "latex", "csv", "json")
+DEFAULT_PAGE = Path("report.html")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """The options of the command, as given."""
+
+    runs: list[Path]
+    labels: list[Path]
+    adjudicator: str | None
+    table: list[str]
+    format: str
+    out: Path | None
+    figures: Path | None
+    refined: list[str]
+    predictions: list[Path]
+    cases: Path | None
+    pictures: bool
+    no_intervals: bool
+
+
+def run_report(options: ReportOptions) -> int:
+    """Writes the report and returns the exit code.
+
+    Raises:
+        UsageError: If options or input are unusable.
+    """
+    if options.format not in FORMATS:
+        raise OptionError(f"--format: expected {', '.join(FORMATS)}, got {options.format!r}")
+    report = open_report(
+        ReportOrder(
+            runs=options.runs,
+            labels=options.labels,
+            adjudicator=options.adjudicator,
+            refined=[_refined(text) for text in options.refined],
+            tables=[name for text in options.table for name in names(text)],
+            predictions=options.predictions,
+            cases=options.cases,
+            pictures=options.pictures,
+        )
+    )
+    if options.format == "html":
+        _write_page(report, options.out or DEFAULT_PAGE)
+    else:
+        _show(_text(report, options), options.out)
+    if options.figures is not None:
+        _write_figures(report, options.figures)
+    return complain(list(dict.fromkeys(report.problems)))
+
+
+def _refined(text: str) -> tuple[str, Path]:
+    method, mark, path = text.partition("=")
+    if not mark or not method.strip() or not path.strip():
+        raise OptionError(f"--refined: expected METHOD=RUN, such as Self_R+=runs/x, got {text!r}")
+    return method.strip(), Path(path.strip())
+
+
+def _text(report: Report, options: ReportOptions) -> str:
+    tables, changes = report.tables, report.changes
+    if options.format == "json":
+        values = report.to_json() | orjson.loads(tables_json(tables))
+        return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n"
+    if options.format == "latex":
+        if changes is not None:
+            raise OptionError("--table changes: expected text, md, csv, json or html, got latex")
+        return tables_latex(tables, intervals=not options.no_intervals)
+    if options.format == "csv":
+        if changes is not None and tables:
+            raise OptionError("--table: expected changes alone with csv, whose columns differ")
+        return changes_csv(changes) if changes is not None else tables_csv(tables)
+    as_text, of_changes = (
+        (tables_markdown, changes_markdown)
+        if options.format == "md"
+        else (tables_text, changes_text)
+    )
+    parts = [as_text(tables)] if tables else []
+    parts += [of_changes(changes)] if changes is not None else []
+    return "\n".join(parts)
+
+
+def _show(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    write_atomically(out, text.encode(errors="backslashreplace"))
+    typer.echo(f"written: {visible(str(out))}")
+
+
+def _write_page(report: Report, out: Path) -> None:
+    size = report.write_page(out)
+    typer.echo(
+        f"written: {visible(str(out))} ({size.entries} items, {size.bytes / 2**20:.1f} MiB); "
+        "open it in a browser"
+    )
+
+
+def _write_figures(report: Report, folder: Path) -> None:
+    try:
+        written = write_figures(report.figures, folder)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be written: {error.strerror}") from None
+    typer.echo(f"written: {len(written)} files in {visible(str(folder))}")

@@ -1,0 +1,168 @@
+"""The report as one HTML file that needs no network: overview first, data last."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from ...errors import InputError, visible
+from ..paper import formatting
+from . import overview
+from .bundle import block, dumped
+from .details import Details, details
+from .entries import ReportInput, ReportSize
+from .index import Index, Opinions
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_SHARED: Mapping[str, Callable[..., Any]] = {
+    "by_judge": overview.by_judge,
+    "columns_of": formatting.columns_of,
+    "judge_facts": overview.judge_facts,
+    "scored": formatting.scored,
+    "shown_cell": overview.shown_cell,
+    "table_notes": overview.table_notes,
+}
+"""What the template calls."""
+
+_REPORTS = Path(__file__).parent.parent
+_SCRIPTS = (
+    *("nodes.js", "calls.js", "verdicts.js", "item.js"),
+    *("blocks.js", "index.js", "asking.js", "list.js", "rows.js", "form.js", "report.js"),
+)
+_STYLES = ("base.css", "item.css", "report.css")
+
+
+def write_report(report: ReportInput, path: Path) -> ReportSize:
+    """Writes the page to a file next to ``path``, then puts it in its place.
+
+    Entries are read once, one at a time: memory grows by some dozens of bytes an entry. Equal
+    input gives equal bytes.
+
+    Args:
+        report: What is shown; all of its texts are escaped.
+        path: The file.
+
+    Returns:
+        How large the page became.
+
+    Raises:
+        InputError: If the file can't be written.
+        ValueError: If an entry has not one judgement, or None, for each judge.
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent) as data:
+            made = _details(report, data)
+            with temporary.open("wb") as page:
+                _write(page, report, made, data)
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return ReportSize(entries=made.index.count, cases=made.cases.count, bytes=path.stat().st_size)
+
+
+def _details(report: ReportInput, file: IO[bytes]) -> Details:
+    index = Index(judges=tuple(Opinions() for _ in report.judges))
+    made = details(index, file, report.pictures)
+    for entry in report.entries:
+        made.add(entry)
+    made.close()
+    return made
+
+
+def _write(page: IO[bytes], report: ReportInput, made: Details, data: IO[bytes]) -> None:
+    """Overview, list, index, scripts, and last the details, which a reader need not wait for."""
+    script, style = bundled("web", _SCRIPTS), bundled("web", _STYLES)
+    page.write(_overview(report, made, script, style).encode())
+    page.write(block("index", dumped(_index(report, made))))
+    page.write(f"<script>{script}</script>\n".encode())
+    data.seek(0)
+    shutil.copyfileobj(data, page, 1 << 20)
+    page.write(b"</body>\n</html>\n")
+
+
+def _overview(report: ReportInput, made: Details, script: str, style: str) -> str:
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        report=report,
+        count=made.index.count,
+        leads=overview.leads([judge.name for judge in report.judges], made.index.tally()),
+        figures=[overview.shown_figure(figure) for figure in report.figures],
+        policy=policy(script, style),
+        style=style,
+    )
+
+
+def _index(report: ReportInput, made: Details) -> dict[str, Any]:
+    names = [judge.name for judge in report.judges]
+    pair = report.changes or tuple(names[:2])
+    return {
+        **made.index.columns(),
+        "title": report.title,
+        "names": names,
+        "changes": [names.index(name) for name in pair] if len(pair) == 2 else None,
+        "blocks": made.contents(),
+    }
+
+
+def bundled(folder: str, names: tuple[str, ...]) -> str:
+    """Files of one kind as one text that can stand inside a page.
+
+    Args:
+        folder: Their folder beneath ``reports``.
+        names: The files, in the order in which they are needed.
+
+    Raises:
+        ValueError: If the text could end the element that it stands in, or begin a comment.
+    """
+    text = "".join((_REPORTS / folder / name).read_text(encoding="utf-8") for name in names)
+    for forbidden in ("</script", "</style", "<!--"):
+        if forbidden in text.lower():
+            raise ValueError(f"{', '.join(names)}: expected no {forbidden}")
+    return text
+
+
+def policy(script: str, style: str) -> str:
+    """The content security policy: this script, this style, pictures in the page, nothing else."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    found = Environment(
+        loader=FileSystemLoader(_REPORTS / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals.update(_SHARED)
+    found.filters.update({"minus": overview.minus, "raw": Markup})
+    return found
+
+
+def _shown(value: object) -> object:
+    """Marks that turn or hide the text around them come out as what they are."""
+    return visible(value) if type(value) is str else value

@@ -1,0 +1,127 @@
+// Owns the controls above the list (filters, sort, search, what is on) and the page's address:
+// both say the same of a state, which is a plain object of texts such as {verdict: "incorrect"}.
+(() => {
+  "use strict";
+  const apb = (globalThis.apb = globalThis.apb || {});
+  const { filtersOf, node, sortsOf, text } = apb;
+
+  // The address ------------------------------------------------------------------------------
+
+  // What the part behind # asks for; null where it is no state, but a place on the page.
+  function readAddress(fragment) {
+    const text = fragment.replace(/^#/, "");
+    if (text && !text.includes("=")) return null;
+    return Object.fromEntries(new URLSearchParams(text));
+  }
+
+  function writeAddress(state) {
+    const kept = Object.entries(state).filter(([, value]) => value !== undefined && value !== "");
+    return `#${new URLSearchParams(kept)}`;
+  }
+
+  // Controls ---------------------------------------------------------------------------------
+
+  function option([value, words]) {
+    const made = node("option", words);
+    made.value = value;
+    return made;
+  }
+
+  function select(key, label, options, change) {
+    const made = node("select", { "data-key": key }, options.map(option));
+    made.addEventListener("change", () => change({ [key]: made.value }));
+    return node("label", node("span", label), made);
+  }
+
+  function judgeSelect(index, change) {
+    if (index.names.length < 2) return [];
+    const options = index.names.map((name, at) => [at ? name : "", name]);
+    return [select("judge", "Judge looked at", options, change)];
+  }
+
+  function buildFilters(index, change) {
+    const filters = filtersOf(index).map((filter) =>
+      select(filter.key, filter.label, [["", "all"], ...filter.options(index)], change));
+    return [...judgeSelect(index, change), ...filters];
+  }
+
+  // Builds the controls; ``change`` is called with what a reader changed of the state.
+  function makeForm(index, change) {
+    const panel = document.getElementById("filters");
+    const sort = document.getElementById("sort");
+    panel.replaceChildren(...buildFilters(index, change));
+    sort.replaceChildren(...sortsOf(index).map((one) => option([one.key, one.label])));
+    sort.addEventListener("change", () => change({ sort: sort.value }));
+    makeSearch(change);
+    makeToggle(panel);
+    return { show: (state) => showState(index, state, change) };
+  }
+
+  // What is typed is searched with the next picture, and not once per letter.
+  function makeSearch(change) {
+    const box = document.getElementById("q");
+    let due = false;
+    box.addEventListener("input", () => {
+      if (due) return;
+      due = true;
+      requestAnimationFrame(() => {
+        due = false;
+        change({ q: box.value }, "replace");
+      });
+    });
+    document.getElementById("asking").addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  function makeToggle(panel) {
+    const toggle = document.getElementById("filters-toggle");
+    toggle.addEventListener("click", () => {
+      panel.hidden = !panel.hidden;
+      toggle.setAttribute("aria-expanded", String(!panel.hidden));
+    });
+  }
+
+  function showState(index, state, change) {
+    for (const one of document.querySelectorAll("#filters select")) {
+      setValue(one, state[one.dataset.key] ?? "");
+    }
+    setValue(document.getElementById("sort"), state.sort ?? "");
+    const box = document.getElementById("q");
+    if (box.value !== (state.q ?? "")) box.value = state.q ?? "";
+    showChips(index, state, change);
+  }
+
+  // A value that no item has comes with an old link; it is shown, so that it can be taken off.
+  function setValue(box, value) {
+    if (![...box.options].some((one) => one.value === value)) box.append(option([value, value]));
+    box.value = value;
+  }
+
+  function showChips(index, state, change) {
+    const on = filtersOf(index).filter((filter) => state[filter.key]);
+    const chips = on.map((filter) => chip(index, filter, state[filter.key], change));
+    if (chips.length > 1) chips.push(clearAll(on, change));
+    document.getElementById("chips").replaceChildren(...chips);
+    document.getElementById("filters-toggle").textContent =
+      on.length ? `Filters (${on.length})` : "Filters";
+  }
+
+  function button(kind, label, words, click) {
+    const made = node(kind, { type: "button", "aria-label": label }, words);
+    made.addEventListener("click", click);
+    return made;
+  }
+
+  function chip(index, filter, value, change) {
+    const words = filter.options(index).find(([one]) => one === value)?.[1] ?? value;
+    const said = `${filter.label}: ${words}`;
+    return button("button.chip", `Take off the filter ${said}`, `${said} ×`,
+      () => change({ [filter.key]: "" }));
+  }
+
+  function clearAll(on, change) {
+    return button("button.chip.all", null, "Take off all",
+      () => change(Object.fromEntries(on.map((filter) => [filter.key, ""]))));
+  }
+
+  Object.assign(apb, { makeForm, readAddress, writeAddress });
+})();

@@ -1,0 +1,111 @@
+// Owns what a row of the list says: verdicts with a symbol and a word, grade, flags, humans.
+(() => {
+  "use strict";
+  const apb = (globalThis.apb = globalThis.apb || {});
+  const { flagsOf, gradeOf, isMarked, isVerdict, judgeOf, node, reasonOf, text } = apb;
+  const SYMBOLS = { c: "✓", x: "✕", u: "?", "-": "·" };
+  const KINDS = { c: "passes", x: "fails", u: "open", "-": "none" };
+  const LEGEND = [
+    ["✓", "correct", "passes"], ["✕", "incorrect", "fails"],
+    ["?", "no verdict, and why", "open"], ["·", "not judged by this judge", "none"],
+    ["0.6", "grade, 0 to 1", ""], ["E5", "error code that is set", ""],
+    ["differs", "the verdict is not the humans'", "fails"], ["↺", "a rule changed the verdict", "open"],
+    ["⚡", "the judge contradicted itself", "open"], ["≈", "doubt of at least 0.7 bit", "open"],
+  ];
+
+  function gradeText(grade) {
+    return grade === null ? "" : String(Math.round(grade * 100) / 100);
+  }
+
+  function mark(index, opinions, at) {
+    const letter = opinions.verdict[at];
+    const said = letter === "u" ? reasonOf(index, opinions, at) ?? "split"
+      : gradeText(gradeOf(opinions, at));
+    return node(`span.said.${KINDS[letter]}`, `${SYMBOLS[letter]} ${said}`);
+  }
+
+  // Two judges stand below each other, A and B; of more, the one that is looked at and a count.
+  function verdicts(index, state, at) {
+    if (index.judges.length !== 2) return [mark(index, judgeOf(index, state), at)];
+    return index.judges.map((judge, number) =>
+      node("span.lettered", node("span.letter", "AB"[number]), " ", mark(index, judge, at)));
+  }
+
+  // Which judge is A and which is B; empty where there are not two.
+  function judgeLetters(index) {
+    if (index.judges.length !== 2) return "";
+    return index.names.map((name, number) => `${"AB"[number]} ${name}`).join(" · ");
+  }
+
+  function others(index) {
+    if (index.judges.length <= 2) return () => [];
+    return (at) => {
+      const said = index.judges.map((judge) => judge.verdict[at]);
+      const correct = said.filter((letter) => letter === "c").length;
+      return [node("span.said.none", `${correct} of ${said.length} ✓`)];
+    };
+  }
+
+  function signs(judge, human, at) {
+    const found = [];
+    if (differs(judge, human, at)) found.push(["differs", "fails"]);
+    if (isMarked(judge, at, "overridden")) found.push(["↺", "open"]);
+    if (isMarked(judge, at, "inconsistent")) found.push(["⚡", "open"]);
+    if (judge.entropy && judge.entropy[at] >= 0.7) found.push(["≈", "open"]);
+    return found.map(([sign, kind]) => node(`span.sign.${kind}`, sign));
+  }
+
+  function differs(judge, human, at) {
+    const [one, other] = [judge.verdict[at], human.verdict[at]];
+    return isVerdict(one) && isVerdict(other) && one !== other;
+  }
+
+  function humanPart(index, at) {
+    if (index.human.verdict[at] === "-") return [];
+    return [node("span.human", "human ", mark(index, index.human, at))];
+  }
+
+  // The content of the row of item ``at``.
+  function itemRow(index, state, at) {
+    const judge = judgeOf(index, state);
+    const who = [index.modelOf(at), index.protocolOf(at)].filter(Boolean).join(" · ");
+    const flags = flagsOf(judge, at) ?? [];
+    return [
+      node("span.verdicts", ...verdicts(index, state, at), ...others(index)(at)),
+      node("span.names", node("span.id", index.ids[at]), node("span.who", who)),
+      node("span.extras",
+        node("span.flags", ...signs(judge, index.human, at), flags.join(" ")),
+        ...humanPart(index, at)),
+    ];
+  }
+
+  function told(index, opinions, at) {
+    const letter = opinions.verdict[at];
+    if (letter === "u") return `no verdict, ${reasonOf(index, opinions, at) ?? "split"}`;
+    const grade = gradeOf(opinions, at);
+    return apb.VERDICTS[letter] + (grade === null ? "" : `, grade ${gradeText(grade)}`);
+  }
+
+  // The same in words.
+  function itemLabel(index, state, at) {
+    const judge = judgeOf(index, state);
+    const several = index.judges.length > 1;
+    const parts = [index.ids[at], index.modelOf(at), index.protocolOf(at)];
+    index.judges.forEach((one, number) => {
+      parts.push(`${several ? `${index.names[number]}: ` : ""}${told(index, one, at)}`);
+    });
+    parts.push(...(flagsOf(judge, at) ?? []));
+    if (index.human.verdict[at] !== "-") parts.push(`human: ${told(index, index.human, at)}`);
+    if (isMarked(judge, at, "overridden")) parts.push("overridden by a rule");
+    if (isMarked(judge, at, "inconsistent")) parts.push("contradicted itself");
+    return text(parts.filter(Boolean).join("; "));
+  }
+
+  function legend() {
+    return LEGEND.flatMap(([sign, meaning, kind]) => [
+      node("dt", node(`span.said.${kind}`, sign)), node("dd", meaning),
+    ]);
+  }
+
+  Object.assign(apb, { itemLabel, itemRow, judgeLetters, legend });
+})();

@@ -1,0 +1,135 @@
+"""The report command: every format, where it goes, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import apbjudge as package
+from apbjudge.cli.main import app
+from apbjudge.reports.paper.definitions import DEFINITIONS
+
+from .conftest import EXAMPLES, Command, example
+from .test_commands import command_of
+
+LABELS = EXAMPLES / "labels" / "holistic.jsonl"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "static"
+    package.grade(example("holistic"), out=folder)
+    return folder
+
+
+def test_the_terminal_shows_every_table_with_its_number(run: Path, apbjudge: Command) -> None:
+    shown = apbjudge("report", run, "--labels", LABELS)
+    assert (shown.code, shown.err) == (0, "")
+    for number in (1, 7, 8, 9, 12, 13):
+        assert f"Table {number}" in shown.out
+    assert "alder-large" in shown.out
+    assert "9/9" in shown.out
+
+
+def test_markdown_latex_and_csv_hold_the_same_figures(run: Path, apbjudge: Command) -> None:
+    """The CR of one tested model, found in each format."""
+    cells = csv.DictReader(
+        io.StringIO(apbjudge("report", run, "--table", "overall", "--format", "csv").out)
+    )
+    (cell,) = (
+        row
+        for row in cells
+        if row["row"] == "birch-medium" and row["column"] == "CR"
+        if row["section"] == "Holistic"
+    )
+    value = f"{100 * float(cell['value']):.1f}"
+    low, high = (f"{100 * float(cell[end]):.1f}" for end in ("low", "high"))
+    for chosen in ("text", "md", "latex"):
+        shown = apbjudge("report", run, "--table", "overall", "--format", chosen).out
+        assert all(number in shown for number in (value, low, high)), chosen
+    narrow = apbjudge("report", run, "--table", "overall", "--format", "latex", "--no-intervals")
+    assert value in narrow.out
+    assert f"[{low}" not in narrow.out
+
+
+def test_json_says_who_judged_and_how_many_rows(run: Path, apbjudge: Command) -> None:
+    values = json.loads(apbjudge("report", run, "--format", "json").out)
+    assert values["judges"][0]["judge"] == "static"
+    assert (values["judges"][0]["rows"], values["judges"][0]["scored"]) == (27, 27)
+    assert values["tables"][0]["key"] == "overall"
+    assert values["changes"] is None
+
+
+def test_a_page_and_figures_are_written(run: Path, apbjudge: Command, tmp_path: Path) -> None:
+    options = ["--table", "efficiency,overall", "--figures", "drawn", "--format", "html"]
+    refused = apbjudge("report", run, *options)
+    assert refused.code == 2
+    assert "efficiency" in refused.err
+    options[1] = "steps"
+    shown = apbjudge("report", run, *options, "--out", "page.html")
+    assert (shown.code, shown.err) == (0, "")
+    assert "27 items" in shown.out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    drawn = {path.suffix for path in (tmp_path / "drawn").iterdir()} if "files" in shown.out else {}
+    assert set(drawn) in ({".svg", ".png", ".csv"}, set())
+
+
+def test_a_table_goes_to_a_file(run: Path, apbjudge: Command, tmp_path: Path) -> None:
+    shown = apbjudge("report", run, "--format", "md", "--table", "steps", "--out", "steps.md")
+    assert shown.out.strip() == "written: steps.md"
+    assert "|" in (tmp_path / "steps.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--format", "docx"], "--format: expected text, html, md, latex, csv, json, got 'docx'"),
+        (["--table", "table-99"], "table-99"),
+        (["--table", "judges"], "labels"),
+        (["--table", "changes"], "--table changes: expected two runs"),
+        (["--refined", "runs/x"], "--refined: expected METHOD=RUN"),
+        (["--refined", "Self_R+=nowhere"], "nowhere"),
+        (["--labels", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["--adjudicator", "chief"], "--adjudicator: expected --labels"),
+        (["--format", "md", "--out", "no/such/folder/x.md"], "can't be written"),
+        (["--format", "html", "--out", "no/such/folder/x.html"], "can't be written"),
+    ],
+)
+def test_unusable_options_are_named(
+    options: list[str], complaint: str, run: Path, apbjudge: Command
+) -> None:
+    shown = apbjudge("report", run, *options)
+    assert shown.code == 2
+    assert complaint in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_a_folder_that_is_no_run_is_named(apbjudge: Command, tmp_path: Path) -> None:
+    shown = apbjudge("report", tmp_path)
+    assert shown.code == 2
+    assert "judgements.jsonl: can't be read" in shown.err
+
+
+def test_damaged_rows_are_named_and_the_rest_is_shown(
+    run: Path, apbjudge: Command, tmp_path: Path
+) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes((run / "judgements.jsonl").read_bytes() + b'{"item_id": "half"\n')
+    shown = apbjudge("report", torn, "--table", "overall")
+    assert shown.code == 1
+    assert "torn.jsonl:28: field line" in shown.err
+    assert "alder-large" in shown.out
+
+
+def test_the_help_names_every_table() -> None:
+    assert app is not None
+    (table,) = (p for p in command_of(("report",)).params if p.name == "table")
+    named = {name.strip(" .") for name in table.help.replace(";", ",").split(",")}
+    missing = {definition.key for definition in DEFINITIONS} - named
+    assert missing - {"overall"} == set()
+    assert "overall" in table.help

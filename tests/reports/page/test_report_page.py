@@ -1,0 +1,293 @@
+"""The report page as a file: what is in it, and that nothing from data can break out of it."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import hashlib
+import re
+import weakref
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.calibration.intervals import Estimate
+from apbjudge.errors import InputError
+from apbjudge.records import Item
+from apbjudge.reports.page import bundle
+from apbjudge.reports.page.entries import Entry, ReportSize
+from apbjudge.reports.page.html import bundled, write_report
+from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
+from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
+
+from .reports import Page, entry, item, report, some_entries
+
+HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e"
+
+
+class Drawing:
+    """A figure with one dot."""
+
+    def __init__(self, text: str) -> None:
+        import pandas as pd
+
+        self.key, self.title, self.alt = "dot", text, text
+        self.data = pd.DataFrame({"name": [text], "value": [1.0]})
+
+    def svg(self) -> bytes:
+        return b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+
+
+def table(text: str) -> Table:
+    """A table with one figure."""
+    estimate = Estimate(
+        value=0.5, low=0.25, high=0.75, level=0.95, method="wilson", n_items=4, n_clusters=4
+    )
+    column = Column(section=text, key="CR", title=text, unit="percent", better="higher")
+    row = TableRow(
+        judge=text,
+        heads=(text,),
+        counts={text: Counts(rows=5, scored=4)},
+        cells={column.id: Cell(estimate=estimate, best=True)},
+    )
+    return Table(
+        key="t",
+        number=text,
+        title=text,
+        heads=(text,),
+        columns=(column,),
+        rows=(row,),
+        notes=(text,),
+    )
+
+
+def written(folder: Path, made: Any) -> tuple[Page, ReportSize]:
+    size = write_report(made, folder / "report.html")
+    return Page(folder / "report.html"), size
+
+
+# What is in it -----------------------------------------------------------------------------------
+
+
+def test_every_entry_is_in_the_page_once_with_all_that_is_known_of_it(tmp_path: Path) -> None:
+    entries = [*some_entries()] * 50  # more than one block
+    page, size = written(tmp_path, report(iter(entries), judges=("a", "b")))
+    shown, cases, tools = (page.records(name) for name in ("items", "cases", "tools"))
+    texts = page.records("texts")
+
+    assert size == ReportSize(entries=300, cases=3, bytes=(tmp_path / "report.html").stat().st_size)
+    assert len(shown) == len(texts) == 300
+    assert (len(cases), len(tools)) == (3, 1)
+    for made, one, said in zip(entries, shown, texts, strict=True):
+        views = [row and judgement_view(row) for row in made.judgements]
+        assert one["judgements"] == views
+        assert one["item"]["id"] == made.item_id
+        assert one["item"]["model"] == made.tested_model
+        assert one.get("human") == made.human
+        assert one.get("labels", []) == [dict(label) for label in made.labels]
+        assert said[1:] == [
+            (row or {}).get("reasoning") or (row or {}).get("detail") or ""
+            for row in made.judgements
+        ]
+        if made.item is None:
+            assert "case" not in one
+            continue
+        case = cases[one["case"]]
+        assert {**case, "tools": tools[case["tools"]]} == case_view(made.item)
+        assert one["prediction"] == prediction_view(made.item, [])
+        assert said[0] == made.item.query
+
+
+def test_the_index_says_of_each_entry_what_the_list_needs(tmp_path: Path) -> None:
+    page, _ = written(tmp_path, report(some_entries(), judges=("a", "b"), changes=("b", "a")))
+    index = page.blocks["index"]
+
+    assert index["ids"] == ["case-1", "case-1", "case-2", "case-2", "case-10", "case-10"]
+    assert [index["models"]["names"][at] for at in index["models"]["of"]] == ["oak", "elm"] * 3
+    assert index["changes"] == [1, 0]
+    first, second = index["judges"]
+    assert (first["verdict"], second["verdict"]) == ("cxccxx", "xucc-x")
+    assert first["grade"] == [1.0, 0.2, 1.0, 1.0, 0.6, 0.2]
+    assert first["flags"] == [0, 0b101, 0, 0, 0b100000, 0b10]
+    assert first["entropy"] == [None, None, None, 0.97, None, None]
+    assert first["marks"] == [0, 0, 0, 0, 3, 0]
+    assert index["reasons"][second["reason"][1]] == "timeout"
+    assert "entropy" not in second
+    assert index["human"]["verdict"] == "c--x--"
+    assert index["human"]["grade"] == [1.0, None, None, 0.2, None, None]
+    assert index["groups"]["category"] == {"names": ["travel", "finance"], "of": [0, 0, 0, 0, 1, 1]}
+
+
+def test_a_group_that_appears_late_is_missing_before(tmp_path: Path) -> None:
+    entries = [entry("a", "m", ""), entry("b", "m", "", groups={"stage": "early", "k": 2})]
+    page, _ = written(tmp_path, report(entries))
+    groups = page.blocks["index"]["groups"]
+
+    assert groups["stage"] == {"names": ["early"], "of": [-1, 0]}
+    assert groups["k"] == {"names": ["2"], "of": [-1, 0]}
+    assert groups["category"]["of"] == [0, -1]
+
+
+def test_the_overview_stands_before_the_data_and_says_where_to_look(tmp_path: Path) -> None:
+    page, _ = written(
+        tmp_path, report(some_entries(), judges=("a", "b"), tables=(table("All"),), notes=("N.",))
+    )
+    overview, _, rest = page.text.partition('<script type="application')
+
+    assert "<script" not in overview
+    assert 'id="index"' in rest
+    for said in ("50.0", "[25.0, 75.0]", "4/5", "best set", "N."):
+        assert said in overview
+    found = re.findall(r'href="#([^"]*)"><span class="big">(\d+)</span>', overview)
+    counts = {fragment.replace("&amp;", "&"): int(count) for fragment, count in found}
+    assert counts == {
+        "view=items&change=verdict&sort=change": 1,
+        "view=items&human=differs&sort=human": 1,
+        "view=items&judge=b&human=differs&sort=human": 2,
+        "view=items&judge=b&verdict=unscored": 1,
+        "view=items&overridden=yes": 1,
+        "view=items&inconsistent=yes": 1,
+        "view=items&human=labelled": 2,
+    }
+
+
+def test_pictures_come_with_their_case(tmp_path: Path) -> None:
+    with_file = item("a", "m", files=[{"type": "image", "path": "a.png"}])
+    made = report(
+        [entry("a", "m", "", item=with_file)],
+        pictures=lambda of, file: f"data:image/png;base64,{of.item_id}{file.path}",
+    )
+    page, _ = written(tmp_path, made)
+
+    (case,) = page.records("cases")
+    assert case["files"][0]["url"] == "data:image/png;base64,aa.png"
+
+
+@pytest.mark.parametrize("judges", [(), ("j",)])
+def test_a_report_without_entries_is_a_page(tmp_path: Path, judges: tuple[str, ...]) -> None:
+    page, size = written(tmp_path, report([], judges=judges))
+
+    assert (size.entries, size.cases) == (0, 0)
+    assert page.blocks["index"]["count"] == 0
+
+
+# Safety ------------------------------------------------------------------------------------------
+
+
+def hostile(text: str) -> Any:
+    """A report with the same text in every place that takes one."""
+    row = dict.fromkeys(("judge", "rubric", "reasoning", "reason", "detail", "raw"), text)
+    judged = {**row, "kind": "unscored", "findings": [{"message": text, "where": text}]}
+    one = entry(
+        text,
+        text,
+        judged,
+        item=item(text, text, query=text, plan=text, model_response=text),
+        groups={text: text},
+        human={"is_correct": True, "raters": [text]},
+        labels=({"rater": text, "note": text},),
+    )
+    made = report([one], judges=(text,), title=text, notes=(text,), version=text)
+    facts = replace(
+        made.judges[0],
+        note=text,
+        unscored={text: 1},
+        rubrics=(text,),
+        settings=((text, text),),
+        source=text,
+        calls=1,
+    )
+    return replace(made, judges=(facts,), tables=(table(text),), figures=(Drawing(text),))
+
+
+def test_no_text_changes_what_the_page_is_made_of(tmp_path: Path) -> None:
+    harmless, _ = written(tmp_path, hostile("harmless"))
+    page, _ = written(tmp_path, hostile(HOSTILE))
+
+    assert page.tags == harmless.tags
+    assert "\u202e" not in page.text
+    assert page.records("items")[0]["labels"][0]["note"] == HOSTILE
+
+
+def test_the_policy_allows_our_script_and_style_alone(tmp_path: Path) -> None:
+    page, _ = written(tmp_path, report(some_entries(), judges=("a", "b")))
+    (script,) = [text for values, text in page.scripts if "type" not in values]
+    (style,) = page.styles
+
+    def allowed(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    assert dict(part.split(" ", 1) for part in page.policy.split("; ")) == {
+        "default-src": "'none'",
+        "script-src": f"'sha256-{allowed(script)}'",
+        "style-src": f"'sha256-{allowed(style)}'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert not re.search(
+        r"\son\w+=|\sstyle=", page.text.partition("</style>")[2].split("<script")[0]
+    )
+
+
+def test_a_script_that_could_end_its_element_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected no </style"):
+        bundled("templates", ("card_parts.html.j2", "report.html.j2"))
+
+
+# Making it ---------------------------------------------------------------------------------------
+
+
+def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    pages = [written(tmp_path, hostile("text"))[0].text for _ in range(2)]
+    assert pages[0] == pages[1]
+
+
+def test_entries_are_taken_one_at_a_time(tmp_path: Path) -> None:
+    alive: list[weakref.ref[Item]] = []
+
+    def entries() -> Iterator[Entry]:
+        for number in range(20):
+            gc.collect()
+            assert sum(one() is not None for one in alive) <= 1
+            made = item(f"c{number}", "m")
+            alive.append(weakref.ref(made))
+            yield entry(f"c{number}", "m", "", item=made)
+
+    assert write_report(report(entries()), tmp_path / "r.html").entries == 20
+
+
+def test_a_page_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    path.write_text("old")
+
+    with pytest.raises(ValueError, match="judgements: expected 2, got 1"):
+        write_report(report([entry("a", "m", "")], judges=("a", "b")), path)
+    assert path.read_text() == "old"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can't be written: No such file"):
+        write_report(report([]), tmp_path / "none" / "r.html")
+
+
+def test_chunks_end_by_number_and_by_size() -> None:
+    import io
+
+    file = io.BytesIO()
+    chunks = bundle.Chunks(name="x", file=file, most=3)
+    sizes = [10, 10, 10, 10, bundle.BYTES_PER_CHUNK, 10]
+    for number, size in enumerate(sizes):
+        assert chunks.add(bundle.dumped(str(number) * size)) == number
+    chunks.close()
+
+    assert chunks.starts == [0, 3, 5]
+    assert file.getvalue().count(b"<script") == 3
+
+
+def test_what_is_not_a_number_becomes_null() -> None:
+    assert bundle.dumped({1: float("nan"), "a": float("inf")}) == b'{"1":null,"a":null}'
