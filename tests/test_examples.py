@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
@@ -205,3 +208,15 @@ def test_the_joined_example_holds_no_bad_row() -> None:
     found = list(Source(joined / "predictions.jsonl", cases=joined / "cases.jsonl"))
     assert [e for e in found if not isinstance(e, Task)] == []
     assert {e.item.tested_model for e in found if isinstance(e, Task)} == PLANNERS
+
+
+def test_the_example_report_shows_every_example_row() -> None:
+    """``examples/make_report.py`` made it; the list's columns are the first block of its data."""
+    page = (EXAMPLES / "report" / "report.html").read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/octet-stream" id="index">([^<]+)<', page)
+    assert found is not None
+    index = json.loads(gzip.decompress(base64.b64decode(found[1])))
+    models = (index["models"]["names"][at] for at in index["models"]["of"])
+    shown = {*zip(index["ids"], models, strict=True)}
+    assert shown == {key for name in NAMES for key in tasks(name)}
+    assert index["names"] == ["static", "hosted_vllm/scripted-wavering"]

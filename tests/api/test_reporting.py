@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -232,3 +235,51 @@ def test_labels_of_other_items_are_refused(write: Write, tmp_path: Path) -> None
     labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "q", "is_correct": True}])
     with pytest.raises(InputError, match="got only others"):
         _ = report(write("a", [verdict("x")]), labels=[labels]).tables
+
+
+# The page ----------------------------------------------------------------------------------------
+
+
+def overview(found: Report, folder: Path) -> str:
+    """The page as far as it is there without JavaScript."""
+    found.write_page(folder / "page.html")
+    return (folder / "page.html").read_text(encoding="utf-8").partition("<script")[0]
+
+
+def test_the_page_lists_what_changed_between_two_versions_and_leads_to_both(
+    write: Write, tmp_path: Path
+) -> None:
+    one = write("one", [verdict("x/ä", tested_model="v 1"), verdict("y", tested_model="v 1")])
+    two = write("two", [verdict("x/ä", "E5", tested_model="v2"), verdict("z", tested_model="v2")])
+    page = overview(report([one, two]), tmp_path)
+    links = [
+        parse_qs(unescape(link)) for link in re.findall(r'href="#(view=items&amp;item[^"]+)"', page)
+    ]
+    assert links == [
+        {"view": ["items"], "item": ["x/ä"], "model": [model]} for model in ("v 1", "v2")
+    ]
+    assert "v2: incorrect 0.2 E5" in page
+    assert 'id="changed"' in page
+    assert 'id="changed"' not in overview(report(one), tmp_path)
+
+
+def test_the_page_names_settings_that_are_not_the_usual_ones_and_no_address(
+    write: Write, tmp_path: Path
+) -> None:
+    spec = apbjudge.JudgeSpec(model="j", samples=5, api_base=["http://inside"])
+    settings = spec.model_dump(mode="json")
+    page = overview(report(write("a", [verdict("x")], settings=settings)), tmp_path)
+    facts = re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", page)
+    own = [(name, text) for name, text in facts if name in settings]
+    assert own == [("temperature", "1.0"), ("samples", "5")]  # several samples raise it
+    assert "inside" not in page
+
+
+def test_a_page_of_too_many_items_is_refused(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apbjudge.api.reporting.MAX_ITEMS", 1)
+    found = report(write("a", [verdict("x"), verdict("y")]))
+    with pytest.raises(OptionError, match="expected at most 1 items a judge, got 2"):
+        found.write_page(tmp_path / "page.html")
+    assert list(tmp_path.glob("page*")) == []

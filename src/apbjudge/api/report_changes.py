@@ -56,7 +56,7 @@ def find_changes(
         InputError: If a file can't be read.
     """
     first, second = _sides(judges, problems)
-    by_item = len(first.models) == len(second.models) == 1 and first.models != second.models
+    by_item = _are_versions(first, second)
     before, after = first.by_key(by_item=by_item), second.by_key(by_item=by_item)
     shared = [key for key in before if key in after]
     if not shared:
@@ -76,13 +76,23 @@ def find_changes(
     )
 
 
-def can_change(judges: Sequence[JudgeRuns]) -> bool:
-    """Whether there are two runs that could be compared."""
-    return len(judges) > 1 or (len(judges) == 1 and len(judges[0].runs) == 2)
+def _are_versions(first: _Side, second: _Side) -> bool:
+    """Whether each side is one tested model's, and they differ."""
+    return len(first.models) == len(second.models) == 1 and first.models != second.models
+
+
+def has_two_versions(judges: Sequence[JudgeRuns]) -> bool:
+    """Whether there are two runs of one judge, each on another tested model's responses."""
+    if len(judges) != 1 or len(judges[0].runs) != 2:
+        return False
+    first, second = _sides(judges, [])
+    if not _are_versions(first, second):
+        return False
+    return not first.by_key(by_item=True).keys().isdisjoint(second.by_key(by_item=True))
 
 
 def _sides(judges: Sequence[JudgeRuns], problems: Problems) -> tuple[_Side, _Side]:
-    if not can_change(judges):
+    if not judges or (len(judges) == 1 and len(judges[0].runs) != 2):
         raise OptionError("--table changes: expected two runs to compare, got one")
     if len(judges) > 1:
         first, second = judges[0], judges[1]

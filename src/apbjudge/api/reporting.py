@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError, visible
+from ..judge import JudgeSpec
 from ..reports.changes import Changes
 from ..reports.columns import Totals, read_columns
 from ..reports.page.entries import JudgeFacts, ReportInput, ReportSize
@@ -24,7 +25,7 @@ from .calibrating import calibrate_judged
 from .frames import judgement_frame
 from .judged import Judged, Problems, joined, read_once
 from .matching import Answers, Labels, load_labels
-from .report_changes import find_changes
+from .report_changes import find_changes, has_two_versions
 from .report_items import ReportItems, sources_of
 from .run_files import JudgeRuns, RunFile, by_judge, open_run
 
@@ -155,6 +156,15 @@ class Report:
             return None
         return find_changes(self.judges, self.labels, self.answers, self.problems)
 
+    @property
+    def _changed(self) -> Changes | None:
+        """What the page's overview lists: changes asked for, and those of two tested models."""
+        if CHANGES in self.order.tables:
+            return self.changes
+        if not has_two_versions(self.judges):
+            return None
+        return find_changes(self.judges, self.labels, self.answers, self.problems)
+
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """Figures of the tables, and of what judges were in doubt about."""
@@ -191,6 +201,7 @@ class Report:
             title=_title(self.results),
             judges=tuple(map(_facts, self.judges, self.results.judges, self._judged)),
             tables=self.tables,
+            changed=self._changed,
             figures=self.figures,
             entries=items,
             notes=tuple(self._notes()),
@@ -287,13 +298,18 @@ def _title(results: Results) -> str:
     return f"Plans of {len(models)} tested models"
 
 
-_HIDDEN = ("model", "judges")
+_DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
+
+
+def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The settings that are not the usual ones; addresses are nobody's business."""
+    for name, value in settings.items():
+        if name not in {"model", "judges", "api_base"} and value != _DEFAULTS.get(name):
+            yield name, str(value)
 
 
 def _facts(judge: JudgeRuns, result: JudgeResults, judged: Judged) -> JudgeFacts:
     totals = result.totals
-    settings = judge.runs[0].settings
-    shown = {name: value for name, value in settings.items() if name not in _HIDDEN}
     return JudgeFacts(
         name=judge.name,
         note=judge.note,
@@ -303,6 +319,6 @@ def _facts(judge: JudgeRuns, result: JudgeResults, judged: Judged) -> JudgeFacts
         cost_usd=totals.cost_usd,
         calls=totals.calls,
         rubrics=tuple(sorted({ref for ref in judged.fields.get("rubric", []) if ref})),
-        settings=tuple((name, str(value)) for name, value in shown.items() if value is not None),
+        settings=tuple(_settings(judge.runs[0].settings)),
         source=", ".join(run.place for run in judge.runs),
     )

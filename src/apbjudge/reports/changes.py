@@ -197,14 +197,14 @@ _HEADS = ("change", "item", "tested model", "before", "now", "humans")
 
 def changes_text(changes: Changes) -> str:
     """For a terminal: what was compared, how many changed how, and every change."""
-    lines = [*_summary(changes), ""]
+    lines = [*changes_summary(changes), ""]
     rows = [_HEADS, *map(_cells, changes.items)]
     return "\n".join([*lines, *(lined_up(rows) if changes.items else [])]).rstrip() + "\n"
 
 
 def changes_markdown(changes: Changes) -> str:
     """The same as a Markdown table."""
-    lines = ["## Changes", "", *(f"- {_escaped(line)}" for line in _summary(changes)), ""]
+    lines = ["## Changes", "", *(f"- {_escaped(line)}" for line in changes_summary(changes)), ""]
     if changes.items:
         lines += [_piped(_HEADS), _piped(["---"] * len(_HEADS))]
         lines += [_piped(map(_escaped, _cells(change))) for change in changes.items]
@@ -231,7 +231,8 @@ def _flat(value: object) -> object:
     return "" if value is None else value
 
 
-def _summary(changes: Changes) -> list[str]:
+def changes_summary(changes: Changes) -> list[str]:
+    """What was compared, and how many items changed how; a line each."""
     a, b = (visible(name) for name in (changes.before, changes.after))
     pairs = f"{changes.n_pairs} items in both, {changes.n_compared} with a verdict by both"
     only = f"{changes.n_only[0]} only in the first, {changes.n_only[1]} only in the second"
