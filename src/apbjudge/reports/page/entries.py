@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...records import FileRef, Item
+from ..changes import Changes
 from ..paper.table import Table
 
 Pictures = Callable[[Item, FileRef], str | None]
@@ -113,6 +114,7 @@ class ReportInput:
         entries: The judged rows; read once, one at a time.
         changes: Names of the two judges (before, after) whose differences are listed worst
             first; None for the first two.
+        changed: What changed from one run to another, for the overview; None for nothing.
         notes: What must be said of the whole.
         pictures: Gives the picture behind a file of an item; None for no pictures.
         version: Version of apbjudge.
@@ -124,6 +126,7 @@ class ReportInput:
     figures: Sequence[Drawn] = ()
     entries: Iterable[Entry]
     changes: tuple[str, str] | None = None
+    changed: Changes | None = None
     notes: tuple[str, ...] = ()
     pictures: Pictures | None = None
     version: str

@@ -16,6 +16,7 @@ from ...errors import InputError, visible
 from ..paper import formatting
 from . import overview
 from .bundle import block, dumped
+from .changed import changed_list
 from .details import Details, details
 from .entries import ReportInput, ReportSize
 from .index import Index, Opinions
@@ -96,6 +97,7 @@ def _overview(report: ReportInput, made: Details, script: str, style: str) -> st
     template = _environment().get_template("report.html.j2")
     return template.render(
         report=report,
+        changed=None if report.changed is None else changed_list(report.changed),
         count=made.index.count,
         leads=overview.leads([judge.name for judge in report.judges], made.index.tally()),
         figures=[overview.shown_figure(figure) for figure in report.figures],
