@@ -134,7 +134,7 @@ class ReportItems:
     def _tasks(self) -> Iterator[Task]:
         for where in self.sources:
             try:
-                source = Source(where.predictions, where.protocol, cases=where.cases)
+                source = Source(where.predictions, where.protocol, cases=where.cases, finds=False)
                 self.root = source.root
                 yield from (entry for entry in source if isinstance(entry, Task))
             except (InputError, OptionError) as error:

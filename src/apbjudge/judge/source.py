@@ -33,6 +33,8 @@ class Source:
         cases: A JSONL file with the cases, joined on ``id``.
         only: Numbers of the lines to read, in the order in which to read them; None reads all,
             in the order of the file.
+        finds: Whether code looks for findings, which takes most of the time of reading; without,
+            tasks have none.
         data_root: Folder that pictures may lie in; None for that of the cases or predictions.
         digest: SHA-256 of the predictions read so far.
     """
@@ -42,6 +44,7 @@ class Source:
     rubric: Rubric | None = None
     cases: Path | None = None
     only: Sequence[int] | None = None
+    finds: bool = True
     data_root: Path | None = None
     digest: Any = field(default_factory=hashlib.sha256)
 
@@ -136,7 +139,8 @@ class Source:
             expected = "an id that occurs once per tested_model"
             raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
         protocol, rubric = graded_by(item, self.protocol, self.rubric)
-        return Task(item, protocol, rubric, protocol.find(item, rubric), digest, end)
+        findings = protocol.find(item, rubric) if self.finds else ()
+        return Task(item, protocol, rubric, findings, digest, end)
 
 
 def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubric]:
