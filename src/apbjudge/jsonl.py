@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 
-from .errors import InputError, RowError
+from .errors import InputError, OptionError, RowError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -190,6 +191,33 @@ class Appender:
             self.flush()
         finally:
             os.close(self._fd)
+
+
+def take_lock(lock: Path, of: Path, *, busy: str) -> int:
+    """Takes a lock that no other process can hold; closing the descriptor lets go of it.
+
+    Args:
+        lock: The lock's own file, which is made when missing and stays.
+        of: What is locked, for messages.
+        busy: What to say when another process holds it.
+
+    Returns:
+        The descriptor to be closed.
+
+    Raises:
+        InputError: If the lock's file can't be written.
+        OptionError: If another process holds it.
+    """
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"{of}: can't be written: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise OptionError(busy) from None
+    return descriptor
 
 
 def cut_torn_line(path: Path) -> None:

@@ -6,7 +6,6 @@ without ordering anything twice.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Generator, Sequence
@@ -20,7 +19,7 @@ from uuid import uuid4
 import orjson
 
 from ..errors import InputError, OptionError
-from ..jsonl import write_atomically
+from ..jsonl import take_lock, write_atomically
 from ..llm.base import FORMATS, Format
 from ..llm.orders import Part
 
@@ -172,14 +171,10 @@ def locked(folder: Path) -> Generator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise InputError(f"{folder}: can't be written: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise OptionError(f"--out: another process is writing {folder}") from None
+    busy = f"--out: another process is writing {folder}"
+    descriptor = take_lock(folder / ".lock", folder, busy=busy)
     try:
         yield
     finally:

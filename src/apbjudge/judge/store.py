@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +12,7 @@ import numpy as np
 import orjson
 
 from ..errors import InputError, OptionError, RowError
-from ..jsonl import Appender, cut_torn_line, read_lines, write_atomically
+from ..jsonl import Appender, cut_torn_line, read_lines, take_lock, write_atomically
 from ..records import Unscored, Verdict, judgement_row
 from .task import short_key
 
@@ -67,7 +66,8 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: can't be made: {error.strerror}") from None
-        self._lock = _lock(folder)
+        busy = f"--out: another process is writing {folder}"
+        self._lock = take_lock(folder / ".lock", folder, busy=busy)
         try:
             self._start(identity, flush_every)
         except OSError as error:
@@ -222,16 +222,3 @@ class Store:
             self._out.close()
         finally:
             os.close(self._lock)
-
-
-def _lock(folder: Path) -> int:
-    try:
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise InputError(f"{folder}: can't be written: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise OptionError(f"--out: another process is writing {folder}") from None
-    return descriptor
