@@ -107,6 +107,36 @@ def test_predictions_that_moved_or_changed_are_named(graded: Path, tmp_path: Pat
     assert ["changed since it was judged" in problem for problem in again.problems] == [True]
 
 
+def test_items_that_the_predictions_do_not_hold_are_named(graded: Path, tmp_path: Path) -> None:
+    lines = (EXAMPLES / "holistic.jsonl").read_text(encoding="utf-8").splitlines()
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("\n".join([lines[0][:50], "{}", *lines[2:]]), encoding="utf-8")
+    found = report(graded / "holistic", predictions=[broken])
+    entries = items_of(found)
+    assert [entry.item is None for entry in entries] == [False] * 25 + [True] * 2
+    (problem,) = found.problems
+    assert problem.startswith("2 judged items, such as holistic-travel-01, are not in the pred")
+
+
+def test_rows_that_never_became_items_are_counted_aloud(write: Write, tmp_path: Path) -> None:
+    """No table holds them, and the page shows each, whatever id they share."""
+    bad = [bad_row(n) | {"item_id": "same"} for n in (1, 2)]
+    found = report(write("a", [*bad, bad_row(3)]))
+    assert found.tables == ()
+    (problem,) = found.problems
+    assert problem.startswith("j: 3 of 3 rows never became items")
+    assert [entry.item_id for entry in items_of(found)] == ["same", "same", "a, line 3"]
+    assert found.write_page(tmp_path / "page.html").entries == 3
+
+
+def test_a_run_without_items_leaves_the_labels_to_the_others(write: Write, tmp_path: Path) -> None:
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "is_correct": True}])
+    runs = [write("a", [bad_row(1)]), write("b", [verdict("x")], at="2")]
+    found = report(runs, labels=[labels], tables=["judges"])
+    assert [row.heads[0] for row in found.tables[0].rows] == ["j [b]"]
+    assert report(runs[:1], labels=[labels]).tables == ()
+
+
 def test_judges_stand_side_by_side_and_a_missing_one_is_none(write: Write) -> None:
     one = write("one", [verdict("x"), verdict("y", "E5")], at="1")
     two = write("two", [verdict("y"), verdict("x"), verdict("z")], at="2")

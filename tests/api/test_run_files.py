@@ -81,7 +81,7 @@ def test_folders_of_one_name_get_numbers(tmp_path: Path) -> None:
 def test_a_bare_file_of_judgements_will_do(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "some.jsonl", [verdict("x")])
     found = open_run(path)
-    assert (found.judge, found.sources, found.note) == ("j", None, None)
+    assert (found.judge, found.sources, found.notes) == ("j", None, ())
 
 
 def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
@@ -100,15 +100,53 @@ def test_damaged_rows_are_named_and_the_others_counted(tmp_path: Path) -> None:
     assert [problem.split(": ")[0].rsplit(":", 1)[-1] for problem in problems] == ["4", "5"]
 
 
+def test_an_item_judged_again_in_one_run_counts_once(tmp_path: Path) -> None:
+    """The first row, as against labels; one under another protocol is another item."""
+    rows = [verdict("x"), verdict("y"), verdict("x", "E5"), verdict("x", protocol="efficiency")]
+    again = [bad_row(5), bad_row(5), verdict("y", "E1")]
+    found = run(tmp_path / "a", [*rows, *again])
+    problems: list[str] = []
+    kept = [(row["item_id"], row["is_correct"]) for row in found.rows(problems)]
+    assert kept == [("x", True), ("y", True), ("x", True), (None, None), (None, None)]
+    (problem,) = problems
+    assert "got 2 more, such as x: the first one counts" in problem
+
+
+@pytest.mark.parametrize(
+    ("state", "is_said"), [("running", True), ("interrupted", True), ("done", False)]
+)
+def test_a_run_that_is_not_finished_says_so_beside_its_figures(
+    state: str, is_said: bool, tmp_path: Path
+) -> None:
+    run(tmp_path / "a", [verdict("x")])
+    manifest = tmp_path / "a" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"state": state}))
+    (judge,) = by_judge([open_run(tmp_path / "a")])
+    assert ("Run a is not finished" in (judge.note or "")) == is_said
+
+
 @pytest.mark.parametrize("value", ["text", -1, [], {"a": 1}, None], ids=str)
 def test_a_row_with_nonsense_in_a_field_is_named_or_read(value: object, tmp_path: Path) -> None:
     """Whatever stands in one field of a row, the report says so or does without it."""
-    odd = [verdict("y") | {name: value} for name in verdict("x")]
+    odd = [verdict(f"y{n}") | {name: value} for n, name in enumerate(verdict("x"))]
     found = run(tmp_path / "a", [verdict("x"), *odd])
     problems: list[str] = []
     columns, totals = read_columns(found.rows(problems), items=True)
     assert totals.rows + len(problems) == 1 + len(odd)
     assert 0 < len(columns.item) <= totals.rows
+
+
+@pytest.mark.parametrize("value", ["text", 7, True, [1], {"a": 1}], ids=str)
+def test_nonsense_about_doubt_or_in_the_manifest_is_done_without(
+    value: object, tmp_path: Path
+) -> None:
+    doubt = {"entropy": {"is_correct": 0.5}, "shares": value}
+    found = run(tmp_path / "a", [verdict("x") | {"doubt": doubt, "latency_s": value}])
+    (row,) = frame(found.path).to_dict("records")
+    assert (row["entropy"], row["p_correct"] != row["p_correct"]) == (0.5, True)
+    manifest = {"identity": {"rubric": value, "judge": value}, "settings": value, "state": value}
+    (tmp_path / "a" / "manifest.json").write_text(json.dumps(manifest | {"input": value}))
+    assert [judge.name for judge in by_judge([open_run(found.path)])] == ["j"]
 
 
 def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) -> None:
@@ -127,3 +165,16 @@ def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) ->
     assert y.isna()[["human_correct", "entropy", "human_E1"]].all()
     assert (z.kind, z.reason) == ("unscored", "timeout")
     assert z.isna()[["is_correct", "grade", "E1"]].all()
+
+
+def test_a_cost_beyond_all_measure_is_none(tmp_path: Path) -> None:
+    dear = [verdict(f"x{at}", plan_cost=cost) for at, cost in enumerate((3.5, 1e300, -1e16))]
+    found = run(tmp_path / "a", dear)
+    assert [row["plan_cost"] for row in found.rows([])] == [3.5, None, None]
+
+
+def test_labels_that_say_nothing_are_refused(tmp_path: Path) -> None:
+    found = run(tmp_path / "a", [verdict("x")])
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "note": "hm"}] * 2)
+    with pytest.raises(InputError, match=r"expected labels that say .*, got 2 that say nothing"):
+        frame(found.path.parent, labels=labels)

@@ -157,6 +157,20 @@ def test_a_click_that_is_not_saved_is_not_shown_as_said(
     complaints.clear()
 
 
+def test_a_click_that_is_saved_after_the_next_item_has_come_counts(
+    page: Page, client: Client
+) -> None:
+    begin(page, client)
+    held: list[Route] = []
+    page.route("**/api/item", lambda route: held.append(route))  # noqa: PLW0108
+    press(page, "n")
+    wait_for(page, held)
+    press(page, "c")  # on the first item, which is still there
+    held[0].continue_()
+    page.get_by_role("heading", name="Item 2 of").wait_for()
+    wait(page, "1 of 3 labelled", "#progress-words")
+
+
 def test_without_the_token_nothing_is_shown(
     page: Page, client: Client, complaints: list[str], axe: Callable[[Page], None]
 ) -> None:

@@ -75,10 +75,16 @@ def others_costs(rng: np.random.Generator) -> list[Contender]:
     ]
 
 
+def grades(rng: np.random.Generator) -> list[Contender]:
+    """Two equal means: one row is a little wrong often, the other seldom, but then all wrong."""
+    return [row(1 - 0.2 * (rng.random(20) < 0.5)), row(rng.random(20) < 0.9)]
+
+
 @pytest.mark.parametrize(
     ("draw", "better", "bounds"),
     [
         (paired, "higher", (0.0, 1.0)),
+        (grades, "higher", (0.0, 1.0)),
         (of_other_items, "higher", (0.0, 1.0)),
         (partly_missing, "higher", (0.0, 1.0)),
         (costs, "lower", None),
@@ -178,6 +184,18 @@ def test_an_item_that_stands_twice_is_two_rows_of_one_case() -> None:
     items = np.repeat(np.arange(100), 2)
     rows = [row(items < k, items, items) for k in (90, 50)]
     assert best_set(rows, better="higher") == [True, False]
+
+
+def test_rows_of_other_items_need_ten_cases_to_be_told_apart() -> None:
+    for n, expected in ((9, True), (10, False)):
+        rows = [row(np.ones(n)), row(np.zeros(n), np.arange(n) + 500)]
+        assert best_set(rows, better="higher") == [True, expected]
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 3.3])
+def test_equal_costs_stay_equal_whatever_their_sums_are_rounded_to(value: float) -> None:
+    rows = [row(np.full(30, value)), row(np.full(41, value), np.arange(41) + 500)]
+    assert best_set(rows, better="lower", bounds=None) == [True, True]
 
 
 def test_values_out_of_bounds_are_refused() -> None:

@@ -13,7 +13,7 @@ import apbjudge as package
 from apbjudge.cli.main import app
 from apbjudge.reports.paper.definitions import DEFINITIONS
 
-from .conftest import EXAMPLES, Command, example
+from .conftest import EXAMPLES, Command, example, process
 from .test_commands import command_of
 
 LABELS = EXAMPLES / "labels" / "holistic.jsonl"
@@ -89,7 +89,10 @@ def test_a_table_goes_to_a_file(run: Path, apbjudge: Command, tmp_path: Path) ->
     ("options", "complaint"),
     [
         (["--format", "docx"], "--format: expected text, html, md, latex, csv, json, got 'docx'"),
-        (["--table", "table-99"], "table-99"),
+        (["--table", "table-99"], "changes, got 'table-99'"),
+        (["--table", ","], "--table: expected names of tables, got none"),
+        (["--table", "changes", "--format", "latex"], "got latex"),
+        (["--table", "changes,steps", "--format", "csv"], "expected changes alone with csv"),
         (["--table", "judges"], "labels"),
         (["--table", "changes"], "--table changes: expected two runs"),
         (["--refined", "runs/x"], "--refined: expected METHOD=RUN"),
@@ -107,6 +110,14 @@ def test_unusable_options_are_named(
     assert shown.code == 2
     assert complaint in shown.err
     assert shown.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_standard_output_is_one_line(run: Path, tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        shown = process("report", run, "--table", "steps", cwd=tmp_path, stdout=full)
+    assert shown.code == 2
+    assert shown.err == "apbjudge: standard output: can't be written: No space left on device\n"
 
 
 def test_a_folder_that_is_no_run_is_named(apbjudge: Command, tmp_path: Path) -> None:

@@ -216,6 +216,36 @@ def test_a_second_one_is_refused_also_by_another_name(tmp_path: Path) -> None:
     opened(tmp_path / "other.jsonl").close()
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_was_removed_or_replaced_takes_nothing_in(
+    tmp_path: Path, *, replaced: bool
+) -> None:
+    log = opened(tmp_path / "labels.jsonl")
+    log.add("ann", KEYS[0], RIGHT)
+    kept = log.path.rename(tmp_path / "kept.jsonl")
+    if replaced:
+        log.path.write_bytes(kept.read_bytes())
+    with pytest.raises(InputError, match="removed or replaced meanwhile; start anew"):
+        log.add("ann", KEYS[0], WRONG)
+    with pytest.raises(InputError, match="removed or replaced meanwhile; start anew"):
+        log.undo("ann", KEYS[0])
+    assert log.track("ann", KEYS[0]).steps == [RIGHT]
+    assert len(rows(kept)) == 1
+    kept.rename(log.path)
+    log.undo("ann", KEYS[0])
+    log.add("ann", KEYS[0], WRONG)
+    log.close()
+    assert [row["is_correct"] for row in rows(log.path)] == [False]
+
+
+def test_what_a_kill_left_of_an_undo_goes_with_the_next_start(tmp_path: Path) -> None:
+    opened(tmp_path / "labels.jsonl").close()
+    before = sorted(tmp_path.iterdir())
+    (tmp_path / ".labels.jsonl.tmp").write_text("half of")
+    opened(tmp_path / "labels.jsonl").close()
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_what_can_not_be_written_has_not_been_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +265,7 @@ def test_what_can_not_be_written_has_not_been_said(
             log.undo("ann", KEYS[0])
     assert log.track("ann", KEYS[0]).steps == [RIGHT]
     assert log.path.read_bytes() == before
+    assert not list(tmp_path.glob("*.tmp"))
     log.add("ann", KEYS[0], WRONG)
     log.close()
     assert [row["is_correct"] for row in rows(log.path)] == [True, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,22 @@ def test_the_judge_is_shown_after_the_own_verdict_and_that_is_noted_down(client:
     assert "saw_judge" not in before
     assert seen == before | {"saw_judge": True}
     assert (changed["is_correct"], changed["saw_judge"]) == (True, True)
+
+
+def test_a_run_that_changes_meanwhile_shows_no_other_items_verdict(
+    mixed: Path, tmp_path: Path
+) -> None:
+    run, out = tmp_path / "run.jsonl", tmp_path / "labels.jsonl"
+    lines = (mixed.parent / "run" / "judgements.jsonl").read_bytes().splitlines(keepends=True)
+    run.write_bytes(b"".join(lines))
+    with served(LabelOrder(predictions=mixed, out=out, order="file", run=run)) as (client, _):
+        revision = client.click(1, "correct", to=True).json["revision"]
+        for data in (b"".join(reversed(lines)), b"", None):
+            run.unlink() if data is None else run.write_bytes(data)
+            answer = client.call("judge", item=1, revision=revision)
+            assert answer.status == 500
+            assert b"SECRET" not in answer.body
+    assert len(client.problems) == 3
 
 
 def last_lines(client: Client, n: int) -> list[Any]:
@@ -248,6 +265,17 @@ def test_nonsense_is_refused_and_changes_nothing(plain: Client, body: bytes, sta
     assert answer.json["error"]
     assert plain.out.read_bytes() == b""
     assert plain.click(1, "correct", to=True).status == 200
+
+
+def test_what_is_no_http_leaves_no_trace_in_the_terminal(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
+    program = Program(predictions=rows, out=tmp_path / "labels.jsonl")
+    client = program.client()
+    with socket.create_connection(("127.0.0.1", client.port), timeout=30) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n")  # a browser tries TLS
+        assert connection.recv(9) == b"HTTP/1.0 "
+    code, _, err = program.stop(signal.SIGTERM)
+    assert (code, err) == (0, "")
 
 
 def test_only_files_of_the_page_are_served(plain: Client) -> None:

@@ -353,7 +353,7 @@ class _Work:
         elif order.design is None:
             yield (
                 "Intervals hold where the labelled items are a random draw of the population "
-                "meant. Say how they were chosen (--design) and rates are corrected too."
+                "meant. Say how they were chosen (calibrate --design) and rates are corrected too."
             )
         if self.drawn is not None:
             yield from self.drawn.notes()

@@ -11,7 +11,7 @@ from ..records import ERROR_CODES
 from ..records.judgements import ErrorCode
 from .judged import Problems
 from .matching import Answers, Labels, load_labels
-from .run_files import JudgeRuns, Row, by_judge, open_run
+from .run_files import JudgeRuns, Row, by_judge, mapping, open_run
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -106,17 +106,20 @@ def _answers(judges: Sequence[JudgeRuns]) -> Answers:
 
 def _flat(row: Row) -> dict[str, Any]:
     errors: Mapping[str, bool] = row["errors"] or {}
-    doubt: Mapping[str, Any] = row.get("doubt") or {}
-    entropy: Mapping[str, float | None] = doubt.get("entropy") or {}
-    shares: Mapping[str, float | None] = doubt.get("shares") or {}
+    doubt = mapping(row.get("doubt"))
     return {
         **{name: row.get(name) for name in _OWN},
+        "latency_s": _number(row.get("latency_s")),
         **{code: errors.get(code) for code in ERROR_CODES},
         **{f"group_{name}": row["groups"].get(name) for name in _GROUPS},
-        "entropy": entropy.get("is_correct"),
-        "p_correct": shares.get("is_correct"),
+        "entropy": _number(mapping(doubt.get("entropy")).get("is_correct")),
+        "p_correct": _number(mapping(doubt.get("shares")).get("is_correct")),
         "overridden": bool(row["overrides"]),
     }
+
+
+def _number(value: object) -> float | None:
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 
 def _human(row: Row, labels: Labels | None, answers: Answers) -> dict[str, bool | float | None]:

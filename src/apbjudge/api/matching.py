@@ -105,13 +105,17 @@ def load_labels(
     if not labels:
         wanted = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {wanted}{first_of(problems[n_before:])}")
+    resolved = resolve(labels, adjudicator=adjudicator)
+    if not resolved.items:
+        wanted = "expected labels that say is_correct, grade, errors or category"
+        raise InputError(f"{path}: {wanted}, got {len(labels)} that say nothing")
     known = {label.rater for label in labels}
     if adjudicator is not None and adjudicator not in known:
         names = ", ".join(sorted(map(visible, known))[:10])
         raise InputError(f"{path}: expected labels by {visible(adjudicator)}, got {names}")
     return Labels(
         path=path,
-        resolved=resolve(labels, adjudicator=adjudicator),
+        resolved=resolved,
         n_contradictions=sum(label.contradiction is not None for label in labels),
     )
 

@@ -20,7 +20,9 @@ from .run_files import JudgeRuns, Row, RunFile
 
 MAX_PICTURE_BYTES = 4 * 1024 * 1024
 
-_Key = tuple[str | None, str, str | None]
+_Key = tuple[str | None, str, str | None, int | None]
+"""Protocol, item, tested model; and the line of a row that never became an item."""
+
 _Place = tuple[RunFile, int]
 
 
@@ -103,13 +105,22 @@ class ReportItems:
             InputError: If a file can't be read.
         """
         places = self._places()
-        answers = Counter(item for _, item, _ in places)
+        models = {(key[1], key[2]) for key in places if key[0] is not None}
+        answers = Counter(item for item, _ in models)
         for task in self._tasks():
-            key = (task.protocol.name, task.item.item_id, task.item.tested_model)
+            key = (task.protocol.name, task.item.item_id, task.item.tested_model, None)
             if (found := places.pop(key, None)) is not None:
                 yield self._entry(key, found, answers, task.item)
+        self._name_missing([key[1] for key in places if key[0] is not None])
         for key, found in places.items():
             yield self._entry(key, found, answers, None)
+
+    def _name_missing(self, items: Sequence[str]) -> None:
+        if items and self.sources:  # without any, that was said, or nobody can know
+            self.problems.append(
+                f"{len(items)} judged items, such as {visible(items[0])}, are not in the "
+                "predictions and cases as they lie now: they are shown without their content"
+            )
 
     def picture(self, item: Item, file: FileRef) -> str | None:
         """A picture of the item that was yielded last, as a data URL; None where there is none."""
@@ -155,7 +166,7 @@ class ReportItems:
     ) -> Entry:
         rows = [None if place is None else place[0].row_at(place[1]) for place in places]
         first = next(row for row in rows if row is not None)
-        protocol, item_id, tested_model = key
+        protocol, item_id, tested_model, _ = key
         human, labels = self._labels_of(item_id, tested_model, answers)
         return Entry(
             item_id=item_id,
@@ -185,9 +196,10 @@ class ReportItems:
 
 
 def _key(row: Row, run: RunFile) -> _Key:
-    if row["protocol"] is None:  # a row that never became an item has perhaps no id either
-        return None, row["item_id"] or f"{run.place}, line {row.get('line')}", row["tested_model"]
-    return row["protocol"], row["item_id"], row["tested_model"]
+    if row["protocol"] is None:  # it has perhaps no id, or that of another row
+        line = row.get("line") if isinstance(row.get("line"), int) else None
+        return None, row["item_id"] or f"{run.place}, line {line}", row["tested_model"], line
+    return row["protocol"], row["item_id"], row["tested_model"], None
 
 
 def _consensus(said: Consensus) -> dict[str, Any]:

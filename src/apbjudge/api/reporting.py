@@ -15,6 +15,7 @@ from ..reports.changes import Changes
 from ..reports.columns import Totals, read_columns
 from ..reports.page.entries import JudgeFacts, ReportInput, ReportSize
 from ..reports.paper.building import paper_tables
+from ..reports.paper.definitions import TABLE_KEYS
 from ..reports.paper.table import Table
 from ..reports.plots.building import paper_figures
 from ..reports.plots.figure import Figure
@@ -93,6 +94,11 @@ class Report:
 
     def _results_of(self, judge: JudgeRuns) -> JudgeResults:
         columns, totals = read_columns(judge.rows(self.problems), items=True)
+        if n_never := totals.rows - len(columns.scored):
+            self.problems.append(
+                f"{visible(judge.name)}: {n_never} of {totals.rows} rows never became items, "
+                "because their input could not be used: no table counts them"
+            )
         return JudgeResults(judge=judge.name, note=judge.note, columns=columns, totals=totals)
 
     def _refined(self) -> Iterator[RefinedResults]:
@@ -115,16 +121,18 @@ class Report:
         Raises:
             InputError: If no label belongs to any run.
         """
-        if self.labels is None:
+        if self.labels is None or not self._judged:
             return None
         return calibrate_judged(self._judged, self.labels, self.problems)
 
     @cached_property
     def _judged(self) -> list[Judged]:
-        return [
-            joined([read_once(run.path, []) for run in judge.runs], judge.name)
+        """The judges with any item at all."""
+        found = [
+            (judge, [read_once(run.path, []) for run in judge.runs if run.has_items])
             for judge in self.judges
         ]
+        return [joined(parts, judge.name) for judge, parts in found if parts]
 
     @cached_property
     def answers(self) -> Answers:
@@ -199,7 +207,7 @@ class Report:
         items = ReportItems(self.judges, sources, self.labels, self.problems)
         report = ReportInput(
             title=_title(self.results),
-            judges=tuple(map(_facts, self.judges, self.results.judges, self._judged)),
+            judges=tuple(self._facts()),
             tables=self.tables,
             changed=self._changed,
             figures=self.figures,
@@ -209,6 +217,11 @@ class Report:
             version=VERSION,
         )
         return write_report(report, path)
+
+    def _facts(self) -> Iterator[JudgeFacts]:
+        judged = {one.name: one for one in self._judged}
+        for judge, result in zip(self.judges, self.results.judges, strict=True):
+            yield _facts(judge, result, judged.get(judge.name))
 
     def _notes(self) -> Iterator[str]:
         if self.labels is None:
@@ -241,10 +254,14 @@ def open_report(order: ReportOrder) -> Report:
 
     Raises:
         InputError: If a run or the labels can't be read.
-        OptionError: If no run is given.
+        OptionError: If no run is given, or a table is unknown.
     """
     if not order.runs:
         raise OptionError("report: expected folders of runs, got none")
+    for name in order.tables:
+        if name not in (*TABLE_KEYS, CHANGES):
+            known = ", ".join((*TABLE_KEYS, CHANGES))
+            raise OptionError(f"--table: expected some of {known}, got {name!r}")
     problems: Problems = []
     judges = by_judge([open_run(path) for path in order.runs])
     labels = None
@@ -308,8 +325,9 @@ def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, str(value)
 
 
-def _facts(judge: JudgeRuns, result: JudgeResults, judged: Judged) -> JudgeFacts:
+def _facts(judge: JudgeRuns, result: JudgeResults, judged: Judged | None) -> JudgeFacts:
     totals = result.totals
+    rubrics = [] if judged is None else judged.fields.get("rubric", [])
     return JudgeFacts(
         name=judge.name,
         note=judge.note,
@@ -318,7 +336,7 @@ def _facts(judge: JudgeRuns, result: JudgeResults, judged: Judged) -> JudgeFacts
         unscored=totals.unscored,
         cost_usd=totals.cost_usd,
         calls=totals.calls,
-        rubrics=tuple(sorted({ref for ref in judged.fields.get("rubric", []) if ref})),
+        rubrics=tuple(sorted({ref for ref in rubrics if ref})),
         settings=tuple(_settings(judge.runs[0].settings)),
         source=", ".join(run.place for run in judge.runs),
     )

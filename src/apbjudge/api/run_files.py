@@ -12,7 +12,7 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from ..errors import InputError
+from ..errors import InputError, visible
 from ..jsonl import parse_object, read_line_at, read_lines
 from ..judge.keys import KeySet
 from ..judge.store import MANIFEST
@@ -46,6 +46,14 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 }
 """What a column holds, if anything; of other kinds nothing could be made."""
 
+_PRICES = ("plan_cost", "cost_usd")
+MAX_COST = 1e15
+"""No plan costs more: beyond it sums of squares are no numbers any more."""
+
+
+_UNFINISHED = ("running", "interrupted")
+"""States of a manifest; a killed run is left as running."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFile:
@@ -62,15 +70,18 @@ class RunFile:
     manifest: Mapping[str, Any]
 
     @property
-    def note(self) -> str | None:
+    def notes(self) -> tuple[str, ...]:
         """What must be said beside every figure."""
         note = self.manifest.get("note")
-        return note if isinstance(note, str) else None
+        found = (note,) if isinstance(note, str) and note else ()
+        if self.manifest.get("state") in _UNFINISHED:
+            found += (f"Run {self.place} is not finished: figures are of the rows judged so far.",)
+        return found
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The judge's settings."""
-        return _mapping(self.manifest.get("settings"))
+        return mapping(self.manifest.get("settings"))
 
     @property
     def sources(self) -> tuple[Path, Path | None] | None:
@@ -83,7 +94,7 @@ class RunFile:
     @property
     def protocol(self) -> str:
         """The protocol that was asked for."""
-        return str(_mapping(self.manifest.get("identity")).get("protocol") or AUTO)
+        return str(mapping(self.manifest.get("identity")).get("protocol") or AUTO)
 
     @property
     def input_digest(self) -> str:
@@ -93,16 +104,22 @@ class RunFile:
     @property
     def scoring(self) -> tuple[str, str]:
         """What makes two runs those of one judge: its settings, and the user's own rubric."""
-        identity = _mapping(self.manifest.get("identity"))
+        identity = mapping(self.manifest.get("identity"))
         judge = orjson.dumps(identity.get("judge"), option=orjson.OPT_SORT_KEYS).decode()
         rubric = identity.get("rubric")
-        return f"{self.judge} {judge}", " ".join(map(str, rubric)) if rubric else ""
+        own = cast("list[object]", rubric) if isinstance(rubric, list) else []
+        return f"{self.judge} {judge}", " ".join(map(str, own))
 
     @property
     def place(self) -> str:
         """The folder, or the file where it lies in none of its own."""
         name = self.path.parent.name if self.manifest else self.path.name
         return os.fsencode(name or self.path.name).decode(errors="backslashreplace")
+
+    @property
+    def has_items(self) -> bool:
+        """Whether any row became an item."""
+        return any(row["protocol"] is not None for row in self.rows([]))
 
     def rows(self, problems: Problems) -> Iterator[Row]:
         """Yields the judgements; see ``located``."""
@@ -112,21 +129,37 @@ class RunFile:
         """Yields the judgements with the byte offset of each.
 
         Args:
-            problems: Gets a line for each damaged row, which is left out.
+            problems: Gets a line for each damaged row, which is left out, and one for all rows
+                that judge an item again: the first one counts, as it does against labels.
 
         Raises:
             InputError: If the file can't be read.
         """
+        met = KeySet()
+        again: list[str] = []
         for line in read_lines(self.path):
             complaint = row_complaint(line.values)
             if complaint:
                 problems.append(f"{self.path}:{line.number}: {complaint}")
+                continue
+            row = _complete(cast("Row", line.values))
+            if row["protocol"] is None or met.add(_item_key(row)):
+                yield line.offset, row
             else:
-                yield line.offset, _complete(cast("Row", line.values))
+                again.append(row["item_id"])
+        if again:
+            problems.append(
+                f"{self.path}: item_id: expected one row per item and tested model, got "
+                f"{len(again)} more, such as {visible(again[0])}: the first one counts"
+            )
 
     def row_at(self, offset: int) -> Row:
         """The judgement at an offset that ``located`` gave."""
         return _complete(cast("Row", parse_object(read_line_at(self.path, offset))))
+
+
+def _item_key(row: Row) -> int:
+    return short_key(row["protocol"], row["item_id"], row["tested_model"] or "")
 
 
 def _complete(row: Row) -> Row:
@@ -134,7 +167,7 @@ def _complete(row: Row) -> Row:
     full = {**_MAY_LACK, **row}
     if not isinstance(full.get("case_id"), str):
         full["case_id"] = full["item_id"]
-    groups = _mapping(full.get("groups"))
+    groups = mapping(full.get("groups"))
     level = groups.get("level")
     full["groups"] = {**groups, "level": level if isinstance(level, int) else 0}
     if full["errors"] is not None:
@@ -142,7 +175,11 @@ def _complete(row: Row) -> Row:
     for name, kinds in _KINDS.items():
         if not isinstance(full[name], kinds):
             full[name] = None
-    full["reason"] = full["reason"] or "not stated"
+    for name in _PRICES:
+        if full[name] is not None and not abs(full[name]) <= MAX_COST:
+            full[name] = None
+    if not isinstance(full["reason"], str) or not full["reason"]:
+        full["reason"] = "not stated"
     full["usage"] = _usage(full["usage"])
     if full["item_id"] is None:
         full["protocol"] = None  # a row that never became an item counts in totals alone
@@ -171,7 +208,7 @@ class JudgeRuns:
     @property
     def note(self) -> str | None:
         """What must be said beside every figure."""
-        notes = dict.fromkeys(run.note for run in self.runs if run.note)
+        notes = dict.fromkeys(note for run in self.runs for note in run.notes)
         return " ".join(notes) or None
 
     def rows(self, problems: Problems) -> Iterator[Row]:
@@ -202,12 +239,13 @@ def open_run(path: Path) -> RunFile:
 
 def _manifest(folder: Path) -> Mapping[str, Any]:
     try:
-        return _mapping(orjson.loads((folder / MANIFEST).read_bytes()))
+        return mapping(orjson.loads((folder / MANIFEST).read_bytes()))
     except (OSError, orjson.JSONDecodeError):
         return {}
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value where it is a mapping; else an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
@@ -239,7 +277,7 @@ def _judge_twice(runs: Sequence[RunFile]) -> bool:
         for row in run.rows([]):
             if row["protocol"] is None:
                 continue
-            key = short_key(row["protocol"], row["item_id"], row["tested_model"] or "")
+            key = _item_key(row)
             if any(key in keys for keys in met):
                 return True
             own.add(key)

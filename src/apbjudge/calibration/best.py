@@ -17,6 +17,9 @@ from .sample import Sample
 
 _WIDE = 1e3
 _TOO_FEW = 3
+_TOO_FEW_APART = 10
+_ROUNDING = 1e-9
+_FAR = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +68,17 @@ def best_set(
     Returns:
         Whether each row is in the set. All False where fewer than two rows have values: there is
         nothing to compare. All rows with values are in it where none is shown to be better than
-        another. A row of fewer than three cases stays in, and shows no other worse.
+        another. A row of fewer than three cases stays in, and shows no other worse; nor do rows
+        of different items where one has fewer than ten cases: their test would err too often.
 
     Raises:
         ValueError: If a value is out of bounds.
 
     When not to use it: to rank the rows of the set among each other, of which it says nothing; or
-    for rows that were kept because they looked good, of more that are not given here.
+    for rows that were kept because they looked good, of more that are not given here. Tests of
+    rows of different items are rougher than those of the same: computed for rates and 2 to 60
+    rows, they err up to 1.6 times as often as they should for 15 items and more a side, and up
+    to 5 times for rates near 0 or 1 of 20 items against 200.
     """
     coded = _coded(rows)
     n_cases = max((int(row.cases.max(initial=-1)) + 1 for row in coded), default=0)
@@ -148,13 +155,16 @@ def _is_better(
     """Whether one is shown to be better than the other."""
     if min(one.n_cases, other.n_cases) < _TOO_FEW:
         return False
-    if abs(one.mean - other.mean) <= _least_seen(one, other, level):
+    rounding = _ROUNDING * max(abs(one.mean), abs(other.mean))
+    if abs(one.mean - other.mean) <= max(rounding, _least_seen(one, other, level)):
         return False
     more, less = (one, other) if better == "higher" else (other, one)
     if more.once and less.once and np.array_equal(more.items, less.items):
         low = _low_of_pairs(more, less, bounds, level)
-    else:
+    elif min(one.n_cases, other.n_cases) >= _TOO_FEW_APART:
         low = _low_of_parts(more, less, bounds, level)
+    else:
+        return False
     return low is not None and low > 0
 
 
@@ -171,11 +181,18 @@ def _least_seen(one: _Side, other: _Side, level: float) -> float:
 def _low_of_pairs(
     more: _Side, less: _Side, bounds: tuple[float, float] | None, level: float
 ) -> float | None:
-    differences = more.values - less.values
+    """The lower end of the interval of the mean difference.
+
+    Grades have two items more that are as far apart as can be: a row that is seldom, but then
+    far, worse may by chance show none of that among few items. Without them a row as good as
+    the best was lost in 14 % of samples of 20 items and 10 % of 60, with them in 5 % or less.
+    """
+    differences, cases = more.values - less.values, more.cases
     reach = bounds[1] - bounds[0] if bounds else _WIDE * float(np.abs(differences).max())
-    found = paired_test(
-        differences, Sample(clusters=more.cases), bounds=(-reach, reach), level=level
-    )
+    if bounds and np.any(differences != np.round(differences)):
+        differences = np.append(differences, [_FAR, -_FAR])
+        cases = np.append(cases, cases.max() + np.arange(1, 3))
+    found = paired_test(differences, Sample(clusters=cases), bounds=(-reach, reach), level=level)
     return found.estimate.low
 
 

@@ -6,6 +6,7 @@ than grading a few dozen rows; a test holds it against scipy's.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import exp, lgamma, log, pi, sqrt
 from statistics import NormalDist
 
@@ -37,6 +38,7 @@ def two_sided(t: float, df: float) -> float:
     return min(1.0, 2 * t_cdf(-abs(t), df))
 
 
+@lru_cache(maxsize=4096)  # a table asks for the same ones again and again
 def t_quantile(p: float, df: float) -> float:
     """The value that is not exceeded with chance p.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import typer
 
-from ..api.reporting import Report, ReportOrder, open_report
+from ..api.reporting import CHANGES, Report, ReportOrder, open_report
 from ..errors import InputError, OptionError, visible
 from ..jsonl import write_atomically
 from ..reports.changes import changes_csv, changes_markdown, changes_text
@@ -47,15 +47,15 @@ def run_report(options: ReportOptions) -> int:
     Raises:
         UsageError: If options or input are unusable.
     """
-    if options.format not in FORMATS:
-        raise OptionError(f"--format: expected {', '.join(FORMATS)}, got {options.format!r}")
+    tables = [name for text in options.table for name in names(text)]
+    _check(options, tables)
     report = open_report(
         ReportOrder(
             runs=options.runs,
             labels=options.labels,
             adjudicator=options.adjudicator,
             refined=[_refined(text) for text in options.refined],
-            tables=[name for text in options.table for name in names(text)],
+            tables=tables,
             predictions=options.predictions,
             cases=options.cases,
             pictures=options.pictures,
@@ -68,6 +68,20 @@ def run_report(options: ReportOptions) -> int:
     if options.figures is not None:
         _write_figures(report, options.figures)
     return complain(list(dict.fromkeys(report.problems)))
+
+
+def _check(options: ReportOptions, tables: list[str]) -> None:
+    """Refuses what can't be written before anything is read."""
+    if options.format not in FORMATS:
+        raise OptionError(f"--format: expected {', '.join(FORMATS)}, got {options.format!r}")
+    if options.table and not tables:
+        raise OptionError("--table: expected names of tables, got none")
+    if CHANGES not in tables:
+        return
+    if options.format == "latex":
+        raise OptionError("--table changes: expected text, md, csv, json or html, got latex")
+    if options.format == "csv" and set(tables) != {CHANGES}:
+        raise OptionError("--table: expected changes alone with csv, whose columns differ")
 
 
 def _refined(text: str) -> tuple[str, Path]:
@@ -83,12 +97,8 @@ def _text(report: Report, options: ReportOptions) -> str:
         values = report.to_json() | orjson.loads(tables_json(tables))
         return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n"
     if options.format == "latex":
-        if changes is not None:
-            raise OptionError("--table changes: expected text, md, csv, json or html, got latex")
         return tables_latex(tables, intervals=not options.no_intervals)
     if options.format == "csv":
-        if changes is not None and tables:
-            raise OptionError("--table: expected changes alone with csv, whose columns differ")
         return changes_csv(changes) if changes is not None else tables_csv(tables)
     as_text, of_changes = (
         (tables_markdown, changes_markdown)
@@ -102,10 +112,19 @@ def _text(report: Report, options: ReportOptions) -> str:
 
 def _show(text: str, out: Path | None) -> None:
     if out is None:
-        typer.echo(text, nl=False)
+        _print(text)
         return
     write_atomically(out, text.encode(errors="backslashreplace"))
     typer.echo(f"written: {visible(str(out))}")
+
+
+def _print(text: str) -> None:
+    try:
+        typer.echo(text, nl=False)
+    except BrokenPipeError:
+        raise  # whoever reads has seen enough: no fault
+    except OSError as error:
+        raise InputError(f"standard output: can't be written: {error.strerror}") from None
 
 
 def _write_page(report: Report, out: Path) -> None:

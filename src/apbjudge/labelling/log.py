@@ -12,6 +12,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -58,7 +59,8 @@ class LabelLog:
     """Keeps labels in a file that no other process writes meanwhile.
 
     What a method has taken in is on disk when it returns, and a kill at any time leaves the file
-    with whole lines or with a torn last one, which the next opening cuts off.
+    with whole lines or with a torn last one, which the next opening cuts off. When somebody
+    removes the file or puts another one in its place, nothing more is taken in: it would be lost.
 
     Args:
         path: The file; created when missing, gone on with when it is there.
@@ -79,11 +81,16 @@ class LabelLog:
         self._tracks: dict[tuple[str, Key], Track] = {}
         self._lock = _locked(self.path)
         try:
+            _temporary(self.path).unlink(missing_ok=True)  # a kill may have left it
             if self.path.exists():
                 _cut_own_torn_line(self.path)
                 self._read(bad)
                 _end_last_line(self.path)
             self._out = Appender(self.path, every=1)
+            self._identity = _identity(self.path)
+        except OSError as error:
+            os.close(self._lock)
+            raise InputError(f"{self.path}: can't be written: {error.strerror}") from None
         except BaseException:
             os.close(self._lock)
             raise
@@ -186,8 +193,18 @@ class LabelLog:
     def _write(
         self, rater: str, key: Key, state: LabelState, *, step: int, saw_judge: bool
     ) -> None:
+        self._check_place()
         self._out.append(_line(rater, key, state, step=step, saw_judge=saw_judge))
         self._out.sync()
+
+    def _check_place(self) -> None:
+        """What is written to a file that has been removed or replaced is lost with it."""
+        try:
+            found = _identity(self.path)
+        except OSError:
+            found = None
+        if found != self._identity:
+            raise InputError(f"{self.path}: has been removed or replaced meanwhile; start anew")
 
     def _rewrite(self, rater: str, key: Key, kept: list[LabelState], *, saw_judge: bool) -> None:
         """Puts other lines in the place of those on one item, in one step."""
@@ -195,7 +212,8 @@ class LabelLog:
             orjson.dumps(_line(rater, key, state, step=step, saw_judge=saw_judge))
             for step, state in enumerate(kept, start=1)
         ]
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        temporary = _temporary(self.path)
+        self._check_place()
         try:
             others = [
                 raw for raw in self.path.read_bytes().split(b"\n") if not _is_own(raw, rater, key)
@@ -205,11 +223,25 @@ class LabelLog:
             shutil.copymode(self.path, temporary)
             _sync(temporary)
             temporary.replace(self.path)
-            _sync(self.path.parent)
         except OSError as error:
+            temporary.unlink(missing_ok=True)
             raise InputError(f"{self.path}: can't be written: {error.strerror}") from None
-        self._out.close()
-        self._out = Appender(self.path, every=1)
+        before, self._out = self._out, Appender(self.path, every=1)
+        before.close()
+        self._identity = _identity(self.path)
+        with suppress(InputError):  # not every file system can do this to a folder
+            _sync(self.path.parent)
+
+
+def _temporary(path: Path) -> Path:
+    """Where lines are put together before they take the place of the file; one writer has it."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What tells a file from one that is put in its place later."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _line(rater: str, key: Key, state: LabelState, *, step: int, saw_judge: bool) -> dict[str, Any]:

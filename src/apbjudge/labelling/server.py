@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Callable, Mapping
 from importlib import resources
@@ -10,6 +11,7 @@ from typing import Any
 
 import orjson
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import parse_object
@@ -68,7 +70,9 @@ async def serve(
     Raises:
         OptionError: If the port can't be had.
     """
-    runner = web.AppRunner(application(desk, token, problem), access_log=None, shutdown_timeout=1)
+    runner = web.AppRunner(
+        application(desk, token, problem), access_log=None, logger=_logger(), shutdown_timeout=1
+    )
     await runner.setup()
     try:
         try:
@@ -84,6 +88,17 @@ async def serve(
         await stopped.wait()
     finally:
         await runner.cleanup()
+
+
+def _logger() -> logging.Logger:
+    """Tells of our own faults, and not of requests that are no HTTP: browsers try TLS first."""
+    found = logging.getLogger(__name__)
+    found.addFilter(_is_our_fault)
+    return found
+
+
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def application(desk: Desk, token: str, problem: Callable[[str], None]) -> web.Application:

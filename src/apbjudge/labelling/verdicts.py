@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,8 @@ class Verdicts:
         self._offsets: dict[Key, int] = {}
         for line in read_lines(self._path):
             values = line.values
-            if isinstance(values, RowError) or not values.keys() >= _NEEDED:
-                continue
-            key = (values["item_id"], values["tested_model"])
-            if key in wanted:
+            key = None if isinstance(values, RowError) else _key(values)
+            if key is not None and key in wanted:
                 self._offsets[key] = line.offset
         if not self._offsets:
             raise InputError(f"{self._path}: expected judgements of the items to label, got none")
@@ -45,8 +43,25 @@ class Verdicts:
         return key in self._offsets
 
     def of(self, key: Key) -> dict[str, Any] | None:
-        """The verdict on an item as the page shows it, or None."""
+        """The verdict on an item as the page shows it, or None.
+
+        Raises:
+            InputError: If the file has changed since it was first read.
+        """
         if key not in self._offsets:
             return None
-        values = parse_object(read_line_at(self._path, self._offsets[key]))
-        return None if isinstance(values, RowError) else judgement_view(values)
+        try:
+            values = parse_object(read_line_at(self._path, self._offsets[key]))
+        except OSError as error:
+            raise InputError(f"{self._path}: can't be read: {error.strerror}") from None
+        if isinstance(values, RowError) or _key(values) != key:
+            raise InputError(f"{self._path}: the file has changed; start anew")
+        return judgement_view(values)
+
+
+def _key(values: Mapping[str, Any]) -> Key | None:
+    """Whose judgement a row is; None when it is no judgement of an item."""
+    item_id, tested_model = values.get("item_id"), values.get("tested_model")
+    if not values.keys() >= _NEEDED or not isinstance(item_id, str):
+        return None
+    return (item_id, tested_model) if isinstance(tested_model, str) else None

@@ -249,6 +249,24 @@ def test_without_a_prediction():
     }
 
 
+def test_a_damaged_judgement_is_shown_as_far_as_it_goes():
+    row = {
+        "judge": "j",
+        "reasoning": ["a", 1],
+        "grade": "high",
+        "inconsistent": "no",
+        "overrides": ["x", None, {"field": "grade"}],
+        "doubt": "some",
+        "usage": [],
+    }
+    assert judgement_view(row) == {
+        "judge": "j",
+        "reasoning": '[\n  "a",\n  1\n]',
+        "overrides": [{"field": "grade"}],
+    }
+    assert judgement_view({"overrides": "abc", "raw": 5}) == {"raw": "5"}
+
+
 def test_judgements():
     row = {
         "judge": "j",

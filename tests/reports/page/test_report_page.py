@@ -23,6 +23,7 @@ from apbjudge.reports.page.html import bundled, write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
 from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
 
+from ..rows import verdict
 from .reports import Page, entry, item, report, some_entries
 
 HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e"
@@ -119,6 +120,19 @@ def test_the_index_says_of_each_entry_what_the_list_needs(tmp_path: Path) -> Non
     assert index["human"]["verdict"] == "c--x--"
     assert index["human"]["grade"] == [1.0, None, None, 0.2, None, None]
     assert index["groups"]["category"] == {"names": ["travel", "finance"], "of": [0, 0, 0, 0, 1, 1]}
+
+
+def test_rows_with_findings_and_rubrics_of_the_wrong_type_are_shown_without(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    found = {"code": "E1", "message": "seen"}
+    bad: list[dict[str, object]] = [
+        {"findings": "abc", "rubric": ["x"]},
+        {"findings": [1, None, found], "rubric": {}},
+    ]
+    entries = [entry(f"c{i}", "m", verdict("c") | row) for i, row in enumerate(bad)]
+    write_report(report(entries), path)
+    of = [item["prediction"]["findings"] for item in Page(path).records("items")]
+    assert [[one["message"] for one in said] for said in of] == [[], ["seen"]]
 
 
 def test_a_group_that_appears_late_is_missing_before(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from apbjudge.reports.paper.definitions import DEFINITIONS, TABLE_KEYS
 from apbjudge.reports.paper.judged import _parts
 from apbjudge.reports.paper.kinds import FIGURES
 from apbjudge.reports.paper.measuring import contender_of, figures_of
+from apbjudge.reports.paper.refining import refined_rows
 from apbjudge.reports.paper.table import Counts
 from apbjudge.reports.results import Results
 
@@ -262,6 +263,31 @@ def test_methods_compete_for_one_tested_model() -> None:
     )
     assert best_of(table, "Δ", "Holistic") == ["a, good", "b, poor"]
     assert best_of(table, "Base", "Holistic") == []
+
+
+def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() -> None:
+    """Each run numbers its own cases; the second one has none of the first hundred."""
+    base = [{**row, "case_id": f"c{i // 5}"} for i, row in enumerate(graded("h", 300, 90))]
+    runs = [refined(base, "all"), refined(base[100:], "later")]
+    (definition,) = (of for of in DEFINITIONS if of.key == "refinement")
+    drafts = refined_rows(definition, Results(judges=(judged(base),), refined=tuple(runs)))
+    first, second = (draft.contenders["Holistic", "Refined"] for draft in drafts)
+    case_of = dict(zip(first.items.tolist(), first.cases.tolist(), strict=True))
+    assert [case_of[item] for item in second.items.tolist()] == second.cases.tolist()
+    assert len(second.items) == 200
+
+
+def test_a_row_without_verdicts_marks_nobody_as_better_than_it() -> None:
+    rows = [{**row, "tested_model": m} for m in "ab" for row in graded("h", 20, 10)]
+    rows += [{**unscored(f"h{i}"), "tested_model": "c"} for i in range(20)]
+    table = table_of("overall", rows)
+    assert {cell.best for row in table.rows for cell in row.cells.values()} == {None}
+
+
+def test_an_endless_number_is_a_text_like_any_other() -> None:
+    endless = "9" * 5000
+    rows = [verdict(f"{i}", groups={"steps": s}) for i, s in enumerate(("6-10", endless, "1-5"))]
+    assert [row.heads[1] for row in table_of("steps", rows).rows] == ["1-5", "6-10", endless]
 
 
 # the same input ----------------------------------------------------------------------------------

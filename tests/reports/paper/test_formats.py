@@ -273,6 +273,20 @@ PREAMBLE = r"""\documentclass[11pt,a4paper,twocolumn]{article}
 """
 
 
+def long_names() -> tuple[Table, ...]:
+    """Tested models whose names have no place to break a line, or no letter of LaTeX."""
+    names = [f"{i:02d}{'x' * 198 if i % 2 else '模' * 40}" for i in range(24)]
+    found = [verdict("h", tested_model=name) for name in names]
+    return paper_tables(Results(judges=(judged(found),)), ("overall",))
+
+
+def test_latex_never_has_more_floats_waiting_than_it_can_hold() -> None:
+    """A document stops at 53 of them; those that go on fill a page each."""
+    text = tables_latex(long_names())
+    assert text.count(", continued.") > 3
+    assert text.count(", continued.") == text.count("\\clearpage")
+
+
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 @pytest.mark.parametrize("intervals", [True, False])
 def test_latex_compiles_and_fits_the_page(
@@ -280,6 +294,7 @@ def test_latex_compiles_and_fits_the_page(
 ) -> None:
     """Names in captions are none of it: those of judges may be as long as a line."""
     body = tables_latex(plain, intervals=intervals)
+    body += tables_latex(long_names(), intervals=intervals)
     body += re.sub(r"\\caption.*", "", tables_latex(hostile, intervals=intervals))
     body += "\n".join(re.findall(r"\\caption\{(.*)\}", tables_latex(hostile)))
     (tmp_path / "t.tex").write_text(f"{PREAMBLE}{body}\\end{{document}}\n", encoding="utf-8")

@@ -169,6 +169,14 @@ def test_several_judges_have_figures_of_their_own() -> None:
     assert keys == ["judges", "horizon-judge-a", "horizon-judge-a-2", "horizon-judge"]
 
 
+@pytest.mark.parametrize("key", SOURCES)
+def test_the_title_says_how_many_rows_a_figure_is_of(key: str) -> None:
+    of = figures(7)[key]
+    least, most = of.data["n"].min(), of.data["n"].max()
+    said = f", n = {least} to {most}" if least < most else f", n = {least}"
+    assert re.search(rf"{said}($| \()", of.title)
+
+
 def test_nothing_to_draw_is_no_figure() -> None:
     of = tables(("a",), keys=("overall", "efficiency"))
     bare = [replace(t, rows=tuple(replace(row, cells={}) for row in t.rows)) for t in of]
@@ -178,3 +186,4 @@ def test_nothing_to_draw_is_no_figure() -> None:
 def test_places_stand_in_their_natural_order() -> None:
     assert natural(["10", "2", "4", "2"]) == ("2", "4", "10")
     assert natural(["late", "early", "middle"]) == ("early", "middle", "late")
+    assert set(natural(["2", "9" * 5000])) == {"2", "9" * 5000}

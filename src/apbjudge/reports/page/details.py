@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from ...errors import OptionError
 from ...records import Item
@@ -46,7 +46,7 @@ class Details:
         case = None if entry.item is None else self._case(entry.item)
         self.items.add(dumped(_without_none(self._details(entry, case))))
         rows = [row or {} for row in entry.judgements]
-        self._rubrics.update(row["rubric"] for row in rows if row.get("rubric"))
+        self._rubrics.update(ref for row in rows if isinstance(ref := row.get("rubric"), str))
         said = [row.get("reasoning") or row.get("detail") or "" for row in rows]
         self.texts.add(dumped([entry.item.query if entry.item else "", *said]))
 
@@ -128,8 +128,11 @@ def _findings(rows: Iterable[Mapping[str, Any] | None]) -> list[Mapping[str, Any
     """What code found, each finding once: every judge's row has the same ones."""
     found: dict[bytes, Mapping[str, Any]] = {}
     for row in rows:
-        for finding in (row or {}).get("findings") or ():
-            found.setdefault(dumped(finding), finding)
+        listed: object = (row or {}).get("findings")
+        for finding in cast("list[Any]", listed) if isinstance(listed, list) else ():
+            if isinstance(finding, dict):
+                own = cast("dict[str, Any]", finding)
+                found.setdefault(dumped(own), own)
     return list(found.values())
 
 

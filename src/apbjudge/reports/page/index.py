@@ -161,7 +161,7 @@ class Index:
     def _group(self, entry: Entry) -> None:
         groups = {**entry.groups, **_facts(entry.judgements)}
         for name, value in groups.items():
-            if value is None:
+            if value is None or value == "":
                 continue
             if name not in self._groups:
                 self._groups[name] = Names(), array("i", [-1] * self.count)

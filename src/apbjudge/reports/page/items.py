@@ -309,16 +309,35 @@ _JUDGEMENT = (
     "doubt reasoning reason detail plan_cost uses_distractor matches_reference raw usage cost_usd "
     "latency_s fingerprint"
 ).split()
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("is_correct", "inconsistent", "uses_distractor", "matches_reference"), bool),
+    **dict.fromkeys(("grade", "category", "plan_cost", "cost_usd", "latency_s"), (int, float)),
+    **dict.fromkeys(("errors", "doubt", "usage"), dict),
+    "overrides": list,
+}
+"""Those that are no text."""
 
 
 def judgement_view(row: Mapping[str, Any]) -> View:
     """What a reader wants of a row of ``judgements.jsonl``; findings belong to the prediction.
 
     Returns:
-        The columns named above that say something; ``inconsistent`` only when it is true.
+        The columns named above that say something; ``inconsistent`` only when it is true. A value
+        of another type, as only a damaged row has it, is left out, or shown as JSON for a text.
     """
-    inconsistent = row.get("inconsistent") or None
-    return _kept(**{**{name: row.get(name) for name in _JUDGEMENT}, "inconsistent": inconsistent})
+    view = {name: _judged(name, row.get(name)) for name in _JUDGEMENT}
+    return _kept(**{**view, "inconsistent": view["inconsistent"] or None})
+
+
+def _judged(name: str, value: Any) -> Any:
+    kinds = _KINDS.get(name, str)
+    if value is None or isinstance(value, kinds):
+        return _changes(value) if name == "overrides" and value else value
+    return _json(value) if kinds is str else None
+
+
+def _changes(listed: list[Any]) -> list[Any]:
+    return [change for change in listed if isinstance(change, dict)]
 
 
 # Values ------------------------------------------------------------------------------------------

@@ -89,6 +89,9 @@ def _common(e2: str) -> tuple[str, ...]:
 _MODEL = "Tested model"
 _HOLISTIC, _STEP_WISE = "Holistic", "Step-wise"
 _LEVELS = "rows with distractors (protocol tool-extraneous) of this form"
+_USES = (
+    "ExtUse counts the rows in which a distractor is used, and its best set is that of their share"
+)
 _PAIRS = (
     (
         "CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the "
@@ -141,7 +144,13 @@ DEFINITIONS: tuple[Definition, ...] = (
             for title, form in ((_HOLISTIC, "holistic"), (_STEP_WISE, "step-wise"))
         ),
         needs="rows with distractors (protocol tool-extraneous)",
-        notes=("TC counts the rows in which a distractor is used", *_PAIRS),
+        notes=(
+            (
+                "TC counts the rows in which a distractor is used, and its best set is that of "
+                "their share"
+            ),
+            *_PAIRS,
+        ),
     ),
     Definition(
         key="refinement",
@@ -279,7 +288,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ),
         needs=_LEVELS,
         split="level",
-        notes=("ExtUse counts the rows in which a distractor is used",),
+        notes=(_USES,),
     ),
     Definition(
         key="extraneous-levels-holistic",
@@ -296,7 +305,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ),
         needs=_LEVELS,
         split="level",
-        notes=("ExtUse counts the rows in which a distractor is used",),
+        notes=(_USES,),
     ),
     Definition(
         key="extraneous-average",

@@ -72,7 +72,7 @@ def _best(
     drafts: Sequence[Draft], group: list[int], column: Column, level: float
 ) -> dict[tuple[int, ColumnId], bool]:
     """Who is in the best set and who is not; nobody where all are: then nothing is shown."""
-    held = [i for i in group if column.id in drafts[i].contenders]
+    held = [i for i in group if _has_values(drafts[i], column)]
     rows = [drafts[i].contenders[column.id] for i in held]
     found = best_set(
         rows, better=column.better or "higher", bounds=_BOUNDS[column.unit], level=level
@@ -80,6 +80,12 @@ def _best(
     if all(found) or not any(found):
         return {}
     return {(i, column.id): is_best for i, is_best in zip(held, found, strict=True)}
+
+
+def _has_values(draft: Draft, column: Column) -> bool:
+    """A row without values neither is best nor lets others be."""
+    contender = draft.contenders.get(column.id)
+    return contender is not None and len(contender.values) > 0
 
 
 def _row(draft: Draft, i: int, best: Mapping[tuple[int, ColumnId], bool]) -> TableRow:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 
+from ...errors import visible
 from .formatting import Shown, columns_of, scored, shown
 from .table import Column, Table, TableRow
+from .tex import tex
 
 _ACROSS = 104.0
 """Digits of the size of figures."""
@@ -58,7 +60,7 @@ def pages(table: Table, *, intervals: bool) -> Iterator[list[Piece]]:
     page: list[Piece] = []
     used = 0
     for piece in _pieces(table, per_row, intervals=intervals):
-        tall = _HEADS + per_row * len(piece.rows)
+        tall = _HEADS + sum(_tall(group, per_row) for group in _groups(piece.rows))
         if page and used + tall > _DOWN:
             yield page
             page, used = [], 0
@@ -70,19 +72,34 @@ def pages(table: Table, *, intervals: bool) -> Iterator[list[Piece]]:
 def _pieces(table: Table, per_row: int, *, intervals: bool) -> Iterator[Piece]:
     for columns in _side_by_side(table, intervals=intervals):
         rows = [row for row in table.rows if any(section in row.counts for section in columns)]
-        for lot in _lots(rows, (_DOWN - _HEADS) // per_row):
+        for lot in _lots(rows, per_row):
             yield Piece(columns=columns, rows=tuple(lot))
 
 
-def _lots(rows: Sequence[TableRow], most: int) -> Iterator[list[TableRow]]:
+def _lots(rows: Sequence[TableRow], per_row: int) -> Iterator[list[TableRow]]:
     lot: list[TableRow] = []
-    for _, same in groupby(rows, key=lambda row: (row.judge, row.heads[0])):
-        group = list(same)
-        if lot and len(lot) + len(group) > most:
+    used = 0
+    for group in _groups(rows):
+        tall = _tall(group, per_row)
+        if lot and used + tall > _DOWN - _HEADS:
             yield lot
-            lot = []
+            lot, used = [], 0
         lot += group
+        used += tall
     yield lot
+
+
+def _groups(rows: Sequence[TableRow]) -> Iterator[list[TableRow]]:
+    """The rows of one tested model by one judge, whose name stands in the first alone."""
+    for _, same in groupby(rows, key=lambda row: (row.judge, row.heads[0])):
+        yield list(same)
+
+
+def _tall(group: Sequence[TableRow], per_row: int) -> int:
+    """Lines of a group; names too long for one go on, with less in each than it could hold."""
+    heads = [group[0].heads[0], *(head for row in group for head in row.heads[1:])]
+    more = sum(ceil(long(head) / (0.7 * _LONG)) - 1 for head in heads if long(head) > _LONG)
+    return per_row * len(group) + more
 
 
 def _side_by_side(table: Table, *, intervals: bool) -> Iterator[Lot]:
@@ -91,7 +108,7 @@ def _side_by_side(table: Table, *, intervals: bool) -> Iterator[Lot]:
     lot: Lot = {}
     left = room
     for section in table.sections:
-        counts = _GAP + max(_long(scored(row, section)) for row in table.rows)
+        counts = _GAP + max(long(scored(row, section)) for row in table.rows)
         widths = {c: _width(table, c, intervals=intervals) for c in columns_of(table, section)}
         for columns in _divided(widths, room - counts):
             needed = counts + sum(widths[column] for column in columns)
@@ -109,7 +126,7 @@ def head_layout(table: Table, i: int) -> str:
 
 
 def _longest(table: Table, i: int) -> float:
-    return max(_long(table.heads[i]), *(_long(row.heads[i]) for row in table.rows))
+    return max(long(table.heads[i]), *(long(row.heads[i]) for row in table.rows))
 
 
 def _divided(widths: Mapping[Column, float], room: float) -> Iterator[tuple[Column, ...]]:
@@ -121,15 +138,25 @@ def _divided(widths: Mapping[Column, float], room: float) -> Iterator[tuple[Colu
 
 def _width(table: Table, column: Column, *, intervals: bool) -> float:
     texts = [shown_in(row, column) for row in table.rows]
-    return _GAP + max(_long(column.title), *(_wide(text, intervals=intervals) for text in texts))
+    return _GAP + max(long(column.title), *(_wide(text, intervals=intervals) for text in texts))
 
 
 def _wide(text: Shown, *, intervals: bool) -> float:
     """Of a cell: the figure and its denominator, or the interval below them."""
-    above = 1.1 * _long(text.value) + _TINY * _long(text.of)
-    return max(above, _TINY * _long(text.interval)) if intervals else above
+    above = 1.1 * long(text.value) + _TINY * long(text.of)
+    return max(above, _TINY * long(text.interval)) if intervals else above
 
 
-def _long(text: str) -> float:
-    """In digits, as wide as most letters; capitals are wider, and some marks narrow."""
-    return sum(0.55 if c in _NARROW else 1.4 if c.isupper() or ord(c) > 255 else 1.0 for c in text)
+def long(text: str) -> float:
+    """Width of a text in digits: as wide as most letters; capitals are wider, some marks narrow.
+
+    Args:
+        text: Any text; what LaTeX lacks stands by its number, which is wide.
+    """
+    return sum(map(_wide_as, visible(text)))
+
+
+def _wide_as(c: str) -> float:
+    if ord(c) > 255 and r"\ttfamily" in tex(c):
+        return 6.5  # stands by its number
+    return 0.55 if c in _NARROW else 1.4 if c.isupper() or ord(c) > 255 else 1.0

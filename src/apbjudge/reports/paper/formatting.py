@@ -129,6 +129,6 @@ def best_note(table: Table, mark: str) -> str:
     return (
         f"{mark} best set: no other of the {rivals} is shown to be better (tests by item and case, "
         f"one-sided at {percent(1 - table.level)} divided by the number of others, so that the "
-        f"best is in the set with a chance of at least {percent(table.level)}); where none is "
+        f"best is in the set with a chance of about {percent(table.level)} or more); where none is "
         "marked, none is shown to be better than another"
     )

@@ -16,6 +16,7 @@ from .kinds import FIGURES
 from .measuring import Part, contender_of, figures_of
 from .table import Counts
 
+_MOST_DIGITS = 18  # a longer value, from damaged data, stands as a text
 _Key = tuple[int, int]
 """Codes of a tested model and of the value that its rows are told apart by."""
 
@@ -39,7 +40,8 @@ def _order(heads: tuple[str, ...]) -> tuple[object, ...]:
     model, *rest = heads
     value = rest[0] if rest else ""
     place = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
-    return model.casefold(), model, place, int(value) if value.isdecimal() else 0, value
+    number = int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else 0
+    return model.casefold(), model, place, number, value
 
 
 def _with(draft: Draft, section: Section, part: Part) -> Draft:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
-from .fitting import Lot, Piece, head_layout, pages, shown_in
+from .fitting import Lot, Piece, head_layout, long, pages, shown_in
 from .formatting import best_note, percent, scored
 from .table import Table, TableRow
 from .tex import tex
 
+_WORD = 16.0
 _HEAD = r"""% Tables made by apbjudge.
 % Packages needed: \usepackage{booktabs}
 % Characters that plain LaTeX lacks stand by their number, such as U+4F60.
@@ -31,6 +33,8 @@ def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
 
 def _table(table: Table, *, intervals: bool) -> Iterator[str]:
     for i, page in enumerate(pages(table, intervals=intervals)):
+        if i:
+            yield r"\clearpage"  # LaTeX keeps no more than 52 floats waiting
         yield r"\begin{table*}"
         yield r"\centering"
         yield r"\scriptsize"
@@ -104,7 +108,7 @@ def _titles(table: Table, columns: Lot) -> str:
 
 def _row(row: TableRow, columns: Lot, *, same: bool, intervals: bool) -> Iterator[str]:
     """The figures, and below them what is small; the tested model once for all its rows."""
-    cells = ["" if same and i == 0 else tex(head) for i, head in enumerate(row.heads)]
+    cells = ["" if same and i == 0 else _head(head) for i, head in enumerate(row.heads)]
     below = [""] * len(row.heads)
     for section, of in columns.items():
         cells.append(scored(row, section))
@@ -118,6 +122,16 @@ def _row(row: TableRow, columns: Lot, *, same: bool, intervals: bool) -> Iterato
     yield _line(cells) + ("[-2pt]" if small else "")
     if small:
         yield _line(below) + "[1pt]"
+
+
+def _head(text: str) -> str:
+    """A name, with places to go on in another line inside of words that are long."""
+    words = re.split(r"(\s+)", text)
+    return "".join(_breakable(word) if long(word) > _WORD else tex(word) for word in words)
+
+
+def _breakable(word: str) -> str:
+    return r"\allowbreak{}".join(map(tex, re.findall(r"[!-~]{1,6}|[^!-~]", word)))
 
 
 def _value(text: str) -> str:

@@ -58,14 +58,15 @@ def _with(
     draft: Draft, section: Section, before: tuple[Columns, Vector], after: tuple[Columns, Vector]
 ) -> Draft:
     """The draft with one section more."""
-    old, old_items, _ = _by_item(*before)
-    new, new_items, cases = _by_item(*after)
+    old, old_items, old_cases = _by_item(*before)
+    new, new_items, _ = _by_item(*after)
     items, at, on = np.intersect1d(old_items, new_items, assume_unique=True, return_indices=True)
     pairs = {"Base": old[at], "Refined": new[on], "Δ": new[on] - old[at]}
-    sample = Sample(clusters=cases[on])
+    cases = old_cases[at]  # each run numbers its own; methods compete by those of the base run
+    sample = Sample(clusters=cases)
     found = {(section.title, key): _estimate(key, of, sample) for key, of in pairs.items()}
     contenders: dict[ColumnId, Contender] = {
-        (section.title, key): Contender(values=pairs[key], items=items, cases=cases[on])
+        (section.title, key): Contender(values=pairs[key], items=items, cases=cases)
         for key in ("Refined", "Δ")
     }
     c, rows = after

@@ -90,9 +90,16 @@ def _is_code(column: Column) -> bool:
 
 
 def _spoken(marks: Sequence[Mark]) -> str:
-    """What whiskers are, for a title; nothing where there are none."""
+    """What whiskers are, where there are some, and how many rows a figure is of, for a title."""
     levels = {mark.level for mark in marks if mark.low is not None}
-    return f", with {100 * min(levels):.4g} % intervals" if levels else ""
+    whiskers = f", with {100 * min(levels):.4g} % intervals" if levels else ""
+    return whiskers + _sizes(marks)
+
+
+def _sizes(marks: Sequence[Mark]) -> str:
+    """How many rows a drawn figure is of."""
+    sizes = [mark.n for mark in marks]
+    return f", n = {min(sizes)}" + (f" to {max(sizes)}" if min(sizes) < max(sizes) else "")
 
 
 def _model_order(tables: Tables, judge: str, marks: Sequence[Mark]) -> tuple[str, ...]:
@@ -107,7 +114,7 @@ def _profile(tables: Tables, judge: str) -> Iterator[Draft]:
     if marks:
         yield Draft(
             key="",
-            title="Share of plans with each error, by tested model and protocol",
+            title="Share of plans with each error, by tested model and protocol" + _sizes(marks),
             alt="A heat map of error rates, a row per tested model and a column per error code. "
             + extremes(marks),
             data=data_of(marks),
@@ -227,7 +234,7 @@ def _broken(tables: Tables, judge: str) -> Iterator[Draft]:
         first = [mark for mark in marks if mark.column == "Rp"]
         yield Draft(
             key="",
-            title="What tested models do after a broken tool",
+            title="What tested models do after a broken tool" + _sizes(marks),
             alt="A stacked bar per tested model with the shares of five behaviours. "
             + (extremes(first, BEHAVIOURS) if first else ""),
             data=data_of(marks),

@@ -110,7 +110,7 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
 def natural(places: Iterable[str]) -> tuple[str, ...]:
     """Places of an axis, each once, in their natural order: numbers, or stages of a run."""
     found = distinct(places)
-    numbers = {place: re.match(r"\d+", place) for place in found}
+    numbers = {place: re.match(r"\d{1,18}(?!\d)", place) for place in found}
     if all(numbers.values()):
         return tuple(sorted(found, key=lambda place: int((numbers[place] or [0])[0])))
     return tuple(sorted(found, key=_rank))

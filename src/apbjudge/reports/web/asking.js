@@ -21,8 +21,15 @@
 
   function isNamed(column, value) {
     const number = column.names.indexOf(value);
-    return (at) => column.of[at] === number;
+    return number < 0 ? never : (at) => column.of[at] === number;
   }
+
+  // Values come from the address too: they are looked up among our own only.
+  function testFor(tests, value, ...opinions) {
+    return Object.hasOwn(tests, value) ? tests[value](...opinions) : never;
+  }
+
+  const never = () => false;
 
   const collate = new Intl.Collator("en", { numeric: true }).compare;
 
@@ -104,7 +111,7 @@
         ["grade", "grade differs"], ["flags", "flags differ"], ["split", "raters are split"],
         ["labelled", "labelled"], ["unlabelled", "not labelled"],
       ] : []),
-      test: (index, judge, value) => AGAINST_HUMANS[value]?.(index.human, judge) ?? (() => false),
+      test: (index, judge, value) => testFor(AGAINST_HUMANS, value, index.human, judge),
     },
     {
       key: "change",
@@ -117,7 +124,7 @@
       ] : []),
       test: (index, judge, value) => {
         if (value === "verdict") return (at) => verdictsDiffer(index, at);
-        return index.changes && COMPARED[value] ? COMPARED[value](...pairOf(index)) : () => false;
+        return index.changes ? testFor(COMPARED, value, ...pairOf(index)) : never;
       },
     },
     {

@@ -150,7 +150,11 @@
     at("progress-words").textContent = words;
     Object.assign(at("progress-bar"), { max: page.total, value: done });
     document.title = `${done}/${page.total} Labelling`;
-    return words;
+  };
+
+  const noteProgress = (sheet) => {
+    page.progress[sheet.number - 1] = statusOf(sheet.label);
+    showProgress();
   };
 
   const statusOf = (label) => {
@@ -214,6 +218,7 @@
     at("main").replaceChildren(item, node("div.beside", label, more));
     showItem();
     show(sheet.label);
+    noteProgress(sheet);
     page.note.value = sheet.label.note;
   };
 
@@ -236,14 +241,12 @@
   const show = (label) => {
     page.form.show(label);
     page.hint.textContent = "";
-    page.progress[page.sheet.number - 1] = statusOf(label);
     const { undo, previous, next, judge } = page.buttons;
     off(undo, !label.can_undo);
     off(previous, page.sheet.number === 1);
     off(next, page.sheet.number === page.total);
     judge.hidden = label.judge === "none";
     off(judge, label.judge !== "ready" || Boolean(page.sheet.verdict));
-    showProgress();
   };
 
   // A button that can't be used keeps the focus: it is only said to be out of use.
@@ -297,6 +300,7 @@
   };
 
   const showChange = (sheet) => {
+    noteProgress(sheet);
     if (sheet !== page.sheet) return;
     show(sheet.label);
     if (sheet.verdict) showItem();

@@ -56,7 +56,10 @@
     clearTimeout(page.timer);
     page.due = null;
     const state = apb.readAddress(location.hash);
-    if (state === null) return showView("overview");
+    if (state === null) {
+      page.state = { view: "overview" };
+      return showView("overview");
+    }
     const asked = Object.keys(state).some((key) => key !== "view");
     page.state = { ...state, view: asked ? "items" : state.view || "overview" };
     await show();
@@ -253,9 +256,17 @@
     if (isTyping && event.key !== "Escape") return;
     const onList = event.target === byId("list") || event.target === document.body;
     const keys = onList ? { ...KEYS, ...LIST_KEYS } : KEYS;
-    if (!Object.hasOwn(keys, event.key)) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (!Object.hasOwn(keys, key)) return;
     event.preventDefault();
-    keys[event.key]();
+    keys[key]();
+  }
+
+  // The link for keyboards: past all that stands before the list.
+  async function skip(event) {
+    event.preventDefault();
+    await change({});
+    byId("list").focus();
   }
 
   async function copyLink() {
@@ -275,6 +286,7 @@
   function wire() {
     addEventListener("hashchange", follow);
     document.addEventListener("keydown", pressed);
+    document.querySelector(".skip").addEventListener("click", skip);
     byId("previous").addEventListener("click", () => move(-1));
     byId("next").addEventListener("click", () => move(1));
     byId("back").addEventListener("click", back);

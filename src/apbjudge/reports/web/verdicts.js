@@ -94,6 +94,7 @@
 
   const source = ({ method, n }) => {
     if (method === "logprobs") return "token probabilities";
+    if (!Number.isFinite(n)) return "number of replies not stated";
     return method === "panel" ? count(n, "judge", "judges") : count(n, "reply", "replies");
   };
 

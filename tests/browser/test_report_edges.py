@@ -1,0 +1,69 @@
+"""The report page where it is easily forgotten: odd links, short windows, paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apbjudge.reports.page.html import write_report
+
+from ..reports.page.reports import entry, report, some_entries
+from .test_report import expect, opened, shown
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Six items by two judges, and one of no category."""
+    path = tmp_path_factory.mktemp("edges") / "report.html"
+    entries = [*some_entries(), entry("case-3", "oak", "", "", groups={})]
+    write_report(report(entries, judges=("a", "b")), path)
+    return path.as_uri()
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"human": "constructor"},
+        {"human": "__proto__"},
+        {"change": "toString"},
+        {"change": "__proto__"},
+        {"g.category": "nothing"},
+        {"verdict": "constructor"},
+    ],
+)
+def test_a_link_that_asks_for_what_nobody_knows_finds_nothing(
+    page: Any, url: str, link: dict[str, str]
+) -> None:
+    opened(page, url, **link)
+    expect(page.locator("#count")).to_have_text("0 of 7 items")
+    page.get_by_role("button", name="Take off the filter").click()
+    expect(page.locator("#count")).to_have_text("7 items")
+
+
+def test_the_first_link_leads_past_all_controls_to_the_list(page: Any, url: str) -> None:
+    opened(page, url)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#list")).to_be_focused()
+    page.keyboard.press("Shift+J")
+    shown(page, "case-1")
+
+
+def test_a_short_window_scrolls_to_the_list(page: Any, url: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 256})  # 1280 by 1024 made four times larger
+    opened(page, url, view="items")
+    page.locator("#list [role=option]").nth(3).click()
+    shown(page, "case-2")
+    expect(page.locator("#view h2")).to_be_in_viewport()
+
+
+def test_an_item_can_be_printed(page: Any, url: str) -> None:
+    opened(page, url, item="case-2")
+    shown(page, "case-2")
+    page.emulate_media(media="print")
+    expect(page.locator("#view h2")).to_have_text("case-2")
+    expect(page.locator("#list")).to_be_hidden()
+    item = page.locator("#view article").bounding_box()
+    assert page.evaluate("document.documentElement.scrollHeight") >= item["height"]
+    assert page.locator("#view h2").bounding_box()["height"] > 0
