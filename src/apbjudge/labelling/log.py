@@ -8,7 +8,6 @@ it is never changed or removed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,7 @@ from typing import Any
 import orjson
 
 from ..errors import InputError, OptionError, RowError
-from ..jsonl import Appender, cut_torn_line, parse_object, read_lines
+from ..jsonl import Appender, cut_torn_line, parse_object, read_lines, take_lock
 from ..records import HumanLabel, read_labels
 from ..records.labels import TABLE_SUFFIXES
 from .clicks import NOTHING, LabelState, state_of
@@ -79,7 +78,9 @@ class LabelLog:
             )
         self.path = Path(os.path.realpath(path))  # through links, so that a lock has one place
         self._tracks: dict[tuple[str, Key], Track] = {}
-        self._lock = _locked(self.path)
+        lock = self.path.with_name(f".{self.path.name}.lock")  # lines that go replace the file
+        busy = f"--out: another process is labelling into {self.path}"
+        self._lock = take_lock(lock, self.path, busy=busy)
         try:
             _temporary(self.path).unlink(missing_ok=True)  # a kill may have left it
             if self.path.exists():
@@ -313,17 +314,3 @@ def _sync(path: Path) -> None:
             os.close(descriptor)
     except OSError as error:
         raise InputError(f"{path}: can't be written: {error.strerror}") from None
-
-
-def _locked(path: Path) -> int:
-    """A lock beside the file: the file itself is replaced when lines go."""
-    try:
-        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise InputError(f"{path}: can't be written: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise OptionError(f"--out: another process is labelling into {path}") from None
-    return descriptor
