@@ -313,3 +313,15 @@ def test_a_page_of_too_many_items_is_refused(
     with pytest.raises(OptionError, match="expected at most 1 items a judge, got 2"):
         found.write_page(tmp_path / "page.html")
     assert list(tmp_path.glob("page*")) == []
+
+
+def test_one_file_judged_by_two_protocols_is_read_by_both(tmp_path: Path) -> None:
+    path = EXAMPLES / "tool_extraneous.jsonl"
+    runs = [tmp_path / "auto", tmp_path / "one"]
+    apbjudge.grade(path, out=runs[0])
+    apbjudge.grade(path, protocol="tool-extraneous", out=runs[1])
+    found = report(runs)
+    entries = items_of(found)
+    assert {entry.protocol for entry in entries} >= {"holistic", "step-wise", "tool-extraneous"}
+    assert [entry.item_id for entry in entries if entry.item is None] == []
+    assert found.problems == []

@@ -56,12 +56,12 @@ def sources_of(
     """
     if given:
         return [Where(predictions=path, cases=cases) for path in given]
-    found: dict[tuple[Path, Path | None], Where] = {}
+    found: dict[tuple[Path, Path | None, str], Where] = {}
     for run in (run for judge in judges for run in judge.runs):
         if run.sources is None:
             continue
         predictions, of_cases = run.sources
-        found[run.sources] = Where(
+        found[*run.sources, run.protocol] = Where(
             predictions=predictions,
             cases=cases or of_cases,
             protocol=run.protocol,
