@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from .analyses import Diversity, SelfEvaluation, diversity, self_evaluation
     from .annotators import AltTest, alternative_annotator_test
+    from .best import Contender, best_set
     from .classes import Nominal, nominal
     from .coded import Settings
     from .comparison import (
@@ -60,6 +61,7 @@ _HOMES = {
     "phi quadratic_weights linear_weights specific_agreement",
     "analyses": "Diversity SelfEvaluation diversity self_evaluation",
     "annotators": "AltTest alternative_annotator_test",
+    "best": "Contender best_set",
     "coded": "Settings",
     "comparison": "McNemar PairedTest adjust detectable_difference mcnemar newcombe paired_test",
     "confusion": "Confusion",
@@ -88,6 +90,7 @@ __all__ = [
     "BetweenRaters",
     "Calibration",
     "Confusion",
+    "Contender",
     "Contrast",
     "Difference",
     "Diversity",
@@ -106,6 +109,7 @@ __all__ = [
     "adjust",
     "alternative_annotator_test",
     "bennett_s",
+    "best_set",
     "between_raters",
     "bounded",
     "calibrate",
