@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -206,3 +207,14 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # the disk is full, or what standard output is sent to
+        where = error.filename or "standard output: can't be written"
+        typer.echo(f"apbjudge: {where}: {error.strerror}", err=True)
+        _give_up_output()
+        sys.exit(2)
+
+
+def _give_up_output() -> None:
+    """What could not be written is dropped: else the interpreter complains of it at its end."""
+    with suppress(OSError, ValueError):  # it may be no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

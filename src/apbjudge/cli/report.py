@@ -112,19 +112,10 @@ def _text(report: Report, options: ReportOptions) -> str:
 
 def _show(text: str, out: Path | None) -> None:
     if out is None:
-        _print(text)
+        typer.echo(text, nl=False)
         return
     write_atomically(out, text.encode(errors="backslashreplace"))
     typer.echo(f"written: {visible(str(out))}")
-
-
-def _print(text: str) -> None:
-    try:
-        typer.echo(text, nl=False)
-    except BrokenPipeError:
-        raise  # whoever reads has seen enough: no fault
-    except OSError as error:
-        raise InputError(f"standard output: can't be written: {error.strerror}") from None
 
 
 def _write_page(report: Report, out: Path) -> None:
