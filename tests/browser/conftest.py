@@ -80,7 +80,7 @@ def new_page(browser: Browser, complaints: Complaints) -> Iterator[Callable[...,
         if options or not contexts:
             contexts.append(browser.new_context(**{"viewport": DESKTOP, **options}))
         page = contexts[-1].new_page()
-        page.set_default_timeout(5_000)
+        page.set_default_timeout(60_000)  # a bound on hanging, not a measure of speed
         complaints.watch(page)
         return page
 
