@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..records import ERROR_CODES
+from ..records import ERROR_CODES, Consensus
 from ..records.judgements import ErrorCode
-from .judged import Problems
-from .matching import Answers, Labels, load_labels
+from .judged import Key, Problems
+from .matching import Labels, load_labels
 from .run_files import JudgeRuns, Row, by_judge, mapping, open_run
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ def judgement_frame(
         InputError: If a file can't be read.
     """
     pandas = _pandas()
-    rows = list(_rows(judges, labels, problems))
+    rows = [{"judge": judge.name, **_flat(row)} for judge in judges for row in judge.rows(problems)]
+    if labels is not None:
+        answers = Counter(item for item, _ in {_key(row) for row in rows})
+        rows = [row | _human(labels.of(_key(row), answers)) for row in rows]
     found: Any = pandas.DataFrame(rows)
     for name in _FLOATS:
         if name in found:
@@ -88,20 +91,8 @@ def _pandas() -> Any:
     return pd  # untyped here: its stubs leave half of it unknown
 
 
-def _rows(
-    judges: Sequence[JudgeRuns], labels: Labels | None, problems: Problems
-) -> Iterator[dict[str, Any]]:
-    answers: Answers = _answers(judges) if labels is not None else {}
-    for judge in judges:
-        for row in judge.rows(problems):
-            flat = {"judge": judge.name, **_flat(row)}
-            yield flat | _human(row, labels, answers) if labels is not None else flat
-
-
-def _answers(judges: Sequence[JudgeRuns]) -> Answers:
-    """How many tested models answered each item."""
-    keys = {(row["item_id"], row["tested_model"]) for judge in judges for row in judge.rows([])}
-    return Counter(item for item, _ in keys)
+def _key(row: Row) -> Key:
+    return row["item_id"], row["tested_model"]
 
 
 def _flat(row: Row) -> dict[str, Any]:
@@ -122,9 +113,7 @@ def _number(value: object) -> float | None:
     return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 
-def _human(row: Row, labels: Labels | None, answers: Answers) -> dict[str, bool | float | None]:
-    key = (row["item_id"], row["tested_model"])
-    said = None if labels is None else labels.of(key, answers)
+def _human(said: Consensus | None) -> dict[str, bool | float | None]:
     errors: Mapping[ErrorCode, bool] = (said.errors if said else None) or {}
     return {
         "human_correct": said.is_correct if said else None,
