@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..audits.card import Card
 from ..audits.comparing import CardComparison
-from ..errors import visible
 from . import card_figures, card_plot
+from .templating import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _SHARED: Mapping[str, Callable[..., Any]] = {
     "asked_text": card_figures.asked_text,
     "bases_text": card_figures.bases_text,
@@ -68,24 +66,7 @@ def _render(name: str, **values: object) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    found = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.globals.update(_SHARED)
-    found.filters["minus"] = _minus  # pyright: ignore[reportArgumentType]
-    return found
-
-
-def _shown(value: object) -> object:
-    """Marks that turn or hide the text around them come out as what they are."""
-    return visible(value) if type(value) is str else value
+    return environment(calls=_SHARED, filters={"minus": _minus})
 
 
 def _minus(text: str) -> str:

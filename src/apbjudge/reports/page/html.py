@@ -12,8 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ...errors import InputError, visible
+from ...errors import InputError
 from ..paper import formatting
+from ..templating import environment
 from . import overview
 from .bundle import block, dumped
 from .changed import changed_list
@@ -149,22 +150,6 @@ def _hash(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    found = Environment(
-        loader=FileSystemLoader(_REPORTS / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.globals.update(_SHARED)
-    found.filters.update({"minus": overview.minus, "raw": Markup})
-    return found
-
-
-def _shown(value: object) -> object:
-    """Marks that turn or hide the text around them come out as what they are."""
-    return visible(value) if type(value) is str else value
+    return environment(calls=_SHARED, filters={"minus": overview.minus, "raw": Markup})

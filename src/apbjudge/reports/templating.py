@@ -1,0 +1,42 @@
+"""How HTML pages are rendered: everything from data is text, and nothing is left undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_Calls = Mapping[str, Callable[..., Any]]
+
+
+def environment(*, calls: _Calls, filters: _Calls) -> Environment:
+    """An environment over the templates of this package.
+
+    Args:
+        calls: What the templates call, by name.
+        filters: Filters of the templates, by name.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    found = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals.update(calls)
+    found.filters.update(filters)
+    return found
+
+
+def _shown(value: object) -> object:
+    """Marks that turn or hide the text around them come out as what they are."""
+    return visible(value) if type(value) is str else value
