@@ -30,6 +30,7 @@ from .edits import (
 )
 from .guards import leaves_as_is, reads_as_meant
 from .plan_faults import LIMIT, limited, with_limit
+from .prose import turned
 from .rewording import reworded_draft
 
 
@@ -62,17 +63,8 @@ def reword(base: Base, rng: Random) -> Change | None:
 
 def key_order(base: Base, rng: Random) -> Change | None:
     """Reverses the keys of every object in the reply."""
-    text = orjson.dumps(_reversed(base.draft.value), option=orjson.OPT_INDENT_2).decode()
+    text = orjson.dumps(turned(base.draft.value), option=orjson.OPT_INDENT_2).decode()
     return Change(reply=text, what="the keys of all objects stand in reverse order")
-
-
-def _reversed(value: Any) -> Any:
-    if isinstance(value, dict):
-        fields = list(cast("dict[str, Any]", value).items())
-        return {key: _reversed(child) for key, child in reversed(fields)}
-    if isinstance(value, list):
-        return [_reversed(child) for child in cast("list[Any]", value)]
-    return value
 
 
 def valid_order(base: Base, rng: Random) -> Change | None:

@@ -47,6 +47,16 @@ def reply_value(variant: Variant) -> Any:
     return cast("Any", value) if isinstance(value, dict | list) else None
 
 
+def turned(value: Any) -> Any:
+    """A JSON value with the keys of all its objects in reverse order."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value).items()
+        return {key: turned(child) for key, child in reversed(fields)}
+    if isinstance(value, list):
+        return [turned(child) for child in cast("list[Any]", value)]
+    return value
+
+
 def written(value: Any) -> str:
     """A reply as the drafts write it."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

@@ -14,7 +14,7 @@ from ...protocols.images import is_image
 from ...records import Item
 from ..variants import Variant
 from .bases import Base
-from .prose import kept, passages, reply_value, reworked, rewritten, sentences, written
+from .prose import kept, passages, reply_value, reworked, rewritten, sentences, turned, written
 from .references import retold
 
 
@@ -126,16 +126,7 @@ def _reference_wording(given: _Given, rng: Random) -> Change | None:
 
 def _key_order(given: _Given, rng: Random) -> Change | None:
     value = given.value
-    return None if value is None else Change(reply=written(_turned(value)))
-
-
-def _turned(value: Any) -> Any:
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {key: _turned(child) for key, child in reversed(items)}
-    if isinstance(value, list):
-        return [_turned(child) for child in cast("list[Any]", value)]
-    return value
+    return None if value is None else Change(reply=written(turned(value)))
 
 
 def _markdown(given: _Given, rng: Random) -> Change | None:
