@@ -1,7 +1,9 @@
-"""The report page where it is easily forgotten: odd links, short windows, paper."""
+"""The report page where it is easily forgotten: odd links, short windows, old browsers, paper."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,6 +58,20 @@ def test_a_short_window_scrolls_to_the_list(page: Any, url: str) -> None:
     page.locator("#list [role=option]").nth(3).click()
     shown(page, "case-2")
     expect(page.locator("#view h2")).to_be_in_viewport()
+
+
+def test_an_old_browser_is_told(page: Any, url: str) -> None:
+    page.add_init_script("delete globalThis.DecompressionStream")
+    page.goto(f"{url}#view=items")
+    expect(page.locator("#count")).to_contain_text("lacks DecompressionStream")
+
+
+def test_a_file_that_was_cut_off_says_so(page: Any, url: str, tmp_path: Path) -> None:
+    whole = Path(url.removeprefix("file://")).read_text()
+    cut = tmp_path / "cut.html"
+    cut.write_text(re.sub(r'<script type="[^"]*" id="(items|texts)-0">[^<]*</script>', "", whole))
+    page.goto(f"{cut.as_uri()}#item=case-2")
+    expect(page.locator("#view")).to_contain_text("the page has no block items-0: it was cut off")
 
 
 def test_an_item_can_be_printed(page: Any, url: str) -> None:

@@ -40,9 +40,8 @@
   }
 
   function settle() {
-    clearTimeout(page.timer);
     if (page.due !== null) history.replaceState(history.state, "", page.due);
-    page.due = null;
+    forget();
   }
 
   async function change(changes, how = "push") {
@@ -51,10 +50,15 @@
     await show();
   }
 
-  // Follows the address, as after a click on a link, Back, or a paste.
-  async function follow() {
+  // What is due was meant for an entry of the history that has been left.
+  function forget() {
     clearTimeout(page.timer);
     page.due = null;
+  }
+
+  // Follows the address, as after a click on a link, Back, or a paste.
+  async function follow() {
+    forget();
     const state = apb.readAddress(location.hash);
     if (state === null) {
       page.state = { view: "overview" };
@@ -222,8 +226,10 @@
     byId("item").focus();
   }
 
+  // Settled first: a change of the address that comes while the browser goes back stops it.
   function back() {
     if (isPhone() && page.state.item !== undefined) {
+      settle();
       if (history.state && history.state.opened) history.back();
       else change(itemState(-1), "replace");
     }
@@ -284,6 +290,7 @@
   // Start ------------------------------------------------------------------------------------
 
   function wire() {
+    addEventListener("popstate", forget);
     addEventListener("hashchange", follow);
     document.addEventListener("keydown", pressed);
     document.querySelector(".skip").addEventListener("click", skip);
