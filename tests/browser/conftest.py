@@ -26,6 +26,7 @@ AXE = "{resultTypes: ['violations'], preload: false, selectors: false}"
 SEVERE = ("serious", "critical")
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1280, "height": 900}
+HUNG_MS = 60_000  # a bound on hanging, not a measure of speed
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +36,7 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("no chromium on the path")
+    sync_api.expect.set_options(timeout=HUNG_MS)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield browser
@@ -80,7 +82,7 @@ def new_page(browser: Browser, complaints: Complaints) -> Iterator[Callable[...,
         if options or not contexts:
             contexts.append(browser.new_context(**{"viewport": DESKTOP, **options}))
         page = contexts[-1].new_page()
-        page.set_default_timeout(60_000)  # a bound on hanging, not a measure of speed
+        page.set_default_timeout(HUNG_MS)
         complaints.watch(page)
         return page
 
