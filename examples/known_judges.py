@@ -26,8 +26,8 @@ from typing import Any
 from aiohttp import web
 
 from apbjudge import JudgeSpec
-from apbjudge.api.audit_plan import AuditOrder, prepare
-from apbjudge.api.auditing import audit
+from apbjudge.api.audits.auditing import audit
+from apbjudge.api.audits.plan import AuditOrder, prepare
 from apbjudge.audits.variants import Variant
 from apbjudge.errors import ApbJudgeError
 from apbjudge.protocols.fence import neutralize

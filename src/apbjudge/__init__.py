@@ -16,22 +16,22 @@ from .version import VERSION as __version__  # noqa: N811
 
 if TYPE_CHECKING:
     from .api import Run, grade, prompts_for
-    from .api.audit_plan import AuditOrder
-    from .api.auditing import Audit, audit
-    from .api.calibrating import calibrate
-    from .api.comparing import compare
-    from .api.frames import frame
-    from .api.label_plan import PlanOrder, plan_labels, read_plan
-    from .api.reporting import Report, ReportOrder, report
+    from .api.audits.auditing import Audit, audit
+    from .api.audits.plan import AuditOrder
+    from .api.showing.frames import frame
+    from .api.showing.reporting import Report, ReportOrder, report
+    from .api.trust.calibrating import calibrate
+    from .api.trust.comparing import compare
+    from .api.trust.label_plan import PlanOrder, plan_labels, read_plan
     from .errors import ApbJudgeError, InputError, JudgeError, OptionError, RowError, UsageError
     from .judge import Events, JudgeSpec, Progress
     from .llm import Client, Completion, Request, ScriptedClient
     from .protocols import PROTOCOLS, Protocol
     from .records import Finding, Item, Row, Unscored, Verdict, read_judgement
     from .reports import Summary, summarize, summary_text
-    from .reports.card_html import card_html
-    from .reports.card_markdown import card_markdown
-    from .reports.card_text import card_text
+    from .reports.card.html import card_html
+    from .reports.card.markdown import card_markdown
+    from .reports.card.text import card_text
     from .reports.comparison import Comparison, comparison_text
     from .reports.label_plan import LabelPlan, label_plan_text
     from .reports.reliability import ReliabilityReport
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": "Run grade prompts_for",
-    "api.audit_plan": "AuditOrder",
-    "api.auditing": "Audit audit",
-    "api.calibrating": "calibrate",
-    "api.comparing": "compare",
-    "api.frames": "frame",
-    "api.label_plan": "PlanOrder plan_labels read_plan",
-    "api.reporting": "Report ReportOrder report",
+    "api.audits.plan": "AuditOrder",
+    "api.audits.auditing": "Audit audit",
+    "api.trust.calibrating": "calibrate",
+    "api.trust.comparing": "compare",
+    "api.showing.frames": "frame",
+    "api.trust.label_plan": "PlanOrder plan_labels read_plan",
+    "api.showing.reporting": "Report ReportOrder report",
     "errors": "ApbJudgeError InputError JudgeError OptionError RowError UsageError",
     "judge": "Events JudgeSpec Progress",
     "llm": "Client Completion Request ScriptedClient",
     "protocols": "PROTOCOLS Protocol",
     "records": "Finding Item Row Unscored Verdict read_judgement",
     "reports": "Summary summarize summary_text",
-    "reports.card_html": "card_html",
-    "reports.card_markdown": "card_markdown",
-    "reports.card_text": "card_text",
+    "reports.card.html": "card_html",
+    "reports.card.markdown": "card_markdown",
+    "reports.card.text": "card_text",
     "reports.comparison": "Comparison comparison_text",
     "reports.label_plan": "LabelPlan label_plan_text",
     "reports.reliability": "ReliabilityReport",

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from apbjudge.api import grade
-from apbjudge.api.audit_input import NOTHING_KNOWN, gather, known_of, shipped
-from apbjudge.api.audit_plan import AuditOrder, Prepared, prepare
-from apbjudge.api.auditing import audit
+from apbjudge.api.audits.auditing import audit
+from apbjudge.api.audits.material import NOTHING_KNOWN, gather, known_of, shipped
+from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
 from apbjudge.audits.making.bases import NO_PLAN, SAME_ID, SOLVER
 from apbjudge.audits.verdicts import Probe
 from apbjudge.errors import InputError, OptionError

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api.audit_card import card_of
-from apbjudge.api.audit_plan import AuditOrder, prepare
-from apbjudge.api.auditing import SEED_STEP, Audit, audit, spec_of
+from apbjudge.api.audits.auditing import SEED_STEP, Audit, audit, spec_of
+from apbjudge.api.audits.card import card_of
+from apbjudge.api.audits.plan import AuditOrder, prepare
 from apbjudge.audits.card import Card
 from apbjudge.audits.heard import MAIN, Heard
 from apbjudge.audits.plan import QUICK_CALLS
@@ -136,7 +136,7 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("an engine was made")
 
-    monkeypatch.setattr("apbjudge.api.session.make_judge", never)
+    monkeypatch.setattr("apbjudge.api.runs.session.make_judge", never)
     found = audit("static", order())
     assert (found.card.cost.calls, found.n_unscored) == (0, 0)
     assert found.card.judge == "static"

@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from statsmodels.stats.contingency_tables import mcnemar
 
 from apbjudge import InputError, OptionError
-from apbjudge.api.comparing import compare
+from apbjudge.api.trust.comparing import compare
 from apbjudge.calibration.intervals import Estimate
 from apbjudge.calibration.paired import Difference
 from apbjudge.reports.comparison import Comparison, comparison_text, conclusion

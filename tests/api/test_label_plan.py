@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge import InputError, OptionError
-from apbjudge.api.label_plan import PlanOrder, plan_labels, read_plan
+from apbjudge.api.trust.label_plan import PlanOrder, plan_labels, read_plan
 from apbjudge.reports.label_plan import LabelPlan, label_plan_text
 from tests.reports.rows import unscored, verdict
 from tests.support.judging import write_rows

@@ -14,8 +14,8 @@ import pytest
 
 import apbjudge
 from apbjudge import InputError, OptionError
-from apbjudge.api.report_items import ReportItems, sources_of
-from apbjudge.api.reporting import Report, report
+from apbjudge.api.showing.items import ReportItems, sources_of
+from apbjudge.api.showing.reporting import Report, report
 from apbjudge.reports.page.entries import Entry
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
@@ -308,7 +308,7 @@ def test_the_page_names_settings_that_are_not_the_usual_ones_and_no_address(
 def test_a_page_of_too_many_items_is_refused(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apbjudge.api.reporting.MAX_ITEMS", 1)
+    monkeypatch.setattr("apbjudge.api.showing.reporting.MAX_ITEMS", 1)
     found = report(write("a", [verdict("x"), verdict("y")]))
     with pytest.raises(OptionError, match="expected at most 1 items a judge, got 2"):
         found.write_page(tmp_path / "page.html")

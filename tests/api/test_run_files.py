@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from apbjudge import InputError
-from apbjudge.api.frames import frame
-from apbjudge.api.run_files import RunFile, by_judge, open_run
+from apbjudge.api.showing.frames import frame
+from apbjudge.api.showing.run_files import RunFile, by_judge, open_run
 from apbjudge.reports.columns import read_columns
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows

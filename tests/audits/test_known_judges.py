@@ -19,8 +19,8 @@ from types import ModuleType
 import pytest
 
 from apbjudge import JudgeSpec
-from apbjudge.api.audit_card import probes_of
-from apbjudge.api.audit_plan import AuditOrder, Prepared, prepare
+from apbjudge.api.audits.card import probes_of
+from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
 from apbjudge.audits.heard import BLIND, Heard, Observed
 from apbjudge.audits.variants import Variant
 from apbjudge.records import ERROR_CODES

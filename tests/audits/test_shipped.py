@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apbjudge import AuditOrder, audit, card_markdown
-from apbjudge.api.audit_input import shipped
+from apbjudge.api.audits.material import shipped
 from apbjudge.audits import HARMLESS, KINDS, SHOWN, payloads
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from apbjudge.api.labelling import LabelOrder, open_desk
+from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.labelling.desk import Desk
 from apbjudge.labelling.server import application
 
@@ -25,7 +25,7 @@ PATIENCE_S = 30
 _PROGRAM = """
 import json, sys
 from pathlib import Path
-from apbjudge.api.labelling import LabelOrder
+from apbjudge.api.showing.labelling import LabelOrder
 from apbjudge.cli.label import LabelOptions, run_label
 from apbjudge.errors import ApbJudgeError
 given = json.loads(sys.argv[1])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api.labelling import LabelOrder, open_desk
+from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Source, Task
 from apbjudge.labelling.queue import drawn

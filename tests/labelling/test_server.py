@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.api.labelling import LabelOrder, open_desk
+from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.errors import OptionError
 from apbjudge.labelling.guard import MAX_BODY
 from apbjudge.records import read_labels

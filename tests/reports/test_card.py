@@ -21,8 +21,8 @@ from apbjudge.audits.comparing import CardComparison, compare_cards
 from apbjudge.audits.reading import card_from_json
 from apbjudge.audits.verdicts import Cost, Measure, Side, Unit, measured
 from apbjudge.calibration.intervals import Estimate
-from apbjudge.reports.card_compare import cards_markdown, cards_text
-from apbjudge.reports.card_figures import (
+from apbjudge.reports.card.compare import cards_markdown, cards_text
+from apbjudge.reports.card.figures import (
     HOW_VERDICTS_ARE_MADE,
     conclusion,
     cost_text,
@@ -34,15 +34,15 @@ from apbjudge.reports.card_figures import (
     size_text,
     value_text,
 )
-from apbjudge.reports.card_html import card_html, cards_html
-from apbjudge.reports.card_markdown import card_markdown, plain
-from apbjudge.reports.card_plot import measure_plots
-from apbjudge.reports.card_text import WIDTH, card_text
+from apbjudge.reports.card.html import card_html, cards_html
+from apbjudge.reports.card.markdown import card_markdown, plain
+from apbjudge.reports.card.plot import measure_plots
+from apbjudge.reports.card.text import WIDTH, card_text
 
 from .cards import attacked, card
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-CSS = Path(card_html.__code__.co_filename).parent / "templates" / "card.css"
+CSS = Path(card_html.__code__.co_filename).parent.parent / "templates" / "card.css"
 VOID = frozenset({"meta", "br", "col", "!doctype"})
 
 

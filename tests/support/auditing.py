@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from apbjudge.api.audit_plan import AuditOrder, Prepared, prepare
+from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
 from apbjudge.judge import JudgeSpec
 from tests.support.judging import MODEL, verdict
 from tests.support.server import Answer, ChatServer, Seen

@@ -13,9 +13,9 @@ import orjson
 import typer
 from pydantic import Field
 
-from ..api.audit_card import PROBES
-from ..api.audit_plan import SEED, AuditOrder, prepare
-from ..api.auditing import Audit, audit
+from ..api.audits.auditing import Audit, audit
+from ..api.audits.card import PROBES
+from ..api.audits.plan import SEED, AuditOrder, prepare
 from ..audits.card import Card
 from ..audits.comparing import compare_cards
 from ..audits.reading import read_card
@@ -23,10 +23,10 @@ from ..errors import OptionError, visible
 from ..jsonl import write_atomically
 from ..judge import JudgeSpec
 from ..llm.budget import Limits
-from ..reports.card_compare import cards_html, cards_markdown, cards_text
-from ..reports.card_html import card_html
-from ..reports.card_markdown import card_markdown
-from ..reports.card_text import card_text
+from ..reports.card.compare import cards_html, cards_markdown, cards_text
+from ..reports.card.html import card_html
+from ..reports.card.markdown import card_markdown
+from ..reports.card.text import card_text
 from .grading import INTERRUPTED, JudgeOptions, settings_of
 from .progress import Reporter
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 import typer
 
-from ..api.calibrating import calibrate_runs
-from ..api.calibration_order import CalibrationOrder
-from ..api.judged import check_level
+from ..api.trust.calibrating import calibrate_runs
+from ..api.trust.calibration_order import CalibrationOrder
+from ..api.trust.judged import check_level
 from ..calibration.coded import Settings
 from ..calibration.resampling import METHODS
 from ..errors import OptionError, visible

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from ..api.checkup import check_up, checkup_text
-from ..api.forecast import forecast_text
+from ..api.runs.checkup import check_up, checkup_text
+from ..api.runs.forecast import forecast_text
 from ..protocols import AUTO, get_protocol
 from .grading import JudgeOptions, read_settings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from ..api.labelling import Labelled, LabelOrder, label
+from ..api.showing.labelling import Labelled, LabelOrder, label
 from ..errors import visible
 
 

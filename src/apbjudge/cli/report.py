@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import typer
 
-from ..api.reporting import CHANGES, Report, ReportOrder, open_report
+from ..api.showing.reporting import CHANGES, Report, ReportOrder, open_report
 from ..errors import InputError, OptionError, visible
 from ..jsonl import write_atomically
 from ..reports.changes import changes_csv, changes_markdown, changes_text

@@ -99,7 +99,7 @@ def label(
 
     Exit code 0: done; 2: unusable input or options.
     """
-    from ..api.labelling import LabelOrder
+    from ..api.showing.labelling import LabelOrder
     from .label import LabelOptions, run_label
 
     wanted = LabelOrder(

@@ -1,0 +1,1 @@
+"""Audits of a judge: material, plan, questions, card."""

@@ -1,0 +1,203 @@
+"""An audit: rows become variants, a judge is asked about them, its answers become a card."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+
+from ...audits.card import Card
+from ...audits.heard import AGAIN, BLIND, MAIN, WARM, Heard, Observed
+from ...audits.plan import QUICK_CALLS, Arm
+from ...errors import InputError, OptionError
+from ...jsonl import write_atomically
+from ...judge import Events, JudgeSpec, Source
+from ...judge.store import MANIFEST
+from ...llm import Client
+from ...llm.budget import Budget, Limits
+from ...llm.clock import MonotonicClock
+from ..runs.engines import Means, cache_folder
+from ..runs.session import Order, run_identity, run_in
+from .card import card_of, observed, write_files
+from .plan import AuditOrder, Prepared, prepare
+
+WARM_TEMPERATURE = 1.0
+SEED_STEP = 1000
+"""Apart in seed that replies at temperature 1 are: more than a judge has samples."""
+
+_QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
+_NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """A finished audit.
+
+    Attributes:
+        card: What was found.
+        heard: Every judgement with what is known of it.
+        folder: Where its files are; None when it was kept in memory.
+        n_unscored: Judgements without a verdict.
+    """
+
+    card: Card
+    heard: Heard
+    folder: Path | None
+    n_unscored: int
+
+    @property
+    def unscored_fraction(self) -> float:
+        """Share of judgements without a verdict, 0 to 1."""
+        return self.n_unscored / len(self.heard.all) if self.heard.all else 0.0
+
+
+def audit(
+    judge: str | JudgeSpec,
+    order: AuditOrder | Prepared | None = None,
+    *,
+    out: str | Path | None = None,
+    client: Client | None = None,
+    limits: Limits = _NO_LIMITS,
+    cache: bool | Path | None = None,
+    events: Events = _QUIET,
+) -> Audit:
+    """Puts a judge through the probes.
+
+    Args:
+        judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
+        order: What to ask it, perhaps prepared before; None for everything, on the shipped cases.
+        out: Folder for the audit's files; a second call with the same folder goes on where the
+            first stopped. None keeps everything in memory.
+        client: Answers requests in place of the network.
+        limits: What the call may take; what is left over is unscored (``budget``).
+        cache: As for ``grade``; replies that are asked for again are never taken from it.
+        events: Who watches.
+
+    Raises:
+        OptionError: If an option, the rubric or the judge's access is unusable, or the folder
+            holds another audit.
+        InputError: If an input file as a whole is unusable.
+    """
+    spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
+    if isinstance(order, Prepared):
+        prepared = order
+    else:
+        prepared = prepare(spec, order or AuditOrder(), note=events.bad_row)
+    if prepared.order.quick:
+        most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
+        limits = limits.model_copy(update={"max_calls": most})
+    means = Means(
+        client=client,
+        limits=limits,
+        budget=Budget(limits, MonotonicClock()),
+        cache=cache_folder(wanted=cache, client=client),
+        warn=events.note,
+    )
+    with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as folder:
+        session = _Session(
+            folder=Path(folder), prepared=prepared, spec=spec, means=means, events=events
+        )
+        return session.audited(keep=out is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What a judge said in an arm, and how many of its items had pictures it was not shown."""
+
+    said: tuple[Observed, ...]
+    withheld: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """A judge that is asked, and where its answers go."""
+
+    folder: Path
+    prepared: Prepared
+    spec: JudgeSpec
+    means: Means
+    events: Events
+
+    def audited(self, *, keep: bool) -> Audit:
+        """Asks everything and draws up the card."""
+        plan = self.prepared.plan
+        self._claim()
+        replies = [self._asked(arm) for arm in plan.arms]
+        heard = Heard(all=tuple(said for reply in replies for said in reply.said))
+        withheld = sum(reply.withheld for reply in replies)
+        card = card_of(self.spec, self.prepared, heard, withheld=withheld)
+        if keep:
+            write_files(self.folder, plan, card)
+        return Audit(
+            card=card,
+            heard=heard,
+            folder=self.folder if keep else None,
+            n_unscored=sum(not said.is_scored for said in heard.all),
+        )
+
+    def _claim(self) -> None:
+        """Makes the folder, unless another audit is in it: its rows must not be overwritten."""
+        before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
+        if before not in (None, self.prepared.plan.fingerprint):
+            raise OptionError(
+                f"--out: {self.folder} holds an audit that asked something else; "
+                "choose another folder"
+            )
+        try:
+            (self.folder / "rows").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.folder}: can't be made: {error.strerror}") from None
+
+    def _asked(self, arm: Arm) -> _Reply:
+        """Lets the judge answer an arm, and reads its answers."""
+        order, spec = self.prepared.order, spec_of(self.spec, arm.name)
+        own = self.prepared.rubric
+        source = Source(
+            predictions=self._written(arm),
+            protocol=order.protocol,
+            rubric=own,
+            data_root=self.prepared.material.root,
+        )
+        home = self.folder / "runs" / arm.name
+        means = self.means
+        if arm.name.startswith((AGAIN, WARM)) and means.cache is not None:
+            means = replace(means, cache=home / "cache")  # a reply of its own, not the first one's
+        asks = self.prepared.plan.fingerprint
+        identity = {**run_identity(spec, order.protocol, own), "audit": asks}
+        run = run_in(home, Order(source, spec, identity, (), self.events, means), keep=True)
+        by_name = {judgement.item_id: judgement for judgement in run.judgements}
+        said = tuple(  # in the order of the plan: which reply came first must not show
+            observed(variant, arm.name, by_name[variant.name])
+            for variant in arm.variants
+            if variant.name in by_name
+        )
+        return _Reply(said, run.progress.withheld)
+
+    def _written(self, arm: Arm) -> Path:
+        """The rows of an arm as a file, to be looked at and to be judged."""
+        rows = self.folder / "rows" / f"{arm.name}.jsonl"
+        lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in arm.variants)
+        write_atomically(rows, b"".join(lines))
+        return rows
+
+
+def _fingerprint(manifest: Path) -> str | None:
+    """Hash of what an audit asked, from a run of it; None where there is none to be read."""
+    try:
+        return orjson.loads(manifest.read_bytes())["identity"].get("audit", "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # no run, or one that the run itself will refuse
+
+
+def spec_of(spec: JudgeSpec, arm: str) -> JudgeSpec:
+    """The judge's settings in an arm."""
+    stem, _, number = arm.rpartition("-")
+    if arm == BLIND:
+        return spec.model_copy(update={"blind": True})
+    if stem == WARM:
+        seed = None if spec.seed is None else spec.seed + SEED_STEP * int(number)
+        return spec.model_copy(update={"temperature": WARM_TEMPERATURE, "seed": seed})
+    return spec

@@ -1,0 +1,163 @@
+"""From a judge's answers to the card of an audit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ...audits.card import Card
+from ...audits.heard import Heard, Observed
+from ...audits.plan import Arm, Plan
+from ...audits.probes import (
+    consistency,
+    faults,
+    injection,
+    leaks,
+    length,
+    preference,
+    presentation,
+    reference,
+    scale,
+    subgroups,
+)
+from ...audits.variants import Variant
+from ...audits.verdicts import Probe, cost_of
+from ...jsonl import write_atomically
+from ...judge import JudgeSpec
+from ...records import Unscored, Verdict
+from ...version import VERSION
+from .plan import Prepared
+
+PROBES = (
+    faults.NAME,
+    consistency.NAME,
+    presentation.NAME,
+    length.NAME,
+    reference.NAME,
+    injection.NAME,
+    scale.NAME,
+    subgroups.NAME,
+    preference.NAME,
+    leaks.NAME,
+)
+"""Names of the probes in the order of the card."""
+
+
+def observed(variant: Variant, arm: str, said: Verdict | Unscored) -> Observed:
+    """A judgement as the probes see it."""
+    usage = said.usage
+    common: dict[str, Any] = {
+        "variant": variant,
+        "arm": arm,
+        "is_proven": any(finding.certainty == "proven" for finding in said.findings),
+        "calls": usage.calls if usage else 0,
+        "tokens": usage.prompt_tokens + usage.completion_tokens if usage else 0,
+        "cost_usd": said.cost_usd,
+        "groups": said.groups,
+    }
+    if isinstance(said, Unscored):
+        return Observed(is_correct=None, reason=said.reason, **common)
+    errors = said.errors
+    return Observed(
+        is_correct=said.is_correct,
+        grade=said.grade,
+        flags=None if errors is None else frozenset(c for c, is_set in errors.items() if is_set),
+        category=said.category,
+        is_inconsistent=said.inconsistent,
+        is_overridden=bool(said.overrides),
+        **common,
+    )
+
+
+def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int = 0) -> Card:
+    """The card of an audit whose answers are all there.
+
+    Args:
+        spec: The judge.
+        prepared: What it was asked.
+        heard: What it said.
+        withheld: Judgements made without the pictures of the case.
+    """
+    material, order = prepared.material, prepared.order
+    settings = {"model": spec.model} if spec.is_static else spec.model_dump(mode="json")
+    return Card(
+        judge=spec.model,
+        settings=settings | {"rubric": order.rubric, "protocol": order.protocol},
+        rows=material.name,
+        protocols=dict(Counter(base.protocol.name for base in material.bases)),
+        origins=dict(Counter(base.origin for base in material.bases)),
+        left_out=dict(material.left_out),
+        size="quick" if order.quick else "full",
+        seed=order.seed,
+        version=VERSION,
+        fingerprint=prepared.plan.fingerprint,
+        probes=tuple(probes_of(heard, prepared, judge=spec.model)),
+        cost=cost_of(heard.all),
+        notes=tuple(_notes(prepared, heard, withheld)),
+    )
+
+
+def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe]:
+    """The ten probes, those that need no labels first."""
+    yield faults.probe(heard)
+    yield consistency.probe(heard)
+    yield presentation.probe(heard)
+    yield length.probe(heard)
+    yield reference.probe(heard)
+    yield injection.probe(heard)
+    yield scale.probe(heard)
+    yield subgroups.probe(heard)
+    own, baseline = prepared.order.own, prepared.known.baseline
+    yield preference.probe(heard, own=own, baseline=baseline, judge=judge)
+    yield prepared.material.leaks
+
+
+def _notes(prepared: Prepared, heard: Heard, withheld: int) -> Iterator[str]:
+    material, known = prepared.material, prepared.known
+    if material.bad_rows:
+        yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
+    if known.problems:
+        yield f"{len(known.problems)} of the labels could not be used"
+    if known.truths and not material.n_known:
+        yield "no label is of any of the rows: ids or names of tested models differ"
+    elif known.truths and prepared.order.quick and prepared.order.rows:
+        yield "a quick audit judges no predictions as they came, whatever is known of them"
+    if withheld:
+        yield f"{withheld} judgements were made without the pictures of their cases"
+    reasons = Counter(said.reason for said in heard.all if not said.is_scored)
+    if reasons:
+        listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
+        yield f"unscored, and left out of every figure: {listed}"
+
+
+def write_files(folder: Path, plan: Plan, card: Card) -> None:
+    """Writes what a reader of the audit needs beside the runs: variants and card."""
+    lines = (
+        orjson.dumps(_told(arm, variant)) + b"\n" for arm in plan.arms for variant in arm.variants
+    )
+    write_atomically(folder / "variants.jsonl", b"".join(lines))
+    data = orjson.dumps(card.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
+    write_atomically(folder / "card.json", data)
+
+
+def _told(arm: Arm, variant: Variant) -> Mapping[str, Any]:
+    truth = variant.truth
+    return {
+        "arm": arm.name,
+        "name": variant.name,
+        "role": variant.role,
+        "kind": variant.kind,
+        "parent": variant.parent,
+        "case_id": variant.case_id,
+        "what": variant.what,
+        "severity": variant.severity,
+        "is_correct": truth.is_correct,
+        "codes": None if truth.codes is None else sorted(truth.codes),
+        "also": sorted(truth.also),
+        "category": truth.category,
+        "tags": dict(variant.tags),
+    }

@@ -1,0 +1,1 @@
+"""How far a judge can be trusted: judgements and labels matched, and given to the statistics."""

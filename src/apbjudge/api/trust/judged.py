@@ -1,0 +1,354 @@
+"""Judgements and labels as columns: what calibration needs of a run, aligned item by item."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import orjson
+
+from ...calibration.ratings import CODES, Ratings, grade_codes
+from ...errors import InputError, OptionError, RowError, visible
+from ...jsonl import read_lines
+from ...judge.store import JUDGEMENTS, MANIFEST
+
+Vector = np.ndarray[Any, Any]
+Key = tuple[str, str | None]
+Problems = list[str]
+
+OWN_FIELDS = ("item_id", "case_id", "tested_model", "protocol", "rubric")
+"""Fields of a judgement, beside those in ``groups``, by which rows can be told apart."""
+
+MAX_LEVEL = 0.999999
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Verdicts or labels of n items, as they were given.
+
+    Attributes:
+        correct: Shape (n,), int8, -1 nothing said.
+        grade: Shape (n,), NaN nothing said.
+        flags: Shape (n,), uint8, bit i for E(i+1).
+        known: Shape (n,), uint8, bit i where something was said of E(i+1).
+        category: Shape (n,), int8, 0 nothing said.
+    """
+
+    correct: Vector
+    grade: Vector
+    flags: Vector
+    known: Vector
+    category: Vector
+
+    @classmethod
+    def of(cls, given: Iterable[Mapping[str, Any] | None]) -> Said:
+        """Of rows with is_correct, grade, errors and category; None where nothing was said."""
+        correct, grade, category = array("b"), array("d"), array("b")
+        flags, known = array("B"), array("B")
+        for row in given:
+            said = row or _NOTHING
+            correct.append(_tristate(said["is_correct"]))
+            grade.append(np.nan if said["grade"] is None else said["grade"])
+            category.append(said["category"] or 0)
+            is_set, is_told = _bits(said["errors"] or {})
+            flags.append(is_set)
+            known.append(is_told)
+        return cls(*(np.asarray(part) for part in (correct, grade, flags, known, category)))
+
+    def ratings(self, levels: tuple[float, ...]) -> Ratings:
+        """With grades as indices into the levels."""
+        grade = grade_codes(self.grade, levels)
+        return Ratings(correct=self.correct, grade=grade, flags=self.flags, known=self.known)
+
+    def take(self, rows: Vector) -> Said:
+        """Those of some rows; the row -1 stands for one of which nothing is said."""
+        nothing = Said.of([None])
+        names = (field.name for field in fields(self))
+        return Said(*(np.concatenate([getattr(self, n), getattr(nothing, n)])[rows] for n in names))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run's judgements.
+
+    Attributes:
+        name: The judge, with ``(blind)`` where it saw no reference.
+        model: The judge's own name.
+        path: File they came from.
+        keys: Item id and tested model of each row.
+        said: The verdicts.
+        entropy: Shape (n,), doubt of ``is_correct`` in bits, NaN where it was not measured.
+        matches: Shape (n,), int8: 1 the reference's chain, 0 another, -1 not known.
+        fields: Columns by which rows can be grouped, as text; None where not stated.
+    """
+
+    name: str
+    model: str
+    path: Path
+    keys: list[Key]
+    said: Said
+    entropy: Vector
+    matches: Vector
+    fields: dict[str, list[str | None]]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def only(self, rows: list[int]) -> Judged:
+        """Those of some rows."""
+        return replace(
+            self,
+            keys=[self.keys[at] for at in rows],
+            said=self.said.take(np.array(rows)),
+            entropy=self.entropy[rows],
+            matches=self.matches[rows],
+            fields={name: [column[at] for at in rows] for name, column in self.fields.items()},
+        )
+
+    def column(self, name: str, option: str) -> list[str | None]:
+        """A column to group by.
+
+        Raises:
+            OptionError: If no row has such a field.
+        """
+        if name not in self.fields:
+            known = ", ".join(sorted(self.fields))
+            raise OptionError(f"{option}: expected some of {known}, got {name!r}")
+        return self.fields[name]
+
+
+def read_judged(path: Path, problems: Problems) -> Judged:
+    """Reads a file of judgements, or that of a run's folder.
+
+    Args:
+        path: ``judgements.jsonl`` or the folder that holds it.
+        problems: Gets a line for each damaged row, which is left out.
+
+    Raises:
+        InputError: If the file can't be read or holds no judgement.
+    """
+    file = judgements_of(path)
+    columns = _Columns(file, problems)
+    n_before = len(problems)
+    said = Said.of(columns)
+    if not columns.keys:
+        wanted = "expected judgements, one a line, as apbjudge grade writes them"
+        raise InputError(f"{file}: {wanted}{first_of(problems[n_before:])}")
+    model = columns.models.most_common(1)[0][0]
+    return Judged(
+        name=f"{model} (blind)" if _is_blind(file) else model,
+        model=model,
+        path=file,
+        keys=columns.keys,
+        said=said,
+        entropy=np.asarray(columns.entropy),
+        matches=np.asarray(columns.matches),
+        fields={name: column for name, column in columns.fields.items() if any(column)},
+    )
+
+
+def read_once(path: Path, problems: Problems) -> Judged:
+    """A run, each item and tested model once; see ``read_judged`` and ``first_rows``."""
+    judged = read_judged(path, problems)
+    rows = first_rows(judged, problems)
+    return judged if len(rows) == len(judged) else judged.only(rows)
+
+
+def joined(parts: Sequence[Judged], name: str) -> Judged:
+    """Several runs of one judge as one.
+
+    Args:
+        parts: The runs, at least one.
+        name: What to call it.
+    """
+    if len(parts) == 1:
+        return replace(parts[0], name=name)
+    names = sorted({name for part in parts for name in part.fields})
+    said = [part.said for part in parts]
+    return replace(
+        parts[0],
+        name=name,
+        keys=[key for part in parts for key in part.keys],
+        said=Said(*(np.concatenate([getattr(s, f.name) for s in said]) for f in fields(Said))),
+        entropy=np.concatenate([part.entropy for part in parts]),
+        matches=np.concatenate([part.matches for part in parts]),
+        fields={
+            name: [text for part in parts for text in part.fields.get(name, [None] * len(part))]
+            for name in names
+        },
+    )
+
+
+def check_level(level: float) -> None:
+    """Refuses a confidence level that no interval has.
+
+    Raises:
+        OptionError: If it is not between 0 and 1, or so near to 1 that quantiles overflow.
+    """
+    if not 0 < level <= MAX_LEVEL:
+        expected = f"a number between 0 and 1, at most {MAX_LEVEL}"
+        raise OptionError(f"--level: expected {expected}, got {level}")
+
+
+def judgements_of(path: Path) -> Path:
+    """The file of judgements that a path means: itself, or the one in the run's folder."""
+    return path / JUDGEMENTS if path.is_dir() else path
+
+
+def first_of(problems: Problems) -> str:
+    """The first complaint, for the end of a message that a whole file is unusable."""
+    return f"; first complaint: {visible(problems[0])}" if problems else ""
+
+
+def first_rows(judged: Judged, problems: Problems) -> list[int]:
+    """The first row of each item and tested model: a label could not tell others from it.
+
+    Args:
+        judged: The run.
+        problems: Gets a line when there are more.
+    """
+    first: dict[Key, int] = {}
+    for at, key in enumerate(judged.keys):
+        first.setdefault(key, at)
+    if len(first) < len(judged.keys):
+        item, model = next(key for key, n in Counter(judged.keys).items() if n > 1)
+        problems.append(
+            f"{judged.path}: item_id: expected one row per item and tested model, got "
+            f"{len(judged.keys) - len(first)} more, such as {visible(item)} of "
+            f"{visible(str(model))}: the first one counts"
+        )
+    return list(first.values())
+
+
+def _bits(errors: Mapping[str, bool | None]) -> tuple[int, int]:
+    """Which codes are set, and of which something was said, as bit masks."""
+    is_set = is_told = 0
+    for bit, code in _BITS:
+        value = errors.get(code)
+        if value is not None:
+            is_told |= bit
+            is_set |= bit * value
+    return is_set, is_told
+
+
+_BITS = tuple((1 << i, code) for i, code in enumerate(CODES))
+_NOTHING: Mapping[str, Any] = {"is_correct": None, "grade": None, "category": None, "errors": None}
+_GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "level")
+
+
+class _Columns:
+    """Takes the columns of a file's rows while handing the verdicts on, one row at a time."""
+
+    def __init__(self, path: Path, problems: Problems) -> None:
+        self._path = path
+        self._problems = problems
+        self.keys: list[Key] = []
+        self.models: Counter[str] = Counter()
+        self.entropy = array("d")
+        self.matches = array("b")
+        names = (*OWN_FIELDS[1:], *_GROUPS, "unsolvable_type")
+        self.fields: dict[str, list[str | None]] = {name: [] for name in names}
+
+    def __iter__(self) -> Iterator[Mapping[str, Any] | None]:
+        for line in read_lines(self._path):
+            complaint = row_complaint(line.values)
+            if complaint:
+                self._problems.append(f"{self._path}:{line.number}: {complaint}")
+            elif not isinstance(line.values, RowError) and line.values["item_id"] is not None:
+                yield self._take(line.values)
+
+    def _take(self, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        self.keys.append((row["item_id"], row["tested_model"]))
+        self.models[row["judge"]] += 1
+        doubt: Mapping[str, Any] = row.get("doubt") or {}
+        by_field: Mapping[str, float | None] = doubt.get("entropy") or {}
+        entropy = by_field.get("is_correct")
+        self.entropy.append(np.nan if entropy is None else entropy)
+        self.matches.append(_tristate(row.get("matches_reference")))
+        groups: Mapping[str, Any] = row.get("groups") or {}
+        for name, column in self.fields.items():
+            value = row.get(name) if name in OWN_FIELDS else groups.get(name)
+            column.append(None if value is None else str(value))
+        return row if row["kind"] == "verdict" else None
+
+
+def row_complaint(values: Mapping[str, Any] | RowError) -> str:
+    """Why a row is no judgement; empty when it is one. Shape only: a million rows pass here."""
+    if isinstance(values, RowError):
+        return str(values)
+    for name, (kinds, expected) in _SHAPE.items():
+        if name not in values:
+            return str(RowError(name, "a judgement, as apbjudge grade writes it", "no such field"))
+        if not isinstance(values[name], kinds):
+            return str(RowError(name, expected, values[name]))
+    for name, (kinds, expected) in _LATER.items():
+        if not isinstance(values.get(name), kinds):
+            return str(RowError(name, expected, values[name]))
+    for name, is_right in _RANGES.items():
+        if not is_right(values):
+            return str(RowError(name, (_SHAPE | _LATER)[name][1], values[name]))
+    return ""
+
+
+_NONE = type(None)
+_SHAPE: dict[str, tuple[tuple[type, ...], str]] = {
+    "item_id": ((str, _NONE), "text"),
+    "tested_model": ((str, _NONE), "text"),
+    "judge": ((str,), "text"),
+    "kind": ((str,), "verdict or unscored"),
+    "is_correct": ((bool, _NONE), "true or false"),
+    "grade": ((float, int, _NONE), "a number from 0 to 1, or null"),
+    "category": ((int, _NONE), "1 to 5, or null"),
+    "errors": ((dict, _NONE), "true or false per code, or null"),
+}
+_LATER: dict[str, tuple[tuple[type, ...], str]] = {
+    "matches_reference": ((bool, _NONE), "true, false or null"),
+    "groups": ((dict, _NONE), "values by name, or null"),
+    "doubt": ((dict, _NONE), "numbers by name, or null"),
+}
+"""Fields that judgements of older versions don't have."""
+
+_RANGES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "kind": lambda row: row["kind"] in {"verdict", "unscored"},
+    "is_correct": lambda row: row["kind"] != "verdict" or row["is_correct"] is not None,
+    "grade": lambda row: row["grade"] is None or _is_within(row["grade"], 0, 1),
+    "category": lambda row: row["category"] is None or _is_within(row["category"], 1, 5),
+    "errors": lambda row: _all_flags(row["errors"] or {}),
+    "doubt": lambda row: not row.get("doubt") or _is_entropy(row["doubt"].get("entropy")),
+}
+
+
+def _is_within(value: object, low: float, high: float) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return low <= value <= high
+
+
+def _is_entropy(entropy: object) -> bool:
+    """Whether it is in bits by field, as far as it is stated; rounding may pass 1 by a hair."""
+    if not isinstance(entropy, dict):
+        return entropy is None
+    stated = cast("dict[str, object]", entropy).get("is_correct")
+    return stated is None or _is_within(stated, 0, 1.001)
+
+
+def _all_flags(errors: Mapping[str, object]) -> bool:
+    return all(isinstance(flag, bool) for flag in errors.values())
+
+
+def _tristate(value: bool | None) -> int:  # noqa: FBT001 - it is what the row says
+    return -1 if value is None else int(value)
+
+
+def _is_blind(judgements: Path) -> bool:
+    """Whether the manifest beside the judgements says that the judge saw no reference."""
+    try:
+        manifest = orjson.loads((judgements.parent / MANIFEST).read_bytes())
+        return bool(manifest["settings"].get("blind"))
+    except (OSError, orjson.JSONDecodeError, KeyError, AttributeError, TypeError):
+        return False
