@@ -11,6 +11,7 @@ import pytest
 from apbjudge import InputError
 from apbjudge.api.showing.frames import frame
 from apbjudge.api.showing.run_files import RunFile, by_judge, open_run
+from apbjudge.api.trust.judged import read_judged
 from apbjudge.reports.columns import read_columns
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
@@ -178,3 +179,27 @@ def test_labels_that_say_nothing_are_refused(tmp_path: Path) -> None:
     labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "note": "hm"}] * 2)
     with pytest.raises(InputError, match=r"expected labels that say .*, got 2 that say nothing"):
         frame(found.path.parent, labels=labels)
+
+
+def test_a_file_is_the_first_judge_s_and_rows_of_others_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    rows = [
+        {**bad_row(1), "judge": "cheap"},  # as a cascade writes a row that never became an item
+        verdict("x"),
+        *[verdict(name, judge="other\u202e") for name in "xyz"],
+        verdict("y"),
+    ]
+    write_rows(file, rows)
+    said = (
+        f"{file}: judge: expected rows of one judge, got 3 of others than j, such as "
+        r"other\u202e in line 3: they are left out; give each judge a file of its own"
+    )
+    found = open_run(file)
+    assert found.judge == "j"
+    for reader, ids in (
+        (lambda problems: [row["item_id"] for row in found.rows(problems)], [None, "x", "y"]),
+        (lambda problems: [key[0] for key in read_judged(file, problems).keys], ["x", "y"]),
+    ):
+        problems: list[str] = []
+        assert reader(problems) == ids
+        assert problems == [said]

@@ -19,7 +19,7 @@ from ...judge.store import MANIFEST
 from ...judge.task import short_key
 from ...protocols import AUTO
 from ...records.judgements import ERROR_CODES, Usage
-from ..trust.judged import Problems, first_of, judgements_of, row_complaint
+from ..trust.judged import OneJudge, Problems, first_of, judgements_of, row_complaint
 
 Row = dict[str, Any]
 
@@ -129,13 +129,14 @@ class RunFile:
         """Yields the judgements with the byte offset of each.
 
         Args:
-            problems: Gets a line for each damaged row, which is left out, and one for all rows
-                that judge an item again: the first one counts, as it does against labels.
+            problems: Gets a line for each damaged row, which is left out, one for all rows of
+                another judge than the first one's, and one for all rows that judge an item again:
+                the first one counts, as it does against labels.
 
         Raises:
             InputError: If the file can't be read.
         """
-        met = KeySet()
+        met, judge = KeySet(), OneJudge(self.path)
         again: list[str] = []
         for line in read_lines(self.path):
             complaint = row_complaint(line.values)
@@ -143,15 +144,27 @@ class RunFile:
                 problems.append(f"{self.path}:{line.number}: {complaint}")
                 continue
             row = _complete(cast("Row", line.values))
+            if not judge.is_of(row, line.number):
+                continue
             if row["protocol"] is None or met.add(_item_key(row)):
                 yield line.offset, row
             else:
                 again.append(row["item_id"])
+        judge.complain(problems)
         if again:
             problems.append(
                 f"{self.path}: item_id: expected one row per item and tested model, got "
                 f"{len(again)} more, such as {visible(again[0])}: the first one counts"
             )
+
+    def first_row(self, problems: Problems) -> Row | None:
+        """The first row that became an item, else the first one; None where there is none."""
+        first: Row | None = None
+        for row in self.rows(problems):
+            if row["protocol"] is not None:
+                return row
+            first = first or row
+        return first
 
     def row_at(self, offset: int) -> Row:
         """The judgement at an offset that ``located`` gave."""
@@ -229,7 +242,7 @@ def open_run(path: Path) -> RunFile:
     file = judgements_of(path)
     problems: Problems = []
     found = RunFile(path=file, judge="", manifest=_manifest(file.parent))
-    first = next(found.rows(problems), None)
+    first = found.first_row(problems)
     if first is None:
         wanted = "expected judgements, one a line, as apbjudge grade writes them"
         raise InputError(f"{file}: {wanted}{first_of(problems)}")

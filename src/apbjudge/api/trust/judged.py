@@ -127,7 +127,8 @@ def read_judged(path: Path, problems: Problems) -> Judged:
 
     Args:
         path: ``judgements.jsonl`` or the folder that holds it.
-        problems: Gets a line for each damaged row, which is left out.
+        problems: Gets a line for each damaged row, which is left out, and one for all rows of
+            another judge than the first one's, which are left out too.
 
     Raises:
         InputError: If the file can't be read or holds no judgement.
@@ -139,7 +140,7 @@ def read_judged(path: Path, problems: Problems) -> Judged:
     if not columns.keys:
         wanted = "expected judgements, one a line, as apbjudge grade writes them"
         raise InputError(f"{file}: {wanted}{first_of(problems[n_before:])}")
-    model = columns.models.most_common(1)[0][0]
+    model = columns.judge.name
     return Judged(
         name=f"{model} (blind)" if _is_blind(file) else model,
         model=model,
@@ -182,6 +183,40 @@ def joined(parts: Sequence[Judged], name: str) -> Judged:
             for name in names
         },
     )
+
+
+class OneJudge:
+    """The judge of a file: what another one said there would stand under this one's name.
+
+    Attributes:
+        name: Judge of the first row that became an item; empty before.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._others = 0
+        self._example = ""
+        self.name = ""
+
+    def is_of(self, row: Mapping[str, Any], line: int) -> bool:
+        """Whether a row is that judge's; of one that never became an item it always is."""
+        if row["item_id"] is None:
+            return True
+        self.name = self.name or row["judge"]
+        if row["judge"] == self.name:
+            return True
+        self._others += 1
+        self._example = self._example or f"{visible(row['judge'])} in line {line}"
+        return False
+
+    def complain(self, problems: Problems) -> None:
+        """Adds a line about the rows of other judges, if there were any."""
+        if self._others:
+            problems.append(
+                f"{self._path}: judge: expected rows of one judge, got {self._others} of others "
+                f"than {visible(self.name)}, such as {self._example}: they are left out; give each "
+                "judge a file of its own"
+            )
 
 
 def check_level(level: float) -> None:
@@ -248,7 +283,7 @@ class _Columns:
         self._path = path
         self._problems = problems
         self.keys: list[Key] = []
-        self.models: Counter[str] = Counter()
+        self.judge = OneJudge(path)
         self.entropy = array("d")
         self.matches = array("b")
         names = (*OWN_FIELDS[1:], *_GROUPS, "unsolvable_type")
@@ -259,12 +294,15 @@ class _Columns:
             complaint = row_complaint(line.values)
             if complaint:
                 self._problems.append(f"{self._path}:{line.number}: {complaint}")
-            elif not isinstance(line.values, RowError) and line.values["item_id"] is not None:
+            elif not isinstance(line.values, RowError) and self._counts(line.values, line.number):
                 yield self._take(line.values)
+        self.judge.complain(self._problems)
+
+    def _counts(self, row: Mapping[str, Any], line: int) -> bool:
+        return row["item_id"] is not None and self.judge.is_of(row, line)
 
     def _take(self, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
         self.keys.append((row["item_id"], row["tested_model"]))
-        self.models[row["judge"]] += 1
         doubt: Mapping[str, Any] = row.get("doubt") or {}
         by_field: Mapping[str, float | None] = doubt.get("entropy") or {}
         entropy = by_field.get("is_correct")
