@@ -16,8 +16,12 @@ _CACHES = tempfile.TemporaryDirectory(prefix="apbjudge-tests-")
 _NUMBERS = count()
 os.environ[CACHE] = str(Path(_CACHES.name, "shared"))
 
-# The same examples on every machine and in every run; HYPOTHESIS_PROFILE=explore looks further.
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+# The same examples on every machine and in every run. HYPOTHESIS_PROFILE=thorough tries more of
+# them, as CI does in a step of its own; explore tries others each time.
+settings.register_profile("fixed", max_examples=40, derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "thorough", max_examples=200, derandomize=True, deadline=None, database=None
+)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 

@@ -242,3 +242,17 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
     with pytest.raises(InputError, match="can't be written"):
         write_atomically(tmp_path / "no" / "m.json", b"new")
+
+
+def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
+    target, link, pipe = (tmp_path / name for name in ("target", "link", "pipe"))
+    target.write_bytes(b"old and longer")
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert (link.is_symlink(), target.read_bytes()) == (True, b"new")
+
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, b"through")
+    assert (pipe.is_fifo(), os.read(reader, 100)) == (True, b"through")
+    os.close(reader)

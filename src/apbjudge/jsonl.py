@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import IO, Any, NamedTuple, Protocol, cast
 
 import orjson
 
@@ -242,12 +242,31 @@ def cut_torn_line(path: Path) -> None:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replaces a file in one step, so that a reader never sees half of it."""
+    """Replaces a file in one step, so that a reader never sees half of it; see ``replacing``."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[IO[bytes]]:
+    """A file that takes a path's place in one step, once all is written and no error came.
+
+    What stands there and is no plain file (a link, a pipe, ``/dev/stdout``) is written in place.
+
+    Raises:
+        InputError: If it can't be written.
+    """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(data)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            with path.open("wb") as file:
+                yield file
+            return
+        with temporary.open("wb") as file:
+            yield file
         temporary.replace(path)
     except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+    finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise InputError(f"{path}: can't be written: {error.strerror}") from None
