@@ -200,11 +200,13 @@ def test_the_majority_needs_one_class_in_front(script: ModuleType) -> None:
     assert script.majority(humans, 3).tolist() == [0, -1, 2, -1, 1, -1]
 
 
-def run(tmp_path: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+UNUSABLE_INPUT = "--humans ann --judges judge --unusable tie".split()
+
+
+def written(tmp_path: Path, text: str) -> str:
     path = tmp_path / "labels.csv"
     path.write_text(text, encoding="utf-8")
-    command = [sys.executable, "-W", "error", str(EXAMPLES / "pairwise_labels.py"), str(path)]
-    return subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    return str(path)
 
 
 @pytest.mark.parametrize(
@@ -217,10 +219,21 @@ def run(tmp_path: Path, text: str, *options: str) -> subprocess.CompletedProcess
         ("ann,judge\n", "expected two classes or more, got 0"),
     ],
 )
-def test_unusable_input_is_named(tmp_path: Path, text: str, complaint: str) -> None:
-    done = run(tmp_path, text, "--humans", "ann", "--judges", "judge", "--unusable", "tie")
+def test_unusable_input_is_named(
+    tmp_path: Path, script: ModuleType, text: str, complaint: str
+) -> None:
+    options = script.parsed([written(tmp_path, text), *UNUSABLE_INPUT])
+    with pytest.raises(SystemExit) as ended:
+        list(script.report(options))
+    assert complaint in str(ended.value.code)
+
+
+def test_unusable_input_ends_the_script_with_the_complaint_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "pairwise_labels.py")]
+    command += [written(tmp_path, "ann,ben\n1,2\n"), *UNUSABLE_INPUT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert complaint in done.stderr
+    assert "expected a column judge, got ann, ben" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -235,12 +248,13 @@ def test_unusable_input_is_named(tmp_path: Path, text: str, complaint: str) -> N
         ",,1\n1,2,1\n",  # no majority at all
     ],
 )
-def test_poor_labels_give_reasons_and_no_nan(tmp_path: Path, rows: str) -> None:
+def test_poor_labels_give_reasons_and_no_nan(tmp_path: Path, script: ModuleType, rows: str) -> None:
+    labels = written(tmp_path, f"ann,ben,judge\n{rows}")
     options = "--humans ann,ben --judges judge --unusable 1".split()
-    done = run(tmp_path, f"ann,ben,judge\n{rows}", *options)
-    assert done.returncode == 0, done.stderr
-    assert "nan" not in done.stdout
-    assert "None" not in done.stdout
+    printed = "\n".join(script.report(script.parsed([labels, *options])))
+    assert printed
+    assert "nan" not in printed
+    assert "None" not in printed
 
 
 # Three raters of the holistic example ------------------------------------------------------------

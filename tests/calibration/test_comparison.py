@@ -262,7 +262,7 @@ def test_clusters_are_covered_and_would_not_be_without() -> None:
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
 def test_adjusted_p_values_agree_with_statsmodels(p_values: list[float | None]) -> None:
     tested = [p for p in p_values if p is not None]
-    for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
+    for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh"), ("by", "fdr_by")):
         found = adjust(p_values, method=ours)
         assert [p is None for p in found] == [p is None for p in p_values]
         got = [p for p in found if p is not None]

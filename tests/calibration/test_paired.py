@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -226,11 +226,24 @@ def noisy(rng: np.random.Generator, human: np.ndarray, errs: float) -> np.ndarra
     return np.where(rng.random(len(human)) < errs, 1 - human, human)
 
 
+Cells = tuple[np.ndarray, np.ndarray, np.ndarray]
+FORMULAS: dict[str, Callable[..., np.ndarray]] = {
+    "F1": lambda tp, fp, fn: 2 * tp / (2 * tp + fp + fn),
+    "precision": lambda tp, fp, _: tp / (tp + fp),
+    "recall": lambda tp, _, fn: tp / (tp + fn),
+}
+
+
+def weighed(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Cells:
+    """True positives, false positives and false negatives of each row of weights."""
+    return weights @ (truth & said), weights @ (~truth & said), weights @ (truth & ~said)
+
+
 @pytest.mark.parametrize(
     ("name", "score"), [("F1", f1_score), ("precision", precision_score), ("recall", recall_score)]
 )
 def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
-    name: str, score: object
+    name: str, score: Callable[..., float]
 ) -> None:
     rng, n = np.random.default_rng(3), 150
     human = (rng.random(n) < 0.6).astype(int)
@@ -238,27 +251,30 @@ def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
 
     found = by_name(compare_reliability(ratings(first), ratings(second), ratings(human)))[name]
     # half an item more in each cell in which the judges differ
-    truth = np.append(human, [0, 1, 0, 1])
-    a, b = np.append(first, [0, 0, 1, 1]), np.append(second, [1, 1, 0, 0])
+    truth = np.append(human, [0, 1, 0, 1]) == 1
+    a, b = np.append(first, [0, 0, 1, 1]) == 1, np.append(second, [1, 1, 0, 0]) == 1
     weights = np.append(np.ones(n), np.full(4, 0.5))
 
-    def difference(rows: np.ndarray) -> float:
-        of = [score(truth[rows], x[rows], sample_weight=weights[rows]) for x in (a, b)]  # type: ignore[operator]
-        return of[0] - of[1]
+    def difference(times: np.ndarray) -> np.ndarray:
+        one, other = (FORMULAS[name](*weighed(truth, x, times * weights)) for x in (a, b))
+        return one - other
 
-    centre = difference(np.arange(n + 4))
-    left = np.array([difference(np.delete(np.arange(n + 4), i)) for i in range(n + 4)])
+    without = 1 - np.eye(n + 4)
+    for times in (np.ones(n + 4), without[7], without[-1]):
+        of = [score(truth, x, sample_weight=times * weights) for x in (a, b)]
+        assert difference(times) == pytest.approx(of[0] - of[1], abs=1e-12)
+    centre, left = float(difference(np.ones(n + 4))), difference(without)
     error = np.sqrt((n + 3) / (n + 4) * ((left - left.mean()) ** 2).sum())
     quantile = (centre - (found.difference.low or 0)) / error
     # what makes up the variance is uneven, so that its degrees of freedom are n + 3 at most
     df = float(optimize.brentq(lambda df: stats.t.ppf(0.975, df) - quantile, 20, n + 4))
     assert df < n + 3 + 1e-6
-    assert value(found) == pytest.approx(difference(np.arange(n)))
+    assert value(found) == pytest.approx(float(difference(np.arange(n + 4) < n)))
     assert found.p_value == pytest.approx(2 * stats.t.sf(centre / error, df), rel=1e-5)
     assert found.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-5)
     resampled = stats.bootstrap(
-        (np.arange(n),), difference, n_resamples=200, vectorized=False, method="basic",
-        rng=np.random.default_rng(4),
+        (np.arange(n),), lambda rows: float(difference(np.bincount(rows, minlength=n + 4))),
+        n_resamples=200, vectorized=False, method="basic", rng=np.random.default_rng(4),
     )  # fmt: skip
     assert error == pytest.approx(resampled.standard_error, rel=0.25)
 
@@ -314,9 +330,12 @@ def test_tests_of_clustered_items_keep_their_size_where_plain_ones_do_not() -> N
         sample = Sample(clusters=cases)
         found = by_name(compare_verdicts(first, second, sample)[:1])
         found |= by_name(compare_reliability(first, second, human, sample))
-        found["agreement, plain"] = compare_reliability(first, second, human)[0]
-        for name in false:
-            false[name] += (found[name].p_value or 0) < 0.05
+        found = {name: found[name] for name in ("CR", "agreement", "F1")}
+        for name, difference in found.items():
+            false[name] += (difference.p_value or 0) < 0.05
+        agree = [(judge.correct == human.correct).astype(float) for judge in (first, second)]
+        plain = paired_test(agree[0] - agree[1], Sample())
+        false["agreement, plain"] += (plain.p_value or 0) < 0.05
     assert false.pop("agreement, plain") > 0.1 * n_runs
     for name, n in false.items():
         assert 0.01 <= n / n_runs <= 0.08, name

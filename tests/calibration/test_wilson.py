@@ -52,7 +52,7 @@ def test_fractional_successes_lie_between_their_neighbours() -> None:
     assert below[1] < between[1] < above[1]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(counts(), LEVELS)
 def test_agrees_with_statsmodels(count: tuple[int, int], level: float) -> None:
     k, n = count
@@ -60,7 +60,7 @@ def test_agrees_with_statsmodels(count: tuple[int, int], level: float) -> None:
     assert wilson(k, n, level=level) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(counts(), LEVELS)
 @example((1, 10**6), 0.5)
 @example((10**6 - 1, 10**6), 0.5)

@@ -78,7 +78,7 @@ unscoreds = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(judgement=verdicts | unscoreds)
 def test_a_judgement_survives_its_row(judgement: Verdict | Unscored) -> None:
     row = orjson.loads(orjson.dumps(judgement_row(judgement)))
@@ -165,7 +165,7 @@ def test_a_value_in_a_message_is_short_and_printable(value: Any, expected: str) 
     assert shorten(value) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(value=st.text(max_size=300) | st.lists(st.text(max_size=30), max_size=20))
 def test_a_message_is_one_printable_line(value: Any) -> None:
     message = str(RowError("query", "a string", value))

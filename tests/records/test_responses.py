@@ -228,8 +228,8 @@ HUGE: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("make", HUGE.values(), ids=HUGE)
 @pytest.mark.parametrize("form", ["plan", "steps"])
 def test_a_huge_broken_reply_is_read_to_its_end(make: Callable[[int], str], form: Any) -> None:
-    # Work that grew with the square of the length would not end within hours.
-    assert read_response(make(100_000), form, 1).kind == "text"
+    # Work that grew with the square of the length would not end within an hour.
+    assert read_response(make(50_000), form, 1).kind == "text"
 
 
 _PIECES = [
@@ -250,7 +250,7 @@ _PIECES = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     text=st.lists(st.sampled_from(_PIECES) | st.text(max_size=5), max_size=15).map("".join),
     form=st.sampled_from(["plan", "steps"]),
@@ -278,7 +278,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(value=_json, form=st.sampled_from(["plan", "steps"]))
 def test_no_json_raises_and_prose_around_it_changes_nothing(value: Any, form: Any) -> None:
     bare = read_response(json.dumps(value), form, 1)

@@ -90,7 +90,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(row=ROWS)
 def test_any_readable_row_comes_back(row: dict[str, Any]) -> None:
     check(Row(row, 7).to_item())

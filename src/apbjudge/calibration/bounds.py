@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Literal, Protocol
 
 from .intervals import Estimate
 from .ratings import Filling, Ratings, filled
-from .results import Calibration, Policy
+from .results import Calibration
 
-Calibrate = Callable[[Ratings, Policy], Calibration]
 
-_FILLINGS: tuple[Filling, ...] = ("worst", "best", "lowest", "highest")
+class Against(Protocol):
+    """Calibrates judges against the same humans."""
+
+    def whole(self, judge: Ratings, unscored: Literal["exclude", "wrong"]) -> Calibration:
+        """All there is to say."""
+        ...
+
+    def bare(self, judge: Ratings) -> Calibration:
+        """No measures: how much was scored, and the tables."""
+        ...
+
+    def alone(self, judge: Ratings) -> Calibration:
+        """Measures that depend on what the judge says, whether or not it is right."""
+        ...
+
+
 _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
     "judge CR": ("lowest", "highest"),
     "judge grade": ("lowest", "highest"),
@@ -23,7 +38,7 @@ _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
 
 
 def within_bounds(
-    judge: Ratings, human: Ratings, levels: tuple[float, ...], calibrate: Calibrate
+    judge: Ratings, human: Ratings, levels: tuple[float, ...], against: Against
 ) -> Calibration:
     """Calibrates with unscored items filled in the worst and in the best way.
 
@@ -35,30 +50,41 @@ def within_bounds(
         judge: The judge, unscored items included.
         human: The humans on the same items.
         levels: Grades behind the indices.
-        calibrate: Calibrates a judge against these humans, under a policy.
+        against: Calibrates a judge against these humans.
 
     Returns:
         The calibration whose intervals reach from the low end of the least value to the high end
         of the greatest; without unscored items, the plain one.
     """
-    whole = calibrate(judge, "wrong")
-    if whole.scored.value in {None, 1.0}:
-        return replace(whole, policy="bounds")
-    ends = {how: calibrate(filled(judge, human, levels, how), "exclude") for how in _FILLINGS}
+    bare = against.bare(judge)
+    if bare.scored.value in {None, 1.0}:
+        return replace(against.whole(judge, "wrong"), policy="bounds")
+    ends = _ends(lambda how: filled(judge, human, levels, how), against)
+    worst = ends["worst"]
 
     def between(name: str, of: Callable[[Calibration], Mapping[str, Estimate]]) -> Estimate:
         low, high = _EXTREMES.get(name, ("worst", "best"))
         return _union(of(ends[low])[name], of(ends[high])[name])
 
     return replace(
-        whole,
+        bare,
         policy="bounds",
-        measures={name: between(name, lambda c: c.measures) for name in whole.measures},
+        measures={name: between(name, lambda c: c.measures) for name in worst.measures},
         codes={
             code: {name: between(name, lambda c, code=code: c.codes[code]) for name in of}
-            for code, of in whole.codes.items()
+            for code, of in worst.codes.items()
         },
     )
+
+
+def _ends(fill: Callable[[Filling], Ratings], against: Against) -> dict[Filling, Calibration]:
+    """Calibrations of what the judge would have said at the least and at the greatest."""
+    return {
+        "worst": against.whole(fill("worst"), "exclude"),
+        "best": against.whole(fill("best"), "exclude"),
+        "lowest": against.alone(fill("lowest")),
+        "highest": against.alone(fill("highest")),
+    }
 
 
 def _union(low: Estimate, high: Estimate) -> Estimate:

@@ -92,7 +92,7 @@ class Coded:
         elif self.sample.is_plain:
             made = counted_ratio(self.counts, above, below, bounds=bounds, level=settings.level)
         else:
-            codes, sample = self._counted
+            codes, sample = self._among(below > 0)
             made = bounded_ratio(
                 above[codes], below[codes], sample, bounds=bounds, level=settings.level
             )
@@ -148,6 +148,19 @@ class Coded:
         if rows.all():
             return self.codes, self.sample
         return self.codes[rows], self.sample.take(rows)
+
+    def _among(self, held: Ids) -> tuple[Ids, Sample]:
+        """The items of some codes, kept: several measures are of the same ones."""
+        key = held.tobytes()
+        if key not in self._parts:
+            codes, sample = self._counted
+            rows = held[codes]
+            self._parts[key] = (codes, sample) if rows.all() else (codes[rows], sample.take(rows))
+        return self._parts[key]
+
+    @cached_property
+    def _parts(self) -> dict[bytes, tuple[Ids, Sample]]:
+        return {}
 
     @cached_property
     def strata(self) -> list[Kinds]:

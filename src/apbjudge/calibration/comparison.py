@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .shares import without_interval
 from .student import t_quantile, two_sided
 
 POWER = 0.8
+Correction = Literal["holm", "bh", "by"]
+"""How p-values are adjusted; see ``adjust``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,10 +206,8 @@ def newcombe(
     return max(-1.0, low), min(1.0, high)
 
 
-def adjust(
-    p_values: Sequence[float | None], *, method: Literal["holm", "bh", "by"]
-) -> list[float | None]:
-    """P-values adjusted for there being several, by statsmodels.
+def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[float | None]:
+    """P-values adjusted for there being several.
 
     ``holm`` (Holm 1979) keeps the chance of any false finding at the level, whatever the
     dependence: for a family stated beforehand. ``bh`` (Benjamini & Hochberg 1995) keeps the
@@ -226,17 +226,26 @@ def adjust(
         ValueError: If a p-value is out of range or the method unknown.
     """
     tested = [p for p in p_values if p is not None]
-    names = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
-    if method not in names or not all(0 <= p <= 1 for p in tested):
+    if method not in get_args(Correction) or not all(0 <= p <= 1 for p in tested):
         raise ValueError(f"adjust: expected p-values from 0 to 1 by holm, bh or by, got {method!r}")
     if not tested:
         return [None] * len(p_values)
-    from statsmodels.stats.multitest import (
-        multipletests,  # pyright: ignore[reportUnknownVariableType]
-    )
+    order = np.argsort(tested, kind="stable")
+    adjusted = np.empty(len(tested))
+    adjusted[order] = np.minimum(1.0, _stepwise(np.asarray(tested)[order], method))
+    found = iter(adjusted.tolist())
+    return [None if p is None else next(found) for p in p_values]
 
-    adjusted = iter(np.asarray(multipletests(tested, method=names[method])[1], dtype=float))
-    return [None if p is None else float(next(adjusted)) for p in p_values]
+
+def _stepwise(ascending: Array, method: Correction) -> Array:
+    """Adjusted p-values in the order of the plain ones, before they are cut at 1."""
+    rank = np.arange(1, len(ascending) + 1)
+    if method == "holm":
+        return np.maximum.accumulate(ascending * rank[::-1])
+    share = rank / len(ascending)
+    if method == "by":
+        share /= (1 / rank).sum()
+    return np.minimum.accumulate((ascending / share)[::-1])[::-1]
 
 
 def detectable_difference(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -95,7 +96,7 @@ def wilson(k: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> tuple[floa
     z = NormalDist().inv_cdf(0.5 + level / 2)
     p = k / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low = 0.0 if k == 0 else max(0.0, float(centre - half))
     return low, 1.0 if k == n else min(1.0, float(centre + half))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -124,49 +125,69 @@ def calibrate(
     When not to use it: the intervals speak of the population that the labelled items were drawn
     from. Hand-picked items were drawn from none.
     """
-    drawn = sample or Sample()
-    made = settings or Settings()
+    against = _Against(human, sample or Sample(), levels, settings or Settings())
     if unscored == "bounds":
-        return within_bounds(judge, human, levels, _Against(human, drawn, levels, made))
-    items = (human.correct >= 0) | (human.grade >= 0) | (human.known > 0)
-    scored = Coded(np.where(items, judge.correct >= 0, 2), 2, drawn)
-    cells = _Cells.of(judge, human, drawn, unscored, levels)
-    codes = {code: Coded(code_cells(judge, human, i), 6, drawn) for i, code in enumerate(CODES)}
-    measures = {
-        **cells.paper(made),
-        **_rates(cells.correct, _OF_CORRECT, unscored, made),
-        **_grade_means(cells, made),
-        "Err-Type (all)": cells.error_type(made, incorrect_only=False),
-        **_coefficients(cells.correct, unscored, made),
-        **_grade_coefficients(cells, made),
-    }
-    return Calibration(
-        n_items=int(np.count_nonzero(items)),
-        policy=unscored,
-        scored=scored.ratio(np.array([0.0, 1.0]), np.ones(2), made),
-        measures=measures,
-        codes={code: _of_code(of, unscored, made) for code, of in codes.items() if of.counts.any()},
-        tables=confusions(cells.correct, cells.grade, codes, levels),
-    )
+        return within_bounds(judge, human, levels, against)
+    return against.whole(judge, unscored)
 
 
 @dataclass(frozen=True, slots=True)
 class _Against:
-    """Calibrates other ratings against the same labels."""
+    """Calibrates judges against the same labels."""
 
     human: Ratings
     sample: Sample
     levels: tuple[float, ...]
     settings: Settings
 
-    def __call__(self, judge: Ratings, unscored: Policy) -> Calibration:
-        return calibrate(
-            judge,
-            self.human,
-            self.sample,
-            unscored=unscored,
-            levels=self.levels,
-            settings=self.settings,
+    def whole(self, judge: Ratings, unscored: Literal["exclude", "wrong"]) -> Calibration:
+        cells, codes, made = self._cells(judge, unscored), self._codes(judge), self.settings
+        measures = {
+            **cells.paper(made),
+            **_rates(cells.correct, _OF_CORRECT, unscored, made),
+            **_grade_means(cells, made),
+            "Err-Type (all)": cells.error_type(made, incorrect_only=False),
+            **_coefficients(cells.correct, unscored, made),
+            **_grade_coefficients(cells, made),
+        }
+        of_codes = {
+            code: _of_code(of, unscored, made) for code, of in codes.items() if of.counts.any()
+        }
+        return replace(
+            self._counted(judge, cells, codes), policy=unscored, measures=measures, codes=of_codes
+        )
+
+    def bare(self, judge: Ratings) -> Calibration:
+        return self._counted(judge, self._cells(judge, "exclude"), self._codes(judge))
+
+    def alone(self, judge: Ratings) -> Calibration:
+        cells, codes, made = self._cells(judge, "exclude"), self._codes(judge), self.settings
+        rates = {code: _rate(of, "judge CR", "exclude", made) for code, of in codes.items()}
+        return replace(
+            self._counted(judge, cells, codes),
+            measures={
+                "judge CR": _rate(cells.correct, "judge CR", "exclude", made),
+                **_grade_means(cells, made),
+            },
+            codes={code: {"judge rate": rate} for code, rate in rates.items()},
+        )
+
+    def _cells(self, judge: Ratings, unscored: Policy) -> _Cells:
+        return _Cells.of(judge, self.human, self.sample, unscored, self.levels)
+
+    def _codes(self, judge: Ratings) -> dict[str, Coded]:
+        made = (code_cells(judge, self.human, i) for i in range(len(CODES)))
+        return {c: Coded(cells, N_CELLS, self.sample) for c, cells in zip(CODES, made, strict=True)}
+
+    def _counted(self, judge: Ratings, cells: _Cells, codes: Mapping[str, Coded]) -> Calibration:
+        human = self.human
+        items = (human.correct >= 0) | (human.grade >= 0) | (human.known > 0)
+        scored = Coded(np.where(items, judge.correct >= 0, 2), 2, self.sample)
+        return Calibration(
+            n_items=int(np.count_nonzero(items)),
+            policy="exclude",
+            scored=scored.ratio(np.array([0.0, 1.0]), np.ones(2), self.settings),
+            tables=confusions(cells.correct, cells.grade, codes, self.levels),
         )
 
 
@@ -261,9 +282,11 @@ def _rate(cells: Coded, name: str, unscored: Policy, made: Settings) -> Estimate
     return _explained(found, _EMPTY[name])
 
 
+@lru_cache
 def _marks(cells: tuple[int, ...]) -> Array:
     marks = np.zeros(N_CELLS)
     marks[list(cells)] = 1
+    marks.flags.writeable = False
     return marks
 
 

@@ -63,13 +63,16 @@ def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Mom
     unit, strata = sample.units(n)
     n_units, n_strata = len(strata), int(np.count_nonzero(np.bincount(strata)))
     by_unit: Array = np.bincount(unit, residuals, n_units).astype(float)
-    together = _powers(by_unit, strata)
-    apart = together if n_units == n else _powers(residuals, strata[unit])
-    larger = max(together, apart, key=_sum_of)
+    larger = _powers(by_unit, strata)
+    variance = _sum_of(larger)
+    if n_units != n:
+        apart = _powers(residuals, strata[unit])
+        if (by_row := _sum_of(apart)) > variance:
+            larger, variance = apart, by_row
     df = max(0, n_units - n_strata)
     return Moments(
         value=value,
-        variance=_sum_of(larger),
+        variance=variance,
         n_items=n,
         n_clusters=n_units,
         df=df,
@@ -112,6 +115,8 @@ def effective_df(sizes: Ids, squares: Array, fourths: Array) -> float:
     Returns:
         At least 1, at most units less strata (or 1); 0 where there is no spread.
     """
+    if len(sizes) == 1:
+        return _of_one_stratum(int(sizes[0]), float(squares[0]), float(fourths[0]))
     held = squares > 0
     n, squares, fourths = sizes[held], squares[held], fourths[held]
     if not len(n):
@@ -121,3 +126,13 @@ def effective_df(sizes: Ids, squares: Array, fourths: Array) -> float:
     parts = squares * n / np.maximum(n - 1, 1)
     found = float(parts.sum()) ** 2 / float((parts**2 / own).sum())
     return min(found, max(1.0, float(sizes.sum() - np.count_nonzero(sizes))))
+
+
+def _of_one_stratum(n: int, square: float, fourth: float) -> float:
+    """The same without arrays, which are most of the work where there is one stratum."""
+    if not square > 0:
+        return 0.0
+    excess = max(n * fourth / (square * square) - 1, 1e-9)
+    own = min(max(2 * n / excess, 1.0), max(n - 1, 1))
+    part = square * n / max(n - 1, 1)
+    return min(part**2 / (part * part / own), max(1.0, float(n - 1)))

@@ -47,7 +47,7 @@ class Rows:
     @property
     def n_units(self) -> int:
         """Independent units among the labelled rows."""
-        return len(np.unique(self.unit[self.labelled]))
+        return int(np.count_nonzero(np.bincount(self.unit[self.labelled])))
 
     @property
     def unlabelled_share(self) -> float:

@@ -65,6 +65,9 @@ def draw(strata: Sequence[Kinds], *, n_resamples: int, seed: int) -> Draws:
 def _add_draws(tables: Array, kinds: Kinds, rng: np.random.Generator) -> None:
     """Adds to each resample the counts of as many units as the stratum has."""
     n_units, n_kinds = kinds.n_units, len(kinds.counts)
+    if n_units == 1:
+        tables += kinds.tables[0]
+        return
     if n_kinds * _CHEAPER > n_units:
         _add_by_index(tables, np.repeat(kinds.tables, kinds.counts, axis=0), rng)
         return
@@ -175,18 +178,25 @@ def jackknife_variance(strata: Sequence[Kinds], measure: Measure) -> tuple[float
         The variance, NaN where leaving a unit out leaves the measure without value; its effective
         degrees of freedom.
     """
-    changes = [_changes(strata, kinds, measure) for kinds in strata if kinds.n_units > 1]
+    # what is left of a stratum stands for all of it, or the measure's weights would shift
+    stretched, observed = len(strata) > 1, _observed(strata)
+    changes = [
+        _changes(observed, kinds, measure, stretched=stretched)
+        for kinds in strata
+        if kinds.n_units > 1
+    ]
     sizes, squares, fourths = np.array(changes).reshape(-1, 3).T
     variance = float(((sizes - 1) / np.maximum(sizes, 1) * squares).sum())
     return variance, 0.0 if np.isnan(variance) else effective_df(sizes, squares, fourths)
 
 
-def _changes(strata: Sequence[Kinds], kinds: Kinds, measure: Measure) -> tuple[float, float, float]:
+def _changes(
+    observed: Array, kinds: Kinds, measure: Measure, *, stretched: bool
+) -> tuple[float, float, float]:
     """Units of a stratum; sums of second and fourth powers of what leaving one out changes."""
     n = kinds.n_units
-    # what is left of a stratum stands for all of it, or the measure's weights would shift
-    scale = n / (n - 1) if len(strata) > 1 else 1.0
-    values = measure(_observed(strata) - kinds.observed + kinds.without * scale)
+    scale = n / (n - 1) if stretched else 1.0
+    values = measure(observed - kinds.observed + kinds.without * scale)
     squares = (values - np.average(values, weights=kinds.counts)) ** 2
     return n, float((kinds.counts * squares).sum()), float((kinds.counts * squares**2).sum())
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
 from .intervals import Array, Ids
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: units are found once
 class Sample:
     """How n rows were drawn; ``Sample()`` says: each by itself, all equally likely.
 
@@ -75,9 +76,15 @@ class Sample:
             Shape (n,), the unit of each row, from 0 without gaps; shape (n_units,), the stratum
             of each unit.
         """
-        strata = np.zeros(n, dtype=np.int64) if self.strata is None else self.strata
+        if (found := self._clustered) is not None:
+            return found
+        return np.arange(n), np.zeros(n, dtype=np.int64) if self.strata is None else self.strata
+
+    @cached_property
+    def _clustered(self) -> tuple[Ids, Ids] | None:
         if self.clusters is None:
-            return np.arange(n), strata
+            return None
+        strata = 0 if self.strata is None else self.strata
         width = int(self.clusters.max(initial=0)) + 1
         keys, unit = np.unique(strata * width + self.clusters, return_inverse=True)
         return unit, keys // width

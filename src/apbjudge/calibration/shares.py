@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def score_interval(
     n = max(p * (1 - p), 1e-12) * width * width / variance
     quantile = t_quantile(0.5 + level / 2, df)
     centre = (p + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
-    spread = np.sqrt(p * (1 - p) / n + quantile**2 / (4 * n * n))
+    spread = sqrt(p * (1 - p) / n + quantile**2 / (4 * n * n))
     half = float(quantile / (1 + quantile**2 / n) * spread)
     low, high = max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))
     return least + width * low, least + width * high

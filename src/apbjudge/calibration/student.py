@@ -95,7 +95,10 @@ def _fraction(x: float, a: float, b: float) -> float:
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for part in (even, odd):
-            d, c = 1 / _kept(1 + part * d), _kept(1 + part / c)
+            d, c = 1 + part * d, 1 + part / c
+            if -_TINY <= d <= _TINY or -_TINY <= c <= _TINY:
+                d, c = _kept(d), _kept(c)
+            d = 1 / d
             value *= d * c
         if abs(d * c - 1) < 1e-15:
             break

@@ -101,9 +101,10 @@ def _single_rows(
 
 def _merged(tables: Array, counts: Ids) -> Kinds:
     """Equal units put together, in an order that depends on their content alone."""
-    code = np.zeros(len(tables), dtype=np.int64)
-    for column in tables.T[tables.any(axis=0)]:
-        values, inverse = np.unique(column, return_inverse=True)
-        code = np.unique(code * len(values) + inverse, return_inverse=True)[1]
-    _, first, kind = np.unique(code, return_index=True, return_inverse=True)
-    return Kinds(tables[first], np.bincount(kind, weights=counts).astype(np.int64))
+    if len(tables) == 1:
+        return Kinds(tables, counts.astype(np.int64))
+    held = tables[:, tables.any(axis=0)]
+    order = np.lexsort(held.T[::-1]) if held.size else np.arange(len(tables))
+    held = held[order]
+    first = np.flatnonzero(np.append(True, (held[1:] != held[:-1]).any(axis=1)))
+    return Kinds(tables[order[first]], np.add.reduceat(counts[order], first).astype(np.int64))
