@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.hurry import hurried
 from tests.support.judging import RIGHT, Judged, plan_row
 from tests.support.server import (
     Answer,
@@ -50,7 +51,8 @@ class Three:
     def judge(self, **settings: Any) -> Judged:
         rows = [plan_row(name) for name in ("good", "bad", "fine")]
         usual = {"max_concurrency": 3, "transport": self.transport}
-        judged = self._bench.judge(rows, **{**usual, **settings})
+        with hurried(self.server):
+            judged = self._bench.judge(rows, **{**usual, **settings})
         assert sorted(row["item_id"] for row in judged.rows) == ["bad", "fine", "good"]
         for name in ("good", "fine"):
             assert judged[name]["is_correct"] is True
@@ -121,7 +123,7 @@ def test_a_reset_connection_is_tried_again_by_one_layer(three: Any) -> None:
 
 
 def test_a_hung_call_is_cut_off_and_asked_again(three: Any) -> None:
-    judged = three(Hang(), OK).judge(retries=1, timeout_s=0.3)
+    judged = three(Hang(), OK).judge(retries=1)
     assert judged["bad"]["is_correct"] is True
     assert (judged["bad"]["usage"]["calls"], judged["bad"]["usage"]["lost"]) == (2, 1)
     assert len(judged.waits) == 1
@@ -129,7 +131,7 @@ def test_a_hung_call_is_cut_off_and_asked_again(three: Any) -> None:
 
 def test_an_endpoint_that_always_hangs_leaves_the_row_unscored(three: Any) -> None:
     rows = three(Hang())
-    judged = rows.judge(retries=1, timeout_s=0.3)
+    judged = rows.judge(retries=1)
     assert judged["bad"]["reason"] == "timeout"
     usage = judged["bad"]["usage"]
     assert usage["calls"] == usage["lost"] == len(rows.asked) == 2

@@ -68,18 +68,19 @@ def run(serve: Any, tmp_path: Path) -> Interrupted:
     return Interrupted(serve, tmp_path)
 
 
-def test_a_killed_run_goes_on_without_asking_for_what_is_on_disk(run: Interrupted) -> None:
+def test_a_killed_run_goes_on_without_asking_for_what_is_on_disk(
+    run: Interrupted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run.by(signal.SIGKILL)
     assert run.code == -signal.SIGKILL
     assert run.state() == "running"
     saved = run.written
     assert len(saved) == FINISHED
     run.answer_all()
-    with start(*run.arguments) as process:
-        out, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0
-    assert "12 rows, 12 scored" in out
-    assert [line for line in err.splitlines() if " done before, " not in line] == []
+    said = in_process(monkeypatch, capsys)(*run.arguments)
+    assert said.code == 0
+    assert "12 rows, 12 scored" in said.out
+    assert [line for line in said.err.splitlines() if " done before, " not in line] == []
     assert run.asked == sorted(set(NAMES) - set(saved))
     assert run.written == NAMES
     assert run.state() == "done"
@@ -103,7 +104,9 @@ def test_a_stopped_run_says_so_and_goes_on(
     assert run.state() == "done"
 
 
-def test_a_second_process_in_the_same_folder_is_turned_away(tmp_path: Path) -> None:
+def test_a_second_process_in_the_same_folder_is_turned_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     identity = run_identity(JudgeSpec(), "auto", None)
     first = Store(tmp_path / "out", identity, flush_every=1)
@@ -114,9 +117,7 @@ def test_a_second_process_in_the_same_folder_is_turned_away(tmp_path: Path) -> N
     assert process.returncode == 2
     assert err == f"apbjudge: --out: another process is writing {tmp_path / 'out'}\n"
     first.close()
-    with start(*arguments) as process:
-        process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0
+    assert in_process(monkeypatch, capsys)(*arguments).code == 0
 
 
 def test_other_settings_in_the_same_folder_are_an_unusable_option(

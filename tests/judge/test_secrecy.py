@@ -6,13 +6,15 @@ import json
 import logging
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.commands import in_process, start
+from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Body, Reset, Seen, Status
 
@@ -68,13 +70,33 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, KEY)
 
 
-@pytest.fixture(params=["direct", "litellm"])
-def arguments(request: pytest.FixtureRequest, serve: Any, tmp_path: Path) -> list[object]:
+TRANSPORTS = ("direct", "litellm")
+_PROGRAM = """
+import json, sys
+from apbjudge.cli.main import main
+codes = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["apbjudge", *arguments]
+    try:
+        main()
+    except SystemExit as stop:
+        codes.append(stop.code)
+sys.exit(any(codes) or len(codes) != 2)
+"""
+
+
+@pytest.fixture
+def arguments(serve: Any, tmp_path: Path) -> Callable[[str], list[str]]:
+    """The command for each transport."""
     rows = write_rows(tmp_path / "rows.jsonl", ROWS)
     server = serve(behave)
-    place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    settings = ["--transport", request.param, "--retries", "0", "--max-concurrency", "14"]
-    return ["grade", rows, *place, *settings, "--max-unscored", "1"]
+
+    def made(transport: str) -> list[str]:
+        place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / transport]
+        settings = ["--transport", transport, "--retries", "0", "--max-concurrency", "14"]
+        return [str(part) for part in ("grade", rows, *place, *settings, "--max-unscored", "1")]
+
+    return made
 
 
 def files_of(folder: Path) -> Iterator[tuple[str, str]]:
@@ -84,16 +106,26 @@ def files_of(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_neither_output_nor_files_hold_a_key_or_a_prompt(
-    arguments: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path / "cache"))
-    with start(*arguments) as process:
-        out, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, err
-    for text in (out, err):
+    # One program for both, of its own: litellm would write to the terminal that it was loaded in.
+    both = json.dumps([arguments(transport) for transport in TRANSPORTS])
+    command = [sys.executable, "-c", _PROGRAM, both]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert said.returncode == 0, said.stderr
+    for text in (said.stdout, said.stderr):
         assert KEY not in text
         assert MARK not in text
-    files = dict(files_of(tmp_path / "out"))
+    for transport in TRANSPORTS:
+        assert_kept_secret(tmp_path / transport)
+    for name, text in files_of(tmp_path / "cache"):
+        assert KEY not in text, name
+        assert MARK not in text, name  # requests are kept as hashes
+
+
+def assert_kept_secret(out: Path) -> None:
+    files = dict(files_of(out))
     assert {"manifest.json", "summary.json", "summary.csv", "judgements.jsonl"} <= set(files)
     lines = files.pop("judgements.jsonl")
     for name, text in files.items():
@@ -106,9 +138,6 @@ def test_neither_output_nor_files_hold_a_key_or_a_prompt(
         assert len(row["detail"] or "") <= DETAIL
         kept = {name: value for name, value in row.items() if name not in ("detail", "raw")}
         assert MARK not in json.dumps(kept), row["item_id"]
-    for name, text in files_of(tmp_path / "cache"):
-        assert KEY not in text, name
-        assert MARK not in text, name  # requests are kept as hashes
 
 
 def test_a_reply_that_repeats_the_prompt_is_in_the_raw_reply_and_the_cache_alone(
@@ -155,13 +184,15 @@ def logged() -> Iterator[list[str]]:
         root.setLevel(level)
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_nothing_secret_is_logged_even_when_everything_is(
-    arguments: list[object],
+    transport: str,
+    arguments: Callable[[str], list[str]],
     logged: list[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    said = in_process(monkeypatch, capsys)(*arguments)
+    said = in_process(monkeypatch, capsys)(*arguments(transport))
     assert said.code == 0
     assert any(entry.startswith("asyncio: ") for entry in logged)  # it does listen
     for entry in logged:

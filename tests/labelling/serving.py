@@ -19,9 +19,9 @@ from aiohttp import web
 from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.labelling.desk import Desk
 from apbjudge.labelling.server import application
+from tests.support.server import PATIENCE_S
 
 TOKEN = "token-of-the-tests"
-PATIENCE_S = 30
 _PROGRAM = """
 import json, sys
 from pathlib import Path

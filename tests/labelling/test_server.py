@@ -18,7 +18,7 @@ from apbjudge.errors import OptionError
 from apbjudge.labelling.guard import MAX_BODY
 from apbjudge.records import read_labels
 from apbjudge.reports.reliability import ReliabilityReport
-from tests.labelling.serving import Answer, Client, Program, served
+from tests.labelling.serving import PATIENCE_S, Answer, Client, Program, served
 from tests.support.judging import plan_row, write_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -173,6 +173,17 @@ def test_files_that_fail_are_named_in_the_terminal_alone(plain: Client) -> None:
 
 # Attacks -----------------------------------------------------------------------------------------
 
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """One server for all attacks: they change nothing, and only the third item is ever clicked."""
+    folder = tmp_path_factory.mktemp("attacked")
+    path = write_rows(folder / "rows.jsonl", [plan_row(name) for name in ("a", "b", "c")])
+    order = LabelOrder(predictions=path, out=folder / "out.jsonl", order="file")
+    with served(order) as (client, _):
+        yield client
+
+
 CALLS = ("start", "progress", "item", "click", "undo", "judge")
 
 
@@ -194,24 +205,27 @@ CALLS = ("start", "progress", "item", "click", "undo", "judge")
     ],
 )
 def test_calls_that_are_not_the_pages_own_are_refused(
-    plain: Client, headers: dict[str, str | None], status: int
+    attacked: Client, headers: dict[str, str | None], status: int
 ) -> None:
     body = json.dumps({"rater": "ann", "item": 1, "revision": 0}).encode()
     for name in CALLS:
-        answer = plain.send("POST", f"/api/{name}", body, headers)
+        answer = attacked.send("POST", f"/api/{name}", body, headers)
         assert answer.status == status
         assert b"Porto" not in answer.body
     for method in ("GET", "OPTIONS", "PUT"):
-        assert plain.send(method, "/api/item", body, headers).status in (status, 404, 405)
+        assert attacked.send(method, "/api/item", body, headers).status in (status, 404, 405)
 
 
 @pytest.mark.parametrize("path", ["/", "/web/item.js"])
-def test_the_page_is_served_to_its_own_address_alone(plain: Client, path: str) -> None:
+def test_the_page_is_served_to_its_own_address_alone(attacked: Client, path: str) -> None:
     bare = {"Authorization": None, "Origin": None}
-    assert plain.send("GET", path, headers=bare).status == 200
-    assert plain.send("GET", path, headers=bare | {"Host": f"localhost:{plain.port}"}).status == 200
-    assert plain.send("GET", path, headers=bare | {"Host": f"evil:{plain.port}"}).status == 403
-    assert plain.send("GET", path, headers=bare | {"Origin": "http://evil"}).status == 403
+    for more, status in (
+        ({}, 200),
+        ({"Host": f"localhost:{attacked.port}"}, 200),
+        ({"Host": f"evil:{attacked.port}"}, 403),
+        ({"Origin": "http://evil"}, 403),
+    ):
+        assert attacked.send("GET", path, headers=bare | more).status == status
 
 
 def test_every_answer_has_the_headers_that_keep_others_out(plain: Client) -> None:
@@ -259,19 +273,24 @@ def test_every_answer_has_the_headers_that_keep_others_out(plain: Client) -> Non
         (b'{"note": "' + b"x" * MAX_BODY + b'"}', 413),
     ],
 )
-def test_nonsense_is_refused_and_changes_nothing(plain: Client, body: bytes, status: int) -> None:
-    answer = plain.send("POST", "/api/click", body)
+def test_nonsense_is_refused_and_changes_nothing(
+    attacked: Client, body: bytes, status: int
+) -> None:
+    before = attacked.out.read_bytes()
+    answer = attacked.send("POST", "/api/click", body)
     assert answer.status == status
     assert answer.json["error"]
-    assert plain.out.read_bytes() == b""
-    assert plain.click(1, "correct", to=True).status == 200
+    assert attacked.out.read_bytes() == before
+    label = attacked.item(3)["label"]
+    assert attacked.click(3, "correct", not label["is_correct"]).status == 200
+    assert {label.item_id for label in read_labels(attacked.out)} == {"c"}
 
 
 def test_what_is_no_http_leaves_no_trace_in_the_terminal(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     program = Program(predictions=rows, out=tmp_path / "labels.jsonl")
     client = program.client()
-    with socket.create_connection(("127.0.0.1", client.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=PATIENCE_S) as connection:
         connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n")  # a browser tries TLS
         assert connection.recv(9) == b"HTTP/1.0 "
     code, _, err = program.stop(signal.SIGTERM)
@@ -370,7 +389,7 @@ def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path
     threads = [threading.Thread(target=burst, args=(name,)) for name in ("ann", "bo", "cy")]
     for thread in threads:
         thread.start()
-    assert enough.wait(30)
+    assert enough.wait(PATIENCE_S)
     with pytest.raises(OptionError, match="--out: another process is labelling into"):
         open_desk(LabelOrder(**order), problem=pytest.fail)
     program.stop(signal.SIGKILL)

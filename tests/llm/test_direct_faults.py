@@ -13,6 +13,7 @@ from apbjudge.errors import AccessError
 from apbjudge.llm import direct
 from tests.judge.test_faults import ODD, SAID
 from tests.llm.faults import ALIKE
+from tests.support.hurry import hurried
 from tests.support.judging import RIGHT, Bench, plan_row
 from tests.support.server import Answer, Behaviour, Body, ChatServer, Reset, completion, in_turn
 
@@ -26,11 +27,11 @@ def judged(tmp_path: Path) -> Any:
 
     numbers = count()
 
-    def judge(fault: Behaviour, transport: str, **settings: Any) -> tuple[dict[str, Any], int]:
-        with ChatServer(in_turn([fault])) as server:
+    def judge(fault: Behaviour, transport: str) -> tuple[dict[str, Any], int]:
+        with ChatServer(in_turn([fault])) as server, hurried(server):
             bench = Bench(server.address, tmp_path / str(next(numbers)))
             try:
-                done = bench.judge([plan_row("a")], transport=transport, retries=1, **settings)
+                done = bench.judge([plan_row("a")], transport=transport, retries=1)
             except AccessError as error:
                 return {"raised": type(error).__name__}, len(server.requests)
             return done["a"] | {"waits": len(done.waits)}, len(server.requests)
@@ -47,9 +48,8 @@ def essence(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_both_transports_make_the_same_of_it(judged: Any, name: str) -> None:
-    settings = {"timeout_s": 0.3} if name == "hang" else {}
-    direct_row, direct_count = judged(ALIKE[name], "direct", **settings)
-    litellm_row, litellm_count = judged(ALIKE[name], "litellm", **settings)
+    direct_row, direct_count = judged(ALIKE[name], "direct")
+    litellm_row, litellm_count = judged(ALIKE[name], "litellm")
     assert essence(direct_row) == essence(litellm_row)
     assert direct_count == litellm_count
 

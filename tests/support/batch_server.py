@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.judging import RIGHT
-from tests.support.server import PATIENCE_S, completion
+from tests.support.server import PATIENCE_S, BriskServer, completion
 
 STATES = ("validating", "in_progress", "completed")
 
@@ -123,9 +123,7 @@ class Batch:
         }
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
+class _Server(BriskServer):
     owner: BatchServer
 
 
@@ -183,7 +181,7 @@ class BatchServer:
         self.lock = threading.Condition(threading.RLock())
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.owner = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread = threading.Thread(target=self._server.serve_forever)
 
     @property
     def address(self) -> str:

@@ -139,8 +139,9 @@ class Bench:
 
     async def _run(self, path: Path, spec: JudgeSpec) -> Progress:
         source = Source(predictions=path)
-        store = Store(self.folder / "run", run_identity(spec, "auto", None), flush_every=1)
-        store.write_manifest({"identity": run_identity(spec, "auto", None)})
+        identity = run_identity(spec, "auto", None)
+        store = Store(self.folder / "run", identity, flush_every=1)
+        store.write_manifest({"identity": identity})
         clock = VirtualClock(self.waits)
         means = Means(limits=self.limits, cache=self.cache, clock=clock, warn=self.notes.append)
         judge = make_judge(spec, source.root, means)

@@ -9,12 +9,13 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """How long a test waits for something that must happen before it fails."""
 
 
@@ -35,12 +36,17 @@ class Seen:
     @property
     def text(self) -> str:
         """All text of all messages."""
-        parts: list[str] = []
-        for message in self.body["messages"]:
-            content = message["content"]
-            pieces = [{"text": content}] if isinstance(content, str) else content
-            parts += [piece["text"] for piece in pieces if "text" in piece]
-        return "\n".join(parts)
+        return text_of(self.body["messages"])
+
+
+def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """All text of some messages."""
+    parts: list[str] = []
+    for message in messages:
+        content = message["content"]
+        pieces = [{"text": content}] if isinstance(content, str) else content
+        parts += [piece["text"] for piece in pieces if "text" in piece]
+    return "\n".join(parts)
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,7 @@ class Hang:
     """Never answers, until the server is let go."""
 
     def send(self, handler: Handler) -> None:
+        handler.server.owner.hung(handler.seen)
         handler.server.owner.let_go.wait(PATIENCE_S)
         handler.close_connection = True
 
@@ -119,14 +126,21 @@ class Hang:
 class Trickle:
     """Sends a body bit by bit, never silent for long and never done."""
 
-    every_s: float = 0.05
+    every_s: float = 0.01
+    bits: int = 5
+    """So many have been sent before the call counts as hanging."""
 
     def send(self, handler: Handler) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n"
         handler.wfile.write(head)
-        while not handler.server.owner.let_go.wait(self.every_s):
-            handler.wfile.write(b" ")
         handler.close_connection = True
+        for bit in range(int(PATIENCE_S / self.every_s)):
+            if handler.server.owner.let_go.wait(self.every_s):
+                return
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+            if bit == self.bits:
+                handler.server.owner.hung(handler.seen)
 
 
 Behaviour = Answer | Status | Body | Reset | Hang | Trickle
@@ -160,10 +174,26 @@ def in_turn(behaviours: Sequence[Behaviour]) -> Behave:
     return lambda seen: behaviours[min(seen.number, len(behaviours)) - 1]
 
 
-class _Server(ThreadingHTTPServer):
+class BriskServer(ThreadingHTTPServer):
+    """A server whose start and end take no time: it looks for its end whenever it is woken."""
+
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
+    _over = False
+
+    def serve_forever(self, poll_interval: float = 0.0) -> None:
+        while not self._over:
+            with suppress(ConnectionError):  # gone before it was taken up
+                self.process_request(*self.get_request())
+
+    def shutdown(self) -> None:
+        self._over = True
+        with suppress(OSError):  # has ended already
+            socket.create_connection(self.server_address[:2], PATIENCE_S).close()
+
+
+class _Server(BriskServer):
     owner: ChatServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -175,12 +205,15 @@ class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16  # head and body leave together, else the body waits 40 ms for a receipt
     server: _Server
+    seen: Seen
 
     def do_POST(self) -> None:
         size = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(size))
-        behaviour = self.server.owner.receive(
+        self.seen, behaviour = self.server.owner.receive(
             self.path, dict(self.headers), body, self.client_address
         )
         try:
@@ -205,16 +238,20 @@ class ChatServer:
 
     Args:
         behave: What to do for a request; can be replaced at any time.
+
+    Attributes:
+        hung: Is told of each request that will get no answer; see ``hurry``.
     """
 
     def __init__(self, behave: Behave) -> None:
         self.behave = behave
+        self.hung: Callable[[Seen], None] = lambda seen: None
         self.requests: list[Seen] = []
         self.let_go = threading.Event()
         self._arrived = threading.Condition()
         self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.owner = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread = threading.Thread(target=self._server.serve_forever)
 
     @property
     def address(self) -> str:
@@ -223,13 +260,13 @@ class ChatServer:
 
     def receive(
         self, path: str, headers: dict[str, str], body: dict[str, Any], client: tuple[str, int]
-    ) -> Behaviour:
+    ) -> tuple[Seen, Behaviour]:
         """Takes down a request and says how to answer it."""
         with self._arrived:
             seen = Seen(len(self.requests) + 1, path, headers, body, client)
             self.requests.append(seen)
             self._arrived.notify_all()
-        return self.behave(seen)
+        return seen, self.behave(seen)
 
     def wait_for(self, count: int) -> None:
         """Blocks until so many requests have arrived."""
