@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from apbjudge.audits.making.bases import Base, find_bases
+from apbjudge.audits.plan import FULL, Plan, plan_audit
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels
@@ -162,3 +164,19 @@ def example_bases() -> tuple[Base, ...]:
     return tuple(
         base for name, labelled in known for base in find_bases(example_tasks(name), labelled).found
     )
+
+
+SMALL = replace(FULL.for_bases(2), faults=4, shown=3)
+
+
+@cache
+def plans() -> tuple[Base, ...]:
+    """Bases with a whole plan and codes."""
+    found = [base for base in example_bases() if base.protocol.name == "holistic"]
+    return tuple(found[:8])
+
+
+@cache
+def small(seed: int = 1, *, blind: bool = False) -> Plan:
+    """A plan with two of them."""
+    return plan_audit(plans(), (), SMALL, seed=seed, blind=blind)

@@ -6,23 +6,23 @@ where the same judges answer without a network between.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from types import ModuleType
 
 import pytest
 
-from apbjudge import JudgeSpec
+from apbjudge import JudgeSpec, audit
 from apbjudge.api.audits.card import probes_of
 from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
 from apbjudge.audits.heard import BLIND, Heard, Observed
 from apbjudge.audits.variants import Variant
+from apbjudge.audits.verdicts import Probe
 from apbjudge.records import ERROR_CODES
 
 ALL_SEEDS = "APBJUDGE_ALL_SEEDS"
@@ -34,9 +34,14 @@ JUDGES = (
 SETTLED = "faults consistency presentation length reference injection scale".split()
 """Probes of which the shipped cases are enough to acquit a perfect judge."""
 SEEDS = range(20) if os.environ.get(ALL_SEEDS) else range(0, 20, 5)
-"""Twenty take a minute and a half, so CI asks for all of them in a step of its own."""
-ENOUGH, SERVED = 32, 24
-"""Cases that are enough to convict, with 20 seeds and with one; all are needed to acquit."""
+"""Twenty take half a minute, so CI asks for all of them in a step of its own."""
+ENOUGH = 32
+"""Cases that are enough to convict with 20 seeds; all are needed to acquit."""
+SERVED = {
+    10: "always-yes likes-length ignores-logic obeys".split(),
+    20: "tosses-a-coin compares dislikes-markdown".split(),
+}
+"""Judges by the number of cases that are enough to convict them with one seed."""
 SUBTLE = {"compares": {"scale"}}
 """Convictions that take more: it passes three in five faulty plans, and fails few sound ones."""
 
@@ -44,22 +49,46 @@ SUBTLE = {"compares": {"scale"}}
 @pytest.fixture(scope="module", autouse=True)
 def known() -> Iterator[ModuleType]:
     sys.path.insert(0, str(EXAMPLES))
-    gc.collect()
-    gc.freeze()  # statsmodels collects garbage at each adjustment of p-values
     yield importlib.import_module("known_judges")
-    gc.unfreeze()
     sys.path.remove(str(EXAMPLES))
 
 
-def test_behind_a_server_exactly_the_guilty_are_convicted(known: ModuleType) -> None:
-    found = known.convictions(7, bases=SERVED)
-    assert list(found) == JUDGES
+@pytest.mark.parametrize(("bases", "names"), SERVED.items())
+def test_behind_a_server_exactly_the_guilty_are_convicted(
+    bases: int, names: list[str], known: ModuleType
+) -> None:
+    found = known.convictions(7, names, bases=bases)
+    assert list(found) == names
     for judge, standings in found.items():
         _check(judge, standings, known)
 
 
-def test_behind_a_server_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
-    standings = known.convictions(7, ["perfect"])["perfect"]
+def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
+    asked = ["perfect", *(name for names in SERVED.values() for name in names)]
+    assert sorted(asked) == sorted(JUDGES) == sorted(known.JUDGES)
+
+
+def test_behind_a_server_the_perfect_judge_gets_the_figures_that_it_gets_without_one(
+    known: ModuleType,
+) -> None:
+    prepared = prepare(SPEC, AuditOrder(seed=7, bases=min(SERVED)))
+    variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
+    with known.KnownJudges(variants, 7) as server:
+        name, address = "hosted_vllm/perfect", (server.address,)
+        spec = JudgeSpec(model=name, api_base=address, evidence=False)
+        served = audit(spec, prepared, cache=False).card.probes
+    asked = probes_of(_heard(prepared, "perfect", 7, known), prepared, judge="perfect")
+    assert _figures(served) == _figures(asked)
+
+
+def _figures(probes: Iterable[Probe]) -> dict[str, object]:
+    """All but those of ``scale``, which leave out what code proves: here nobody asks the code."""
+    names = set(SETTLED) - {"scale"}
+    return {probe.name: probe.measures for probe in probes if probe.name in names}
+
+
+def test_on_all_cases_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
+    standings = _standings(prepare(SPEC, AuditOrder(seed=7)), "perfect", 7, known)
     assert {probe for probe, standing in standings.items() if standing == "passes"} == set(SETTLED)
     assert not _failed(standings)
 
@@ -68,8 +97,13 @@ def test_behind_a_server_the_perfect_judge_is_acquitted(known: ModuleType) -> No
 def test_over_many_seeds_exactly_the_guilty_are_convicted(seed: int, known: ModuleType) -> None:
     prepared = prepare(SPEC, AuditOrder(seed=seed, bases=ENOUGH))
     for judge in JUDGES:
-        probes = probes_of(_heard(prepared, judge, seed, known), prepared, judge=judge)
-        _check(judge, {probe.name: probe.standing for probe in probes}, known)
+        _check(judge, _standings(prepared, judge, seed, known), known)
+
+
+def _standings(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> dict[str, str]:
+    """How a judge stands that is asked directly."""
+    probes = probes_of(_heard(prepared, judge, seed, known), prepared, judge=judge)
+    return {probe.name: probe.standing for probe in probes}
 
 
 def _check(judge: str, standings: Mapping[str, str], known: ModuleType) -> None:

@@ -20,21 +20,7 @@ from apbjudge.audits.plan import FULL, QUICK, QUICK_CALLS, Plan, plan_audit
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.records import ERROR_CODES
 
-from .cases import base_of, example_bases, plan_row, unsolvable_row
-
-SMALL = replace(FULL.for_bases(2), faults=4, shown=3)
-
-
-@cache
-def plans() -> tuple[Base, ...]:
-    """Bases with a whole plan and codes."""
-    found = [base for base in example_bases() if base.protocol.name == "holistic"]
-    return tuple(found[:8])
-
-
-@cache
-def small(seed: int = 1, *, blind: bool = False) -> Plan:
-    return plan_audit(plans(), (), SMALL, seed=seed, blind=blind)
+from .cases import SMALL, base_of, example_bases, plan_row, plans, small, unsolvable_row
 
 
 def of_role(plan: Plan, role: str) -> list[Variant]:
@@ -44,6 +30,12 @@ def of_role(plan: Plan, role: str) -> list[Variant]:
 def offered(base: Base) -> set[str]:
     """Codes of the faults that can be planted in a base."""
     return {code for fault in plant(base, seed=3) for code in fault.truth.codes or ()}
+
+
+@cache
+def everywhere() -> set[str]:
+    """Codes of which a fault can be planted in every base."""
+    return set[str](ERROR_CODES).intersection(*map(offered, plans()))
 
 
 def arm(plan: Plan, name: str) -> tuple[Variant, ...]:
@@ -75,7 +67,7 @@ def test_another_seed_asks_something_else() -> None:
 
 
 FINGERPRINT = """
-from tests.audits.test_plan import small
+from tests.audits.cases import small
 print(small().fingerprint)
 """
 
@@ -159,8 +151,7 @@ def test_codes_and_kinds_come_about_equally_often(seed: int) -> None:
     faults = of_role(plan_audit(plans(), (), FAULTS_ALONE, seed=seed, blind=False), "fault")
     codes = Counter(code for fault in faults for code in fault.truth.codes or ())
     assert set(codes) == set(ERROR_CODES)
-    everywhere = set[str](ERROR_CODES).intersection(*map(offered, plans()))
-    counts = [codes[c] for c in everywhere]
+    counts = [codes[c] for c in everywhere()]
     assert len(counts) >= 4
     assert max(counts) - min(counts) <= 1
     kinds = {fault.kind for fault in faults}

@@ -70,6 +70,7 @@ def check_all(base: Base, seed: int) -> Counter[str]:
 def check_one(base: Base, variant: Variant) -> None:
     kind = BY_NAME[variant.kind]
     item = Row(variant.row, 0).to_item()
+    assert base.read(variant) == item
     found = base.findings(variant)
     proven = {finding.code for finding in found if finding.certainty == "proven"}
     assert variant.role == "fault"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.api import OLS
 
 from apbjudge.audits.heard import MAIN, Heard
 from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe
@@ -135,6 +134,8 @@ def test_lengths_that_differ_with_the_truth_alone_say_nothing() -> None:
 
 
 def test_the_slope_and_its_error_are_those_of_statsmodels_in_many_rows() -> None:
+    from statsmodels.regression.linear_model import OLS  # takes a second to import
+
     rng = np.random.default_rng(3)
     cases = np.repeat(np.arange(800), 3)
     truths = (rng.random(2400) < 0.6).astype(float)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import log2
 from random import Random
 
@@ -27,6 +28,7 @@ GRADE = {"minor": 0.8, "major": 0.4, "fatal": 0.2}
 NONE: frozenset[ErrorCode] = frozenset()
 
 
+@cache
 def base(case: str) -> Variant:
     return Variant(
         name=f"{case}/base",
@@ -40,6 +42,7 @@ def base(case: str) -> Variant:
     )
 
 
+@cache
 def fault(case: str, code: ErrorCode) -> Variant:
     return Variant(
         name=f"{case}/{code}",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from random import Random
 
@@ -67,12 +66,6 @@ def perfect(_: str, __: str) -> float:
 
 def coin(_: str, __: str) -> float:
     return 0.5
-
-
-@pytest.fixture(autouse=True)
-def no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Holm comes from collects garbage at each call, which is slow in a large process."""
-    monkeypatch.setattr(gc, "collect", lambda *_: 0)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -16,9 +16,12 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-def test_the_shipped_cases_are_those_of_the_examples(tmp_path: Path) -> None:
+def test_the_shipped_cases_are_those_of_the_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = ROOT / "examples" / "make_audit_cases.py"
-    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, capture_output=True)
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
+    runpy.run_path(str(script), run_name="__main__")
     for name in ("cases.jsonl", "labels.jsonl"):
         assert (tmp_path / name).read_bytes() == shipped(name).read_bytes(), (
             "run examples/make_audit_cases.py again"

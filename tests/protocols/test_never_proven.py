@@ -23,7 +23,10 @@ from tests.support.worlds import (
     worlds,
 )
 
-FEW = settings(max_examples=80, deadline=None)
+MANY = settings(max_examples=max(80, settings.default.max_examples))
+"""False proofs are rare: they take more examples to come about."""
+HALF = settings(max_examples=settings.default.max_examples // 2)
+"""Of what the profile asks for: each planted fault is a test of its own."""
 PREVIOUS = ["PREVIOUS_RESULT", "<PREVIOUS_RESULT>", "PREVIOUS_STEP_RESULT.id", "{{previous.id}}"]
 
 
@@ -67,7 +70,7 @@ def _spelled(draw: st.DrawFn, reply: dict[str, Any]) -> dict[str, Any]:
     return reply | {"tool_chain": entries}
 
 
-@FEW
+@MANY
 @given(data=st.data(), world=worlds())
 def test_a_valid_plan_is_never_proven_wrong(data: st.DataObject, world: World) -> None:
     draw = data.draw
@@ -104,7 +107,7 @@ def _written(draw: st.DrawFn, steps: list[list[Call]]) -> Any:
     return reply[0] if len(reply) == 1 and draw(st.booleans()) else reply
 
 
-@FEW
+@MANY
 @given(data=st.data(), world=worlds(), k=st.integers(1, 3))
 def test_valid_steps_are_never_proven_wrong(data: st.DataObject, world: World, k: int) -> None:
     draw = data.draw
@@ -184,7 +187,7 @@ VALUE_FAULTS = NAME_FAULTS | {"a wrong value": (_wrong_value, "E5")}
 
 
 @pytest.mark.parametrize(("fault", "code"), NAME_FAULTS.values(), ids=NAME_FAULTS)
-@settings(max_examples=30, deadline=None)
+@HALF
 @given(data=st.data(), world=worlds(bare=False))
 def test_one_fault_in_a_plan_gets_exactly_its_code(
     fault: Fault, code: str, data: st.DataObject, world: World
@@ -198,7 +201,7 @@ def test_one_fault_in_a_plan_gets_exactly_its_code(
 
 
 @pytest.mark.parametrize(("fault", "code"), VALUE_FAULTS.values(), ids=VALUE_FAULTS)
-@settings(max_examples=30, deadline=None)
+@HALF
 @given(data=st.data(), world=worlds(bare=False), k=st.integers(1, 3))
 def test_one_fault_in_steps_gets_exactly_its_code(
     fault: Fault, code: str, data: st.DataObject, world: World, k: int
@@ -212,7 +215,6 @@ def test_one_fault_in_steps_gets_exactly_its_code(
     assert {code for code, *_ in found} == {code}
 
 
-@FEW
 @given(data=st.data(), world=worlds(), k=st.integers(1, 3), n=st.integers(0, 5))
 def test_a_wrong_number_of_steps_gets_e3(data: st.DataObject, world: World, k: int, n: int) -> None:
     assume(k != n)
@@ -221,7 +223,6 @@ def test_a_wrong_number_of_steps_gets_e3(data: st.DataObject, world: World, k: i
     assert [(code, rule, where) for code, rule, where, _ in found] == [("E3", "format", "response")]
 
 
-@FEW
 @given(data=st.data(), world=worlds(bare=False), as_plan=st.booleans())
 def test_a_used_distractor_gets_e5(data: st.DataObject, world: World, as_plan: bool) -> None:
     call = call_of(data.draw, world)

@@ -88,7 +88,14 @@ class Heard:
 
     def arms_of(self, stem: str) -> list[str]:
         """The arms ``stem-1``, ``stem-2``, … that were asked."""
-        return [arm for arm in self.arms if arm.rpartition("-")[0] == stem]
+        return self._arms_by_stem.get(stem, [])
+
+    @cached_property
+    def _arms_by_stem(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for arm in self.arms:
+            found.setdefault(arm.rpartition("-")[0], []).append(arm)
+        return found
 
     def find(self, name: str, arm: str = MAIN) -> Observed | None:
         """What was said of a variant, None where it was not asked."""
@@ -143,8 +150,9 @@ class Heard:
 
 def sample_of(said: Sequence[Observed]) -> Sample:
     """How judgements were drawn: those of one case together."""
-    cases = {case: n for n, case in enumerate(dict.fromkeys(s.variant.case_id for s in said))}
-    return Sample(clusters=np.array([cases[s.variant.case_id] for s in said], dtype=np.int64))
+    numbers: dict[str, int] = {}
+    clusters = [numbers.setdefault(one.variant.case_id, len(numbers)) for one in said]
+    return Sample(clusters=np.array(clusters, dtype=np.int64))
 
 
 def passed(said: Iterable[Observed]) -> Array:

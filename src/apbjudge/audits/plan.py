@@ -250,7 +250,7 @@ def _code(fault: Variant) -> str:
 
 def _is_proven(base: Base, fault: Variant) -> bool:
     item = base.read(fault)
-    found = base.protocol.find(item, base.rubric)
+    found = base.find(item)
     return any(f.certainty == "proven" for f in found) or base.protocol.categorise(item) is not None
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
 
 from ...errors import RowError
 from ...judge import BadRow, Task
 from ...judge.task import Entry
 from ...protocols import Protocol
 from ...records import Finding, Item, Row
+from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
 from ..variants import CORRECT, PASSES, SOLVER, Role, Severity, Truth, Variant
@@ -22,7 +24,7 @@ Key = tuple[str, str]
 """Item id and tested model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Base:
     """A plan taken as correct, with its case.
 
@@ -49,7 +51,7 @@ class Base:
             return CORRECT
         return replace(PASSES, category=self.protocol.categorise(self.item))
 
-    @property
+    @cached_property
     def variant(self) -> Variant:
         """The base itself as a variant."""
         said = "the reference" if self.origin == "reference" else "a prediction that humans passed"
@@ -82,8 +84,7 @@ class Base:
             severity: Of a planted fault.
             tags: Whatever a probe tells variants apart by.
         """
-        row: dict[str, Any] = dict(parent.row) if parent else item_row(self.item)
-        row.update(case or {})
+        row = dict(parent.row if parent else self._row) | dict(case or {})
         if reply is not None:
             row["model_response"] = reply.text if isinstance(reply, Draft) else reply
         above = None if role == "base" else (parent.name if parent else f"{self.name}/base")
@@ -109,11 +110,70 @@ class Base:
         Raises:
             RowError: If its row can't be read.
         """
-        return Row(variant.row, 0, parsed=True).to_item()
+        return _item(_Of(self, variant))
+
+    def read_anew(self, variant: Variant) -> Item:
+        """The same, whether or not it was read just before."""
+        row = Row(variant.row, 0, parsed=True)
+        if not self._is_case_of(variant):
+            return row.to_item()
+        case, response = self._case, row.response()
+        prediction = read_response(response, case.form, case.condition.horizon)
+        own = {"item_id": row.identifier("id"), "response": response, "prediction": prediction}
+        return case.model_copy(update=own)
+
+    def _is_case_of(self, variant: Variant) -> bool:
+        """Whether a variant's row has the very values of the base's, the reply apart."""
+        own, row = self.variant.row, variant.row
+        return len(own) == len(row) and all(
+            value is own.get(name) for name, value in row.items() if name not in _OWN
+        )
+
+    @cached_property
+    def _row(self) -> Mapping[str, Any]:
+        """The row that variants start from; they share its values."""
+        return item_row(self.item)
+
+    @cached_property
+    def _case(self) -> Item:
+        """The base's variant as an item: the case is read once for all variants with it."""
+        return Row(self.variant.row, 0, parsed=True).to_item()
 
     def findings(self, variant: Variant) -> tuple[Finding, ...]:
         """What code finds in a variant under the base's protocol and rubric."""
-        return self.protocol.find(self.read(variant), self.rubric)
+        return self.find(self.read(variant))
+
+    def find(self, item: Item) -> tuple[Finding, ...]:
+        """The same of an item."""
+        return _found(_Of(self, item))
+
+
+class _Of(NamedTuple):
+    """Something of a base; equal to nothing but the very same thing of the very same base."""
+
+    base: Base
+    thing: Any
+
+    def __hash__(self) -> int:
+        return hash((id(self.base), id(self.thing)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Of) and self.base is other.base and self.thing is other.thing
+
+
+_KEPT = 64
+"""Readings that are kept: a fault is looked at right after it is planted, and again whenever
+another variant is made from it."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _item(variant: _Of) -> Item:
+    return variant.base.read_anew(variant.thing)
+
+
+@lru_cache(maxsize=_KEPT)
+def _found(item: _Of) -> tuple[Finding, ...]:
+    return item.base.protocol.find(item.thing, item.base.rubric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +188,9 @@ class Bases:
     found: tuple[Base, ...]
     left_out: Mapping[str, int]
 
+
+_OWN = ("id", "model_response")
+"""Fields of a row that are each variant's own."""
 
 NO_PLAN = "neither a reference nor a passed prediction that can be read"
 PROVEN = "code finds a fault in the plan that is taken as correct"
@@ -203,7 +266,7 @@ def _made(task: Task, draft: Draft, origin: Origin) -> Base:
 
 def _is_clean(base: Base) -> bool:
     try:
-        found = base.protocol.find(base.item, base.rubric)
+        found = base.find(base.item)
     except RowError:
         return False
     category = base.protocol.categorise(base.item)

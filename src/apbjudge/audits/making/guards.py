@@ -33,7 +33,7 @@ def proves_only(base: Base, item: Item, kind: Kind) -> bool:
     if kind.shape == "category":
         category = base.protocol.categorise(item)
         return category == kind.category or (category is None and not kind.is_proven)
-    found = base.protocol.find(item, base.rubric)
+    found = base.find(item)
     if kind.shape == "pass":
         return any(finding.rule == CARRIED_ON for finding in found)
     codes = {code for _, code in proven(found)}
@@ -42,6 +42,6 @@ def proves_only(base: Base, item: Item, kind: Kind) -> bool:
 
 def leaves_as_is(base: Base, item: Item) -> bool:
     """Whether code finds in a variant what it finds in the base, category and all."""
-    find, categorise = base.protocol.find, base.protocol.categorise
-    before, after = (proven(find(one, base.rubric)) for one in (base.item, item))
+    categorise = base.protocol.categorise
+    before, after = proven(base.find(base.item)), proven(base.find(item))
     return before == after and categorise(base.item) == categorise(item)

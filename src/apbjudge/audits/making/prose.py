@@ -195,7 +195,7 @@ def _calls(item: Item, apart_from: tuple[int, str] | None) -> list[object]:
 
 
 def _facts(base: Base, item: Item) -> tuple[object, ...]:
-    found = base.protocol.find(item, base.rubric)
+    found = base.find(item)
     proven = Counter((f.rule, f.code, f.where) for f in found if f.certainty == "proven")
     return proven, item.prediction.problems, base.protocol.categorise(item)
 
@@ -211,8 +211,15 @@ def kept(base: Base, parent: Variant, made: Iterable[Variant | None]) -> tuple[V
 
 def _differs(parent: Variant, variant: Variant) -> bool:
     """Whether a judge would be shown anything else: the order of keys counts, the id does not."""
+    before, after = (_shown(one.row) for one in (parent, variant))
+    if list(before) != list(after):
+        return True
+    return any(_is_other(value, after[name]) for name, value in before.items())
 
-    def shown(row: Mapping[str, Any]) -> bytes:
-        return orjson.dumps({key: value for key, value in row.items() if key != "id"})
 
-    return shown(parent.row) != shown(variant.row)
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "id"}
+
+
+def _is_other(value: Any, new: Any) -> bool:
+    return value is not new and orjson.dumps(value) != orjson.dumps(new)

@@ -44,21 +44,40 @@ class Violation(NamedTuple):
     value: Any
 
 
-def violations(schema: dict[str, Any], arguments: dict[str, Any]) -> Iterator[Violation]:
+def violations(schema: dict[str, Any], arguments: dict[str, Any]) -> tuple[Violation, ...]:
     """The breaches that a call's arguments make; none when the schema itself is unusable."""
     text = orjson.dumps(schema)
     refers = b'Ref"' in text or b'$ref"' in text
     if refers and _deeper_than(arguments, RECURSION_DEPTH):
-        return
-    validator = _validator(text)
+        return ()
+    try:
+        given = orjson.dumps(arguments)
+    except orjson.JSONEncodeError:  # nested too deeply to be written
+        return _breaches(text, arguments)
+    if len(given) > _LONG or b"null" in given:  # which stands for NaN as well
+        return _breaches(text, arguments)
+    return _known_breaches(text, given)
+
+
+_LONG = 4096
+"""Bytes of arguments; nothing is kept of longer ones."""
+
+
+@lru_cache(maxsize=1024)
+def _known_breaches(schema: bytes, arguments: bytes) -> tuple[Violation, ...]:
+    """The same of arguments as JSON: the same call is often made again, by other tested models."""
+    return _breaches(schema, orjson.loads(arguments))
+
+
+def _breaches(schema: bytes, arguments: dict[str, Any]) -> tuple[Violation, ...]:
+    validator = _validator(schema)
     if validator is None:
-        return
+        return ()
     try:
         errors = list(validator.iter_errors(arguments))
     except Exception:  # noqa: BLE001 - an unresolvable reference or endless recursion: nothing is proven
-        return
-    for error in errors:
-        yield _violation(error)
+        return ()
+    return tuple(map(_violation, errors))
 
 
 def _deeper_than(value: Any, limit: int) -> bool:
