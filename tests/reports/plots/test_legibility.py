@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from apbjudge.reports.plots.costs import shifts
 from apbjudge.reports.plots.curves import spread
 from apbjudge.reports.plots.drawing import legend_columns
+from apbjudge.reports.plots.fonts import glyphs, text_width
 from apbjudge.reports.plots.names import labels, slugs
-from apbjudge.reports.plots.seam import glyphs, style, text_width
+from apbjudge.reports.plots.seam import style
 
 from .benchmark import figures
 
@@ -31,7 +32,8 @@ def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
     with style(key), monkeypatch.context() as patch:
         sheet = figures(n)[key].draw()
         patch.setattr(Text, "draw", lambda text, _: found.append(text))
-        FigureCanvasAgg(sheet).draw()
+        FigureCanvasAgg(sheet)
+        sheet.draw_without_rendering()
     return sheet, [text for text in found if text.get_visible() and text.get_text().strip()]
 
 

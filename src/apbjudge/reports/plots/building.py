@@ -9,8 +9,8 @@ from ..paper.table import Table
 from .doubt import doubt_drafts, doubt_judges
 from .drafts import Draft, drafts
 from .figure import Figure
-from .marks import distinct
-from .names import in_words, slugs
+from .marks import distinct, drawn_texts
+from .names import boxes_note, in_words, slugs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,9 +46,10 @@ def paper_figures(tables: Sequence[Table], doubt: DataFrame | None = None) -> tu
 
 def _figures(made: Sequence[Draft], judge: str, ending: str | None) -> Iterator[Figure]:
     for draft in made:
+        title = f"{draft.title} ({in_words(judge)})" if judge else draft.title
         yield Figure(
             key=draft.key if ending is None else f"{draft.key}-{ending}",
-            title=f"{draft.title} ({in_words(judge)})" if judge else draft.title,
+            title=title + boxes_note(drawn_texts(draft.data)),
             alt=draft.alt,
             data=draft.data,
             draw=draft.draw,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from .drawing import WHISKER, grid, room_for, value_axis
 from .marks import Mark
-from .names import labels
+from .names import from_left, labels
 from .palette import CONTEXT, INK
 from .seam import ONE_COLUMN, Panel, Sheet, lay_out, new_sheet
 
@@ -107,4 +107,4 @@ def _explain(panel: Panel, names: Sequence[str], lines: int) -> None:
     panel.set_ylim(lines - 0.5, -0.5)
     for place, name in enumerate(names):
         x, y = divmod(place, lines)
-        panel.text(x, y, f"{place + 1}  {short[name]}", va="center_baseline")
+        panel.text(x, y, from_left(f"{place + 1}  {short[name]}"), va="center_baseline")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .drawing import grid, marker, room_for, series_legend, style_of, value_axis, whiskers
 from .marks import Mark, distinct, natural
-from .names import labels
+from .names import drawable, labels
 from .palette import CONTEXT, INK, Style
 from .seam import MOST_IN_COLUMN, ONE_COLUMN, TWO_COLUMNS, Panel, Sheet, lay_out, new_sheet
 
@@ -170,7 +170,7 @@ def _context(panel: Panel, marks: Sequence[Mark], plan: Plan) -> None:
 
 
 def _axes(panel: Panel, plan: Plan) -> None:
-    panel.set_xticks(range(len(plan.places)), plan.places)
+    panel.set_xticks(range(len(plan.places)), list(map(drawable, plan.places)))
     panel.set_xlim(-0.35, len(plan.places) - 0.65)
     value_axis(panel.yaxis, "percent", plan.ends)
     panel.set_ylim(*plan.ends)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from ..paper.table import Unit
+from .fonts import text_width
 from .marks import Mark
 from .palette import INK, RULE, STYLES, Fill, Style
-from .seam import Panel, Sheet, area_handle, line_handle, text_width, ticks
+from .seam import Panel, Sheet, area_handle, line_handle, ticks
 
 MARKER = 4.0
 WHISKER = 0.8

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .fonts import families_for
+from .marks import drawn_texts
+from .names import cleaned
 from .seam import Sheet, csv_bytes, png_bytes, style, svg_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ class Figure:
 
     def svg(self) -> bytes:
         """The figure as SVG; texts are outlines, and nothing outside the file is referred to."""
-        with style(self.key):
+        with self._style():
             return svg_bytes(self.draw(), key=self.key, title=self.title, alt=self.alt)
 
     def png(self, dpi: int = 300) -> bytes:
@@ -43,8 +47,11 @@ class Figure:
         Args:
             dpi: Dots per inch, above 0; one longer than 30,000 dots gets fewer.
         """
-        with style(self.key):
+        with self._style():
             return png_bytes(self.draw(), dpi=dpi)
+
+    def _style(self) -> AbstractContextManager[None]:
+        return style(self.key, families_for(map(cleaned, drawn_texts(self.data))))
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from ...calibration.shares import counted
 from ..paper.table import Column, Table, Unit
 from .names import in_words
-from .seam import Frame, frame
+from .seam import Frame, frame, texts
 
 _ORDER = ("early", "middle", "late")
 
@@ -92,6 +92,11 @@ def marks_of(table: Table, judge: str, wanted: Wanted) -> tuple[Mark, ...]:
 def data_of(marks: Sequence[Mark]) -> Frame:
     """What is drawn, a line per figure."""
     return frame([asdict(mark) for mark in marks], _COLUMNS)
+
+
+def drawn_texts(data: Frame) -> set[str]:
+    """The texts of a figure's data that are drawn and that users choose."""
+    return {text for name in ("name", "at") if name in data for text in texts(data, name)}
 
 
 def as_share(mark: Mark) -> Mark:

@@ -1,26 +1,52 @@
-"""Names from data as they can be drawn: one line, glyphs that the font has, room that there is."""
+"""Names from data as they can be drawn: one line, glyphs that fonts have, room that there is."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...errors import visible
-from .seam import glyphs, text_width
+from .fonts import families_for, families_now, glyphs, text_width
 
 _BOX = "\u25a1"
 _DOTS = "\u2026"
+_LEFT_TO_RIGHT = "\u200e"
 _MOST = 400  # characters that are measured at all
+_NAMED = 10  # characters that a note lists
+_SPELLED = (0, 7, 8, 9, 84, 91, 103, 107, 118, 122, 129, 130, 132)
+"""Combining classes without which words of Indian and South-East Asian scripts are misspelt."""
 
 
 def drawable(text: str) -> str:
-    """Without anything that breaks lines or turns them, and a box for what the font lacks."""
+    """Without anything that breaks lines or turns them, and a box for what all fonts lack."""
+    known = glyphs(families_now())
+    return "".join(c if ord(c) in known else _BOX for c in cleaned(text))
+
+
+def cleaned(text: str) -> str:
+    """A text in one line of bounded length, without marks that can be piled up."""
     clean = visible(text)
     if len(clean) > _MOST:
         clean = clean[: _MOST // 2] + _DOTS + clean[-_MOST // 2 :]
-    known = glyphs()
-    return "".join(c if ord(c) in known else _BOX for c in clean if not unicodedata.combining(c))
+    return "".join(c for c in clean if unicodedata.combining(c) in _SPELLED)
+
+
+def from_left(text: str) -> str:
+    """A text whose parts stand from left to right, whatever script they are in."""
+    turned = any(unicodedata.bidirectional(c) in {"R", "AL"} for c in text)
+    return f"{_LEFT_TO_RIGHT}{text}" if turned else text
+
+
+def boxes_note(texts: Iterable[str]) -> str:
+    """Says which characters have boxes in their places, for a title; empty for none."""
+    drawn = {c for text in texts for c in cleaned(text)}
+    known = glyphs(families_for(drawn))
+    lacking = sorted(c for c in drawn if ord(c) not in known)
+    if not lacking:
+        return ""
+    more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+    return f"; no installed font has {' '.join(lacking[:_NAMED])}{more}: {_BOX} stands there"
 
 
 def labels(names: Sequence[str], room: float) -> dict[str, str]:

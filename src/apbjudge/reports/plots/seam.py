@@ -1,4 +1,4 @@
-"""The one place that knows matplotlib and pandas, whose types are only in part known.
+"""The one place, beside ``fonts``, that knows matplotlib and pandas, whose types are in part known.
 
 Everything is drawn with matplotlib's default style and our few settings, whatever the user's own
 settings are, and on canvases without a window.
@@ -10,12 +10,12 @@ import io
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from .fonts import OURS, SMALL, Families
 from .palette import INK, MUTED
 
 Sheet = Any
@@ -29,13 +29,12 @@ Vector = np.ndarray[Any, Any]
 ONE_COLUMN = 3.3
 TWO_COLUMNS = 6.9
 MOST_IN_COLUMN = 8  # tested models; more of them take both columns of a page
-SMALL, PLAIN = 7.0, 7.5
+_PLAIN = 7.5
 _MOST_PIXELS = 30_000
 
 _SETTINGS: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: every machine has the same
     "font.size": SMALL,
-    "axes.titlesize": PLAIN,
+    "axes.titlesize": _PLAIN,
     "axes.labelsize": SMALL,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": SMALL,
@@ -63,15 +62,17 @@ _SETTINGS: dict[str, Any] = {
 
 
 @contextmanager
-def style(salt: str) -> Generator[None]:
+def style(salt: str, families: Families = (OURS,)) -> Generator[None]:
     """Our settings for as long as something is drawn.
 
     Args:
         salt: What ids inside an SVG are made of; the same ones each time for the same salt.
+        families: The fonts, those first that are asked first for a character.
     """
     from matplotlib import style as styles
 
-    with styles.context(["default", {**_SETTINGS, "svg.hashsalt": salt}]):
+    own = {"svg.hashsalt": salt, "font.family": list(families)}
+    with styles.context(["default", {**_SETTINGS, **own}]):
         yield
 
 
@@ -164,10 +165,10 @@ def area_handle(**look: Any) -> Any:
 
 
 def add_cell(panel: Panel, x: float, y: float, **look: Any) -> None:
-    """A square of side 1 around a point."""
+    """A square of side 1 around a point within the panel, which takes no room beside it."""
     from matplotlib.patches import Rectangle
 
-    panel.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **look))
+    panel.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, in_layout=False, **look))
 
 
 def ticks(axis: Any, written: Callable[[float], str], *, most: int, whole: bool) -> None:
@@ -187,26 +188,6 @@ def ticks(axis: Any, written: Callable[[float], str], *, most: int, whole: bool)
         return written(value)
 
     axis.set_major_formatter(FuncFormatter(text))
-
-
-def text_width(text: str) -> float:
-    """Width of a text of the smallest size, in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(family="DejaVu Sans", size=SMALL)
-    measured: Any = text_to_path.get_text_width_height_descent(text, font, ismath=False)
-    return float(measured[0])
-
-
-@cache
-def glyphs() -> frozenset[int]:
-    """The characters that the font has."""
-    from matplotlib import font_manager
-
-    fonts: Any = font_manager
-    font = fonts.get_font(fonts.findfont(fonts.FontProperties(family="DejaVu Sans")))
-    return frozenset(font.get_charmap())
 
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Frame:
