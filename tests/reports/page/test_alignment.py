@@ -58,6 +58,13 @@ def test_shared_arguments_choose_among_calls_of_one_tool():
     ("ours", "theirs", "kind"),
     [
         ({"n": 1}, {"n": 1.0}, "same"),
+        ({"n": -1}, {"n": -1.0}, "same"),
+        ({"n": 0}, {"n": -0.0}, "same"),
+        ({"n": [0, 3]}, {"n": [0.0, 3.0]}, "same"),
+        ({"n": {"a": "b", "m": 10**15}}, {"n": {"m": 1e15, "a": "b"}}, "same"),
+        ({"n": 1e16, "t": "1.0"}, {"n": 1e16, "t": "1.0"}, "same"),
+        ({"n": 1}, {"n": 1.5}, "arguments"),
+        ({"n": "1"}, {"n": "1.0"}, "arguments"),
         ({"n": 1}, {"n": True}, "arguments"),
         ({"n": "1"}, {"n": 1}, "arguments"),
         ({"a": 1, "b": [{"x": 2, "y": 3}]}, {"b": [{"y": 3, "x": 2}], "a": 1}, "same"),

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from apbjudge.protocols.table import protocol_of
 from apbjudge.records import Finding, Item, Row
-from apbjudge.reports.page.items import CALLS_SHOWN, case_view, judgement_view, prediction_view
+from apbjudge.reports.page.items import (
+    CALLS_SHOWN,
+    case_key,
+    case_view,
+    judgement_view,
+    prediction_view,
+)
 
 EXAMPLES = sorted(Path("examples").glob("*.jsonl"))
 
@@ -141,6 +147,73 @@ def test_the_case_says_what_was_hidden():
     assert case_view(item())["tools"] is None
 
 
+BASE: dict[str, Any] = {
+    "prediction_horizon": 1,
+    "planning_regime": "Step-wise",
+    "tools": [{"name": "A", "parameters": {"x": 1}}, {"name": "B"}],
+    "tool_names": ["A", "B", "C"],
+    "extraneous_tool_names": ["A"],
+    "broken_tool_name": "A",
+    "replacement_tool": {"name": "B"},
+    "trajectory_prefix": [{"role": "user", "content": "t", "more": 1}],
+    "plan": "p",
+    "ground_truth_steps": [{"thought": "t", "tool_calls": [{"name": "A", "arguments": {"x": 1}}]}],
+    "files": ["a.png"],
+    "source": "s",
+    "task_category": "c",
+    "stage": "early",
+}
+OTHERS: list[dict[str, Any]] = [
+    {"query": "other"},
+    {"system_prompt": "other"},
+    {"prediction_horizon": 2},
+    {"planning_regime": "Holistic", "tool_chain": BASE["ground_truth_steps"]},
+    {"tools": None, "tool_names": None},
+    {"tools": [{"name": "A", "parameters": {"x": 1.0}}, {"name": "B"}]},
+    {"tools": [{"name": "B"}, {"name": "A", "parameters": {"x": 1}}]},
+    {"tool_names": ["A", "B", "D"]},
+    {"extraneous_tool_names": ["B"]},
+    {"extraneous_tool_names": ["A", "B"]},
+    {"broken_tool_name": "B"},
+    {"replacement_tool": {"name": "A"}},
+    {"replacement_tool": None},
+    {"unsolvable_type": "visual_missing"},
+    {"trajectory_prefix": [{"role": "user", "content": "t", "more": True}]},
+    {"trajectory_prefix": [{"role": "user", "content": "t", "more": "1"}]},
+    {"plan": "other"},
+    {"ground_truth_steps": None},
+    {"ground_truth_steps": [*BASE["ground_truth_steps"], {"thought": "idle", "tool_calls": []}]},
+    {"files": ["b.png"]},
+    {"files": [{"path": "a.png", "type": "image"}]},
+    {"source": "other"},
+    {"task_category": "other"},
+    {"stage": "late"},
+]
+
+
+@pytest.mark.parametrize("values", OTHERS, ids=lambda values: next(iter(values)))
+def test_other_cases_have_other_keys(values: dict[str, Any]):
+    base, other = item(**BASE), item(**{**BASE, **values})
+    assert orjson.dumps(case_view(other)) != orjson.dumps(case_view(base))
+    assert case_key(other) != case_key(base)
+
+
+def test_the_key_of_a_case_is_that_of_all_its_rows():
+    read = [
+        Row(json.loads(line), number).to_item()
+        for path in EXAMPLES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    ]
+    keys = {case_key(one): orjson.dumps(case_view(one)) for one in read}
+    assert len(keys) == len(set(keys.values())) < len(read) / 2
+    assert all(keys[case_key(one)] == orjson.dumps(case_view(one)) for one in read)
+
+
+def test_what_belongs_to_the_row_alone_is_not_in_the_key_of_its_case():
+    own = {"id": "k", "tested_model": "o", "model_response": '{"plan": "n"}', "case_id": "x"}
+    assert case_key(item(**BASE)) == case_key(item(**{**BASE, **own}))
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
@@ -232,6 +305,37 @@ def test_what_the_page_could_not_hold():
     assert (call["arguments"]["id"], call["arguments"]["n"]) == (str(2**60), 7)
     assert json.dumps(call["arguments"]["deep"]).count("[") == 230
     assert orjson.dumps([[[[call]]]])
+
+
+@pytest.mark.parametrize("depth", [39, 40, 41, 200])
+def test_values_are_cut_where_they_become_too_deep(depth: int):
+    arguments: dict[str, Any] = {"x": "]}[{" * 20}
+    for _ in range(depth - 1):
+        arguments = {"x": arguments}
+    read = plan({"name": "A", "parameter_description": arguments})
+    shown = prediction_view(read, [])["calls"][0]["arguments"]
+    seen = 0
+    while isinstance(shown, dict):
+        shown, seen = shown["x"], seen + 1
+    assert seen == min(depth, 40)
+    assert (shown == "]}[{" * 20) == (depth <= 40)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (2**53 - 1, 2**53 - 1),
+        (2**53, 2**53),
+        (2**53 + 1, str(2**53 + 1)),
+        (-(2**53) - 1, str(-(2**53) - 1)),
+        (1.5, 1.5),
+        (True, True),
+    ],
+)
+def test_numbers_that_a_page_would_round_become_texts(number: float, shown: object):
+    read = plan({"name": "A", "parameter_description": {"x": [number]}})
+    (value,) = prediction_view(read, [])["calls"][0]["arguments"]["x"]
+    assert (type(value), value) == (type(shown), shown)
 
 
 def test_no_more_calls_than_a_page_can_show():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gc
 import hashlib
 import re
 import weakref
@@ -180,6 +179,62 @@ def test_pictures_come_with_their_case(tmp_path: Path) -> None:
     assert case["files"][0]["url"] == "data:image/png;base64,aa.png"
 
 
+def test_files_of_one_name_may_be_other_pictures(tmp_path: Path) -> None:
+    names = iter("xyx")
+    files = [{"type": "image", "path": "a.png"}]
+    entries = [entry("a", m, "", item=item("a", m, files=files)) for m in ("oak", "elm", "ash")]
+    made = report(entries, pictures=lambda of, file: f"data:image/png;base64,{next(names)}")
+    page, _ = written(tmp_path, made)
+
+    assert [case["files"][0]["url"][-1] for case in page.records("cases")] == ["x", "y"]
+    assert [one["case"] for one in page.records("items")] == [0, 1, 0]
+
+
+def test_a_browser_pauses_before_the_scripts_and_need_not_read_all_details(tmp_path: Path) -> None:
+    import random
+
+    rng = random.Random(1)
+    said = [verdict("c", "", reasoning=f"{rng.getrandbits(40_000):x}") for _ in range(250)]
+    page, _ = written(tmp_path, report([entry(f"c{i}", "m", row) for i, row in enumerate(said)]))
+    before, script, after = page.text.partition("<script>")
+    blocks = [str(values.get("id", "")) for values, _ in page.scripts]
+    own = blocks.index("")
+
+    assert script
+    assert blocks[own - 1] == "index"
+    assert 1_000_000 < len(before) < 2_500_000
+    assert len(after) > 1_000_000
+    assert sorted(set(blocks)) == sorted(blocks)
+    assert len(page.records("items")) == 250
+
+
+def test_a_case_stands_once_however_far_apart_its_rows_are(tmp_path: Path) -> None:
+    def entries() -> Iterator[Entry]:
+        for model in ("oak", "elm", "ash"):
+            for number in range(150):
+                tools = '[{"name": "see"}]' if number % 2 else '[{"name": "look"}]'
+                shown = item(f"c{number}", model, tools_json=tools)
+                yield entry(f"c{number}", model, "", item=shown)
+
+    page, size = written(tmp_path, report(entries()))
+    assert (size.entries, size.cases) == (450, 150)
+    assert [one["case"] for one in page.records("items")] == [*range(150)] * 3
+    cases = page.records("cases")
+    assert [case["query"] for case in cases] == [f"What is asked in c{i}?" for i in range(150)]
+    tools = [page.records("tools")[case["tools"]][0]["name"] for case in cases[:3]]
+    assert tools == ["look", "see", "look"]
+
+
+def test_a_case_that_no_key_can_be_made_of_is_shown(tmp_path: Path) -> None:
+    deep = '{"role": "user", "x": ' + "[" * 300 + "]" * 300 + "}"
+    odd = [item("a", model, trajectory_prefix_json=f"[{deep}]") for model in ("oak", "elm")]
+    entries = [entry("a", one.tested_model, "", item=one) for one in odd]
+    page, _ = written(tmp_path, report(entries))
+    assert [one["case"] for one in page.records("items")] == [0, 0]
+    (case,) = page.records("cases")
+    assert "nested too deeply" in case["trajectory"][0]["text"]
+
+
 @pytest.mark.parametrize("judges", [(), ("j",)])
 def test_a_report_without_entries_is_a_page(tmp_path: Path, judges: tuple[str, ...]) -> None:
     page, size = written(tmp_path, report([], judges=judges))
@@ -265,13 +320,14 @@ def test_entries_are_taken_one_at_a_time(tmp_path: Path) -> None:
 
     def entries() -> Iterator[Entry]:
         for number in range(20):
-            gc.collect()
-            assert sum(one() is not None for one in alive) <= 1
-            made = item(f"c{number}", "m")
+            assert sum(one() is not None for one in alive) <= 1  # no cycle holds the others either
+            case, model = f"c{number % 4}", f"m{number}"  # each case comes again and again
+            made = item(case, model)
             alive.append(weakref.ref(made))
-            yield entry(f"c{number}", "m", "", item=made)
+            yield entry(case, model, "", item=made)
 
     assert write_report(report(entries()), tmp_path / "r.html").entries == 20
+    assert len(alive) == 20
 
 
 def test_a_page_that_fails_leaves_the_old_one(tmp_path: Path) -> None:

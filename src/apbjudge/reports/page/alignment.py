@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -93,9 +94,16 @@ def _key(call: Call) -> _Key:
 def _canonical(value: object) -> bytes:
     """The value as bytes: equal exactly for values that are shown alike, such as 1 and 1.0."""
     try:
+        written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        if _FRACTION.search(written) is None:
+            return written
         return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
     except (orjson.JSONEncodeError, RecursionError):
         return repr(value)[:1000].encode(errors="replace")  # nested too deeply, or a huge number
+
+
+_FRACTION = re.compile(rb"(?:^|[:,\[])-?\d+[.e]")
+"""A number that may be whole and yet be written with a fraction, or a text that looks like one."""
 
 
 def _plain(value: Any) -> Any:

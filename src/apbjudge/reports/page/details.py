@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any, cast
 
 from ...errors import OptionError
@@ -13,7 +14,7 @@ from ...rubrics import load_rubric
 from .bundle import Chunks, dumped
 from .entries import Entry, Pictures
 from .index import Index
-from .items import case_view, judgement_view, prediction_view
+from .items import case_key, case_view, judgement_view, prediction_view
 
 _TEXTS_PER_CHUNK = 4000
 
@@ -84,6 +85,14 @@ class Details:
         }
 
     def _case(self, item: Item) -> int:
+        """The number of an item's case; what is known by its key is not made again."""
+        bare = self.pictures is None or not item.files  # a file's name doesn't tell its picture
+        key = case_key(item) if bare else None
+        if key is None:
+            return self._new_case(item)
+        return self._remembered(b"case " + key, partial(self._new_case, item))
+
+    def _new_case(self, item: Item) -> int:
         view = dict(case_view(item))
         if self.pictures is not None and item.files:
             view["files"] = [
@@ -98,9 +107,13 @@ class Details:
     def _once(self, chunks: Chunks, value: object) -> int:
         """The number of a record, which is written when it is new."""
         record = dumped(value)
-        key = hashlib.blake2b(chunks.name.encode() + record, digest_size=16).digest()
+        return self._remembered(chunks.name.encode() + record, partial(chunks.add, record))
+
+    def _remembered(self, content: bytes, make: Callable[[], int]) -> int:
+        """The number that belongs to a content; a digest and a number are all that is kept."""
+        key = hashlib.blake2b(content, digest_size=16).digest()
         if key not in self._known:
-            self._known[key] = chunks.add(record)
+            self._known[key] = make()
         return self._known[key]
 
 

@@ -37,10 +37,14 @@ _SHARED: Mapping[str, Callable[..., Any]] = {
 
 _REPORTS = Path(__file__).parent.parent
 _SCRIPTS = (
-    *("nodes.js", "calls.js", "verdicts.js", "item.js"),
-    *("blocks.js", "index.js", "asking.js", "list.js", "rows.js", "form.js", "report.js"),
+    *("nodes.js", "keys.js", "calls.js", "verdicts.js", "item.js"),
+    *("blocks.js", "index.js", "asking.js", "facets.js", "list.js", "rows.js"),
+    *("address.js", "form.js", "report.js"),
 )
 _STYLES = ("base.css", "item.css", "report.css")
+_SHOWN_FIRST = 1_000_000
+"""Bytes of details before the scripts. A browser that reads as much pauses and shows the overview;
+without them it would run the scripts first."""
 
 
 def write_report(report: ReportInput, path: Path) -> ReportSize:
@@ -84,12 +88,15 @@ def _details(report: ReportInput, file: IO[bytes]) -> Details:
 
 
 def _write(page: IO[bytes], report: ReportInput, made: Details, data: IO[bytes]) -> None:
-    """Overview, list, index, scripts, and last the details, which a reader need not wait for."""
+    """Overview, some details, index, scripts, and last what a reader need not wait for."""
     script, style = bundled("web", _SCRIPTS), bundled("web", _STYLES)
     page.write(_overview(report, made, script, style).encode())
+    data.seek(0)
+    end = page.tell() + _SHOWN_FIRST
+    while page.tell() < end and (one := data.readline()):  # a block is a line
+        page.write(one)
     page.write(block("index", dumped(_index(report, made))))
     page.write(f"<script>{script}</script>\n".encode())
-    data.seek(0)
     shutil.copyfileobj(data, page, 1 << 20)
     page.write(b"</body>\n</html>\n")
 

@@ -15,15 +15,12 @@ import orjson
 from ...protocols.checks.names import unknown_calls
 from ...records import Call, Condition, Finding, Item, Reference, Step, Tool, message_calls
 from .alignment import Pair, align
+from .values import as_json, holdable, kept
 
 View = dict[str, Any]
 
 CALLS_SHOWN = 400
 """Calls of a prediction that are shown; of the others only the number."""
-_DEPTH = 40
-"""Values nested deeper are shown as text: what reads and writes the page has limits of its own."""
-_EXACT = 2**53
-"""Whole numbers beyond it would be rounded in the page, and are shown as text."""
 
 
 # The case ----------------------------------------------------------------------------------------
@@ -40,7 +37,7 @@ def case_view(item: Item) -> View:
     """
     return {
         "query": item.query,
-        **_kept(system=item.system_prompt),
+        **kept(system=item.system_prompt),
         "files": [{"type": file.type, "path": file.path} for file in item.files],
         "tools": None if item.tools is None else _tools(item),
         "trajectory": [_message(message) for message in item.trajectory],
@@ -48,6 +45,27 @@ def case_view(item: Item) -> View:
         "condition": _condition(item.condition),
         "groups": {name: value for name, value in item.groups.items() if value not in (None, "")},
     }
+
+
+def case_key(item: Item) -> bytes | None:
+    """All that the view of a case is made of: equal keys, equal views.
+
+    It costs a small part of the view, which so is made once for all responses to a case.
+
+    Returns:
+        The values as bytes; None for a case nested too deeply to be written.
+    """
+    tools, reference = item.tools, item.reference
+    parts = (
+        *(item.query, item.system_prompt, item.trajectory, item.groups, _condition(item.condition)),
+        [(file.type, file.path) for file in item.files],
+        None if tools is None else (tools.text, sorted(tools.listed_names)),
+        None if reference is None else (reference.form, reference.plan, reference.value),
+    )
+    try:
+        return orjson.dumps(parts)
+    except orjson.JSONEncodeError:
+        return None
 
 
 def _tools(item: Item) -> list[View]:
@@ -61,9 +79,9 @@ def _tools(item: Item) -> list[View]:
 def _tool(tool: Tool, condition: Condition) -> View:
     return {
         "name": tool.name,
-        **_kept(
+        **kept(
             description=tool.description,
-            parameters=None if tool.parameters is None else _plain(tool.parameters),
+            parameters=None if tool.parameters is None else holdable(tool.parameters),
             cost=tool.cost,
             marks=_marks(tool.name, condition),
         ),
@@ -82,7 +100,7 @@ def _marks(name: str, condition: Condition) -> list[str]:
 
 def _condition(condition: Condition) -> View:
     replacement = condition.replacement
-    return _kept(
+    return kept(
         horizon=condition.horizon,
         extraneous=list(condition.extraneous),
         broken_tool=condition.broken_tool,
@@ -93,7 +111,7 @@ def _condition(condition: Condition) -> View:
 
 def _reference(reference: Reference) -> View:
     steps = reference.steps
-    return {**_kept(plan=reference.plan, idle=_idle(steps)), "calls": _calls(steps)}
+    return {**kept(plan=reference.plan, idle=_idle(steps)), "calls": _calls(steps)}
 
 
 # Earlier messages --------------------------------------------------------------------------------
@@ -108,8 +126,8 @@ def _message(message: Mapping[str, Any]) -> View:
     role = message.get("role")
     return {
         "role": role if isinstance(role, str) else "assistant" if calls else "message",
-        "text": "\n\n".join([*filter(None, texts), *([_json(rest)] if rest else [])]),
-        **_kept(calls=[_call(call) for call in calls], name=_answering(message)),
+        "text": "\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
+        **kept(calls=[_call(call) for call in calls], name=_answering(message)),
     }
 
 
@@ -150,7 +168,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         parts = (_part(part) for part in cast("list[Any]", value))
         return "\n".join(part for part in parts if part)
-    return _json(value)
+    return as_json(value)
 
 
 def _part(part: Any) -> str:
@@ -162,7 +180,7 @@ def _part(part: Any) -> str:
     for key in ("text", "content"):
         if isinstance(spec.get(key), str | list):
             return _text(spec[key])
-    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else _json(spec)
+    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else as_json(spec)
 
 
 def _answering(message: Mapping[str, Any]) -> str | None:
@@ -198,10 +216,10 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Fi
     strangers = {id(call) for call in unknown_calls(item)}
     views = _calls(prediction.steps, limit=CALLS_SHOWN)
     for view, call in zip(views, shown, strict=True):
-        view.update(_kept(where=call.where, unknown=id(call) in strangers or None))
+        view.update(kept(where=call.where, unknown=id(call) in strangers or None))
     return {
         "kind": prediction.kind,
-        **_kept(
+        **kept(
             plan=prediction.plan,
             idle=_idle(prediction.steps),
             n_calls=len(calls) if len(calls) > len(shown) else None,
@@ -221,21 +239,21 @@ def _calls(steps: Sequence[Step], *, limit: int | None = None) -> list[View]:
         for i, call in enumerate(step.calls):
             # A plan's step is its one call, whose reason serves as the thought.
             thought = step.thought if i == 0 and step.thought != call.reason else ""
-            views.append({**_call(call), "step": number, **_kept(thought=thought)})
+            views.append({**_call(call), "step": number, **kept(thought=thought)})
         if limit is not None and len(views) >= limit:
             break
     return views[:limit]
 
 
 def _call(call: Call) -> View:
-    arguments = None if call.arguments is None else _plain(call.arguments)
-    return {"name": call.name, "arguments": arguments, **_kept(reason=call.reason)}
+    arguments = None if call.arguments is None else holdable(call.arguments)
+    return {"name": call.name, "arguments": arguments, **kept(reason=call.reason)}
 
 
 def _idle(steps: Sequence[Step]) -> list[View]:
     """The steps that call nothing."""
     return [
-        {"step": number, **_kept(thought=step.thought)}
+        {"step": number, **kept(thought=step.thought)}
         for number, step in enumerate(steps, 1)
         if not step.calls
     ][:CALLS_SHOWN]
@@ -258,7 +276,7 @@ def _finding(finding: Mapping[str, Any] | Finding, calls: Sequence[Call]) -> Vie
     values = finding.__dict__ if isinstance(finding, Finding) else finding
     where = str(values.get("where") or "")
     index = _place(where, calls)
-    view = _kept(**{name: values.get(name) for name in _FINDING}, call=index)
+    view = kept(**{name: values.get(name) for name in _FINDING}, call=index)
     if index is None:
         return view
     _, _, path = where.partition(calls[index].where)
@@ -325,45 +343,17 @@ def judgement_view(row: Mapping[str, Any]) -> View:
         The columns named above that say something; ``inconsistent`` only when it is true. A value
         of another type, as only a damaged row has it, is left out, or shown as JSON for a text.
     """
-    view = {name: _judged(name, row.get(name)) for name in _JUDGEMENT}
-    return _kept(**{**view, "inconsistent": view["inconsistent"] or None})
+    said = [(name, value) for name in _JUDGEMENT if (value := row.get(name)) is not None]
+    view = {name: _judged(name, value) for name, value in said}
+    return kept(**{**view, "inconsistent": view.get("inconsistent") or None})
 
 
 def _judged(name: str, value: Any) -> Any:
     kinds = _KINDS.get(name, str)
-    if value is None or isinstance(value, kinds):
+    if isinstance(value, kinds):
         return _changes(value) if name == "overrides" and value else value
-    return _json(value) if kinds is str else None
+    return as_json(value) if kinds is str else None
 
 
 def _changes(listed: list[Any]) -> list[Any]:
     return [change for change in listed if isinstance(change, dict)]
-
-
-# Values ------------------------------------------------------------------------------------------
-
-
-def _kept(**values: Any) -> View:
-    """The values that say something; false and zero do."""
-    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
-
-
-def _plain(value: Any, depth: int = 0) -> Any:
-    """A value that JSON and the page can hold: neither too deep nor too large a number."""
-    if isinstance(value, dict | list) and depth >= _DEPTH:
-        return _json(cast("object", value))
-    if isinstance(value, dict):
-        spec = cast("dict[str, Any]", value)
-        return {name: _plain(child, depth + 1) for name, child in spec.items()}
-    if isinstance(value, list):
-        return [_plain(child, depth + 1) for child in cast("list[Any]", value)]
-    if isinstance(value, int) and abs(value) > _EXACT:
-        return str(value)
-    return value
-
-
-def _json(value: object) -> str:
-    try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    except orjson.JSONEncodeError:
-        return "(nested too deeply to be shown)"
