@@ -72,6 +72,8 @@ def test_a_file_that_was_cut_off_says_so(page: Any, url: str, tmp_path: Path) ->
     cut.write_text(re.sub(r'<script type="[^"]*" id="(items|texts)-0">[^<]*</script>', "", whole))
     page.goto(f"{cut.as_uri()}#item=case-2")
     expect(page.locator("#view")).to_contain_text("the page has no block items-0: it was cut off")
+    page.locator("#q").fill("amiss")
+    expect(page.locator("#count")).to_contain_text("the page has no block texts-0: it was cut off")
 
 
 def test_an_item_can_be_printed(page: Any, url: str) -> None:

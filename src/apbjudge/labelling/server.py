@@ -26,10 +26,12 @@ _ASSETS: Mapping[str, str] = {
     "item.css": _STYLE,
     "label.css": _STYLE,
     "nodes.js": _SCRIPT,
+    "keys.js": _SCRIPT,
     "calls.js": _SCRIPT,
     "verdicts.js": _SCRIPT,
     "item.js": _SCRIPT,
     "label_form.js": _SCRIPT,
+    "label_calls.js": _SCRIPT,
     "label.js": _SCRIPT,
 }
 """Files of the page by media type; no other is served."""

@@ -4,17 +4,28 @@
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
   const {
-    distance, flagDistance, flagsOf, gradeDistance, gradeOf, isMarked, isVerdict, judgeOf, pairOf,
-    readBlock, reasonOf, verdictsDiffer,
+    CODES, distance, flagBits, flagDistance, gradeDistance, gradeOf, isMarked, isVerdict, judgeOf,
+    pairOf, readBlock, verdictsDiffer,
   } = apb;
   const VERDICTS = { c: "correct", x: "incorrect", u: "unscored", "-": "none" };
   const CATEGORIES = ["replacement", "alternative", "retry", "refusal", "other"];
 
   // Filters ----------------------------------------------------------------------------------
   // ``options`` gives [value, text] pairs (none: the filter is not offered), ``test`` the test of
-  // an item's number for a chosen value. ``judge`` is the judge that is looked at.
+  // an item's number for a chosen value. ``judge`` is the judge that is looked at. A filter by
+  // names has their ``column`` too: the names, and ``of`` each item the number of its own.
 
-  function named(column) {
+  function named(key, label, column) {
+    return {
+      key,
+      label,
+      column,
+      options: (index) => namesOf(column(index)),
+      test: (index, judge, value) => isNamed(column(index, judge), value),
+    };
+  }
+
+  function namesOf(column) {
     const names = [...column.names].sort(collate).map((name) => [name, name]);
     return names.length > 1 || column.of.includes(-1) ? names : [];
   }
@@ -22,6 +33,21 @@
   function isNamed(column, value) {
     const number = column.names.indexOf(value);
     return number < 0 ? never : (at) => column.of[at] === number;
+  }
+
+  // Why each item has no verdict; a judge that always has one has no column of its own.
+  function reasonsOf(index, judge) {
+    return { names: index.reasons, of: judge.reason ?? new Int16Array(index.count).fill(-1) };
+  }
+
+  // E1 to E6 are the bits of one number; ``none`` stands for those that were asked, with no bit.
+  function codeTest(judge, value) {
+    const bit = value === "none" ? 0 : 1 << CODES.indexOf(value);
+    if (value !== "none" && !CODES.includes(value)) return never;
+    return (at) => {
+      const bits = flagBits(judge, at);
+      return bits !== null && (bit ? (bits & bit) > 0 : bits === 0);
+    };
   }
 
   // Values come from the address too: they are looked up among our own only.
@@ -56,18 +82,8 @@
   };
 
   const FILTERS = [
-    {
-      key: "tested",
-      label: "Tested model",
-      options: (index) => named(index.models),
-      test: (index, judge, value) => isNamed(index.models, value),
-    },
-    {
-      key: "protocol",
-      label: "Protocol",
-      options: (index) => named(index.protocols),
-      test: (index, judge, value) => isNamed(index.protocols, value),
-    },
+    named("tested", "Tested model", (index) => index.models),
+    named("protocol", "Protocol", (index) => index.protocols),
     {
       key: "verdict",
       label: "Judge's verdict",
@@ -81,12 +97,9 @@
       key: "code",
       label: "Error code",
       options: (index) => (index.judges.some((judge) => judge.flags)
-        ? [1, 2, 3, 4, 5, 6].map((code) => [`E${code}`, `E${code}`]).concat([["none", "none set"]])
+        ? [...CODES.map((code) => [code, code]), ["none", "none set"]]
         : []),
-      test: (index, judge, value) => (at) => {
-        const flags = flagsOf(judge, at);
-        return flags !== null && (value === "none" ? !flags.length : flags.includes(value));
-      },
+      test: (index, judge, value) => codeTest(judge, value),
     },
     {
       key: "behaviour",
@@ -98,10 +111,8 @@
         Boolean(judge.category) && judge.category[at] === Number(value),
     },
     {
-      key: "reason",
-      label: "Unscored because",
+      ...named("reason", "Unscored because", reasonsOf),
       options: (index) => [...index.reasons].sort(collate).map((reason) => [reason, reason]),
-      test: (index, judge, value) => (at) => reasonOf(index, judge, at) === value,
     },
     {
       key: "human",
@@ -158,18 +169,15 @@
   }
 
   function groupFilter(name) {
-    return {
-      key: `g.${name}`,
-      label: name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " "),
-      options: (index) => named(index.groups[name]),
-      test: (index, judge, value) => isNamed(index.groups[name], value),
-    };
+    const label = name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+    return named(`g.${name}`, label, (index) => index.groups[name]);
   }
 
-  // The filters that these items can be told apart by.
+  // The filters that these items can be told apart by; found once.
   function filtersOf(index) {
-    const all = [...FILTERS, ...Object.keys(index.groups).sort(collate).map(groupFilter)];
-    return all.filter((filter) => filter.options(index).length);
+    const all = () => [...FILTERS, ...Object.keys(index.groups).sort(collate).map(groupFilter)];
+    index.filters ??= all().filter((filter) => filter.options(index).length);
+    return index.filters;
   }
 
   // Search -----------------------------------------------------------------------------------
@@ -178,7 +186,13 @@
     return text.normalize("NFKC").toLowerCase();
   }
 
-  async function readTexts(index) {
+  // Read once, however often it is asked for meanwhile.
+  function readTexts(index) {
+    index.reading ??= readAll(index);
+    return index.reading;
+  }
+
+  async function readAll(index) {
     const blocks = index.blocks.texts.map((start, at) => readBlock(`texts-${at}`));
     const rows = (await Promise.all(blocks)).flat();
     const queries = new Map();
@@ -190,16 +204,27 @@
     });
   }
 
+  // Looks at each item once, and remembers it until something else is searched for.
   function wordTest(index, query) {
     const words = fold(query).split(/\s+/u).filter(Boolean);
+    if (index.search?.query !== query) index.search = { query, found: new Int8Array(index.count) };
+    const { found } = index.search;
     return (at) => {
-      const { query: asked, own } = index.texts[at];
-      return words.every((word) => own.includes(word) || asked.includes(word));
+      if (!found[at]) found[at] = hasWords(index.texts[at], words) ? 1 : -1;
+      return found[at] > 0;
     };
   }
 
+  function hasWords({ query, own }, words) {
+    return words.every((word) => own.includes(word) || query.includes(word));
+  }
+
+  function isSearch(state) {
+    return Boolean(state.q && state.q.trim());
+  }
+
   function needsTexts(index, state) {
-    return Boolean(state.q && state.q.trim()) && index.texts === null;
+    return isSearch(state) && index.texts === null;
   }
 
   // Order ------------------------------------------------------------------------------------
@@ -265,23 +290,29 @@
     });
   }
 
-  // Numbers of the items that a state (key: value, as in the page's address) keeps, in its order.
-  // Before it searches, the texts must have been read.
-  function chosen(index, state) {
+  // The tests of a state (key: value, as in the page's address), the slowest last. Nothing is
+  // searched before the texts have been read.
+  function testsOf(index, state) {
     const judge = judgeOf(index, state);
     const tests = filtersOf(index)
-      .filter((filter) => state[filter.key])
-      .map((filter) => filter.test(index, judge, state[filter.key]));
-    if (state.q && state.q.trim()) tests.push(wordTest(index, state.q));
+      .filter(({ key }) => state[key])
+      .map(({ key, test }) => ({ key, test: test(index, judge, state[key]) }));
+    const searched = isSearch(state) && index.texts ? [wordTest(index, state.q)] : [];
+    return [...tests, ...searched.map((test) => ({ key: "q", test }))];
+  }
+
+  // Numbers of the items that a state keeps, in its order.
+  function chosen(index, state) {
+    const tests = testsOf(index, state);
     const found = [];
     for (let at = 0; at < index.count; at += 1) {
-      if (tests.every((test) => test(at))) found.push(at);
+      if (tests.every(({ test }) => test(at))) found.push(at);
     }
     const sort = SORTS.find((one) => one.key === (state.sort || "")) ?? SORTS[0];
-    return ordered(found, sort.of(index, judge));
+    return ordered(found, sort.of(index, judgeOf(index, state)));
   }
 
   Object.assign(apb, {
-    CATEGORIES, VERDICTS, chosen, filtersOf, needsTexts, readTexts, sortsOf,
+    CATEGORIES, VERDICTS, chosen, filtersOf, needsTexts, readTexts, sortsOf, testsOf,
   });
 })();

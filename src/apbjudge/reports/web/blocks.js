@@ -24,9 +24,10 @@
     return new Promise((done) => document.addEventListener("DOMContentLoaded", done));
   }
 
-  // The details stand behind the scripts, so a block may not have been read yet.
+  // Most details stand behind the scripts, so a block may not be there yet, or its beginning alone:
+  // it is whole once something stands behind it.
   async function readBlock(id) {
-    if (!document.getElementById(id)) await parsed();
+    if (!document.getElementById(id)?.nextSibling) await parsed();
     const element = document.getElementById(id);
     if (!element) throw new Error(`the page has no block ${id}: it was cut off`);
     return unpack(element.textContent);

@@ -1,28 +1,14 @@
-// Owns the controls above the list (filters, sort, search, what is on) and the page's address:
-// both say the same of a state, which is a plain object of texts such as {verdict: "incorrect"}.
+// Owns the controls above the list: filters, sort, search, and what is on. They say the same of a
+// state as the page's address does.
 (() => {
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
-  const { filtersOf, node, sortsOf, text } = apb;
-
-  // The address ------------------------------------------------------------------------------
-
-  // What the part behind # asks for; null where it is no state, but a place on the page.
-  function readAddress(fragment) {
-    const text = fragment.replace(/^#/, "");
-    if (text && !text.includes("=")) return null;
-    return Object.fromEntries(new URLSearchParams(text));
-  }
-
-  function writeAddress(state) {
-    const kept = Object.entries(state).filter(([, value]) => value !== undefined && value !== "");
-    return `#${new URLSearchParams(kept)}`;
-  }
+  const { facetCounts, filtersOf, node, sortsOf, text } = apb;
 
   // Controls ---------------------------------------------------------------------------------
 
   function option([value, words]) {
-    const made = node("option", words);
+    const made = node("option", { "data-words": words }, words);
     made.value = value;
     return made;
   }
@@ -52,33 +38,77 @@
     panel.replaceChildren(...buildFilters(index, change));
     sort.replaceChildren(...sortsOf(index).map((one) => option([one.key, one.label])));
     sort.addEventListener("change", () => change({ sort: sort.value }));
-    makeSearch(change);
-    makeToggle(panel);
-    return { show: (state) => showState(index, state, change) };
+    const counts = makeCounts(index, panel);
+    makeToggle(panel, counts.now);
+    return {
+      show: (state) => showState(index, state, change),
+      count: counts.later,
+      typed: makeSearch(change),
+    };
   }
 
-  // What is typed is searched with the next picture, and not once per letter.
+  // What is typed is searched with the next picture, and not once per letter. Gives back what is
+  // typed and not yet searched, so that a click that comes first does not undo it.
   function makeSearch(change) {
     const box = document.getElementById("q");
-    let due = false;
+    let isDue = false;
     box.addEventListener("input", () => {
-      if (due) return;
-      due = true;
+      if (isDue) return;
+      isDue = true;
       requestAnimationFrame(() => {
-        due = false;
+        isDue = false;
         change({ q: box.value }, "replace");
       });
     });
-    document.getElementById("asking").addEventListener("submit", (event) => event.preventDefault());
+    return () => (isDue ? { q: box.value } : {});
   }
 
-  function makeToggle(panel) {
+  function makeToggle(panel, count) {
     const toggle = document.getElementById("filters-toggle");
     toggle.addEventListener("click", () => {
       panel.hidden = !panel.hidden;
       toggle.setAttribute("aria-expanded", String(!panel.hidden));
+      count();
     });
   }
+
+  // Counts -----------------------------------------------------------------------------------
+
+  // Options say how many items they would leave while they can be seen; after a change, once the
+  // list has been drawn.
+  function makeCounts(index, panel) {
+    let [state, timer] = [null, 0];
+    const now = () => {
+      if (!panel.hidden && state) showCounts(facetCounts(index, state), panel);
+    };
+    const later = (changed) => {
+      state = changed;
+      if (panel.hidden) return;
+      requestAnimationFrame(() => {
+        clearTimeout(timer);
+        timer = setTimeout(now);
+      });
+    };
+    return { later, now };
+  }
+
+  function showCounts(count, panel) {
+    for (const box of panel.querySelectorAll("select:not([data-key=judge])")) {
+      for (const one of box.options) setWords(one, countedWords(count, box, one));
+    }
+  }
+
+  // What taking off a filter would leave is said where one is on: else all is what is listed.
+  function countedWords(count, box, { value, dataset }) {
+    if (value === "" && box.value === "") return dataset.words;
+    return `${dataset.words} (${count(box.dataset.key, value).toLocaleString("en")})`;
+  }
+
+  function setWords(one, words) {
+    if (one.textContent !== words) one.textContent = words;
+  }
+
+  // Showing ----------------------------------------------------------------------------------
 
   function showState(index, state, change) {
     for (const one of document.querySelectorAll("#filters select")) {
@@ -123,5 +153,5 @@
       () => change(Object.fromEntries(on.map((filter) => [filter.key, ""]))));
   }
 
-  Object.assign(apb, { makeForm, readAddress, writeAddress });
+  Object.assign(apb, { makeForm });
 })();

@@ -4,6 +4,7 @@
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
   const NO_FLAGS = 255;
+  const CODES = ["E1", "E2", "E3", "E4", "E5", "E6"];
   const MARKS = { overridden: 1, inconsistent: 2, split: 4 };
 
   // Columns ----------------------------------------------------------------------------------
@@ -13,7 +14,7 @@
   }
 
   function makeIndex(raw) {
-    const index = { ...raw, texts: null, ranks: null, places: new Map() };
+    const index = { ...raw, texts: null, ranks: null, places: new Map(), bins: new Map() };
     index.modelOf = (at) => raw.models.names[raw.models.of[at]];
     index.protocolOf = (at) => raw.protocols.names[raw.protocols.of[at]] ?? null;
     for (let at = raw.count - 1; at >= 0; at -= 1) {
@@ -38,10 +39,15 @@
     return grade === undefined ? null : grade;
   }
 
+  // The codes that are set, as the bits of a number; null where they were not asked for.
+  function flagBits(opinions, at) {
+    const bits = opinions.flags ? opinions.flags[at] : NO_FLAGS;
+    return bits === NO_FLAGS ? null : bits;
+  }
+
   function flagsOf(opinions, at) {
-    const flags = opinions.flags ? opinions.flags[at] : NO_FLAGS;
-    if (flags === NO_FLAGS) return null;
-    return [1, 2, 3, 4, 5, 6].filter((code) => flags & (1 << (code - 1))).map((code) => `E${code}`);
+    const bits = flagBits(opinions, at);
+    return bits === null ? null : CODES.filter((_, number) => bits & (1 << number));
   }
 
   function isMarked(opinions, at, mark) {
@@ -58,10 +64,11 @@
   }
 
   function flagDistance(a, b, at) {
-    const [one, other] = [flagsOf(a, at), flagsOf(b, at)];
-    if (!one || !other) return 0;
-    return one.filter((code) => !other.includes(code)).length +
-      other.filter((code) => !one.includes(code)).length;
+    const [one, other] = [flagBits(a, at), flagBits(b, at)];
+    if (one === null || other === null) return 0;
+    let found = 0;
+    for (let apart = one ^ other; apart; apart &= apart - 1) found += 1;
+    return found;
   }
 
   function gradeDistance(a, b, at) {
@@ -89,7 +96,7 @@
   }
 
   Object.assign(apb, {
-    distance, flagDistance, flagsOf, gradeDistance, gradeOf, isMarked, isVerdict, judgeOf, makeIndex,
-    pairOf, placeOf, reasonOf, verdictsDiffer,
+    CODES, distance, flagBits, flagDistance, flagsOf, gradeDistance, gradeOf, isMarked, isVerdict,
+    judgeOf, makeIndex, pairOf, placeOf, reasonOf, verdictsDiffer,
   });
 })();

@@ -1,69 +1,26 @@
-// The labelling page: who labels, which item is shown, keys, and the calls to the local server.
-// Clicks go one after the other, each with the revision it was made from; what is shown as said is
-// always what the server has saved.
+// The labelling page: who labels, which item is shown, and keys. Clicks go one after the other, each
+// with the revision it was made from; what is shown as said is always what the server has saved.
+// What a key means is decided when its turn comes: the page may show less than has been pressed.
 (() => {
   "use strict";
   const apb = globalThis.apb;
-  const { node } = apb;
+  const { keys, node, Told } = apb;
   const at = (id) => document.getElementById(id);
 
   const page = {
-    token: "", rater: "", total: 0, order: "", isFixed: false,
+    total: 0, order: "", isFixed: false,
     progress: [], // of each item 0 untouched, 1 begun, 2 complete
-    sheet: null, form: null, note: null, hint: null, buttons: {}, unsaved: 0, failures: 0, rubricOpen: null,
+    sheet: null, form: null, note: null, hint: null, buttons: {}, rubricOpen: null,
   };
 
-  // Calls ----------------------------------------------------------------------------------------
-
-  // A failure that the user is told of in these words.
-  class Told extends Error {}
-
-  class Refused extends Told {
-    constructor(status, answer) {
-      super(`Not done: ${answer.error || `the server answers ${status}`}.`);
-      this.status = status;
-      this.label = answer.label;
-    }
-  }
-
-  const call = async (name, said = {}) => {
-    const response = await fetch(`/api/${name}`, {
-      method: "POST", cache: "no-store", credentials: "omit",
-      headers: { "Content-Type": "application/json", Authorization: `Bearer ${page.token}` },
-      body: JSON.stringify({ rater: page.rater, ...said }),
-    }).catch(() => {
-      throw new Told("Not saved: the server does not answer. Start apbjudge label again and open the address it prints.");
-    });
-    const answer = await response.json().catch(() => ({}));
-    if (!response.ok) throw new Refused(response.status, answer);
-    return answer;
-  };
-
-  // One job at a time, in the order of the clicks. After one that failed, those that were waiting
-  // are dropped: they were made from a page that showed something else.
-  let turn = Promise.resolve();
-  const inTurn = (job) => {
-    const { failures } = page;
-    page.unsaved += 1;
-    turn = turn.then(() => (failures === page.failures ? job() : undefined))
-      .catch(complain).finally(() => (page.unsaved -= 1));
-    return turn;
-  };
-
-  const complain = (error) => {
-    page.failures += 1;
-    const isOld = error instanceof Refused && error.status === 401;
-    trouble(isOld ? "This tab does not know the server's token. Open the address that apbjudge label has printed."
-      : error instanceof Told ? error.message : `Not done: ${error.message}`);
-    if (!(error instanceof Told)) throw error;
-  };
+  // Saying ---------------------------------------------------------------------------------------
 
   const trouble = (text) => {
     at("trouble").textContent = text;
     at("trouble").hidden = !text;
   };
 
-  const say = (text) => (at("status").textContent = text);
+  const say = (text) => apb.tell(at("status"), text);
 
   // Said aloud and shown, until the next change.
   const hint = (text) => {
@@ -71,52 +28,32 @@
     page.hint.textContent = text;
   };
 
+  const desk = apb.makeDesk(trouble);
+  const { call, inTurn } = desk;
+
   // Start ----------------------------------------------------------------------------------------
 
-  // The token comes behind # and stays in this tab, out of the address and of the history. Gives
-  // back whether there was one.
-  const takeToken = () => {
-    const found = /^#token=([\w-]+)$/.exec(location.hash);
-    if (found) {
-      sessionStorage.setItem("apbjudge-token", found[1]);
-      history.replaceState(null, "", location.pathname);
-    }
-    page.token = sessionStorage.getItem("apbjudge-token") || "";
-    return found !== null;
-  };
-
   const start = async () => {
-    takeToken();
+    desk.takeToken();
     const told = await call("start");
     Object.assign(page, { total: told.total, order: told.order, isFixed: told.rater !== null });
     const name = told.rater ?? sessionStorage.getItem("apbjudge-rater");
-    if (name) await begin(name);
+    if (name) await begin(name, true);
     else askName();
   };
 
   const askName = () => {
-    const input = node("input", { id: "name", autocomplete: "off", maxlength: 80, required: true,
-      value: localStorage.getItem("apbjudge-rater") || "" });
-    const form = node("form.sheet.ask",
-      node("h2", "Who is labelling?"),
-      node("p.muted", "The name stands beside your labels. Under the same name you go on where you stopped; " +
-        "others neither see your labels nor change them."),
-      node("label", { for: "name" }, "Your name"), input,
-      node("button.primary", "Begin"),
-      node("p.muted.small", `To label: ${page.order}.`));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      const name = input.value.trim();
-      if (name) inTurn(() => begin(name));
-    });
-    at("main").replaceChildren(form);
+    const name = localStorage.getItem("apbjudge-rater") || "";
+    at("main").replaceChildren(apb.nameForm(name, page.order, (said) =>
+      inTurn(() => (page.sheet ? undefined : begin(said)))));
     for (const id of ["progress", "who", "show-help"]) at(id).hidden = true;
-    input.focus();
+    at("name").focus();
   };
 
-  const begin = async (name) => {
+  const begin = async (name, isFirst = false) => {
     const { progress } = await call("progress", { rater: name });
-    Object.assign(page, { rater: name, progress: [...progress].map(Number) });
+    desk.rater = name;
+    page.progress = [...progress].map(Number);
     if (!page.isFixed) {
       sessionStorage.setItem("apbjudge-rater", name);
       localStorage.setItem("apbjudge-rater", name);
@@ -124,7 +61,8 @@
     trouble("");
     showWho();
     at("show-help").hidden = at("progress").hidden = false;
-    await load(numberInAddress() || nextOpen(page.total) || 1);
+    open(await call("item", { item: numberInAddress() || nextOpen(page.total) || 1 }));
+    if (!isFirst) sayItem();
   };
 
   const showWho = () => {
@@ -135,7 +73,7 @@
       page.sheet = null;
       askName();
     }));
-    at("who").replaceChildren(node("span.muted", "labelled by "), node("b", { dir: "auto" }, page.rater),
+    at("who").replaceChildren(node("span.muted", "labelled by "), node("b", { dir: "auto" }, desk.rater),
       ...(page.isFixed ? [] : [" ", change]));
     at("who").hidden = false;
   };
@@ -177,31 +115,61 @@
     return null;
   };
 
-  const go = (number) => inTurn(async () => {
-    if (!page.sheet || number < 1 || number > page.total) return;
-    await saveNote();
-    await load(number);
-  });
-
-  const goOn = () => {
-    const next = nextOpen(page.sheet.number);
-    if (next) go(next);
-    else hint(`All ${page.total} items are labelled.`);
+  // Goes to the item whose number is given when the turn comes; 0 or null for none.
+  const go = (numberOf) => {
+    page.note?.blur(); // what is typed is saved first
+    return inTurn(async () => {
+      const number = page.sheet && numberOf();
+      if (!number || number > page.total || number === page.sheet.number) return;
+      await saveNote();
+      await load(number, numberOf === numberInAddress);
+    });
   };
+
+  const step = (steps) => go(() => page.sheet.number + steps);
+
+  const goOn = () => go(() => {
+    const next = nextOpen(page.sheet.number);
+    if (!next) hint(`All ${page.total} items are labelled.`);
+    if (next === page.sheet.number) hint("All other items are labelled.");
+    return next;
+  });
 
   // An item --------------------------------------------------------------------------------------
 
-  const load = async (number) => {
+  // ``isFollowing``: the address asked for it, and may ask for another one by now.
+  const load = async (number, isFollowing) => {
     const sheet = await call("item", { item: number });
+    while (isNoteDirty() && !isWriting()) await saveNote();
+    if (isFollowing && numberInAddress() !== number) return;
+    if (isWriting()) return stay();
+    open(sheet);
+    sayItem();
+  };
+
+  const isWriting = () => document.activeElement === page.note;
+
+  // Else letters of the note would be lost, and those that follow would be keys on the next item.
+  const stay = () => {
+    putInAddress(page.sheet.number);
+    hint("Still here: a note is being written.");
+  };
+
+  const open = (sheet) => {
     page.sheet = sheet;
-    if (numberInAddress() !== number) {
-      history[location.hash ? "pushState" : "replaceState"](null, "", `#${number}`);
-    }
+    putInAddress(sheet.number);
     trouble("");
     build(sheet);
     scrollTo(0, 0);
     at("item").focus({ preventScroll: true });
-    say(`Item ${number} of ${page.total}. ${page.form.sentence(sheet.label)}`);
+  };
+
+  const sayItem = () =>
+    say(`Item ${page.sheet.number} of ${page.total}. ${page.form.sentence(page.sheet.label)}`);
+
+  const putInAddress = (number) => {
+    if (numberInAddress() === number) return;
+    history[location.hash ? "pushState" : "replaceState"](null, "", `#${number}`);
   };
 
   const build = (sheet) => {
@@ -224,7 +192,7 @@
 
   const showItem = () => {
     const { sheet } = page;
-    const own = sheet.verdict ? [{ ...sheet.label, note: "", rater: page.rater }] : [];
+    const own = sheet.verdict ? [{ ...sheet.label, note: "", rater: desk.rater }] : [];
     const names = Object.fromEntries(sheet.asks.criteria.map((one) => [one.code, one.name]));
     at("item").replaceChildren(unshown(sheet.case.files), apb.itemView({
       case: sheet.case, prediction: sheet.prediction, labels: own,
@@ -253,7 +221,7 @@
   const off = (button, isOff) => button.setAttribute("aria-disabled", String(isOff));
 
   const way = (name, key, act, kind = "button.way") => {
-    const button = node(kind, { type: "button", "aria-keyshortcuts": key }, node("span.label", name),
+    const button = node(kind, { type: "button", ...keys.shortcut(key) }, node("span.label", name),
       node("kbd", { "aria-hidden": "true" }, key));
     button.addEventListener("click", () => button.getAttribute("aria-disabled") === "true" || act());
     return button;
@@ -261,11 +229,11 @@
 
   const ways = () => {
     page.buttons = {
-      previous: way("Previous", "p", () => go(page.sheet.number - 1)),
+      previous: way("Previous", "p", () => step(-1)),
       undo: way("Undo", "u", undo),
       judge: way("Judge's verdict", "v", judge, "button.way.judge"),
       open: way("Next unlabelled", "g", goOn),
-      next: way("Next", "n", () => go(page.sheet.number + 1), "button.way.primary"),
+      next: way("Next", "n", () => step(1), "button.way.primary"),
     };
     return node("nav.ways", { "aria-label": "Items" }, Object.values(page.buttons));
   };
@@ -282,52 +250,66 @@
 
   // Changes --------------------------------------------------------------------------------------
 
-  const change = (name, said, sheet) => inTurn(() => changeNow(name, said, sheet));
-
   const changeNow = async (name, said, sheet) => {
     try {
-      sheet.label = await call(name, { item: sheet.number, revision: sheet.label.revision, ...said });
+      take(sheet, await call(name, { item: sheet.number, revision: sheet.label.revision, ...said }));
+      trouble("");
     } catch (error) {
       if (error.status !== 409) throw error;
-      sheet.label = error.label;
-      showChange(sheet);
-      throw new Told("Not done: this label was changed in another tab. What is shown now is what is saved there; " +
-        "do it again if you still mean it.");
+      take(sheet, error.label);
+      throw new Told(`Not done: this label was changed in another tab. What is shown now is what is saved there; ` +
+        `do it again if you still mean it.${otherNote(sheet)}`);
     }
-    trouble("");
-    if (sheet.label.verdict) sheet.verdict = sheet.label.verdict;
-    showChange(sheet);
   };
 
-  const showChange = (sheet) => {
+  const isShown = (sheet) => page.sheet?.number === sheet.number;
+
+  // What the server has saved goes into the sheet that it was said of, and into the one that shows
+  // the same item by now. A note that is being written is left alone.
+  const take = (sheet, label) => {
+    const isNoteOurs = isNoteDirty();
+    for (const one of isShown(sheet) ? [sheet, page.sheet] : [sheet]) {
+      Object.assign(one, { label, verdict: label.verdict ?? one.verdict });
+    }
     noteProgress(sheet);
-    if (sheet !== page.sheet) return;
-    show(sheet.label);
-    if (sheet.verdict) showItem();
+    if (!isShown(sheet)) return;
+    show(label);
+    if (page.sheet.verdict) showItem();
+    if (!isNoteOurs) page.note.value = label.note;
   };
 
-  const click = async (what, name) => {
+  const click = (choice) => {
     const { sheet } = page;
-    await change("click", { click: what }, sheet);
-    if (sheet === page.sheet && at("trouble").hidden) say(`${name}. ${page.form.sentence(sheet.label)}`);
+    inTurn(async () => {
+      await changeNow("click", { click: choice.click }, sheet);
+      const back = choice.isOn(sheet.label) ? "" : " taken back";
+      if (isShown(sheet)) say(`${choice.name}${back}. ${page.form.sentence(sheet.label)}`);
+    });
   };
 
-  const undo = async () => {
+  const undo = () => {
     const { sheet } = page;
-    if (!sheet.label.can_undo && !page.unsaved) return hint("Nothing to undo on this item.");
-    await change("undo", {}, sheet);
-    if (sheet !== page.sheet || !at("trouble").hidden) return;
-    page.note.value = sheet.label.note;
-    say(`Undone. ${page.form.sentence(sheet.label)}`);
+    inTurn(async () => {
+      if (!sheet.label.can_undo) return isShown(sheet) && hint("Nothing to undo on this item.");
+      await changeNow("undo", {}, sheet);
+      if (isShown(sheet)) say(`Undone. ${page.form.sentence(sheet.label)}`);
+    });
   };
 
   const judge = () => {
     const { sheet } = page;
-    if (sheet.label.judge === "hidden") return hint("The judge's verdict is shown once your own label is complete.");
-    if (sheet.label.judge === "ready" && !sheet.verdict) {
-      change("judge", {}, sheet).then(() => at("item").querySelector(".judged")?.scrollIntoView({ block: "center" }));
-    }
+    inTurn(async () => {
+      const { label, verdict } = sheet;
+      if (sheet !== page.sheet) return;
+      if (label.judge === "hidden") return hint("The judge's verdict is shown once your own label is complete.");
+      if (label.judge !== "ready" || verdict) return;
+      await changeNow("judge", {}, sheet);
+      at("item").querySelector(".judged")?.scrollIntoView({ block: "center" });
+      say("The judge's verdict is shown below the item.");
+    });
   };
+
+  // The note -------------------------------------------------------------------------------------
 
   const noteField = () => {
     const field = node("textarea", { id: "note", rows: 2, maxlength: 4000 });
@@ -335,19 +317,24 @@
     return field;
   };
 
+  const isNoteDirty = () =>
+    Boolean(page.sheet && page.note) && page.note.value.trim() !== page.sheet.label.note;
+
+  const otherNote = (sheet) => (isShown(sheet) && isNoteDirty() && sheet.label.note
+    ? ` The note saved there: ${sheet.label.note}` : "");
+
   // Saves what stands in the note, if that is something else than what is saved.
   const saveNote = async () => {
-    const { sheet, note } = page;
-    if (!sheet || !note || note.value.trim() === sheet.label.note) return;
-    await changeNow("click", { click: { set: "note", to: note.value } }, sheet);
+    if (!isNoteDirty()) return;
+    await changeNow("click", { click: { set: "note", to: page.note.value } }, page.sheet);
     say("Note saved.");
   };
 
   // Keys -----------------------------------------------------------------------------------------
 
   const KEYS = [
-    [["n", "j", "enter"], "next item", () => go(page.sheet.number + 1)],
-    [["p", "k"], "previous item", () => go(page.sheet.number - 1)],
+    [["n", "j", "enter"], "next item", () => step(1)],
+    [["p", "k"], "previous item", () => step(-1)],
     [["g", "/"], "next unlabelled item", goOn],
     [["u"], "undo the last click on this item", undo],
     [["o"], "write a note (Escape leaves it)", () => page.note.focus()],
@@ -364,35 +351,36 @@
       return;
     }
     if (key === "enter" && target.closest("button, summary, a, [contenteditable]")) return;
+    if (keys.isMuted(event)) return;
     const choice = page.form.keys.get(key);
-    const other = KEYS.find(([keys]) => keys.includes(key));
+    const other = KEYS.find(([names]) => names.includes(key));
     if (!choice && !other) return;
     event.preventDefault();
     if (event.repeat) return;
-    if (choice) click(choice.click, choice.name);
+    if (choice) click(choice);
     else other[2]();
   };
 
   const showHelp = () => {
     const entries = [
       ...[...page.form.keys].map(([key, choice]) => [[key], choice.name]),
-      ...KEYS.filter(([keys]) => keys[0] !== "v" || page.sheet.label.judge !== "none"),
+      ...KEYS.filter(([names]) => names[0] !== "v" || page.sheet.label.judge !== "none"),
     ];
-    at("help-keys").replaceChildren(...entries.map(([keys, name]) => node("div",
-      node("dt", keys.map((key) => [node("kbd", key), " "])), node("dd", name))));
+    at("help-keys").replaceChildren(...entries.map(([names, meaning]) => node("div",
+      node("dt", names.map((key) => [node(key.length === 1 ? "kbd.single" : "kbd", key), " "])),
+      node("dd", meaning))));
     at("help").showModal();
   };
 
   document.addEventListener("keydown", onKey);
   at("show-help").addEventListener("click", showHelp);
   addEventListener("popstate", () => {
-    if (takeToken()) return location.reload();
-    const number = numberInAddress();
-    if (number && page.sheet && number !== page.sheet.number) go(number);
+    if (desk.takeToken()) return location.reload();
+    if (page.sheet) go(numberInAddress);
   });
   addEventListener("beforeunload", (event) => {
-    const isDirty = page.sheet && page.note && page.note.value.trim() !== page.sheet.label.note;
-    if (page.unsaved || isDirty) event.preventDefault();
+    if (desk.unsaved || isNoteDirty()) event.preventDefault();
   });
+  keys.offer(at("single-keys"));
   inTurn(start);
 })();

@@ -9,7 +9,7 @@
   // One thing that can be said: a button, its key, and when it counts as pressed.
   const choice = (kind, key, click, isOn, ...label) => {
     const button = node(`button.choice.${kind}`,
-      { type: "button", "aria-pressed": "false", "aria-keyshortcuts": key || null },
+      { type: "button", "aria-pressed": "false", ...(key ? apb.keys.shortcut(key) : {}) },
       node("span.label", label), key ? node("kbd", { "aria-hidden": "true" }, key) : null);
     return { button, key, click, isOn, name: label.flat().map(textOf).join("") };
   };
@@ -87,14 +87,14 @@
     (label.missing.length ? `Still to say: ${label.missing.join(" and ")}` : "✓ Complete and saved");
 
   // Builds the form of one item.
-  //   asks: what the rubric asks for; act(click, name) is called with every click
+  //   asks: what the rubric asks for; act(choice) is called with every click
   // Gives back {node, rubric, keys: Map of key to choice, show(label)}.
   const labelForm = (asks, act) => {
     const groups = groupsOf(asks);
     const choices = groups.flatMap(([, , inside]) => inside);
     const state = node("p.state");
     const remark = node("p.remark", { hidden: true });
-    for (const one of choices) one.button.addEventListener("click", () => act(one.click, one.name));
+    for (const one of choices) one.button.addEventListener("click", () => act(one));
     const show = (label) => {
       for (const one of choices) one.button.setAttribute("aria-pressed", String(one.isOn(label)));
       state.textContent = sentence(label);
@@ -112,5 +112,24 @@
     };
   };
 
-  Object.assign(apb, { labelForm });
+  // Who labels ---------------------------------------------------------------------------------
+
+  // The form that comes before the first item; ``begin`` is called with the name.
+  const nameForm = (name, order, begin) => {
+    const input = node("input", { id: "name", autocomplete: "off", maxlength: 80, required: true, value: name });
+    const form = node("form.sheet.ask",
+      node("h2", "Who is labelling?"),
+      node("p.muted", "The name stands beside your labels. Under the same name you go on where you stopped; " +
+        "others neither see your labels nor change them."),
+      node("label", { for: "name" }, "Your name"), input,
+      node("button.primary", "Begin"),
+      node("p.muted.small", `To label: ${order}.`));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (input.value.trim()) begin(input.value.trim());
+    });
+    return form;
+  };
+
+  Object.assign(apb, { labelForm, nameForm });
 })();

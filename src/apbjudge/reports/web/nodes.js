@@ -6,7 +6,6 @@
 
   const SHORT = 1600; // characters of a text that are shown at once
 
-
   // Control, direction and other unseen characters; the joiners stay, scripts need them.
   const UNSEEN = /[^\P{C}\n\t\u200c\u200d]|[\u2028\u2029]/gu;
   const numbered = (c) => `\\u{${c.codePointAt(0).toString(16)}}`;
@@ -45,6 +44,12 @@
         made.setAttribute(name, value === true ? "" : text(value));
       }
     }
+  };
+
+  // Says words aloud in a live region. The same words again are heard again only if the text
+  // changes: a blank at their end makes it.
+  const tell = (region, words) => {
+    region.textContent = words && region.textContent === words ? `${words}\u00a0` : words;
   };
 
   const when = (holds, make) => (holds ? make() : null);
@@ -94,7 +99,7 @@
     return inside.length ? node(`section.${kind}`, heading(level, title), inside) : null;
   };
 
-  Object.assign(apb, { details, node, text, words });
+  Object.assign(apb, { details, node, tell, text, words });
   apb.parts = {
     aside, code, count, details, facts, heading, hidden, named, node, pretty, section, SHORT, text,
     when, words,

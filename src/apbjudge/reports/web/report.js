@@ -1,12 +1,13 @@
 // Owns the report page: reads the index, then keeps the address, the controls, the list and the
-// chosen item in step. One state says what is shown; every change of it goes through ``show``.
+// chosen item in step. One state says what is shown; every change of it goes through ``show``, and
+// whatever has to be waited for asks afterwards whether it is still wanted.
 (() => {
   "use strict";
   const apb = globalThis.apb;
   const byId = (id) => document.getElementById(id);
   const page = {
     index: null, readers: null, list: null, form: null, state: {}, items: [], chosen: -1,
-    drawn: -1, turn: 0, timer: 0, due: null, asked: null,
+    drawn: -1, turn: 0, saying: 0, asked: null, address: apb.makeAddress(),
   };
   const isPhone = () => matchMedia("(max-width: 44rem)").matches;
 
@@ -26,48 +27,20 @@
     return apb.placeOf(page.index, state.item, state.model);
   }
 
-  // A new entry of the history, or, a little later, the present one anew: browsers bear only so
-  // many changes in a row, and a key that is held down makes many.
-  function remember(how) {
-    if (how === "push") {
-      settle();
-      history.pushState({ opened: true }, "", apb.writeAddress(page.state));
-      return;
-    }
-    page.due = apb.writeAddress(page.state);
-    clearTimeout(page.timer);
-    page.timer = setTimeout(settle, 200);
-  }
-
-  function settle() {
-    if (page.due !== null) history.replaceState(history.state, "", page.due);
-    forget();
-  }
-
+  // ``how`` makes a new entry of the history, "push", or puts the present one right, "replace".
   async function change(changes, how = "push") {
-    page.state = { ...page.state, view: "items", ...changes };
-    remember(how);
+    page.state = { ...page.state, ...page.form?.typed(), view: "items", ...changes };
+    page.address[how](page.state);
     await show();
-  }
-
-  // What is due was meant for an entry of the history that has been left.
-  function forget() {
-    clearTimeout(page.timer);
-    page.due = null;
   }
 
   // Follows the address, as after a click on a link, Back, or a paste.
   async function follow() {
-    forget();
+    page.address.forget();
     const state = apb.readAddress(location.hash);
-    if (state === null) {
-      page.state = { view: "overview" };
-      return showView("overview");
-    }
-    const asked = Object.keys(state).some((key) => key !== "view");
-    page.state = { ...state, view: asked ? "items" : state.view || "overview" };
+    const asked = Object.keys(state ?? {}).some((key) => key !== "view");
+    page.state = { ...state, view: asked ? "items" : state?.view || "overview" };
     await show();
-    return undefined;
   }
 
   // Showing ----------------------------------------------------------------------------------
@@ -92,13 +65,22 @@
     if (!page.index || page.state.view !== "items") return;
     page.form.show(page.state);
     byId("changes").setAttribute("aria-pressed", String(Boolean(page.state.change)));
-    if (apb.needsTexts(page.index, page.state)) {
-      say("Reading the texts …");
-      await apb.readTexts(page.index);
-      if (turn !== page.turn) return;
-    }
+    const trouble = apb.needsTexts(page.index, page.state) ? await readTexts() : "";
+    if (turn !== page.turn) return;
     showList();
+    say(trouble || found());
     choose(itemOf(page.state));
+  }
+
+  // Gives back why the texts that are searched can't be read; nothing if they can.
+  async function readTexts() {
+    say("Reading the texts …");
+    try {
+      await apb.readTexts(page.index);
+      return "";
+    } catch (error) {
+      return `The texts can't be searched: ${error.message}`;
+    }
   }
 
   const asking = () => {
@@ -112,14 +94,18 @@
     page.asked = asked;
     page.items = apb.chosen(page.index, page.state);
     page.list.setItems(page.items);
-    const [found, all] = [page.items.length, page.index.count].map((n) => n.toLocaleString("en"));
-    const cut = page.items.length > apb.LISTED ? `; the first ${apb.LISTED} are listed` : "";
-    say(found === all ? `${all} items` : `${found} of ${all} items${cut}`);
+    page.form.count(page.state);
     showEmpty();
   }
 
+  function found() {
+    const [found, all] = [page.items.length, page.index.count].map((n) => n.toLocaleString("en"));
+    const cut = page.items.length > apb.LISTED ? `; the first ${apb.LISTED} are listed` : "";
+    return found === all ? `${all} items` : `${found} of ${all} items${cut}`;
+  }
+
   function say(words) {
-    byId("count").textContent = words;
+    if (byId("count").textContent !== words) byId("count").textContent = words;
   }
 
   function showEmpty() {
@@ -153,10 +139,26 @@
     const count = page.items.length.toLocaleString("en");
     byId("position").textContent = page.chosen < 0 ? ""
       : position < 0 ? "not on this list" : `${(position + 1).toLocaleString("en")} of ${count}`;
-    byId("previous").disabled = position === 0 || !page.items.length;
-    byId("next").disabled = position === page.items.length - 1 || !page.items.length;
+    off(byId("previous"), position === 0 || !page.items.length);
+    off(byId("next"), position === page.items.length - 1 || !page.items.length);
     for (const id of ["copy", "by-hand"]) byId(id).hidden = page.chosen < 0 || id === "by-hand";
     byId("told").textContent = "";
+  }
+
+  // A button that can't be used keeps the focus: it is only said to be out of use.
+  function off(button, isOff) {
+    button.setAttribute("aria-disabled", String(isOff));
+  }
+
+  // Said aloud after a step, once no other step follows; the list says its own steps.
+  function announce() {
+    clearTimeout(page.saying);
+    page.saying = setTimeout(() => apb.tell(byId("said"), stepSaid()), 100);
+  }
+
+  function stepSaid() {
+    if (page.list.active < 0) return "";
+    return `${byId("position").textContent}: ${apb.itemSaid(page.index, page.state, page.chosen)}`;
   }
 
   async function showItem(at) {
@@ -182,10 +184,14 @@
     const { item, model } = page.state;
     delete byId("view").dataset.item;
     if (item === undefined) {
-      return apb.node("p.muted", page.items.length ? "Choose an item on the list, or press j." : "");
+      return apb.node("p.muted", page.items.length ? whatToDo() : "");
     }
     const whose = model === undefined ? "" : ` of ${model}`;
     return apb.node("p.notice", `There is no item ${item}${whose} in this report.`);
+  }
+
+  function whatToDo() {
+    return `Choose an item on the list, or press ${apb.keys.areOn() ? "j" : "Next"}.`;
   }
 
   async function itemData(at) {
@@ -208,10 +214,9 @@
 
   // Moving -----------------------------------------------------------------------------------
 
-  function open(position, how) {
+  async function open(position, how) {
     const at = page.items[position];
-    if (at === undefined) return;
-    change(itemState(at), how);
+    return at === undefined ? undefined : change(itemState(at), how);
   }
 
   function move(steps) {
@@ -219,6 +224,7 @@
     const from = page.list.active < 0 && steps > 0 ? -1 : page.list.active;
     const to = Math.min(page.items.length - 1, Math.max(0, from + steps));
     open(to, page.chosen < 0 ? "push" : "replace");
+    if (document.activeElement !== byId("list")) announce();
   }
 
   function read() {
@@ -226,12 +232,9 @@
     byId("item").focus();
   }
 
-  // Settled first: a change of the address that comes while the browser goes back stops it.
   function back() {
-    if (isPhone() && page.state.item !== undefined) {
-      settle();
-      if (history.state && history.state.opened) history.back();
-      else change(itemState(-1), "replace");
+    if (isPhone() && page.state.item !== undefined && !page.address.back()) {
+      change(itemState(-1), "replace");
     }
     if (byId("list").hidden) document.activeElement.blur();
     else byId("list").focus();
@@ -257,6 +260,7 @@
 
   function pressed(event) {
     if (event.ctrlKey || event.altKey || event.metaKey || byId("help").open) return;
+    if (apb.keys.isMuted(event)) return;
     if (page.state.view !== "items" || !page.index) return;
     const isTyping = event.target.matches("input, select, textarea");
     if (isTyping && event.key !== "Escape") return;
@@ -276,21 +280,32 @@
   }
 
   async function copyLink() {
+    const { chosen } = page;
     const address = location.href.split("#")[0] + apb.writeAddress(page.state);
+    const isCopied = await copied(address);
+    if (chosen !== page.chosen) return;
+    if (isCopied) apb.tell(byId("told"), "Link copied");
+    else offerLink(address);
+  }
+
+  async function copied(address) {
     try {
       await navigator.clipboard.writeText(address);
-      byId("told").textContent = "Link copied";
+      return true;
     } catch {
-      byId("by-hand").hidden = false;
-      byId("link").value = address;
-      byId("link").select();
+      return false;
     }
+  }
+
+  function offerLink(address) {
+    byId("by-hand").hidden = false;
+    byId("link").value = address;
+    byId("link").select();
   }
 
   // Start ------------------------------------------------------------------------------------
 
   function wire() {
-    addEventListener("popstate", forget);
     addEventListener("hashchange", follow);
     document.addEventListener("keydown", pressed);
     document.querySelector(".skip").addEventListener("click", skip);
@@ -301,7 +316,9 @@
     byId("help-open").addEventListener("click", () => byId("help").showModal());
     byId("changes").addEventListener("click", () =>
       change({ change: page.state.change ? "" : "any", sort: page.state.change ? "" : "change" }));
+    byId("asking").addEventListener("submit", (event) => event.preventDefault());
     byId("legend").append(...apb.legend());
+    apb.keys.offer(byId("single-keys"), () => page.index && page.chosen < 0 && showItem(-1));
   }
 
   function makeList() {
@@ -309,8 +326,8 @@
     return apb.virtualList(byId("list"), {
       row: (at) => apb.itemRow(index, page.state, at),
       label: (at) => apb.itemLabel(index, page.state, at),
-      choose: (position) => {
-        open(position, "push");
+      choose: async (position) => {
+        await open(position, "push");
         if (isPhone()) byId("item").focus();
       },
     });
@@ -319,6 +336,13 @@
   function makeReaders(blocks) {
     const names = ["items", "cases", "tools"];
     return Object.fromEntries(names.map((name) => [name, apb.makeReader(name, blocks[name])]));
+  }
+
+  // What was done while the data were read stands in the state already, but for what was typed.
+  async function showFirst() {
+    const typed = byId("q").value;
+    if (typed && page.state.view === "items") await change({ q: typed }, "replace");
+    else await show();
   }
 
   async function start() {
@@ -338,7 +362,7 @@
     page.form = apb.makeForm(page.index, change);
     byId("changes").hidden = !page.index.changes;
     byId("letters").textContent = apb.text(apb.judgeLetters(page.index));
-    await follow();
+    await showFirst();
     performance.mark("apb-list");
     document.documentElement.dataset.ready = "true";
   }

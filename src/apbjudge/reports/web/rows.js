@@ -81,6 +81,7 @@
 
   function told(index, opinions, at) {
     const letter = opinions.verdict[at];
+    if (letter === "-") return "not judged";
     if (letter === "u") return `no verdict, ${reasonOf(index, opinions, at) ?? "split"}`;
     const grade = gradeOf(opinions, at);
     return apb.VERDICTS[letter] + (grade === null ? "" : `, grade ${gradeText(grade)}`);
@@ -101,11 +102,18 @@
     return text(parts.filter(Boolean).join("; "));
   }
 
+  // What is said of it aloud after a step: whose it is and how it was judged.
+  function itemSaid(index, state, at) {
+    const judge = judgeOf(index, state);
+    const name = index.judges.length > 1 ? `${index.names[index.judges.indexOf(judge)]}: ` : "";
+    return text(`${index.ids[at]}, ${index.modelOf(at)}, ${name}${told(index, judge, at)}`);
+  }
+
   function legend() {
     return LEGEND.flatMap(([sign, meaning, kind]) => [
       node("dt", node(`span.said.${kind}`, sign)), node("dd", meaning),
     ]);
   }
 
-  Object.assign(apb, { itemLabel, itemRow, judgeLetters, legend });
+  Object.assign(apb, { itemLabel, itemRow, itemSaid, judgeLetters, legend });
 })();

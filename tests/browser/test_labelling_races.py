@@ -1,0 +1,186 @@
+"""The labelling page under quick keys and a slow server: nothing said is lost or falls elsewhere.
+
+What is slow is held back at the page's calls, so that nothing depends on the machine's speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apbjudge.api.showing.labelling import LabelOrder
+from tests.labelling.serving import Client, served
+from tests.support.judging import plan_row, write_rows
+
+from .test_labelling import begin, last, press, wait, wait_for
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in ("a", "b", "c")])
+    order = LabelOrder(predictions=path, out=tmp_path / "labels.jsonl", order="file")
+    with served(order) as (client, _):
+        yield client
+
+
+@contextmanager
+def held(page: Page, call: str) -> Iterator[None]:
+    """Holds a call back until the block ends; what comes after it goes through."""
+    found: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if found:
+            route.continue_()
+        else:
+            found.append(route)
+
+    page.route(f"**/api/{call}", hold)
+    yield
+    wait_for(page, found)
+    with page.expect_response(f"**/api/{call}"):
+        found[0].continue_()
+    page.unroute(f"**/api/{call}")
+
+
+def item(page: Page, number: int) -> None:
+    page.get_by_role("heading", name=f"Item {number} of").wait_for()
+
+
+def test_a_note_that_is_begun_while_an_answer_comes_is_kept(page: Page, client: Client) -> None:
+    begin(page, client)
+    with held(page, "item"):
+        press(page, "n o c x")
+    wait(page, "a note is being written", ".hint")
+    press(page, "x")
+    assert page.get_by_label("Note").input_value() == "cxx"
+    with held(page, "item"):
+        press(page, "Escape n o End c Escape")  # begun and left before it comes
+    item(page, 2)
+    assert (last(client)["note"], last(client)["is_correct"]) == ("cxxc", None)
+    press(page, "c")
+    wait(page, "✓ Complete and saved")
+    with held(page, "undo"):
+        press(page, "u o M i n e")
+    wait(page, "Still to say")
+    assert page.get_by_label("Note").input_value() == "Mine"
+
+
+def test_the_note_of_another_tab_is_not_overwritten_unseen(
+    page: Page, new_page: Callable[..., Page], client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    other = new_page()
+    begin(other, client)
+    page.get_by_label("Note").fill("Theirs.")
+    press(page, "Tab")
+    wait(page, "Note saved", "#status")
+    press(other, "c")
+    wait(other, "changed in another tab", "#trouble")
+    press(other, "n")
+    item(other, 2)
+    assert last(client)["note"] == "Theirs."
+    press(other, "p")
+    item(other, 1)
+    page.get_by_label("Note").fill("Theirs again.")
+    press(page, "Tab")
+    wait(page, "Note saved", "#status")
+    other.get_by_label("Note").fill("Mine.")
+    press(other, "Tab")
+    wait(other, "The note saved there: Theirs again.", "#trouble")
+    complaints.clear()
+
+
+def test_quick_steps_are_taken_one_by_one(page: Page, client: Client) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    page.goto(client.url)
+    page.get_by_label("Your name").fill("ann")
+    page.get_by_role("button", name="Begin").dblclick()
+    item(page, 1)
+    with held(page, "item"):
+        press(page, "n n")
+    item(page, 3)
+    asked = [name for name in asked if name in ("progress", "item")]
+    assert asked == ["progress", "item", "item", "item"]  # begun once, and two steps
+    # On the first item of two visits, made one after the other, a click made from the first one.
+    press(page, "p")
+    item(page, 2)
+    with held(page, "item"):
+        press(page, "n p c")
+    wait(page, "✓ Complete and saved")
+    item(page, 2)
+    press(page, "x")
+    wait(page, "Still to say: at least one code")
+    assert page.locator("#trouble").is_hidden()
+
+
+def test_back_and_forward_at_once_end_where_they_began(page: Page, client: Client) -> None:
+    begin(page, client)
+    press(page, "n")
+    item(page, 2)
+    with held(page, "item"):
+        page.evaluate(
+            """() => new Promise((done) => {
+              addEventListener("popstate", () => {
+                addEventListener("popstate", () => setTimeout(done), { once: true });
+                history.forward();
+              }, { once: true });
+              history.back();
+            })"""
+        )
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    press(page, "n")
+    item(page, 3)
+
+
+def test_keys_that_follow_an_unsaved_click_mean_what_comes_of_it(
+    page: Page, tmp_path: Path
+) -> None:
+    import apbjudge
+
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
+    apbjudge.grade(path, out=tmp_path / "run")
+    order = LabelOrder(
+        predictions=path, out=tmp_path / "labels.jsonl", rater="ann", run=tmp_path / "run"
+    )
+    with served(order) as (client, _):
+        page.goto(client.url)
+        item(page, 1)
+        with held(page, "click"):
+            press(page, "c v")
+        page.locator(".verdicts", has_text="static").wait_for()
+        press(page, "u")
+        wait(page, "Still to say")
+        with held(page, "click"):
+            press(page, "c g")
+        wait(page, "All 1 items are labelled", ".hint")
+
+
+def test_what_goes_wrong_once_stops_nothing_that_comes_later(
+    page: Page, client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    page.route("**/api/click", lambda route: route.fulfill(body='{"is_correct": tr'))
+    press(page, "c")
+    wait(page, "the server's answer was cut off", "#trouble")
+    page.unroute("**/api/click")
+    press(page, "c")
+    wait(page, "✓ Complete and saved")
+    assert page.locator("#trouble").is_hidden()
+    page.evaluate(
+        "() => { kept = apb.itemView; apb.itemView = () => { throw new Error('odd'); }; }"
+    )
+    press(page, "n")
+    wait(page, "Not done: odd", "#trouble")
+    page.evaluate("() => { apb.itemView = kept; }")
+    press(page, "n")
+    item(page, 3)
+    assert complaints == ["uncaught: odd"]
+    complaints.clear()

@@ -1,0 +1,238 @@
+"""Both pages for people who don't see them, or can't do with single keys; and how filters count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.api.showing.labelling import LabelOrder
+from apbjudge.reports.page.html import write_report
+from tests.labelling.serving import served
+from tests.support.judging import plan_row, write_rows
+
+from ..reports.page.reports import report, some_entries
+from .conftest import PHONE
+from .test_report import expect, opened, shown
+
+HEARD = """() => {
+  const heard = (globalThis.heard = []);
+  for (const region of document.querySelectorAll("#said, #status")) {
+    const note = () => region.textContent.trim() && heard.push(region.textContent.trim());
+    new MutationObserver(note).observe(region, { childList: true, characterData: true });
+  }
+}"""
+LOCKED = """
+Object.defineProperty(globalThis, "localStorage", { get: () => { throw new Error("refused"); } });
+"""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Six items by two judges."""
+    path = tmp_path_factory.mktemp("readers") / "report.html"
+    write_report(report(some_entries(), judges=("a", "b")), path)
+    return path.as_uri()
+
+
+@pytest.fixture
+def order(tmp_path: Path) -> LabelOrder:
+    """Two items that Ann labels."""
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
+    return LabelOrder(predictions=rows, out=tmp_path / "labels.jsonl", order="file", rater="ann")
+
+
+def switch(page: Any, opener: str) -> None:
+    """Switches single keys on or off in the help."""
+    page.get_by_role("button", name=opener).click()
+    page.get_by_role("checkbox", name="Single characters are keys").press("Space")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def heard(page: Any, *words: str) -> None:
+    """Waits for what is said aloud last, and checks all that was said before."""
+    page.wait_for_function("last => heard.at(-1) === last", arg=words[-1])
+    assert page.evaluate("heard") == list(words)
+
+
+# Single keys -------------------------------------------------------------------------------------
+
+
+def test_single_keys_of_the_report_can_be_switched_off(
+    page: Any, url: str, axe: Callable[[Any], None], sideways: Callable[[Any], None]
+) -> None:
+    opened(page, url, view="items")
+    switch(page, "Keys and marks")
+    expect(page.locator("#view")).to_have_text("Choose an item on the list, or press Next.")
+    page.evaluate("document.activeElement.blur()")
+    for key in ("j", "Shift+J", "o", "/", "?"):
+        page.keyboard.press(key)
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator("#q")).not_to_be_focused()
+    page.keyboard.press("ArrowDown")  # counts from the top: no letter has moved anything
+    shown(page, "case-1")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#position")).to_have_text("2 of 6")
+    page.keyboard.press("Enter")
+    expect(page.locator("#item")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#list")).to_be_focused()
+
+    page.reload()  # remembered
+    expect(page.locator("#position")).to_have_text("2 of 6")
+    page.keyboard.press("j")
+    page.get_by_role("button", name="Next").press("Enter")
+    expect(page.locator("#position")).to_have_text("3 of 6")
+    page.set_viewport_size(PHONE)
+    page.locator("#back").click()
+    page.get_by_role("button", name="Keys and marks").click()
+    expect(page.get_by_role("checkbox", name="Single characters are keys")).to_be_in_viewport()
+    axe(page)
+    sideways(page)
+    page.keyboard.press("Escape")
+    switch(page, "Keys and marks")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    shown(page, "case-1")
+
+
+def test_a_browser_that_remembers_nothing_switches_for_this_page(page: Any, url: str) -> None:
+    page.add_init_script(LOCKED)
+    opened(page, url, item="case-1", model="oak")
+    switch(page, "Keys and marks")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#position")).to_have_text("2 of 6")
+
+
+def test_single_keys_of_labelling_can_be_switched_off(
+    page: Any, order: LabelOrder, axe: Callable[[Any], None]
+) -> None:
+    with served(order) as (client, _):
+        page.goto(client.url)
+        correct = page.get_by_role("button", name="✓ Correct")
+        expect(correct).to_have_attribute("aria-keyshortcuts", "c")
+        page.keyboard.press("?")
+        page.get_by_role("checkbox", name="Single characters are keys").press("Space")
+        axe(page)
+        page.keyboard.press("Escape")
+        expect(correct).not_to_have_attribute("aria-keyshortcuts", "c")
+        expect(correct.locator("kbd")).to_be_hidden()
+        page.evaluate("document.activeElement.blur()")
+        for key in ("c", "1", "q", "n", "o", "?"):
+            page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Item 2 of 2")).to_be_visible()
+        expect(page.locator("#progress-words")).to_have_text("0 of 2 labelled")
+        correct.click()
+        expect(page.locator(".state")).to_have_text("✓ Complete and saved")
+
+
+# What is said aloud ------------------------------------------------------------------------------
+
+
+def test_a_step_is_said_unless_the_list_says_it(page: Any, url: str) -> None:
+    opened(page, url, item="case-1", model="oak")
+    shown(page, "case-1")
+    page.evaluate(HEARD)
+    expect(page.locator("#said")).to_have_text("")
+    page.locator("#list").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("j")
+    expect(page.locator("#position")).to_have_text("3 of 6")
+    page.get_by_role("button", name="Next").press("Enter")
+    fourth = "4 of 6: case-2, elm, a: correct, grade 1"
+    heard(page, fourth)
+    page.locator("#item").focus()
+    page.keyboard.press("j")
+    fifth = "5 of 6: case-10, oak, a: incorrect, grade 0.6"
+    heard(page, fourth, fifth)
+    page.evaluate("document.activeElement.blur()")
+    page.evaluate("() => { for (const _ of 'abc') document.getElementById('next').click(); }")
+    last = "6 of 6: case-10, elm, a: incorrect, grade 0.2"
+    heard(page, fourth, fifth, last)
+    page.keyboard.press("j")  # there is no other: the same once more
+    page.wait_for_function("() => heard.length === 4")
+    heard(page, fourth, fifth, last, last)
+
+
+def test_labelling_says_what_was_done(page: Any, order: LabelOrder) -> None:
+    with served(order) as (client, _):
+        page.goto(client.url)
+        expect(page.get_by_role("heading", name="Item 1 of 2")).to_be_visible()
+        expect(page.locator("#status")).to_have_text("")
+        page.evaluate(HEARD)
+        for key in ("x", "1", "1", "u", "n"):
+            page.keyboard.press(key)
+        wanting = "Still to say: at least one code and a grade"
+        heard(
+            page,
+            f"✕ Incorrect. {wanting}",
+            "E1 goal misunderstood. Still to say: a grade",
+            f"E1 goal misunderstood taken back. {wanting}",
+            "Undone. Still to say: a grade",
+            "Item 2 of 2. Still to say: correct or not",
+        )
+
+
+# Filters -----------------------------------------------------------------------------------------
+
+
+def options(page: Any, name: str) -> list[str]:
+    return page.get_by_role("combobox", name=name, exact=True).locator("option").all_text_contents()
+
+
+def test_every_option_says_what_it_would_leave(page: Any, url: str) -> None:
+    opened(page, url, view="items")
+    assert options(page, "Judge's verdict") == []  # the panel is closed: nobody can see it
+    page.get_by_role("button", name="Filters").click()
+    verdicts = ["all", "✓ correct (3)", "✕ incorrect (3)", "? unscored (0)", "not judged (0)"]
+    assert options(page, "Judge's verdict") == verdicts
+    page.get_by_label("Tested model").select_option("elm")
+    expect(page.locator("#count")).to_have_text("3 of 6 items")
+    one = page.get_by_role("combobox", name="Judge's verdict").locator("option")
+    expect(one.nth(1)).to_have_text("✓ correct (1)")
+    assert options(page, "Tested model") == ["all (6)", "elm (3)", "oak (3)"]
+
+    page.get_by_role("combobox", name="Judge's verdict").select_option("unscored")
+    expect(page.locator("#empty")).to_be_visible()
+    expect(page.get_by_label("Tested model").locator("option").first).to_have_text("all (0)")
+    page.get_by_label("Judge looked at").select_option("b")
+    expect(one.nth(3)).to_have_text("? unscored (1)")
+    assert options(page, "Unscored because") == ["all", "timeout (1)"]
+    page.locator("#q").fill("nowhere")
+    expect(one.nth(3)).to_have_text("? unscored (0)")
+
+
+def test_counts_are_what_choosing_would_list(page: Any, url: str) -> None:
+    """Every option of every filter, beside each of some states, as the list itself counts."""
+    opened(page, url, view="items")
+    wrong = page.evaluate(
+        """async () => {
+          const index = apb.makeIndex(await apb.readBlock("index"));
+          await apb.readTexts(index);
+          const states = [{}, { judge: "b" }, { verdict: "incorrect" }, { q: "case-1" },
+            { tested: "elm", code: "none", judge: "b" }, { human: "differs", q: "asked" },
+            { tested: "elm", verdict: "correct", "g.category": "travel" }, { change: "toString" }];
+          const wrong = [];
+          let compared = 0;
+          for (const state of states) {
+            const count = apb.facetCounts(index, state);
+            for (const filter of apb.filtersOf(index)) {
+              for (const [value] of [["", "all"], ...filter.options(index)]) {
+                const listed = apb.chosen(index, { ...state, [filter.key]: value }).length;
+                compared += 1;
+                if (listed !== count(filter.key, value)) {
+                  wrong.push([state, filter.key, value, listed, count(filter.key, value)]);
+                }
+              }
+            }
+          }
+          return [compared > 300, wrong];
+        }"""
+    )
+    assert wrong == [True, []]

@@ -1,0 +1,181 @@
+"""The report page on a slow machine and under quick clicks: nothing that was asked for is lost.
+
+What is slow in life is held back here, or done within one task of the page, so that nothing
+depends on the speed of the machine.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.reports.page.html import write_report
+
+from ..reports.page.reports import report, some_entries
+from .test_report import address, expect, opened, shown
+
+HELD = """
+let release;
+const gate = new Promise((done) => { release = done; });
+globalThis.unpacked = 0;
+globalThis.letThrough = release;
+const read = Response.prototype.text;
+Response.prototype.text = async function () {
+  globalThis.unpacked += 1;
+  await (globalThis.gate ?? gate);
+  return read.call(this);
+};
+"""
+TYPED = """(letters) => {
+  const box = document.getElementById("q");
+  box.value = letters;
+  box.dispatchEvent(new Event("input"));
+}"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six items by two judges."""
+    path = tmp_path_factory.mktemp("races") / "report.html"
+    write_report(report(some_entries(), judges=("a", "b")), path)
+    return path
+
+
+@pytest.fixture
+def url(file: Path) -> str:
+    return file.as_uri()
+
+
+@contextmanager
+def cut_in_two(page: bytes, at: int) -> Iterator[tuple[str, threading.Event]]:
+    """Serves a page whose second part comes when the event is set."""
+    rest = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(page[:at])
+            self.wfile.flush()
+            rest.wait(60)
+            self.wfile.write(page[at:])
+
+        def log_message(self, *args: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/", rest
+        finally:
+            rest.set()
+            server.shutdown()
+            thread.join()
+
+
+def test_a_block_of_which_only_the_beginning_has_come_is_waited_for(page: Any, file: Path) -> None:
+    whole = file.read_bytes()
+    (block,) = re.findall(rb'<script type="[^"]*" id="items-0">[^<]*</script>\n', whole)
+    # As in a large file, where details stand behind the scripts.
+    whole = whole.replace(block, b"").replace(b"</body>", block + b"</body>")
+    middle = whole.index(block) + len(block) // 2
+    with cut_in_two(whole, middle) as (url, rest):
+        page.goto(f"{url}#item=case-2&model=oak", wait_until="commit")
+        page.wait_for_selector("html[data-ready]")
+        page.wait_for_selector("#items-0", state="attached")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        rest.set()
+        shown(page, "case-2")
+        expect(page.locator("#view")).to_contain_text("Nothing amiss")
+
+
+def test_what_is_typed_before_the_data_are_read_is_searched(page: Any, url: str) -> None:
+    page.add_init_script(HELD)
+    page.goto(f"{url}#view=items&verdict=correct")
+    page.locator("#q").fill("amiss")
+    page.locator("#q").press("Enter")
+    page.evaluate("letThrough()")
+    expect(page.locator("#count")).to_have_text("1 of 6 items")
+    page.wait_for_function("() => location.hash.includes('q=amiss')")
+    assert address(page) == {"view": "items", "verdict": "correct", "q": "amiss"}
+
+
+def test_a_letter_and_a_click_at_once_both_count(page: Any, url: str) -> None:
+    opened(page, url, view="items", verdict="correct")
+    page.evaluate(
+        f"""() => {{
+          ({TYPED})("amiss");
+          document.querySelector("#chips button").click();
+        }}"""
+    )
+    expect(page.locator("#q")).to_have_value("amiss")
+    expect(page.locator("#count")).to_have_text("1 of 6 items")
+    page.wait_for_function("() => location.hash.includes('q=amiss')")
+    assert address(page) == {"view": "items", "q": "amiss"}
+
+
+def test_texts_are_read_once_however_fast_somebody_types(page: Any, url: str) -> None:
+    page.add_init_script(HELD)
+    page.goto(f"{url}#view=items")
+    page.evaluate("letThrough()")
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate("() => { unpacked = 0; gate = new Promise((done) => { letThrough = done; }); }")
+    for letters in ("a", "am", "ami"):
+        page.evaluate(TYPED, letters)
+        page.wait_for_function(f"() => location.hash.endsWith('q={letters}')")
+    assert page.evaluate("unpacked") == 1
+    page.evaluate(TYPED, "")
+    expect(page.locator("#count")).to_have_text("6 items")
+    page.evaluate(TYPED, "amiss")
+    page.evaluate("letThrough()")
+    expect(page.locator("#count")).to_have_text("1 of 6 items")
+
+
+def test_quick_clicks_leave_the_history_as_it_is_meant(page: Any, url: str) -> None:
+    opened(page, url, view="items")
+    page.locator("#list [role=option]").nth(2).dblclick()
+    shown(page, "case-2")
+    page.go_back()
+    expect(page.locator("#view")).to_contain_text("Choose an item")
+    page.go_forward()
+    expect(page.locator("#position")).to_have_text("3 of 6")
+    page.evaluate(
+        """() => ['next', 'next', 'to-overview'].forEach(
+          (id) => document.getElementById(id).click())"""
+    )
+    expect(page.locator("#overview")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#position")).to_have_text("5 of 6")
+
+
+def test_a_link_is_offered_for_its_item_and_the_last_step_keeps_the_focus(
+    page: Any, url: str
+) -> None:
+    opened(page, url, item="case-2", model="elm")
+    page.evaluate(
+        """() => {
+          const refused = new Promise((_, no) => { globalThis.refuse = no; });
+          Object.defineProperty(navigator, "clipboard", { value: { writeText: () => refused } });
+          document.getElementById("copy").click();
+          document.getElementById("next").click();
+          refuse(new Error("no"));
+        }"""
+    )
+    expect(page.locator("#position")).to_have_text("5 of 6")
+    page.evaluate("() => new Promise((done) => setTimeout(done))")
+    expect(page.locator("#by-hand")).to_be_hidden()
+    button = page.get_by_role("button", name="Next")
+    button.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.locator("#position")).to_have_text("6 of 6")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    expect(button).to_be_focused()
