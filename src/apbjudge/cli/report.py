@@ -115,15 +115,12 @@ def _show(text: str, out: Path | None) -> None:
         typer.echo(text, nl=False)
         return
     write_atomically(out, text.encode(errors="backslashreplace"))
-    typer.echo(f"written: {visible(str(out))}")
+    _tell(out, "")
 
 
 def _write_page(report: Report, out: Path) -> None:
     size = report.write_page(out)
-    typer.echo(
-        f"written: {visible(str(out))} ({size.entries} items, {size.bytes / 2**20:.1f} MiB); "
-        "open it in a browser"
-    )
+    _tell(out, f" ({size.entries} items, {size.bytes / 2**20:.1f} MiB); open it in a browser")
 
 
 def _write_figures(report: Report, folder: Path) -> None:
@@ -131,4 +128,9 @@ def _write_figures(report: Report, folder: Path) -> None:
         written = write_figures(report.figures, folder)
     except OSError as error:
         raise InputError(f"{folder}: can't be written: {error.strerror}") from None
-    typer.echo(f"written: {len(written)} files in {visible(str(folder))}")
+    _tell(folder, f", {len(written)} files")
+
+
+def _tell(path: Path, more: str) -> None:
+    """Says what was written, beside standard output: a table or a page may be there."""
+    typer.echo(f"written: {visible(str(path))}{more}", err=True)

@@ -315,6 +315,14 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     assert pages[0] == pages[1]
 
 
+def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
+    link, target = tmp_path / "link.html", tmp_path / "target.html"
+    link.symlink_to(target)
+    size = write_report(report(some_entries(), judges=("a", "b")), link)
+    assert link.is_symlink()
+    assert target.stat().st_size == size.bytes > 1000
+
+
 def test_entries_are_taken_one_at_a_time(tmp_path: Path) -> None:
     alive: list[weakref.ref[Item]] = []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ...errors import InputError
+from ...jsonl import replacing
 from ..paper import formatting
 from ..templating import environment
 from . import overview
@@ -64,18 +63,11 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
         InputError: If the file can't be written.
         ValueError: If an entry has not one judgement, or None, for each judge.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent) as data:
-            made = _details(report, data)
-            with temporary.open("wb") as page:
-                _write(page, report, made, data)
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: can't be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return ReportSize(entries=made.index.count, cases=made.cases.count, bytes=path.stat().st_size)
+    spool = path.parent if path.is_file() or not path.exists() else None  # beside no device
+    with replacing(path) as page, tempfile.TemporaryFile(dir=spool) as data:
+        made = _details(report, data)
+        n_bytes = _write(page, report, made, data)
+    return ReportSize(entries=made.index.count, cases=made.cases.count, bytes=n_bytes)
 
 
 def _details(report: ReportInput, file: IO[bytes]) -> Details:
@@ -87,18 +79,27 @@ def _details(report: ReportInput, file: IO[bytes]) -> Details:
     return made
 
 
-def _write(page: IO[bytes], report: ReportInput, made: Details, data: IO[bytes]) -> None:
-    """Overview, some details, index, scripts, and last what a reader need not wait for."""
+def _write(page: IO[bytes], report: ReportInput, made: Details, data: IO[bytes]) -> int:
+    """Overview, some details, index, scripts, and last what a reader need not wait for.
+
+    Returns:
+        How many bytes were written.
+    """
     script, style = bundled("web", _SCRIPTS), bundled("web", _STYLES)
-    page.write(_overview(report, made, script, style).encode())
     data.seek(0)
-    end = page.tell() + _SHOWN_FIRST
-    while page.tell() < end and (one := data.readline()):  # a block is a line
-        page.write(one)
-    page.write(block("index", dumped(_index(report, made))))
-    page.write(f"<script>{script}</script>\n".encode())
+    parts = (
+        _overview(report, made, script, style).encode(),
+        b"".join(data.readlines(_SHOWN_FIRST)),  # a block is a line
+        block("index", dumped(_index(report, made))),
+        f"<script>{script}</script>\n".encode(),
+    )
+    for part in parts:
+        page.write(part)
+    at = data.tell()
     shutil.copyfileobj(data, page, 1 << 20)
-    page.write(b"</body>\n</html>\n")
+    end = b"</body>\n</html>\n"
+    page.write(end)
+    return sum(map(len, parts)) + data.tell() - at + len(end)
 
 
 def _overview(report: ReportInput, made: Details, script: str, style: str) -> str:
