@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 import apbjudge
 from apbjudge import jsonl
+from tests.support.commands import Said, in_process
 from tests.support.rows import FIND_OK, SEAT_OK, plan, plan_row, published, step, step_row
 
 
@@ -214,27 +214,30 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.split("\n") if line]
 
 
-def _cli(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "apbjudge", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120
-    )
+Cli = Callable[..., Said]
 
 
-def test_the_command_names_every_bad_row_and_grades_the_rest(tmp_path: Path) -> None:
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The command, run in this process and in the test's folder: a traceback fails the test."""
+    monkeypatch.chdir(tmp_path)
+    return in_process(monkeypatch, capsys)
+
+
+def test_the_command_names_every_bad_row_and_grades_the_rest(tmp_path: Path, cli: Cli) -> None:
     lines = [_good("good-1"), *(line for line, _ in BAD_ROWS.values())]
     path = _file(tmp_path, *lines, _good("good-2"))
-    done = _cli("grade", path.name, "--out", "run", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    told = [line for line in done.stderr.splitlines() if line.startswith(f"{path.name}:")]
+    done = cli("grade", path.name, "--out", "run")
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    told = [line for line in done.err.splitlines() if line.startswith(f"{path.name}:")]
     wanted = [
         f"{path.name}:{n}: field {f}: " for n, (_, f) in enumerate(BAD_ROWS.values(), start=2)
     ]
     assert told
     for message, start in zip(told, wanted, strict=False):
         assert message.startswith(start)
-    assert f"… and {len(wanted) - len(told)} more bad rows" in done.stderr
+    assert f"… and {len(wanted) - len(told)} more bad rows" in done.err
     rows = _rows(tmp_path / "run")
     assert len(rows) == len(lines) + 1
     assert [r["item_id"] for r in rows if r["kind"] == "verdict"] == ["good-1", "good-2"]
@@ -254,15 +257,15 @@ def test_the_command_names_every_bad_row_and_grades_the_rest(tmp_path: Path) -> 
     ids=["empty", "blank", "missing"],
 )
 def test_a_file_without_rows_ends_the_command_with_code_2(
-    tmp_path: Path, content: bytes | None, message: str
+    tmp_path: Path, cli: Cli, content: bytes | None, message: str
 ) -> None:
     if content is not None:
         (tmp_path / "p.jsonl").write_bytes(content)
-    done = _cli("grade", "p.jsonl", "--out", "run", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("apbjudge: p.jsonl: ")
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = cli("grade", "p.jsonl", "--out", "run")
+    assert done.code == 2
+    assert done.err.startswith("apbjudge: p.jsonl: ")
+    assert message in done.err
+    assert done.err.count("\n") == 1
 
 
 HOSTILE = (
@@ -271,7 +274,7 @@ HOSTILE = (
 )
 
 
-def test_hostile_text_in_any_field_does_nothing(tmp_path: Path) -> None:
+def test_hostile_text_in_any_field_does_nothing(tmp_path: Path, cli: Cli) -> None:
     good = plan_row(
         plan(FIND_OK, text=HOSTILE),
         id=HOSTILE,
@@ -287,10 +290,10 @@ def test_hostile_text_in_any_field_does_nothing(tmp_path: Path) -> None:
     faulty = good | {"id": HOSTILE + "2", "model_response": json.dumps(plan((HOSTILE + "!", {})))}
     bad = good | {"split": HOSTILE}
     path = _file(tmp_path, *(json.dumps(row).encode() for row in (good, good, faulty, bad)))
-    done = _cli("grade", path.name, "--out", "run", "--by", "category,stage,dataset", cwd=tmp_path)
-    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    assert str(1234 * 4321) not in done.stdout + done.stderr
-    assert all(line.isprintable() for line in (done.stdout + done.stderr).split("\n"))
+    done = cli("grade", path.name, "--out", "run", "--by", "category,stage,dataset")
+    assert (done.code, "Traceback" in done.err) == (1, False)
+    assert str(1234 * 4321) not in done.out + done.err
+    assert all(line.isprintable() for line in (done.out + done.err).split("\n"))
     rows = _rows(tmp_path / "run")
     assert [r["is_correct"] for r in rows] == [True, None, False, None]
     assert rows[0]["item_id"] == HOSTILE

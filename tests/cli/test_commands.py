@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from apbjudge.cli.main import app
+from apbjudge.cli.main import command
 from apbjudge.rubrics import load_rubric, rubric_names
 from apbjudge.version import VERSION
 
@@ -34,7 +33,7 @@ PLANNERS = ["alder-large", "birch-medium", "cress-small"]
 
 
 def command_of(path: tuple[str, ...]) -> Any:
-    found: Any = typer.main.get_command(app)
+    found: Any = command()
     for name in path:
         found = found.commands[name]
     return found

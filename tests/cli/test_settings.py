@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.cli import grading
 from apbjudge.cli.audit import AuditSettings
 from apbjudge.cli.grading import RunSettings
-from apbjudge.cli.main import app
+from apbjudge.cli.main import command
 from apbjudge.cli.settings import (
     AUDIT_SETTINGS,
     JUDGE_SETTINGS,
@@ -66,11 +65,11 @@ def test_a_switch_is_a_yes_or_no_that_is_off() -> None:
 
 
 def test_no_setting_has_the_name_of_an_option() -> None:
-    root: Any = typer.main.get_command(app)
+    root: Any = command()
     commands = [root.commands["grade"], root.commands["doctor"]]
     commands.append(root.commands["batch"].commands["export"])
-    for command in commands:
-        taken = {opt for param in command.params for opt in param.opts}
+    for found in commands:
+        taken = {opt for param in found.params for opt in param.opts}
         assert taken.isdisjoint(f"--{name.replace('_', '-')}" for name in ALL)
     taken = {opt for param in root.commands["audit"].params for opt in param.opts}
     settings = {**JUDGE_SETTINGS, **AUDIT_SETTINGS}

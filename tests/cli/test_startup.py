@@ -5,35 +5,54 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+
+import pytest
 
 from .conftest import NAMES, example
 
 HEAVY = set("litellm instructor openai matplotlib pandas sklearn statsmodels scipy".split())
 NETWORK = {"httpx", "aiohttp", "requests"}
 MEDIUM = {"numpy", "jinja2", "orjson", "jsonschema"}
-_LISTING = """
+_SHOWN = ["grade", "prompt", "rubric", "audit"]
+STAGES: dict[str, list[list[str]]] = {
+    "package": [],
+    "help": [["--help"]],
+    "help of commands": [["--version"], *([name, "--help"] for name in _SHOWN)],
+    "prompts and rubrics": [
+        ["rubric", "list"],
+        ["rubric", "show", "apb-holistic"],
+        ["prompt", str(example("unsolvable")), "--id", "unsolv-info-03"],
+    ],
+    "static grading": [["grade", str(example(name)), "--out", name] for name in NAMES],
+}
+"""One after the other in one process: what an early one may not load, a later one may."""
+
+_CODE = """
 import json, sys
+import apbjudge
+apbjudge.__version__; dir(apbjudge)
+loaded = {{}}
+for stage, commands in {stages!r}.items():
+    for arguments in commands:
+        from apbjudge.cli.main import main
+        sys.argv = ["apbjudge", *arguments]
+        try:
+            main()
+        except SystemExit as ended:
+            assert not ended.code, (arguments, ended.code)
+    loaded[stage] = sorted({{name.partition(".")[0] for name in sys.modules}})
 sys.stdout.flush()
 with open("modules.json", "w") as file:
-    json.dump(sorted({name.partition(".")[0] for name in sys.modules}), file)
-"""
-_COMMAND = """
-import sys
-from apbjudge.cli.main import main
-for arguments in {commands!r}:
-    sys.argv = ["apbjudge", *arguments]
-    try:
-        main()
-    except SystemExit as ended:
-        assert not ended.code, (arguments, ended.code)
+    json.dump(loaded, file)
 """
 
 
-def loaded_by(code: str, folder: Path) -> set[str]:
-    """Top-level modules that a fresh interpreter has loaded after some code."""
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Top-level modules that a fresh interpreter has loaded after each stage."""
+    folder = tmp_path_factory.mktemp("startup")
     done = subprocess.run(
-        [sys.executable, "-c", code + _LISTING],
+        [sys.executable, "-c", _CODE.format(stages=STAGES)],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -41,42 +60,28 @@ def loaded_by(code: str, folder: Path) -> set[str]:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    return set(json.loads((folder / "modules.json").read_text(encoding="utf-8")))
+    found = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    return {stage: set(names) for stage, names in found.items()}
 
 
-def loaded_by_commands(folder: Path, *commands: list[str]) -> set[str]:
-    return loaded_by(_COMMAND.format(commands=list(commands)), folder)
+def test_importing_the_package_loads_next_to_nothing(loaded: dict[str, set[str]]) -> None:
+    assert loaded["package"] & (HEAVY | NETWORK | MEDIUM | {"pydantic", "typer"}) == set()
+    assert "apbjudge" in loaded["package"]
 
 
-def test_importing_the_package_loads_next_to_nothing(tmp_path: Path) -> None:
-    found = loaded_by("import apbjudge; apbjudge.__version__; dir(apbjudge)", tmp_path)
-    assert found & (HEAVY | NETWORK | MEDIUM | {"pydantic", "typer"}) == set()
-    assert "apbjudge" in found
+def test_help_loads_neither_numpy_nor_pydantic(loaded: dict[str, set[str]]) -> None:
+    assert loaded["help"] & (HEAVY | NETWORK | MEDIUM | {"pydantic", "rich"}) == set()
+    assert "typer" in loaded["help"]
 
 
-def test_help_loads_neither_numpy_nor_pydantic(tmp_path: Path) -> None:
-    found = loaded_by_commands(tmp_path, ["--help"])
-    assert found & (HEAVY | NETWORK | MEDIUM | {"pydantic", "rich"}) == set()
-    assert "typer" in found
+def test_help_of_commands_loads_only_what_typer_itself_does(loaded: dict[str, set[str]]) -> None:
+    assert loaded["help of commands"] & (HEAVY | NETWORK | MEDIUM) == set()
 
 
-def test_help_of_commands_loads_only_what_typer_itself_does(tmp_path: Path) -> None:
-    helped = ["grade", "prompt", "rubric", "audit"]
-    commands = [["--version"], *([name, "--help"] for name in helped)]
-    assert loaded_by_commands(tmp_path, *commands) & (HEAVY | NETWORK | MEDIUM) == set()
+def test_prompts_and_rubrics_load_nothing_heavy(loaded: dict[str, set[str]]) -> None:
+    assert loaded["prompts and rubrics"] & (HEAVY | NETWORK) == set()
 
 
-def test_static_grading_loads_nothing_heavy(tmp_path: Path) -> None:
-    grading = [["grade", str(example(name)), "--out", name] for name in NAMES]
-    found = loaded_by_commands(tmp_path, *grading)
-    assert found & (HEAVY | NETWORK) == set()
-    assert {"apbjudge", "numpy", "pydantic"} <= found
-
-
-def test_prompts_and_rubrics_load_nothing_heavy(tmp_path: Path) -> None:
-    commands = [
-        ["rubric", "list"],
-        ["rubric", "show", "apb-holistic"],
-        ["prompt", str(example("unsolvable")), "--id", "unsolv-info-03"],
-    ]
-    assert loaded_by_commands(tmp_path, *commands) & (HEAVY | NETWORK) == set()
+def test_static_grading_loads_nothing_heavy(loaded: dict[str, set[str]]) -> None:
+    assert loaded["static grading"] & (HEAVY | NETWORK) == set()
+    assert {"apbjudge", "numpy", "pydantic"} <= loaded["static grading"]

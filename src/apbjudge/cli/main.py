@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -197,10 +199,16 @@ app.command()(report)
 app.command()(label)
 
 
+@cache
+def command() -> Callable[[], object]:
+    """All commands with their options: read from the functions above once, not at every call."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Entry point: no traceback ever reaches a user who gave bad input."""
     try:
-        app()
+        command()()
     except ApbJudgeError as error:
         typer.echo(f"apbjudge: {error}", err=True)
         sys.exit(2)

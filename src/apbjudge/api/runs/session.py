@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -244,7 +245,13 @@ def _transport(order: Order) -> str | None:
 def _versions(spec: JudgeSpec) -> dict[str, str]:
     names = ["pydantic", "orjson", "numpy"]
     names += [] if spec.is_static else ["aiohttp", "diskcache", "instructor", "litellm"]
-    return {name: version(name) for name in names}
+    return {name: _installed(name) for name in names}
+
+
+@cache
+def _installed(library: str) -> str:
+    """A library's version, looked up once a process: all of its description is parsed for it."""
+    return version(library)
 
 
 def _counts(summary: Summary, source: Source) -> dict[str, Any]:
