@@ -14,6 +14,7 @@ from hypothesis import settings
 CACHE = "APBJUDGE_CACHE_DIR"
 _CACHES = tempfile.TemporaryDirectory(prefix="apbjudge-tests-")
 _NUMBERS = count()
+gc.disable()  # while tests are collected next to nothing becomes garbage; see ``calm_collector``
 os.environ[CACHE] = str(Path(_CACHES.name, "shared"))
 
 # The same examples on every machine and in every run. HYPOTHESIS_PROFILE=thorough tries more of
@@ -38,3 +39,4 @@ def calm_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
