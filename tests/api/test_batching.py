@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from apbjudge import ScriptedClient
 from apbjudge.api import Run, grade, run_identity
-from apbjudge.api.runs.batching import export_requests, import_answers, run_batched
-from apbjudge.api.runs.engines import Means
-from apbjudge.api.runs.journal import Journal, locked
-from apbjudge.api.runs.rounds import batch_prices
-from apbjudge.api.runs.session import Order
+from apbjudge.api.running.batching import export_requests, import_answers, run_batched
+from apbjudge.api.running.engines import Means
+from apbjudge.api.running.journal import Journal, locked
+from apbjudge.api.running.rounds import batch_prices
+from apbjudge.api.running.session import Order
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Events, JudgeSpec, Source
 from apbjudge.llm.batches import BatchApi
@@ -522,7 +522,7 @@ def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.api.runs.rounds.Parts", partial(Parts, max_lines=2))
+    monkeypatch.setattr("apbjudge.api.running.rounds.Parts", partial(Parts, max_lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from apbjudge import JudgeSpec, ScriptedClient, grade
-from apbjudge.api.runs.checkup import Checkup, EndpointFound, check_up, checkup_text
+from apbjudge.api.running.checkup import Checkup, EndpointFound, check_up, checkup_text
 from apbjudge.errors import InputError, OptionError
 from apbjudge.llm.memory import FILE
 from apbjudge.llm.probes import ContextFound, KeyFound, ModelFound

@@ -16,7 +16,7 @@ import pytest
 
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
 from apbjudge.api import Run
-from apbjudge.api.runs.ensembles import compare_runs
+from apbjudge.api.running.ensembles import compare_runs
 from apbjudge.errors import RefusalError
 from apbjudge.llm.base import Request
 from apbjudge.llm.budget import Limits

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apbjudge import JudgeSpec, ScriptedClient, grade
 from apbjudge.api import prompts_for
-from apbjudge.api.runs.forecast import (
+from apbjudge.api.running.forecast import (
     TOKENS_PER_CHARACTER,
     TOKENS_PER_REPLY,
     Forecast,
@@ -131,7 +131,7 @@ def test_a_judge_without_a_price_costs_nobody_knows_what(rows: Path) -> None:
 def test_the_time_is_no_less_than_any_limit_demands(
     n: int, most: int, latency: float | None, rpm: float | None, tpm: float | None
 ) -> None:
-    from apbjudge.api.runs.forecast import _seconds
+    from apbjudge.api.running.forecast import _seconds
 
     judge = spec(max_concurrency=most, rpm=rpm, tpm=tpm)
     seconds = _seconds(judge, n, 10 * n, latency)

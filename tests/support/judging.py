@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from apbjudge.api import run_identity
-from apbjudge.api.runs.engines import Means, make_judge
+from apbjudge.api.running.engines import Means, make_judge
 from apbjudge.judge import Events, JudgeSpec, Progress, Source, Store
 from apbjudge.judge import run as run_judge
 from apbjudge.judge.store import JUDGEMENTS

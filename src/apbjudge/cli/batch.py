@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from ..api.runs.batching import export_requests, import_answers
+from ..api.running.batching import export_requests, import_answers
 from ..errors import OptionError, visible
 from .grading import GradeOptions, read_settings
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from ..api.runs.checkup import check_up, checkup_text
-from ..api.runs.forecast import forecast_text
+from ..api.running.checkup import check_up, checkup_text
+from ..api.running.forecast import forecast_text
 from ..protocols import AUTO, get_protocol
 from .grading import JudgeOptions, read_settings
 

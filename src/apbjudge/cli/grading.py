@@ -148,8 +148,8 @@ def _files(out: Path) -> list[str]:
 def _dry_run(
     options: GradeOptions, settings: RunSettings, specs: Sequence[JudgeSpec], out: Path
 ) -> int:
-    from ..api.runs.ensembles import judge_folder
-    from ..api.runs.forecast import forecast, forecast_text
+    from ..api.running.ensembles import judge_folder
+    from ..api.running.forecast import forecast, forecast_text
 
     strong = _strong(settings, specs[0])
     judges = [*specs, *([strong] if strong else [])]

@@ -186,7 +186,7 @@ def cascade(
     ] = "entropy>0",
 ) -> None:
     """Prints cost against agreement for every threshold of a cascade, as CSV."""
-    from ..api.runs.ensembles import compare_runs
+    from ..api.running.ensembles import compare_runs
 
     typer.echo(compare_runs(cheap, strong, labels, when), nl=False)
 

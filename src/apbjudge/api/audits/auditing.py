@@ -19,8 +19,8 @@ from ...judge.store import MANIFEST
 from ...llm import Client
 from ...llm.budget import Budget, Limits
 from ...llm.clock import MonotonicClock
-from ..runs.engines import Means, cache_folder
-from ..runs.session import Order, run_identity, run_in
+from ..running.engines import Means, cache_folder
+from ..running.session import Order, run_identity, run_in
 from .card import card_of, observed, write_files
 from .plan import AuditOrder, Prepared, prepare
 

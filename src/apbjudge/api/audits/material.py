@@ -20,7 +20,7 @@ from ...judge.store import JUDGEMENTS
 from ...records import Consensus, ErrorCode, Unscored, Verdict, read_labels, resolve
 from ...records.consensus import Key
 from ...records.rows import item_row
-from ..runs.ensembles import read_run
+from ..running.ensembles import read_run
 
 Truths = Mapping[Key, Truth]
 """What is known of predictions, by item id and tested model; None where a label names none."""

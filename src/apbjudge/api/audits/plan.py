@@ -13,7 +13,7 @@ from ...errors import OptionError, visible
 from ...judge import JudgeSpec, Source
 from ...protocols import AUTO
 from ...rubrics import Rubric
-from ..runs.session import own_rubric
+from ..running.session import own_rubric
 from .material import SHIPPED, Known, Material, gather, known_of, shipped
 
 SEED = 20_260_101

@@ -14,7 +14,7 @@ from ...labelling.queue import Place, Problem, drawn, planned
 from ...labelling.shelf import Shelf
 from ...labelling.verdicts import Verdicts
 from ...protocols import AUTO
-from ..runs.session import own_rubric
+from ..running.session import own_rubric
 
 RANDOM, FILE = "random", "file"
 SEED = 20_260_101

@@ -4,6 +4,7 @@
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
   const LATER = 200; // ms
+  const GONE = 2000; // ms: a browser that has not gone back by then never will
 
   // What the part behind # asks for; null where it is no state, but a place on the page.
   function readAddress(fragment) {
@@ -69,8 +70,10 @@
   function back(kept) {
     settle(kept);
     if (!history.state || !history.state.opened) return false;
-    if (!kept.isLeaving) history.back();
+    if (kept.isLeaving) return true;
     kept.isLeaving = true;
+    history.back();
+    setTimeout(() => (kept.isLeaving = false), GONE);
     return true;
   }
 

@@ -1,0 +1,1 @@
+"""Runs of a judge over rows: from files, through its engine, into a folder; and their costs."""
