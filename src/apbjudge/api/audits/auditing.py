@@ -17,9 +17,8 @@ from ...jsonl import write_atomically
 from ...judge import Events, JudgeSpec, Source
 from ...judge.store import MANIFEST
 from ...llm import Client
-from ...llm.budget import Budget, Limits
-from ...llm.clock import MonotonicClock
-from ..running.engines import Means, cache_folder
+from ...llm.budget import Limits
+from ..running.engines import Means, shared_means
 from ..running.session import Order, run_identity, run_in
 from .card import card_of, observed, write_files
 from .plan import AuditOrder, Prepared, prepare
@@ -89,13 +88,7 @@ def audit(
     if prepared.order.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
-    means = Means(
-        client=client,
-        limits=limits,
-        budget=Budget(limits, MonotonicClock()),
-        cache=cache_folder(wanted=cache, client=client),
-        warn=events.note,
-    )
+    means = shared_means(client=client, limits=limits, cache=cache, warn=events.note)
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as folder:
         session = _Session(
             folder=Path(folder), prepared=prepared, spec=spec, means=means, events=events

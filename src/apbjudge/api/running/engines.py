@@ -51,6 +51,30 @@ class Means:
     warn: Callable[[str], None] = lambda message: None
 
 
+def shared_means(
+    *,
+    client: Client | None,
+    limits: Limits,
+    cache: bool | Path | None,
+    warn: Callable[[str], None],
+) -> Means:
+    """What the judges of one session share: they spend one budget.
+
+    Args:
+        client: See ``Means``.
+        limits: See ``Means``.
+        cache: See ``cache_folder``.
+        warn: See ``Means``.
+    """
+    return Means(
+        client=client,
+        limits=limits,
+        budget=Budget(limits, MonotonicClock()),
+        cache=cache_folder(wanted=cache, client=client),
+        warn=warn,
+    )
+
+
 def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path | None:
     """The folder of the caches; a client of the caller's own is not cached unless asked for."""
     if isinstance(wanted, Path):

@@ -9,11 +9,10 @@ from tempfile import TemporaryDirectory
 from ...errors import OptionError
 from ...judge import Events, JudgeSpec, Source
 from ...llm import Client
-from ...llm.budget import Budget, Limits
-from ...llm.clock import MonotonicClock
+from ...llm.budget import Limits
 from ...protocols import AUTO
 from ...reports import check_by
-from .engines import Means, cache_folder
+from .engines import shared_means
 from .session import Order, Rows, Run, own_rubric, run_identity, run_in
 
 _QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
@@ -80,13 +79,7 @@ def grade(
         rubric=own,
         cases=Path(cases) if cases is not None else None,
     )
-    means = Means(
-        client=client,
-        limits=limits,
-        budget=Budget(limits, MonotonicClock()),
-        cache=cache_folder(wanted=cache, client=client),
-        warn=events.note,
-    )
+    means = shared_means(client=client, limits=limits, cache=cache, warn=events.note)
     order = Order(source, specs[0], run_identity(specs[0], protocol, own), by, events, means)
     if len(specs) > 1 and escalate is not None:
         raise OptionError("--escalate: expected one first judge, got several")
