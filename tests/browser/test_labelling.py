@@ -13,11 +13,12 @@ import pytest
 from apbjudge.api.showing.labelling import LabelOrder
 from apbjudge.records import read_labels
 from tests.browser.conftest import PHONE
+from tests.labelling.faults import dropped
 from tests.labelling.serving import Client, served
 from tests.support.judging import plan_row, write_rows
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ATTACK = (
@@ -48,11 +49,6 @@ def begin(page: Page, client: Client, name: str = "ann") -> None:
 
 def wait(page: Page, words: str, within: str = ".state") -> None:
     page.locator(within, has_text=words).wait_for()
-
-
-def wait_for(page: Page, held: list[Route]) -> None:
-    while not held:
-        page.wait_for_timeout(10)  # lets the browser's events in
 
 
 def press(page: Page, keys: str) -> None:
@@ -121,16 +117,12 @@ def test_two_tabs_never_overwrite_each_other_unseen(
     begin(other, client)
     press(page, "c")
     wait(page, "✓ Complete and saved")
-    held: list[Route] = []
-    other.route("**/api/click", lambda route: held.append(route))  # noqa: PLW0108
-    other.get_by_label("Note").fill("Mine.")
-    press(other, "Escape x x")  # saves the note, and clicks before the answer to that is there
-    wait_for(other, held)
-    held[0].continue_()
+    with client.faults.hold("click") as held:
+        other.get_by_label("Note").fill("Mine.")
+        press(other, "Escape x x")  # saves the note, and clicks before the answer to that is there
     wait(other, "changed in another tab", "#trouble")
     wait(other, "✓ Complete and saved")
-    other.unroute("**/api/click")
-    assert len(held) == 1
+    assert held.n_calls == 1
     assert last(client)["is_correct"] is True
     assert other.get_by_label("Note").input_value() == "Mine."
     press(other, "x")
@@ -146,11 +138,11 @@ def test_a_click_that_is_not_saved_is_not_shown_as_said(
     page: Page, client: Client, complaints: list[str]
 ) -> None:
     begin(page, client)
-    page.route("**/api/click", lambda route: route.abort())
-    press(page, "c")
-    wait(page, "Not saved: the server does not answer", "#trouble")
+    with client.faults.at("click", dropped):
+        press(page, "c")
+        wait(page, "Not saved: the server does not answer", "#trouble")
     assert page.locator("button[aria-pressed=true]").count() == 0
-    page.unroute("**/api/click")
+    assert client.out.read_bytes() == b""
     press(page, "c")
     wait(page, "✓ Complete and saved")
     assert page.locator("#trouble").is_hidden()
@@ -161,12 +153,10 @@ def test_a_click_that_is_saved_after_the_next_item_has_come_counts(
     page: Page, client: Client
 ) -> None:
     begin(page, client)
-    held: list[Route] = []
-    page.route("**/api/item", lambda route: held.append(route))  # noqa: PLW0108
-    press(page, "n")
-    wait_for(page, held)
-    press(page, "c")  # on the first item, which is still there
-    held[0].continue_()
+    with client.faults.hold("item") as held:
+        press(page, "n")
+        held.wait()
+        press(page, "c")  # on the first item, which is still there
     page.get_by_role("heading", name="Item 2 of").wait_for()
     wait(page, "1 of 3 labelled", "#progress-words")
 

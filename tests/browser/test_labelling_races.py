@@ -1,6 +1,6 @@
 """The labelling page under quick keys and a slow server: nothing said is lost or falls elsewhere.
 
-What is slow is held back at the page's calls, so that nothing depends on the machine's speed.
+What is slow is held back at the server, so that nothing depends on the machine's speed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apbjudge.api.showing.labelling import LabelOrder
+from tests.labelling.faults import cut_off
 from tests.labelling.serving import Client, served
 from tests.support.judging import plan_row, write_rows
 
-from .test_labelling import begin, last, press, wait, wait_for
+from .test_labelling import begin, last, press, wait
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page
 
 
 @pytest.fixture
@@ -31,22 +32,10 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 @contextmanager
-def held(page: Page, call: str) -> Iterator[None]:
-    """Holds a call back until the block ends; what comes after it goes through."""
-    found: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if found:
-            route.continue_()
-        else:
-            found.append(route)
-
-    page.route(f"**/api/{call}", hold)
-    yield
-    wait_for(page, found)
-    with page.expect_response(f"**/api/{call}"):
-        found[0].continue_()
-    page.unroute(f"**/api/{call}")
+def held(page: Page, client: Client, call: str) -> Iterator[None]:
+    """Holds a call back until the block ends, and waits until the page has its answer."""
+    with page.expect_response(f"**/api/{call}"), client.faults.hold(call):
+        yield
 
 
 def item(page: Page, number: int) -> None:
@@ -55,18 +44,18 @@ def item(page: Page, number: int) -> None:
 
 def test_a_note_that_is_begun_while_an_answer_comes_is_kept(page: Page, client: Client) -> None:
     begin(page, client)
-    with held(page, "item"):
+    with held(page, client, "item"):
         press(page, "n o c x")
     wait(page, "a note is being written", ".hint")
     press(page, "x")
     assert page.get_by_label("Note").input_value() == "cxx"
-    with held(page, "item"):
+    with held(page, client, "item"):
         press(page, "Escape n o End c Escape")  # begun and left before it comes
     item(page, 2)
     assert (last(client)["note"], last(client)["is_correct"]) == ("cxxc", None)
     press(page, "c")
     wait(page, "✓ Complete and saved")
-    with held(page, "undo"):
+    with held(page, client, "undo"):
         press(page, "u o M i n e")
     wait(page, "Still to say")
     assert page.get_by_label("Note").input_value() == "Mine"
@@ -104,7 +93,7 @@ def test_quick_steps_are_taken_one_by_one(page: Page, client: Client) -> None:
     page.get_by_label("Your name").fill("ann")
     page.get_by_role("button", name="Begin").dblclick()
     item(page, 1)
-    with held(page, "item"):
+    with held(page, client, "item"):
         press(page, "n n")
     item(page, 3)
     asked = [name for name in asked if name in ("progress", "item")]
@@ -112,7 +101,7 @@ def test_quick_steps_are_taken_one_by_one(page: Page, client: Client) -> None:
     # On the first item of two visits, made one after the other, a click made from the first one.
     press(page, "p")
     item(page, 2)
-    with held(page, "item"):
+    with held(page, client, "item"):
         press(page, "n p c")
     wait(page, "✓ Complete and saved")
     item(page, 2)
@@ -125,7 +114,7 @@ def test_back_and_forward_at_once_end_where_they_began(page: Page, client: Clien
     begin(page, client)
     press(page, "n")
     item(page, 2)
-    with held(page, "item"):
+    with held(page, client, "item"):
         page.evaluate(
             """() => new Promise((done) => {
               addEventListener("popstate", () => {
@@ -153,12 +142,12 @@ def test_keys_that_follow_an_unsaved_click_mean_what_comes_of_it(
     with served(order) as (client, _):
         page.goto(client.url)
         item(page, 1)
-        with held(page, "click"):
+        with held(page, client, "click"):
             press(page, "c v")
         page.locator(".verdicts", has_text="static").wait_for()
         press(page, "u")
         wait(page, "Still to say")
-        with held(page, "click"):
+        with held(page, client, "click"):
             press(page, "c g")
         wait(page, "All 1 items are labelled", ".hint")
 
@@ -167,10 +156,9 @@ def test_what_goes_wrong_once_stops_nothing_that_comes_later(
     page: Page, client: Client, complaints: list[str]
 ) -> None:
     begin(page, client)
-    page.route("**/api/click", lambda route: route.fulfill(body='{"is_correct": tr'))
-    press(page, "c")
-    wait(page, "the server's answer was cut off", "#trouble")
-    page.unroute("**/api/click")
+    with client.faults.at("click", cut_off):
+        press(page, "c")
+        wait(page, "the server's answer was cut off", "#trouble")
     press(page, "c")
     wait(page, "✓ Complete and saved")
     assert page.locator("#trouble").is_hidden()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.labelling.desk import Desk
 from apbjudge.labelling.server import application
 from tests.support.server import PATIENCE_S
+
+from .faults import Faults
 
 TOKEN = "token-of-the-tests"
 _PROGRAM = """
@@ -57,6 +59,7 @@ class Client:
     def __init__(self, port: int, token: str, rater: str = "ann", *, out: Path = Path()) -> None:
         self.port, self.token, self.rater, self.out = port, token, rater, out
         self.problems: list[str] = []
+        self.faults = Faults()
         self.origin = f"http://127.0.0.1:{port}"
         self.url = f"{self.origin}/#token={token}"
 
@@ -100,38 +103,36 @@ class Client:
 def served(order: LabelOrder) -> Iterator[tuple[Client, Desk]]:
     """A server in a thread; what it says in the terminal is in the client's ``problems``."""
     problems: list[str] = []
+    faults = Faults()
     desk = open_desk(order, problem=lambda text: None)
-    loop = asyncio.new_event_loop()
-    ports: list[int] = []
+    running: list[tuple[int, Callable[[], object]]] = []
     up = threading.Event()
 
-    async def start() -> web.AppRunner:
-        runner = web.AppRunner(
-            application(desk, TOKEN, problems.append), access_log=None, shutdown_timeout=1
-        )
+    async def work() -> None:
+        app = application(desk, TOKEN, problems.append)
+        app.middlewares.append(faults.middleware())
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        ports.append(runner.addresses[0][1])
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        running.append((runner.addresses[0][1], lambda: loop.call_soon_threadsafe(stopped.set)))
         up.set()
-        return runner
+        await stopped.wait()
+        await runner.cleanup()
 
-    def work() -> None:
-        runner = loop.run_until_complete(start())
-        loop.run_forever()
-        loop.run_until_complete(runner.cleanup())
-        loop.close()
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=lambda: asyncio.run(work()), daemon=True)
     thread.start()
     assert up.wait(PATIENCE_S)
+    port, stop = running[0]
+    client = Client(port, TOKEN, out=order.out)
+    client.problems, client.faults = problems, faults
     try:
-        client = Client(ports[0], TOKEN, out=order.out)
-        client.problems = problems
         yield client, desk
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+        stop()
+        thread.join(PATIENCE_S)
         desk.log.close()
+        assert not thread.is_alive()
 
 
 class Program:
