@@ -157,6 +157,15 @@ def test_every_command_is_documented() -> None:
         assert f"apbjudge {name}" in text
 
 
+def test_what_answers_for_a_model_that_is_none_is_said_before_it_is_asked() -> None:
+    told = "python examples/scripted_judge.py --port 8000"
+    texts = [path.read_text(encoding="utf-8") for path in DOCS]
+    asked = [text for text in texts if "--judge hosted_vllm/scripted" in text]
+    assert asked
+    for text in asked:
+        assert told in text[: text.index("--judge hosted_vllm/scripted")]
+
+
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
 def test_links_lead_to_files(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
