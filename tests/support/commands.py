@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from apbjudge.cli import progress
 from apbjudge.cli.main import main
 
 
@@ -24,7 +26,12 @@ class Said(NamedTuple):
 def in_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Said]:
-    """A function that runs the command here: no second start of Python."""
+    """A function that runs the command here: no second start of Python.
+
+    However long it takes, it doesn't say how far it has come: on a slow machine that line would
+    stand among those that a test looks at.
+    """
+    monkeypatch.setattr(progress, "PLAIN_EVERY_S", math.inf)
 
     def run(*arguments: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["apbjudge", *map(str, arguments)])
