@@ -161,6 +161,45 @@ def test_a_click_that_is_saved_after_the_next_item_has_come_counts(
     wait(page, "1 of 3 labelled", "#progress-words")
 
 
+def test_a_note_counts_as_saved_however_the_server_writes_it(page: Page, tmp_path: Path) -> None:
+    notes = ["end\u0085", "end\ufeff", "\x1fa\ud800b\0"]
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in "abcde"])
+    out = tmp_path / "labels.jsonl"
+    by_hand = {"item_id": "d", "tested_model": "planner", "rater": "ann", "grade": 0.2}
+    write_rows(out, [{**by_hand, "note": " by\r\nhand "}])
+    with served(LabelOrder(predictions=path, out=out, order="file", rater="ann")) as (client, _):
+        page.goto(client.url)
+        for number, note in enumerate([*notes, None], start=1):
+            page.get_by_role("heading", name=f"Item {number} of 5").wait_for()
+            if note:
+                page.get_by_label("Note").evaluate("(field, note) => (field.value = note)", note)
+            press(page, "n")
+        page.get_by_role("heading", name="Item 5 of 5").wait_for()
+    first, *lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert first["note"] == " by\r\nhand "
+    assert [line["note"] for line in lines] == ["end", "end\ufeff", "a\ufffdb\0"]
+
+
+def test_a_note_is_saved_when_the_page_goes_out_of_sight(
+    page: Page, client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    out_of_sight = """Object.defineProperty(document, "hidden", { value: true });
+        document.dispatchEvent(new Event("visibilitychange"));"""
+    press(page, "o x")
+    page.evaluate(out_of_sight)
+    wait(page, "Note saved", "#status")
+    assert last(client)["note"] == "x"
+    assert client.click(1, "note", "Of another tab.").status == 200
+    press(page, "c")
+    page.evaluate(out_of_sight)
+    wait(page, "The note saved there: Of another tab.", "#trouble")
+    page.evaluate(out_of_sight)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert last(client)["note"] == "Of another tab."  # nobody has said which of them holds
+    complaints.clear()
+
+
 def test_without_the_token_nothing_is_shown(
     page: Page, client: Client, complaints: list[str], axe: Callable[[Page], None]
 ) -> None:
@@ -215,8 +254,11 @@ def test_pages_are_accessible_and_fit_a_phone(
     with served(order) as (client, _):
         page.goto(client.url)
         page.get_by_role("heading", name="Item 1 of 3").wait_for()
-        press(page, "x 3")
+        heights = "all => all.map((one) => one.offsetHeight)"
+        before = page.locator(".choice").evaluate_all(heights)
+        press(page, "x 2")
         wait(page, "omplete" if name != "holistic" else "a grade")
+        assert page.locator(".choice").evaluate_all(heights) == before  # nothing moves away
         axe(page)
         page.set_viewport_size(PHONE)
         page.emulate_media(color_scheme="dark")

@@ -60,6 +60,18 @@ def test_a_short_window_scrolls_to_the_list(page: Any, url: str) -> None:
     expect(page.locator("#view h2")).to_be_in_viewport()
 
 
+def test_the_list_says_which_judge_is_looked_at_and_which_differs_from_humans(
+    page: Any, url: str
+) -> None:
+    opened(page, url, human="differs", judge="b")
+    expect(page.locator("#looked-at")).to_have_text("Looked at: B b · beside it: A a")
+    expect(page.locator("#list .sign.fails")).to_have_text(["B differs", "A B differ"])
+    page.locator("#filters-toggle").click()
+    page.get_by_label("Judge looked at").select_option("a")
+    expect(page.locator("#looked-at")).to_have_text("Looked at: A a · beside it: B b")
+    expect(page.locator("#list .sign.fails")).to_have_text(["A B differ"])
+
+
 def test_an_old_browser_is_told(page: Any, url: str) -> None:
     page.add_init_script("delete globalThis.DecompressionStream")
     page.goto(f"{url}#view=items")

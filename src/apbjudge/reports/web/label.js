@@ -10,7 +10,7 @@
   const page = {
     total: 0, order: "", isFixed: false,
     progress: [], // of each item 0 untouched, 1 begun, 2 complete
-    sheet: null, form: null, note: null, hint: null, buttons: {}, rubricOpen: null,
+    sheet: null, form: null, note: null, noteKept: "", hint: null, buttons: {}, rubricOpen: null,
   };
 
   // Saying ---------------------------------------------------------------------------------------
@@ -164,8 +164,7 @@
     at("item").focus({ preventScroll: true });
   };
 
-  const sayItem = () =>
-    say(`Item ${page.sheet.number} of ${page.total}. ${page.form.sentence(page.sheet.label)}`);
+  const sayItem = () => say(`Item ${page.sheet.number} of ${page.total}. ${page.form.sentence(page.sheet.label)}`);
 
   const putInAddress = (number) => {
     if (numberInAddress() === number) return;
@@ -187,7 +186,7 @@
     showItem();
     show(sheet.label);
     noteProgress(sheet);
-    page.note.value = sheet.label.note;
+    showNote(sheet.label.note);
   };
 
   const showItem = () => {
@@ -275,7 +274,7 @@
     if (!isShown(sheet)) return;
     show(label);
     if (page.sheet.verdict) showItem();
-    if (!isNoteOurs) page.note.value = label.note;
+    if (!isNoteOurs) showNote(label.note);
   };
 
   const click = (choice) => {
@@ -317,16 +316,27 @@
     return field;
   };
 
+  const showNote = (text) => {
+    page.note.value = text;
+    page.noteKept = page.note.value;
+  };
+
+  // Compared with what the field said when it was saved: the server trims in its own way, and a
+  // field changes line ends, so the saved text itself may differ for ever.
   const isNoteDirty = () =>
-    Boolean(page.sheet && page.note) && page.note.value.trim() !== page.sheet.label.note;
+    Boolean(page.sheet && page.note) && page.note.value.trim() !== page.noteKept.trim();
 
-  const otherNote = (sheet) => (isShown(sheet) && isNoteDirty() && sheet.label.note
-    ? ` The note saved there: ${sheet.label.note}` : "");
+  const otherNote = (sheet) => {
+    const isOther = isShown(sheet) && !["", page.note.value.trim()].includes(sheet.label.note);
+    return isOther && isNoteDirty() ? ` The note saved there: ${sheet.label.note}` : "";
+  };
 
-  // Saves what stands in the note, if that is something else than what is saved.
+  // Saves what stands in the note, if it is new. Half a pair of surrogates can't be written to a file.
   const saveNote = async () => {
     if (!isNoteDirty()) return;
-    await changeNow("click", { click: { set: "note", to: page.note.value } }, page.sheet);
+    const text = page.note.value;
+    await changeNow("click", { click: { set: "note", to: text.toWellFormed?.() ?? text } }, page.sheet);
+    page.noteKept = text;
     say("Note saved.");
   };
 
@@ -381,6 +391,9 @@
   addEventListener("beforeunload", (event) => {
     if (desk.unsaved || isNoteDirty()) event.preventDefault();
   });
+  // A phone may end a page that is out of sight. After trouble only the rater knows what to save.
+  document.addEventListener("visibilitychange", () =>
+    document.hidden && isWriting() && at("trouble").hidden && inTurn(saveNote));
   keys.offer(at("single-keys"));
   inTurn(start);
 })();

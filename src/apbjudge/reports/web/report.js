@@ -94,6 +94,7 @@
     page.asked = asked;
     page.items = apb.chosen(page.index, page.state);
     page.list.setItems(page.items);
+    byId("looked-at").textContent = apb.judgesLine(page.index, page.state);
     page.form.count(page.state);
     showEmpty();
   }
@@ -361,7 +362,6 @@
     page.list = makeList();
     page.form = apb.makeForm(page.index, change);
     byId("changes").hidden = !page.index.changes;
-    byId("letters").textContent = apb.text(apb.judgeLetters(page.index));
     await showFirst();
     performance.mark("apb-list");
     document.documentElement.dataset.ready = "true";

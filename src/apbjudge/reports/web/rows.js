@@ -31,10 +31,14 @@
       node("span.lettered", node("span.letter", "AB"[number]), " ", mark(index, judge, at)));
   }
 
-  // Which judge is A and which is B; empty where there are not two.
-  function judgeLetters(index) {
-    if (index.judges.length !== 2) return "";
-    return index.names.map((name, number) => `${"AB"[number]} ${name}`).join(" · ");
+  // Whose codes and signs the list shows, and which of two is A and which B; of one, nothing.
+  function judgesLine(index, state) {
+    const { names } = index;
+    if (names.length < 2) return "";
+    const looked = Math.max(0, names.indexOf(state.judge));
+    if (names.length > 2) return text(`Looked at: ${names[looked]}, one of ${names.length} judges`);
+    const [own, other] = looked ? "BA" : "AB";
+    return text(`Looked at: ${own} ${names[looked]} · beside it: ${other} ${names[1 - looked]}`);
   }
 
   function others(index) {
@@ -46,13 +50,22 @@
     };
   }
 
-  function signs(judge, human, at) {
+  function signs(index, state, at) {
+    const judge = judgeOf(index, state);
     const found = [];
-    if (differs(judge, human, at)) found.push(["differs", "fails"]);
+    const who = whoDiffers(index, judge, at);
+    if (who) found.push([who, "fails"]);
     if (isMarked(judge, at, "overridden")) found.push(["↺", "open"]);
     if (isMarked(judge, at, "inconsistent")) found.push(["⚡", "open"]);
     if (judge.entropy && judge.entropy[at] >= 0.7) found.push(["≈", "open"]);
     return found.map(([sign, kind]) => node(`span.sign.${kind}`, sign));
+  }
+
+  // Who is not of the humans' opinion: both of two judges are shown, so it is said which.
+  function whoDiffers(index, judge, at) {
+    if (index.judges.length !== 2) return differs(judge, index.human, at) ? "differs" : "";
+    const letters = [..."AB"].filter((_, number) => differs(index.judges[number], index.human, at));
+    return ["", `${letters[0]} differs`, "A B differ"][letters.length];
   }
 
   function differs(judge, human, at) {
@@ -74,7 +87,7 @@
       node("span.verdicts", ...verdicts(index, state, at), ...others(index)(at)),
       node("span.names", node("span.id", index.ids[at]), node("span.who", who)),
       node("span.extras",
-        node("span.flags", ...signs(judge, index.human, at), flags.join(" ")),
+        node("span.flags", ...signs(index, state, at), flags.join(" ")),
         ...humanPart(index, at)),
     ];
   }
@@ -87,15 +100,17 @@
     return apb.VERDICTS[letter] + (grade === null ? "" : `, grade ${gradeText(grade)}`);
   }
 
-  // The same in words.
+  // What a judge said, with its name where there are several.
+  function toldBy(index, judge, at) {
+    const name = index.judges.length > 1 ? `${index.names[index.judges.indexOf(judge)]}: ` : "";
+    return name + told(index, judge, at);
+  }
+
+  // The same as the row in words.
   function itemLabel(index, state, at) {
     const judge = judgeOf(index, state);
-    const several = index.judges.length > 1;
     const parts = [index.ids[at], index.modelOf(at), index.protocolOf(at)];
-    index.judges.forEach((one, number) => {
-      parts.push(`${several ? `${index.names[number]}: ` : ""}${told(index, one, at)}`);
-    });
-    parts.push(...(flagsOf(judge, at) ?? []));
+    parts.push(...index.judges.map((one) => toldBy(index, one, at)), ...(flagsOf(judge, at) ?? []));
     if (index.human.verdict[at] !== "-") parts.push(`human: ${told(index, index.human, at)}`);
     if (isMarked(judge, at, "overridden")) parts.push("overridden by a rule");
     if (isMarked(judge, at, "inconsistent")) parts.push("contradicted itself");
@@ -104,9 +119,8 @@
 
   // What is said of it aloud after a step: whose it is and how it was judged.
   function itemSaid(index, state, at) {
-    const judge = judgeOf(index, state);
-    const name = index.judges.length > 1 ? `${index.names[index.judges.indexOf(judge)]}: ` : "";
-    return text(`${index.ids[at]}, ${index.modelOf(at)}, ${name}${told(index, judge, at)}`);
+    const said = toldBy(index, judgeOf(index, state), at);
+    return text(`${index.ids[at]}, ${index.modelOf(at)}, ${said}`);
   }
 
   function legend() {
@@ -115,5 +129,5 @@
     ]);
   }
 
-  Object.assign(apb, { itemLabel, itemRow, itemSaid, judgeLetters, legend });
+  Object.assign(apb, { itemLabel, itemRow, itemSaid, judgesLine, legend });
 })();

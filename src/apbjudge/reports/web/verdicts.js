@@ -104,12 +104,13 @@
       .filter(([field, share]) => share > 0 || field === "is_correct")
       .map(([field, share]) => `${name(field)} ${percent(share)}`);
     const grades = Object.entries(said.grades || {})
+      .filter(([, share]) => share > 0)
       .map(([grade, share]) => `${grade}: ${percent(share)}`);
     const entropy = (said.entropy || {}).is_correct;
     return facts([
       ["how sure", `${shares.join(", ")} (${source(said)})`],
       ["grades given", when(grades.length, () => grades.join(", "))],
-      ["entropy of the verdict", when(Number.isFinite(entropy), () =>
+      ["doubt about the verdict", when(Number.isFinite(entropy), () =>
         `${entropy.toFixed(2)} bits of 1`)],
     ]);
   };
