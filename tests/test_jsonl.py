@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge import InputError, RowError, jsonl
-from apbjudge.jsonl import Appender, cut_torn_line, read_line_at, read_lines, write_atomically
+from apbjudge.jsonl import (
+    Appender,
+    cut_torn_line,
+    is_replaceable,
+    read_line_at,
+    read_lines,
+    write_atomically,
+)
 
 
 def _file(path: Path, data: bytes) -> Path:
@@ -242,6 +249,19 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
     with pytest.raises(InputError, match="can't be written"):
         write_atomically(tmp_path / "no" / "m.json", b"new")
+
+
+def test_a_link_is_never_replaced_whatever_it_leads_to(tmp_path: Path) -> None:
+    plain, pipe, nothing = (tmp_path / name for name in ("plain", "pipe", "nothing"))
+    plain.touch()
+    os.mkfifo(pipe)
+    assert is_replaceable(plain)
+    assert is_replaceable(nothing)
+    assert not is_replaceable(pipe)
+    assert not is_replaceable(tmp_path)
+    for number, target in enumerate((plain, nothing, pipe)):
+        (link := tmp_path / f"link{number}").symlink_to(target)
+        assert not is_replaceable(link)
 
 
 def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:

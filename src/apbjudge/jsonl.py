@@ -247,18 +247,26 @@ def write_atomically(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def is_replaceable(path: Path) -> bool:
+    """Whether a new file may take a path's place: a plain file stands there, or nothing.
+
+    Not so a link, even to a plain file: such is ``/dev/stdout``.
+    """
+    return not path.is_symlink() and (path.is_file() or not path.exists())
+
+
 @contextmanager
 def replacing(path: Path) -> Generator[IO[bytes]]:
     """A file that takes a path's place in one step, once all is written and no error came.
 
-    What stands there and is no plain file (a link, a pipe, ``/dev/stdout``) is written in place.
+    What is not ``is_replaceable`` (a link, a pipe, ``/dev/stdout``) is written in place.
 
     Raises:
         InputError: If it can't be written.
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        if path.is_symlink() or (path.exists() and not path.is_file()):
+        if not is_replaceable(path):
             with path.open("wb") as file:
                 yield file
             return

@@ -293,14 +293,39 @@ def test_the_page_lists_what_changed_between_two_versions_and_leads_to_both(
     assert 'id="changed"' not in overview(report(one), tmp_path)
 
 
+def test_changes_of_two_judges_say_whose_response_it_is(write: Write, tmp_path: Path) -> None:
+    rows = {"one": "", "two": "E5"}
+    runs = [
+        write(
+            name, [verdict("x", errors, tested_model=model, judge=name) for model in ("v1", "v2")]
+        )
+        for name, errors in rows.items()
+    ]
+    page = overview(report(runs, tables=["changes"]), tmp_path)
+    heads = re.findall(r'<th scope="row">x <span class="muted">(\w+)</span></th>', page)
+    assert heads == ["v1", "v2"]
+
+
+def facts_of(page: str) -> list[tuple[str, str]]:
+    return re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", page)
+
+
+def test_the_page_names_every_rubric_that_items_were_judged_by(
+    write: Write, tmp_path: Path
+) -> None:
+    refs = {"x": "own@2", "y": "apb-holistic@1", "z": "own@2", "w": ["no", "text"]}
+    rows = [verdict(name) | {"rubric": ref} for name, ref in refs.items()]
+    page = overview(report(write("a", [*rows, bad_row(5) | {"rubric": "of none"}])), tmp_path)
+    assert ("Rubrics", "apb-holistic@1, own@2") in facts_of(page)
+
+
 def test_the_page_names_settings_that_are_not_the_usual_ones_and_no_address(
     write: Write, tmp_path: Path
 ) -> None:
     spec = apbjudge.JudgeSpec(model="j", samples=5, api_base=["http://inside"])
     settings = spec.model_dump(mode="json")
     page = overview(report(write("a", [verdict("x")], settings=settings)), tmp_path)
-    facts = re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", page)
-    own = [(name, text) for name, text in facts if name in settings]
+    own = [(name, text) for name, text in facts_of(page) if name in settings]
     assert own == [("temperature", "1.0"), ("samples", "5")]  # several samples raise it
     assert "inside" not in page
 

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import random
+import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -144,6 +146,15 @@ def test_the_markdown_is_one_table_whatever_the_names() -> None:
     assert len(table) == 2 + 2
     assert all(line.replace("\\|", "").count("|") == 7 for line in table)
     assert "<script>" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "name", ["https://a.example", "www.a.example", "@who", "#1", "~~x~~", "&lt;"]
+)
+def test_no_name_becomes_a_link_a_mention_or_a_mark_in_markdown(name: str) -> None:
+    found = replace(shown(), after=name, items=(change(RIGHT, WRONG, item=name),))
+    assert name in changes_text(found)
+    assert not re.search(rf"(?<!\\){re.escape(name)}", changes_markdown(found))
 
 
 def test_the_csv_gives_the_items_back() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..errors import visible
 from ..records import ERROR_CODES
+from .card.markdown import plain, table
 from .tables import lined_up
 
 ChangeKind = Literal["lost", "won", "no verdict any more", "a verdict now", "grade", "diagnosis"]
@@ -203,11 +204,9 @@ def changes_text(changes: Changes) -> str:
 
 
 def changes_markdown(changes: Changes) -> str:
-    """The same as a Markdown table."""
-    lines = ["## Changes", "", *(f"- {_escaped(line)}" for line in changes_summary(changes)), ""]
-    if changes.items:
-        lines += [_piped(_HEADS), _piped(["---"] * len(_HEADS))]
-        lines += [_piped(map(_escaped, _cells(change))) for change in changes.items]
+    """The same as a Markdown table; texts are escaped, so that none is read as Markdown or HTML."""
+    lines = ["## Changes", "", *(f"- {plain(line)}" for line in changes_summary(changes)), ""]
+    lines += table(_HEADS, map(_cells, changes.items)) if changes.items else []
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -248,7 +247,7 @@ def changes_summary(changes: Changes) -> list[str]:
     return [*lines, *([changes.note] if changes.note else [])]
 
 
-def _cells(change: Change) -> Sequence[str]:
+def _cells(change: Change) -> tuple[str, ...]:
     models = dict.fromkeys(side.tested_model for side in (change.before, change.after))
     human = {None: "", True: "correct", False: "incorrect"}[change.human]
     wrong = {None: "", True: ": wrong now", False: ": right now"}[change.is_now_wrong]
@@ -270,13 +269,3 @@ def told_text(told: Told) -> str:
     parts += [] if told.grade is None else [f"{told.grade:g}"]
     parts += [] if told.category is None else [f"category {told.category}"]
     return " ".join([*parts, *(told.errors or ())])
-
-
-def _piped(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _escaped(text: str) -> str:
-    for mark in "\\`*_|<>[]":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("\n", " ")

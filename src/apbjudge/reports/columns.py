@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset")
 
 NO_FLAGS = 255
 _UNSET = -1
-_LABELLED = ("protocol", "tested_model", "form", "unsolvable_type", *BY_FIELDS)
+_LABELLED = ("protocol", "tested_model", "rubric", "form", "unsolvable_type", *BY_FIELDS)
 
 Profile = tuple[str | int | None, ...]
 """Everything by which a judgement is grouped; a run has few different ones."""
@@ -30,7 +31,7 @@ class Columns:
     """One entry per judgement in each vector.
 
     Attributes:
-        profile: Index of the judgement's profile (protocol, tested model, form, …).
+        profile: Index of the judgement's profile (protocol, tested model, rubric, form, …).
         codes: For each grouping field, a code per profile.
         labels: For each grouping field, the text behind a code.
         levels: Number of distractors, per profile.
@@ -114,47 +115,58 @@ def read_columns(
     Returns:
         The columns and the totals.
     """
-    profiles: dict[Profile, int] = {}
-    profile, case, item = array("i"), array("Q"), array("Q")
-    numbers = {name: array("d") for name in ("grade", "cost")}
-    names = ("scored", "correct", "category", "distractor", "inconsistent", "overridden")
-    small = {name: array("b") for name in names}
-    errors = array("B")
-    totals = Totals(0, {}, 0, 0, 0.0, 0, 0, 0, 0, 0, 0)
+    found, totals = _Growing(), Totals(0, {}, 0, 0, 0.0, 0, 0, 0, 0, 0, 0)
     for row in rows:
         _count(row, totals)
-        if row["protocol"] is None:
-            continue
-        profile.append(profiles.setdefault(_profile(row), len(profiles)))
-        case.append(short_key(row["case_id"]))
+        if row["protocol"] is not None:
+            found.add(row, items=items)
+    return found.columns(), totals
+
+
+_TYPES: Mapping[str, str] = {
+    "profile": "i",
+    **dict.fromkeys(("case", "item"), "Q"),
+    **dict.fromkeys(("scored", "correct", "category"), "b"),
+    **dict.fromkeys(("distractor", "inconsistent", "overridden"), "b"),
+    **dict.fromkeys(("grade", "cost"), "d"),
+    "errors": "B",
+}
+"""How an entry of each vector is stored, in the codes of ``array``."""
+
+
+class _Growing:
+    """The columns, row by row."""
+
+    def __init__(self) -> None:
+        self._profiles: dict[Profile, int] = {}
+        self._vectors: dict[str, array[Any]] = {of: array(code) for of, code in _TYPES.items()}
+
+    def add(self, row: Mapping[str, Any], *, items: bool) -> None:
+        profiles, to, used = self._profiles, self._vectors, row["uses_distractor"]
+        to["profile"].append(profiles.setdefault(_profile(row), len(profiles)))
+        to["case"].append(short_key(row["case_id"]))
         if items:
-            item.append(short_key(row["item_id"]))
-        used = row["uses_distractor"]
-        small["scored"].append(row["kind"] == "verdict")
-        small["correct"].append(bool(row["is_correct"]))
-        small["category"].append(row["category"] or 0)
-        small["distractor"].append(_UNSET if used is None else bool(used))
-        small["inconsistent"].append(bool(row["inconsistent"]))
-        small["overridden"].append(bool(row["overrides"]))
-        numbers["grade"].append(_number(row["grade"]))
-        numbers["cost"].append(_number(row["plan_cost"]))
-        errors.append(_mask(row["errors"]))
-    codes, labels = _codes(list(profiles))
-    columns = Columns(
-        profile=np.asarray(profile),
-        codes=codes,
-        labels=labels,
-        levels=np.array([key[-1] for key in profiles], dtype=np.int64),
-        case=_numbered(case),
-        item=np.asarray(item),
-        errors=np.asarray(errors),
-        **{name: np.asarray(values) for name, values in {**small, **numbers}.items()},
-    )
-    return columns, totals
+            to["item"].append(short_key(row["item_id"]))
+        to["scored"].append(row["kind"] == "verdict")
+        to["correct"].append(bool(row["is_correct"]))
+        to["category"].append(row["category"] or 0)
+        to["distractor"].append(_UNSET if used is None else bool(used))
+        to["inconsistent"].append(bool(row["inconsistent"]))
+        to["overridden"].append(bool(row["overrides"]))
+        to["grade"].append(number_or_nan(row["grade"]))
+        to["cost"].append(number_or_nan(row["plan_cost"]))
+        to["errors"].append(flags_of(row["errors"]))
+
+    def columns(self) -> Columns:
+        codes, labels = _codes(list(self._profiles))
+        levels = np.array([key[-1] for key in self._profiles], dtype=np.int64)
+        vectors: dict[str, Vector] = {of: np.asarray(own) for of, own in self._vectors.items()}
+        vectors["case"] = _numbered(vectors["case"])
+        return Columns(codes=codes, labels=labels, levels=levels, **vectors)
 
 
-def _numbered(keys: array[int]) -> Vector:
-    return np.unique(np.asarray(keys), return_inverse=True)[1].astype(np.int32)
+def _numbered(keys: Vector) -> Vector:
+    return np.unique(keys, return_inverse=True)[1].astype(np.int32)
 
 
 def _profile(row: Mapping[str, Any]) -> Profile:
@@ -162,7 +174,8 @@ def _profile(row: Mapping[str, Any]) -> Profile:
     form = "holistic" if groups.get("horizon") is None else "step-wise"
     by = [_label(groups.get(name)) for name in BY_FIELDS]
     kind = groups.get("unsolvable_type")
-    return (row["protocol"], row["tested_model"], form, kind, *by, groups.get("level") or 0)
+    who = (row["protocol"], row["tested_model"], row.get("rubric"))
+    return (*who, form, kind, *by, groups.get("level") or 0)
 
 
 def _label(value: object) -> str | None:
@@ -198,11 +211,20 @@ def _count(row: Mapping[str, Any], totals: Totals) -> None:
         totals.cost_usd += row["cost_usd"] or 0.0
 
 
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
+def number_or_nan(value: float | None) -> float:
+    """A number as a vector holds it: NaN where there is none."""
+    return math.nan if value is None else value
 
 
-def _mask(errors: Mapping[str, bool] | None) -> int:
-    if errors is None:
+def flags_of(errors: Mapping[str, bool] | None) -> int:
+    """Error codes as one number: bit i set for E(i+1); NO_FLAGS where nothing is said of any."""
+    if not errors:
         return NO_FLAGS
-    return sum(1 << i for i, code in enumerate(ERROR_CODES) if errors[code])
+    flags = 0
+    for bit, code in _BITS:
+        if errors.get(code):
+            flags |= bit
+    return flags
+
+
+_BITS = tuple((1 << i, code) for i, code in enumerate(ERROR_CODES))

@@ -9,6 +9,7 @@ from typing import Any
 from ..calibration.intervals import Estimate
 from ..calibration.paired import Difference, Family, Flips
 from ..errors import visible
+from .tables import lined_up, p_value
 
 _NAMES_SHOWN = 3
 _ON_SCALE = ("Grade", "grade MAE")
@@ -179,21 +180,13 @@ def _flips(found: Comparison) -> list[str]:
             f"pairs share cases ({shared}); McNemar's test knows nothing of that, CR's below does",
         ]
     n = flips.first_only + flips.second_only
-    p_values = f"p {_p(flips.test.p_mid)} (mid-p), {_p(flips.test.p_exact)} (exact)"
+    p_values = f"p {p_value(flips.test.p_mid)} (mid-p), {p_value(flips.test.p_exact)} (exact)"
     return [*table, f"pairs on which they differ: {n}; McNemar's test: {p_values}"]
-
-
-def _p(p: float | None) -> str:
-    if p is None:
-        return "-"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _table(members: Sequence[Difference], level: float) -> list[str]:
     rows = [["", "A", "B", f"A - B [{100 * level:g} % interval]", "p", "adjusted", ""]]
-    rows += [_row(d, level) for d in members]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    return lined_up(rows + [_row(d, level) for d in members])
 
 
 def _row(d: Difference, level: float) -> list[str]:
@@ -202,8 +195,8 @@ def _row(d: Difference, level: float) -> list[str]:
         d.name,
         *sides,
         _difference(d),
-        _p(d.p_value),
-        _p(d.adjusted),
+        p_value(d.p_value),
+        p_value(d.adjusted),
         conclusion(d, alpha=1 - level),
     ]
 

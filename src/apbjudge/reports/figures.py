@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..calibration.comparison import paired_test
-from ..calibration.intervals import Array, Estimate, nothing, ratio
+from ..calibration.intervals import CONFIDENCE_LEVEL, Array, Estimate, nothing, ratio
 from ..calibration.sample import Sample
 from ..calibration.shares import bounded, share
 from ..records import UNSOLVABLE_TYPES
@@ -213,7 +213,7 @@ def _count(hits: Vector, cases: Vector) -> Estimate:
         value=float(np.sum(hits)),
         low=None,
         high=None,
-        level=0.95,
+        level=CONFIDENCE_LEVEL,
         method="none",
         n_items=len(hits),
         n_clusters=len(np.unique(cases)),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..calibration.selection import Stratum
 from ..errors import visible
+from .tables import lined_up
 
 _ON_SCALE = ("grade MAE",)
 
@@ -144,7 +145,7 @@ def _needs(found: LabelPlan) -> list[str]:
     is_guess = any(need.basis == "anticipated" for need in found.needs)
     units = f"grade MAE on the scale of 0 to 1 (± {found.half_width:g})"
     return [
-        *_aligned(rows),
+        *lined_up(rows),
         "",
         "±: half the width of a 95 % interval, rates in percent points, " + units,
         "sees: the smallest true difference between two such results found 8 times in 10",
@@ -176,12 +177,7 @@ def _strata(found: LabelPlan) -> list[str]:
         numbers = [f"{s.size:,}", f"{s.labelled:,}", f"{s.planned:,}"]
         weight = f"{s.weight:.2f}" if s.weight else "-"
         rows.append([visible(s.name), *numbers, f"{100 * s.doubt:.0f} %", weight])
-    return _aligned(rows)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    return lined_up(rows)
 
 
 def _use(found: LabelPlan) -> Iterator[str]:

@@ -8,7 +8,7 @@ from ..calibration.intervals import Estimate
 from ..calibration.measures import PAPER
 from ..errors import visible
 from .reliability import Reliability, ReliabilityReport
-from .tables import across, cell, difference, down, lined_up, matrix, named, number
+from .tables import across, cell, difference, down, lined_up, matrix, named, number, p_value
 
 JUDGES_ACROSS = 3
 _BEYOND = (
@@ -153,13 +153,6 @@ def _stand_in(judge: Reliability) -> list[str]:
     )
     lines = [head, *lined_up(rows)]
     return [*lines, test.reason] if test.reason else lines
-
-
-def p_value(p: float | None) -> str:
-    """A p-value to three places, never as zero."""
-    if p is None:
-        return "-"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _diversity(judge: Reliability) -> list[str]:

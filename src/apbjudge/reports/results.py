@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..calibration.intervals import CONFIDENCE_LEVEL
 from .columns import Columns, Totals
 from .reliability import ReliabilityReport
 
@@ -55,4 +56,4 @@ class Results:
     judges: tuple[JudgeResults, ...]
     refined: tuple[RefinedResults, ...] = ()
     reliability: ReliabilityReport | None = None
-    level: float = 0.95
+    level: float = CONFIDENCE_LEVEL

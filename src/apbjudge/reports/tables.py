@@ -37,6 +37,13 @@ def number(value: float | None, *, percent: bool, signed: bool = False) -> str:
     return text.replace("-0.0", "0.0", 1) if not float(text) and text.startswith("-") else text
 
 
+def p_value(p: float | None) -> str:
+    """A p-value to three places, never as zero."""
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def cell(estimate: Estimate, *, percent: bool, signed: bool = False) -> str:
     """A figure with its interval and denominator; the bare interval where there is no value."""
     ends = ""

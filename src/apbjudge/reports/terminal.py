@@ -8,6 +8,7 @@ from ..calibration.intervals import Estimate
 from ..errors import visible
 from .columns import Totals
 from .summary import Group, Summary
+from .tables import lined_up
 
 MODELS_ACROSS = 3
 FEW_CASES = 15
@@ -83,11 +84,7 @@ def _table(block: list[Group]) -> list[str]:
     for name in names:
         cells = [_cell(name, group.figures.get(name)) for group in block]
         rows.append([name, *cells])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    body = [
-        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-    return [title, *body]
+    return [title, *lined_up(rows)]
 
 
 def _cell(name: str, estimate: Estimate | None) -> str:

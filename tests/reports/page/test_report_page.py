@@ -152,18 +152,20 @@ def test_the_overview_stands_before_the_data_and_says_where_to_look(tmp_path: Pa
 
     assert "<script" not in overview
     assert 'id="index"' in rest
-    for said in ("50.0", "[25.0, 75.0]", "4/5", "best set", "N."):
+    legend = "<li>All: correct. Rates are in percent.</li>"
+    for said in ("50.0", "[25.0, 75.0]", "4/5", "best set", "N.", legend):
         assert said in overview
-    found = re.findall(r'href="#([^"]*)"><span class="big">(\d+)</span>', overview)
-    counts = {fragment.replace("&amp;", "&"): int(count) for fragment, count in found}
+    tile = r'href="#([^"]*)"><span class="big">(\d+) <span class="of">of (\d+)</span>'
+    found = re.findall(tile, overview)
+    counts = {at.replace("&amp;", "&"): (int(count), int(of)) for at, count, of in found}
     assert counts == {
-        "view=items&change=verdict&sort=change": 1,
-        "view=items&human=differs&sort=human": 1,
-        "view=items&judge=b&human=differs&sort=human": 2,
-        "view=items&judge=b&verdict=unscored": 1,
-        "view=items&overridden=yes": 1,
-        "view=items&inconsistent=yes": 1,
-        "view=items&human=labelled": 2,
+        "view=items&change=verdict&sort=change": (1, 4),
+        "view=items&human=differs&sort=human": (1, 2),
+        "view=items&judge=b&human=differs&sort=human": (2, 2),
+        "view=items&judge=b&verdict=unscored": (1, 5),
+        "view=items&overridden=yes": (1, 6),
+        "view=items&inconsistent=yes": (1, 6),
+        "view=items&human=labelled": (2, 6),
     }
 
 
@@ -321,6 +323,12 @@ def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
     size = write_report(report(some_entries(), judges=("a", "b")), link)
     assert link.is_symlink()
     assert target.stat().st_size == size.bytes > 1000
+
+
+def test_a_page_may_be_sent_where_nothing_can_stand_beside_it(tmp_path: Path) -> None:
+    with (tmp_path / "page.html").open("wb") as file:  # as /dev/stdout of a shell that redirects
+        size = write_report(report([], judges=("a",)), Path(f"/dev/fd/{file.fileno()}"))
+    assert (tmp_path / "page.html").stat().st_size == size.bytes > 1000
 
 
 def test_entries_are_taken_one_at_a_time(tmp_path: Path) -> None:

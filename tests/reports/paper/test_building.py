@@ -14,7 +14,7 @@ from apbjudge.records import UNSOLVABLE_TYPES
 from apbjudge.reports.paper.building import paper_tables
 from apbjudge.reports.paper.definitions import DEFINITIONS, TABLE_KEYS
 from apbjudge.reports.paper.judged import _parts
-from apbjudge.reports.paper.kinds import FIGURES
+from apbjudge.reports.paper.kinds import FIGURES, MEANINGS
 from apbjudge.reports.paper.measuring import contender_of, figures_of
 from apbjudge.reports.paper.refining import refined_rows
 from apbjudge.reports.paper.table import Counts
@@ -97,7 +97,7 @@ def test_columns_have_titles_of_their_own_within_a_section_and_all_are_in_one_li
         titles = [(column.section, column.title) for column in definition.columns]
         assert len(titles) == len(set(titles))
     used = {column.key for definition in DEFINITIONS for column in definition.columns}
-    assert used == set(FIGURES)
+    assert used == set(FIGURES) == set(MEANINGS)
 
 
 def test_sections_without_rows_are_left_out() -> None:

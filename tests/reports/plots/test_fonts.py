@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image, ImageOps
 
 from apbjudge.reports.plots import fonts, paper_figures
 from apbjudge.reports.plots.figure import Figure
@@ -134,6 +137,36 @@ def test_what_no_font_has_is_said_in_the_title(installed: list[Any]) -> None:
     assert boxes_note([many]).count("가") == 1
     assert "갉 and 5 more: □" in boxes_note([many])
     assert boxes_note(["plain", "e\u0301\u202e\n\ud800"]) == ""
+
+
+@pytest.mark.parametrize("key", ["horizon", "cr"])
+def test_who_has_the_picture_alone_is_told_of_boxes_under_it(
+    key: str, installed: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = {"cr": "overall"}.get(key, key)
+    boxed, plain = figure("한-7B", "x", of=of, key=key), figure("通-7B", "x", of=of, key=key)
+    with_line, it = opened(boxed), opened(plain)
+    assert (with_line.width, with_line.height) == (it.width, it.height + 24)
+    below = with_line.crop((0, it.height, it.width, it.height + 24))
+    left, top, right, bottom = ImageOps.invert(below).getbbox() or (0, 0, 0, 0)
+    assert 5 < left < right < it.width - 5  # whole
+    assert 0 < top < bottom < 24
+    monkeypatch.setattr("apbjudge.reports.plots.figure.BOXES_LINE", " ")
+    above = [image.crop((0, 0, *it.size)).tobytes() for image in (with_line, opened(boxed))]
+    assert above[0] == above[1]  # the line moves nothing
+
+
+def opened(drawn: Figure) -> Image.Image:
+    with Image.open(BytesIO(drawn.png(150))) as image:
+        return image.convert("L")
+
+
+def test_the_line_under_a_figure_is_in_the_svg_too(installed: list[Any]) -> None:
+    heights = [
+        float(re.search(r'viewBox="0 0 \S+ (\S+)"', figure(name, "x").svg().decode())[1])  # type: ignore[index]
+        for name in ("통-7B", "通-7B")
+    ]
+    assert heights[0] - heights[1] == pytest.approx(0.16 * 72)
 
 
 def test_places_of_an_axis_may_be_in_any_script(installed: list[Any]) -> None:

@@ -56,15 +56,39 @@ def find_changes(
         InputError: If a file can't be read.
     """
     first, second = _sides(judges, problems)
-    by_item = _are_versions(first, second)
-    before, after = first.by_key(by_item=by_item), second.by_key(by_item=by_item)
-    shared = [key for key in before if key in after]
-    if not shared:
+    changes = _compared(first, second, labels, answers)
+    if not changes.n_pairs:
         raise OptionError(
             "--table changes: expected two runs on the same items, got none that are in both "
             f"{first.name} and {second.name}"
         )
-    pairs = [(before[key], after[key]) for key in shared]
+    return changes
+
+
+def find_version_changes(judges: Sequence[JudgeRuns]) -> Changes | None:
+    """Compares two runs of one judge, each on another tested model's responses.
+
+    Args:
+        judges: The judges of a report; damaged rows are passed over.
+
+    Returns:
+        What differs, unlabelled, as two responses have no label in common; None where there are
+        no two such runs, or no item is in both.
+
+    Raises:
+        InputError: If a file can't be read.
+    """
+    if len(judges) != 1 or len(judges[0].runs) != 2:
+        return None
+    first, second = _sides(judges, [])
+    changes = _compared(first, second, None, {}) if _are_versions(first, second) else None
+    return changes if changes is not None and changes.n_pairs else None
+
+
+def _compared(first: _Side, second: _Side, labels: Labels | None, answers: Answers) -> Changes:
+    by_item = _are_versions(first, second)
+    before, after = first.by_key(by_item=by_item), second.by_key(by_item=by_item)
+    pairs = [(before[key], after[key]) for key in before if key in after]
     return Changes(
         before=first.name,
         after=second.name,
@@ -79,16 +103,6 @@ def find_changes(
 def _are_versions(first: _Side, second: _Side) -> bool:
     """Whether each side is one tested model's, and they differ."""
     return len(first.models) == len(second.models) == 1 and first.models != second.models
-
-
-def has_two_versions(judges: Sequence[JudgeRuns]) -> bool:
-    """Whether there are two runs of one judge, each on another tested model's responses."""
-    if len(judges) != 1 or len(judges[0].runs) != 2:
-        return False
-    first, second = _sides(judges, [])
-    if not _are_versions(first, second):
-        return False
-    return not first.by_key(by_item=True).keys().isdisjoint(second.by_key(by_item=True))
 
 
 def _sides(judges: Sequence[JudgeRuns], problems: Problems) -> tuple[_Side, _Side]:

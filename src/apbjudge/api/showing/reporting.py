@@ -25,7 +25,7 @@ from ...version import VERSION
 from ..trust.calibrating import calibrate_judged
 from ..trust.judged import Judged, Problems, joined, read_once
 from ..trust.matching import Answers, Labels, load_labels
-from .changes import find_changes, has_two_versions
+from .changes import find_changes, find_version_changes
 from .frames import judgement_frame
 from .items import ReportItems, sources_of
 from .run_files import JudgeRuns, RunFile, by_judge, open_run
@@ -127,7 +127,7 @@ class Report:
 
     @cached_property
     def _judged(self) -> list[Judged]:
-        """The judges with any item at all."""
+        """The judges with any item at all, as labels are set against them."""
         found = [
             (judge, [read_once(run.path, []) for run in judge.runs if run.has_items])
             for judge in self.judges
@@ -136,7 +136,9 @@ class Report:
 
     @cached_property
     def answers(self) -> Answers:
-        """By item, how many tested models answered it."""
+        """By item, how many tested models answered it; empty without labels, which alone ask."""
+        if self.labels is None:
+            return {}
         keys = {key for judged in self._judged for key in judged.keys}
         return Counter(item for item, _ in keys)
 
@@ -169,9 +171,7 @@ class Report:
         """What the page's overview lists: changes asked for, and those of two tested models."""
         if CHANGES in self.order.tables:
             return self.changes
-        if not has_two_versions(self.judges):
-            return None
-        return find_changes(self.judges, self.labels, self.answers, self.problems)
+        return find_version_changes(self.judges)
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -219,9 +219,8 @@ class Report:
         return write_report(report, path)
 
     def _facts(self) -> Iterator[JudgeFacts]:
-        judged = {one.name: one for one in self._judged}
         for judge, result in zip(self.judges, self.results.judges, strict=True):
-            yield _facts(judge, result, judged.get(judge.name))
+            yield _facts(judge, result)
 
     def _notes(self) -> Iterator[str]:
         if self.labels is None:
@@ -325,9 +324,8 @@ def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, str(value)
 
 
-def _facts(judge: JudgeRuns, result: JudgeResults, judged: Judged | None) -> JudgeFacts:
+def _facts(judge: JudgeRuns, result: JudgeResults) -> JudgeFacts:
     totals = result.totals
-    rubrics = [] if judged is None else judged.fields.get("rubric", [])
     return JudgeFacts(
         name=judge.name,
         note=judge.note,
@@ -336,7 +334,7 @@ def _facts(judge: JudgeRuns, result: JudgeResults, judged: Judged | None) -> Jud
         unscored=totals.unscored,
         cost_usd=totals.cost_usd,
         calls=totals.calls,
-        rubrics=tuple(sorted({ref for ref in rubrics if ref})),
+        rubrics=tuple(sorted(filter(None, result.columns.labels["rubric"]))),
         settings=tuple(_settings(judge.runs[0].settings)),
         source=", ".join(run.place for run in judge.runs),
     )

@@ -40,6 +40,7 @@ _MAY_LACK: Mapping[str, Any] = {
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "protocol": str,
+    "rubric": str,
     "plan_cost": (int, float),
     "cost_usd": (int, float),
     "uses_distractor": bool,

@@ -31,6 +31,8 @@ class ChangedRow:
     Attributes:
         kind: What changed, in words.
         item_id: The item.
+        tested_model: Whose response it is; empty where the two sides are of two tested models,
+            which they name.
         before: What the first run said.
         after: What the second said.
         human: What humans said; empty without label.
@@ -38,6 +40,7 @@ class ChangedRow:
 
     kind: str
     item_id: str
+    tested_model: str
     before: Verdict
     after: Verdict
     human: str
@@ -77,6 +80,7 @@ def _rows(changes: Changes) -> Iterator[ChangedRow]:
         yield ChangedRow(
             kind=KINDS[change.kind],
             item_id=change.item_id,
+            tested_model="" if by_model else change.before.tested_model or "",
             before=_verdict(change, change.before, by_model=by_model),
             after=_verdict(change, change.after, by_model=by_model),
             human={None: "", True: "correct", False: "incorrect"}[change.human],

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ...jsonl import replacing
+from ...jsonl import is_replaceable, replacing
 from ..paper import formatting
 from ..templating import environment
 from . import overview
@@ -63,7 +63,7 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
         InputError: If the file can't be written.
         ValueError: If an entry has not one judgement, or None, for each judge.
     """
-    spool = path.parent if path.is_file() or not path.exists() else None  # beside no device
+    spool = path.parent if is_replaceable(path) else None  # beside no device
     with replacing(path) as page, tempfile.TemporaryFile(dir=spool) as data:
         made = _details(report, data)
         n_bytes = _write(page, report, made, data)

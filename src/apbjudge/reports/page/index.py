@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...records import ERROR_CODES
-from ..columns import NO_FLAGS
+from ..columns import NO_FLAGS, flags_of, number_or_nan
 from .entries import Entry
 
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
 """A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
-
-_NAN = float("nan")
 
 
 class Names:
@@ -63,10 +59,10 @@ class Opinions:
         doubt: Mapping[str, Any] = row.get("doubt") or {}
         entropy: Mapping[str, float] = doubt.get("entropy") or {}
         self.verdict.append(_letter(said))
-        self.grade.append(_NAN if row.get("grade") is None else row["grade"])
-        self.flags.append(_mask(row.get("errors")))
+        self.grade.append(number_or_nan(row.get("grade")))
+        self.flags.append(flags_of(row.get("errors")))
         self.category.append(row.get("category") or 0)
-        self.entropy.append(entropy.get("is_correct", _NAN))
+        self.entropy.append(number_or_nan(entropy.get("is_correct")))
         split = 4 if row.get("ties") else 0
         self.marks.append(bool(row.get("overrides")) + 2 * bool(row.get("inconsistent")) + split)
         self.reason.append(reasons.number(row.get("reason")))
@@ -93,26 +89,24 @@ def _letter(said: Mapping[str, Any] | None) -> str:
     return CORRECT if said["is_correct"] else INCORRECT
 
 
-def _mask(errors: Mapping[str, bool] | None) -> int:
-    if not errors:
-        return NO_FLAGS
-    return sum(1 << i for i, code in enumerate(ERROR_CODES) if errors.get(code))
+Share = tuple[int, int]
+"""How many, and of how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many entries deserve a look.
+    """How many entries deserve a look, each with the number of those that could.
 
     Attributes:
-        by_judge: For each judge, those where its verdict is not the ``human`` one, those that
-            are ``unscored``, ``overridden`` and ``inconsistent``.
-        differ: Those where two judges have different verdicts.
-        labelled: Those that humans labelled.
+        by_judge: For each judge, those where its verdict is not the ``human`` one (of those with
+            both), those that are ``unscored``, ``overridden`` and ``inconsistent`` (of its own).
+        differ: Those where two judges have different verdicts, of those with two.
+        labelled: Those that humans labelled, of all.
     """
 
-    by_judge: tuple[dict[str, int], ...]
-    differ: int
-    labelled: int
+    by_judge: tuple[dict[str, Share], ...]
+    differ: Share
+    labelled: Share
 
 
 @dataclass(slots=True)
@@ -192,20 +186,29 @@ class Index:
     def tally(self) -> Tally:
         """How many entries deserve a look, and what for."""
         human = self.human.verdict
-        by_judge: list[dict[str, int]] = []
-        for judge in self.judges:
-            pairs = zip(human, judge.verdict, strict=True)
-            found = Counter(human=sum({*pair} == {CORRECT, INCORRECT} for pair in pairs))
-            found["unscored"] = judge.verdict.count(UNSCORED)
-            found["overridden"] = sum(mark & 1 for mark in judge.marks)
-            found["inconsistent"] = sum(mark >> 1 & 1 for mark in judge.marks)
-            by_judge.append(dict(found))
         said = zip(*(judge.verdict for judge in self.judges), strict=True)
         return Tally(
-            by_judge=tuple(by_judge),
-            differ=sum({CORRECT, INCORRECT} <= {*verdicts} for verdicts in said),
-            labelled=len(human) - human.count(NOTHING),
+            by_judge=tuple(_tally(judge, human) for judge in self.judges),
+            differ=_apart(said),
+            labelled=(len(human) - human.count(NOTHING), len(human)),
         )
+
+
+def _tally(judge: Opinions, human: Sequence[str]) -> dict[str, Share]:
+    n_own = len(judge.verdict) - judge.verdict.count(NOTHING)
+    return {
+        "human": _apart(zip(human, judge.verdict, strict=True)),
+        "unscored": (judge.verdict.count(UNSCORED), n_own),
+        "overridden": (sum(mark & 1 for mark in judge.marks), n_own),
+        "inconsistent": (sum(mark >> 1 & 1 for mark in judge.marks), n_own),
+    }
+
+
+def _apart(groups: Iterable[tuple[str, ...]]) -> Share:
+    """In how many groups verdicts differ, and how many have two verdicts or more."""
+    verdicts = [[one for one in group if one in (CORRECT, INCORRECT)] for group in groups]
+    several = [group for group in verdicts if len(group) > 1]
+    return sum(len({*group}) > 1 for group in several), len(several)
 
 
 _FACTS = {

@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 
 from ...protocols.checks.names import unknown_calls
-from ...records import Call, Condition, Finding, Item, Reference, Step, Tool, message_calls
+from ...records import (
+    Call,
+    Condition,
+    FileRef,
+    Finding,
+    Item,
+    Record,
+    Reference,
+    Step,
+    Tool,
+    Toolset,
+    message_calls,
+)
 from .alignment import Pair, align
 from .values import as_json, holdable, kept
 
@@ -26,6 +38,23 @@ CALLS_SHOWN = 400
 # The case ----------------------------------------------------------------------------------------
 
 
+class _Case(NamedTuple):
+    """What the view of a case is made of, and so its key: the item's fields of these names."""
+
+    query: str
+    system_prompt: str
+    files: tuple[FileRef, ...]
+    tools: Toolset | None
+    trajectory: tuple[dict[str, Any], ...]
+    reference: Reference | None
+    condition: Condition
+    groups: dict[str, str | int | None]
+
+    @classmethod
+    def of(cls, item: Item) -> _Case:
+        return cls(*(getattr(item, name) for name in cls._fields))
+
+
 def case_view(item: Item) -> View:
     """What all responses to a case share.
 
@@ -35,15 +64,16 @@ def case_view(item: Item) -> View:
         ``trajectory`` (role, text, calls and name of each message), ``reference`` (plan, calls,
         idle steps; or None), ``condition`` (what the tested model was not told) and ``groups``.
     """
+    case = _Case.of(item)
     return {
-        "query": item.query,
-        **kept(system=item.system_prompt),
-        "files": [{"type": file.type, "path": file.path} for file in item.files],
-        "tools": None if item.tools is None else _tools(item),
-        "trajectory": [_message(message) for message in item.trajectory],
-        "reference": None if item.reference is None else _reference(item.reference),
-        "condition": _condition(item.condition),
-        "groups": {name: value for name, value in item.groups.items() if value not in (None, "")},
+        "query": case.query,
+        **kept(system=case.system_prompt),
+        "files": [{"type": file.type, "path": file.path} for file in case.files],
+        "tools": None if case.tools is None else _tools(case.tools, case.condition),
+        "trajectory": [_message(message) for message in case.trajectory],
+        "reference": None if case.reference is None else _reference(case.reference),
+        "condition": _condition(case.condition),
+        "groups": {name: value for name, value in case.groups.items() if value not in (None, "")},
     }
 
 
@@ -55,25 +85,23 @@ def case_key(item: Item) -> bytes | None:
     Returns:
         The values as bytes; None for a case nested too deeply to be written.
     """
-    tools, reference = item.tools, item.reference
-    parts = (
-        *(item.query, item.system_prompt, item.trajectory, item.groups, _condition(item.condition)),
-        [(file.type, file.path) for file in item.files],
-        None if tools is None else (tools.text, sorted(tools.listed_names)),
-        None if reference is None else (reference.form, reference.plan, reference.value),
-    )
     try:
-        return orjson.dumps(parts)
+        return orjson.dumps((*_Case.of(item),), default=_as_read)
     except orjson.JSONEncodeError:
         return None
 
 
-def _tools(item: Item) -> list[View]:
-    if item.tools is None:
-        return []
-    defined = [_tool(tool, item.condition) for tool in item.tools.tools]
-    names = sorted(item.tools.listed_names - item.tools.by_name.keys())
-    return [*defined, *(_tool(Tool(name=name), item.condition) for name in names)]
+def _as_read(record: Record) -> object:
+    """What a record was read from: all that it says follows from it."""
+    if isinstance(record, Toolset):
+        return record.text, sorted(record.listed_names)
+    return {name: getattr(record, name) for name in type(record).model_fields}
+
+
+def _tools(tools: Toolset, condition: Condition) -> list[View]:
+    defined = [_tool(tool, condition) for tool in tools.tools]
+    names = sorted(tools.listed_names - tools.by_name.keys())
+    return [*defined, *(_tool(Tool(name=name), condition) for name in names)]
 
 
 def _tool(tool: Tool, condition: Condition) -> View:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from ..paper.formatting import MISSING, Shown, best_note, percent, shown
+from ..paper.kinds import MEANINGS
 from ..paper.table import Column, Table, TableRow
 from ..plots.seam import csv_bytes
 from .entries import Drawn, JudgeFacts
-from .index import Tally
+from .index import Share, Tally
 
 
 def by_judge(table: Table) -> dict[str, list[TableRow]]:
@@ -28,7 +29,17 @@ def table_notes(table: Table) -> list[str]:
     """What must be said below a table."""
     how = f"Below a figure: its {percent(table.level)} interval."
     of = "After a stroke: the rows that it is over, where these are not all scored rows."
-    return [how, of, *filter(None, [best_note(table, "★")]), *table.notes]
+    return [_legend(table), how, of, *filter(None, [best_note(table, "★")]), *table.notes]
+
+
+def _legend(table: Table) -> str:
+    told: dict[str, list[str]] = {}
+    for column in table.columns:
+        meanings = told.setdefault(column.title, [])
+        if (meaning := MEANINGS[column.key]) not in meanings:
+            meanings.append(meaning)
+    each = "; ".join(f"{title}: {' / '.join(meanings)}" for title, meanings in told.items())
+    return f"{each}. Rates are in percent."
 
 
 def minus(text: str) -> str:
@@ -59,11 +70,13 @@ class Lead:
     Attributes:
         text: What they are.
         count: How many there are.
+        of: How many there could be.
         fragment: Where the page lists them: the part of its address behind ``#``.
     """
 
     text: str
     count: int
+    of: int
     fragment: str
 
 
@@ -83,22 +96,24 @@ def leads(names: Sequence[str], tally: Tally) -> list[Lead]:
         tally: Number of entries by what for.
     """
     found: list[Lead] = []
-    if tally.differ:
+    if tally.differ[0]:
         state = {"change": "verdict", "sort": "change"}
         found.append(_lead("Judges with different verdicts", tally.differ, state))
     for key, (text, state) in _BY_JUDGE.items():
         for number, (name, counts) in enumerate(zip(names, tally.by_judge, strict=True)):
-            if counts[key]:
-                of = f": {name}" if len(names) > 1 else ""
+            if counts[key][0]:
+                whose = f": {name}" if len(names) > 1 else ""
                 judge = {"judge": name} if number else {}
-                found.append(_lead(f"{text}{of}", counts[key], {**judge, **state}))
-    if tally.labelled:
+                found.append(_lead(f"{text}{whose}", counts[key], {**judge, **state}))
+    if tally.labelled[0]:
         found.append(_lead("Labelled by humans", tally.labelled, {"human": "labelled"}))
     return found
 
 
-def _lead(text: str, count: int, state: Mapping[str, str]) -> Lead:
-    return Lead(text=text, count=count, fragment=urlencode({"view": "items", **state}))
+def _lead(text: str, share: Share, state: Mapping[str, str]) -> Lead:
+    count, of = share
+    fragment = urlencode({"view": "items", **state})
+    return Lead(text=text, count=count, of=of, fragment=fragment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from ...calibration.intervals import Estimate
+from ...calibration.intervals import CONFIDENCE_LEVEL, Estimate
 
 Unit = Literal["percent", "points", "grade", "grade difference", "cost", "count"]
 """How a figure is shown.
@@ -115,7 +115,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
-    level: float = field(default=0.95)
+    level: float = CONFIDENCE_LEVEL
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -126,7 +126,3 @@ class Table:
     def judges(self) -> tuple[str, ...]:
         """Judges in order, each once; a table of judges has the empty one alone."""
         return tuple(dict.fromkeys(row.judge for row in self.rows))
-
-    def cells_of(self, column: Column) -> list[Cell | None]:
-        """The cells of a column, one per row."""
-        return [row.cells.get(column.id) for row in self.rows]

@@ -16,6 +16,7 @@ from .names import drawable, labels
 from .palette import CONTEXT, INK, Style
 from .seam import MOST_IN_COLUMN, ONE_COLUMN, TWO_COLUMNS, Panel, Sheet, lay_out, new_sheet
 
+TITLE_ROOM = 92.0  # points, over one of several panels side by side
 _NAME_ROOM = 66.0
 _LINE = 8.6  # points from one name to the next
 _MOST_TOGETHER = 5  # lines of one panel; the whiskers of more can't be told apart
@@ -115,7 +116,7 @@ def _multiples(marks: Sequence[Mark], plan: Plan) -> Sheet:
     sheet = new_sheet(TWO_COLUMNS if across == 4 else ONE_COLUMN, rows * 1.2 + 0.45)
     grid_of = sheet.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
     panels = grid_of.flatten()
-    short = labels(plan.panels, 92.0)
+    short = labels(plan.panels, TITLE_ROOM)
     for panel, title in zip(panels, plan.panels, strict=False):
         if len(plan.series) == 1:
             _context(panel, marks, plan)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .fonts import families_for
 from .marks import drawn_texts
-from .names import cleaned
+from .names import BOXES_LINE, cleaned, lacking
 from .seam import Sheet, csv_bytes, png_bytes, style, svg_bytes
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Figure:
     def svg(self) -> bytes:
         """The figure as SVG; texts are outlines, and nothing outside the file is referred to."""
         with self._style():
-            return svg_bytes(self.draw(), key=self.key, title=self.title, alt=self.alt)
+            sheet, below = self.draw(), self._below
+            return svg_bytes(sheet, key=self.key, title=self.title, alt=self.alt, below=below)
 
     def png(self, dpi: int = 300) -> bytes:
         """The figure as PNG.
@@ -48,10 +49,15 @@ class Figure:
             dpi: Dots per inch, above 0; one longer than 30,000 dots gets fewer.
         """
         with self._style():
-            return png_bytes(self.draw(), dpi=dpi)
+            return png_bytes(self.draw(), dpi=dpi, below=self._below)
 
     def _style(self) -> AbstractContextManager[None]:
         return style(self.key, families_for(map(cleaned, drawn_texts(self.data))))
+
+    @property
+    def _below(self) -> str:
+        """What a picture that is alone must say itself; the title says more of it."""
+        return BOXES_LINE if lacking(drawn_texts(self.data)) else ""
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:

@@ -10,6 +10,8 @@ from ...errors import visible
 from .fonts import families_for, families_now, glyphs, text_width
 
 _BOX = "\u25a1"
+BOXES_LINE = f"{_BOX} stands for a character that no installed font has."
+"""What a picture says of boxes; what they stand for it can't show. Fits the narrowest figure."""
 _DOTS = "\u2026"
 _LEFT_TO_RIGHT = "\u200e"
 _MOST = 400  # characters that are measured at all
@@ -38,15 +40,20 @@ def from_left(text: str) -> str:
     return f"{_LEFT_TO_RIGHT}{text}" if turned else text
 
 
-def boxes_note(texts: Iterable[str]) -> str:
-    """Says which characters have boxes in their places, for a title; empty for none."""
+def lacking(texts: Iterable[str]) -> list[str]:
+    """The characters that no installed font has, in order."""
     drawn = {c for text in texts for c in cleaned(text)}
     known = glyphs(families_for(drawn))
-    lacking = sorted(c for c in drawn if ord(c) not in known)
-    if not lacking:
+    return sorted(c for c in drawn if ord(c) not in known)
+
+
+def boxes_note(texts: Iterable[str]) -> str:
+    """Says which characters have boxes in their places, for a title; empty for none."""
+    boxed = lacking(texts)
+    if not boxed:
         return ""
-    more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
-    return f"; no installed font has {' '.join(lacking[:_NAMED])}{more}: {_BOX} stands there"
+    more = f" and {len(boxed) - _NAMED} more" if len(boxed) > _NAMED else ""
+    return f"; no installed font has {' '.join(boxed[:_NAMED])}{more}: {_BOX} stands there"
 
 
 def labels(names: Sequence[str], room: float) -> dict[str, str]:

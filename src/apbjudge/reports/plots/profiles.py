@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .curves import leave_out
+from .curves import TITLE_ROOM, leave_out
 from .drawing import grid, points, room_for, series_legend, style_of, value_axis
 from .marks import Mark, distinct
 from .names import labels
@@ -25,7 +25,7 @@ def profile_sheet(marks: Sequence[Mark], *, names: Sequence[str]) -> Sheet:
     sheet = new_sheet(width, rows * 1.2 + 0.45)
     panels = sheet.subplots(rows, across, sharex=True, sharey=True, squeeze=False).flatten()
     sections = distinct(mark.section for mark in marks)
-    short = labels(distinct(names), 92.0)
+    short = labels(distinct(names), TITLE_ROOM)
     for panel, name in zip(panels, names, strict=False):
         _panel(panel, [mark for mark in marks if mark.name == name], marks, sections)
         panel.set_title(short[name], pad=3)

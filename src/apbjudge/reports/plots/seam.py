@@ -30,6 +30,7 @@ ONE_COLUMN = 3.3
 TWO_COLUMNS = 6.9
 MOST_IN_COLUMN = 8  # tested models; more of them take both columns of a page
 _PLAIN = 7.5
+_LINE = 0.16  # inches that a line of text takes
 _MOST_PIXELS = 30_000
 
 _SETTINGS: dict[str, Any] = {
@@ -90,7 +91,7 @@ def new_sheet(width: float, height: float) -> Sheet:
     return sheet
 
 
-def svg_bytes(sheet: Sheet, *, key: str, title: str, alt: str) -> bytes:
+def svg_bytes(sheet: Sheet, *, key: str, title: str, alt: str, below: str = "") -> bytes:
     """A sheet as SVG: no date, no reference to anything outside, with title and description.
 
     Args:
@@ -98,14 +99,13 @@ def svg_bytes(sheet: Sheet, *, key: str, title: str, alt: str) -> bytes:
         key: Told apart by it from other figures of a page: letters, digits and hyphens.
         title: The title.
         alt: The description.
+        below: A line under all that is drawn; empty for none.
     """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    out = io.BytesIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    canvas: Any = FigureCanvasSVG(sheet)
-    canvas.print_svg(out, metadata=nothing)
-    return _described(out.getvalue().decode(), key, title, alt).encode()
+    drawn = _printed(FigureCanvasSVG(sheet), "svg", nothing, below)
+    return _described(drawn.decode(), key, title, alt).encode()
 
 
 def _described(svg: str, key: str, title: str, alt: str) -> str:
@@ -126,19 +126,34 @@ def _shorter(path: re.Match[str]) -> str:
     return re.sub(r"(\.\d\d)\d+", r"\1", path[0])
 
 
-def png_bytes(sheet: Sheet, *, dpi: int) -> bytes:
+def png_bytes(sheet: Sheet, *, dpi: int, below: str = "") -> bytes:
     """A sheet as PNG; a very long one with fewer dots than asked for.
 
     Args:
         sheet: What is drawn.
         dpi: Dots per inch.
+        below: A line under all that is drawn; empty for none.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    longest = max(sheet.get_size_inches()) + (_LINE if below else 0)
+    sheet.set_dpi(min(dpi, _MOST_PIXELS / longest))
+    return _printed(FigureCanvasAgg(sheet), "png", {"Software": None}, below)
+
+
+def _printed(canvas: Any, kind: str, metadata: Mapping[Any, None], below: str) -> bytes:
+    """A canvas as a file; a line below has room of its own, and so moves nothing."""
     out = io.BytesIO()
-    sheet.set_dpi(min(dpi, _MOST_PIXELS / max(sheet.get_size_inches())))
-    canvas: Any = FigureCanvasAgg(sheet)
-    canvas.print_png(out, metadata={"Software": None})
+    if not below:
+        getattr(canvas, f"print_{kind}")(out, metadata=metadata)
+        return out.getvalue()
+    from matplotlib.transforms import Bbox
+
+    sheet: Sheet = canvas.figure
+    width, height = sheet.get_size_inches()
+    sheet.text(0.5, -_LINE / 2 / height, below, ha="center", va="center")
+    area = Bbox.from_extents(0, -_LINE, width, height)
+    canvas.print_figure(out, format=kind, dpi=sheet.dpi, metadata=metadata, bbox_inches=area)
     return out.getvalue()
 
 
