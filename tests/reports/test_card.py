@@ -35,9 +35,10 @@ from apbjudge.reports.card.figures import (
     value_text,
 )
 from apbjudge.reports.card.html import card_html, cards_html
-from apbjudge.reports.card.markdown import card_markdown, plain
+from apbjudge.reports.card.markdown import card_markdown
 from apbjudge.reports.card.plot import measure_plots
 from apbjudge.reports.card.text import WIDTH, card_text
+from apbjudge.reports.markdown import plain
 
 from .cards import attacked, card
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ..errors import visible
 from ..records import ERROR_CODES
-from .card.markdown import plain, table
+from .markdown import plain, table
 from .tables import lined_up
 
 ChangeKind = Literal["lost", "won", "no verdict any more", "a verdict now", "grade", "diagnosis"]

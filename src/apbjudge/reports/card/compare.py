@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...audits.comparing import CardComparison, CardSide, MeasurePair, ProbePair
 from ...audits.verdicts import Standing
 from ...calibration.intervals import Estimate
+from ..markdown import plain, table
 from .figures import (
     HOW_COMPARED,
     SYMBOLS,
@@ -25,7 +26,6 @@ from .figures import (
     value_text,
 )
 from .html import cards_html
-from .markdown import plain, table
 from .text import columns, folded
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from ...audits.card import Card
 from ...audits.verdicts import Exhibit, Figure, Measure, Probe
-from ...errors import visible
+from ..markdown import plain, table
 from .figures import (
     EXHIBITS_SHOWN,
     HOW_VERDICTS_ARE_MADE,
@@ -27,9 +26,6 @@ from .figures import (
     value_text,
     verdict_text,
 )
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|&~$#@]|:(?=[\w/+-]))")
-_ADDRESS = re.compile(r"(?i)\bwww\.")
 
 
 def card_markdown(card: Card) -> str:
@@ -109,27 +105,3 @@ def _exhibits(exhibits: Sequence[Exhibit], n: int) -> Iterator[str]:
     yield f"Items that speak against the judge ({len(shown)} of {many(n, 'item')} shown):"
     yield ""
     yield from (f"{i}. {plain(f'{e.name} ({e.arm}): {e.what}')}" for i, e in enumerate(shown, 1))
-
-
-def table(
-    heads: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]
-) -> list[str]:
-    """A Markdown table.
-
-    Args:
-        heads: Headings, as plain text.
-        rows: Cells as plain text, each row as long as the headings.
-    """
-    lines = [heads, ["---"] * len(heads), *rows]
-    escaped = [line if i == 1 else [plain(c) for c in line] for i, line in enumerate(lines)]
-    return [f"| {' | '.join(cells)} |" for cells in escaped]
-
-
-def plain(text: str) -> str:
-    r"""Text that Markdown shows as it is: on one line, nothing in it a mark, link or tag.
-
-    Args:
-        text: Any text; what can't be printed comes out escaped, such as a line break as ``\n``.
-    """
-    escaped = _SPECIAL.sub(r"\\\1", visible(text)).strip()
-    return _ADDRESS.sub(lambda found: f"{found[0][:-1]}\\.", escaped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..card.markdown import plain
+from ..markdown import plain
 from .formatting import Shown, best_note, columns_of, held, percent, scored, shown
 from .table import Column, Table, TableRow
 
