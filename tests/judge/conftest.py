@@ -12,15 +12,6 @@ from tests.support.judging import Bench
 from tests.support.server import Behave, Behaviour, ChatServer, in_turn
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A remark of pydantic on litellm's types, made when the first reply is read; not ours."""
-    remark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.parent == here:
-            item.add_marker(remark)
-
-
 @pytest.fixture
 def serve() -> Iterator[Callable[[Behave | Sequence[Behaviour]], ChatServer]]:
     """Starts servers; takes a function of the request, or behaviours in the order of arrival."""

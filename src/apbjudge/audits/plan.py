@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from random import Random
 from typing import TypeVar
@@ -131,7 +132,7 @@ class Arm:
     variants: tuple[Variant, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: the fingerprint is kept
 class Plan:
     """What is asked.
 
@@ -146,7 +147,7 @@ class Plan:
         """Judgements to be made."""
         return sum(len(arm.variants) for arm in self.arms)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that is asked; equal for audits that ask the same."""
         digest = sha256()

@@ -117,9 +117,8 @@ class _Session:
     def audited(self, *, keep: bool) -> Audit:
         """Asks everything and draws up the card."""
         plan = self.prepared.plan
-        asks = plan.fingerprint  # all rows are hashed for it: once an audit, not once an arm
-        self._claim(asks)
-        replies = [self._asked(arm, asks) for arm in plan.arms]
+        self._claim()
+        replies = [self._asked(arm) for arm in plan.arms]
         heard = Heard(all=tuple(said for reply in replies for said in reply.said))
         withheld = sum(reply.withheld for reply in replies)
         card = card_of(self.spec, self.prepared, heard, withheld=withheld)
@@ -132,10 +131,10 @@ class _Session:
             n_unscored=sum(not said.is_scored for said in heard.all),
         )
 
-    def _claim(self, asks: str) -> None:
+    def _claim(self) -> None:
         """Makes the folder, unless another audit is in it: its rows must not be overwritten."""
         before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
-        if before not in (None, asks):
+        if before not in (None, self.prepared.plan.fingerprint):
             raise OptionError(
                 f"--out: {self.folder} holds an audit that asked something else; "
                 "choose another folder"
@@ -145,7 +144,7 @@ class _Session:
         except OSError as error:
             raise InputError(f"{self.folder}: can't be made: {error.strerror}") from None
 
-    def _asked(self, arm: Arm, asks: str) -> _Reply:
+    def _asked(self, arm: Arm) -> _Reply:
         """Lets the judge answer an arm, and reads its answers."""
         order, spec = self.prepared.order, spec_of(self.spec, arm.name)
         own = self.prepared.rubric
@@ -159,6 +158,7 @@ class _Session:
         means = self.means
         if arm.name.startswith((AGAIN, WARM)) and means.cache is not None:
             means = replace(means, cache=home / "cache")  # a reply of its own, not the first one's
+        asks = self.prepared.plan.fingerprint
         identity = {**run_identity(spec, order.protocol, own), "audit": asks}
         run = run_in(home, Order(source, spec, identity, (), self.events, means), keep=True)
         by_name = {judgement.item_id: judgement for judgement in run.judgements}

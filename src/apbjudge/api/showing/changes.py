@@ -81,8 +81,10 @@ def find_version_changes(judges: Sequence[JudgeRuns]) -> Changes | None:
     if len(judges) != 1 or len(judges[0].runs) != 2:
         return None
     first, second = _sides(judges, [])
-    changes = _compared(first, second, None, {}) if _are_versions(first, second) else None
-    return changes if changes is not None and changes.n_pairs else None
+    if not _are_versions(first, second):
+        return None
+    changes = _compared(first, second, None, {})
+    return changes if changes.n_pairs else None
 
 
 def _compared(first: _Side, second: _Side, labels: Labels | None, answers: Answers) -> Changes:
