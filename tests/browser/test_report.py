@@ -21,6 +21,7 @@ from ..reports.page.reports import entry, report, some_entries
 from ..reports.page.test_report_page import hostile, table
 from ..reports.rows import verdict
 from .conftest import PHONE
+from .test_item_view import open_all
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 MANY = 20_000
@@ -378,15 +379,7 @@ def test_no_text_of_the_data_runs_or_loads_anything(page: Any, tmp_path: Path) -
     write_report(hostile(PAYLOAD), path)
     page.add_init_script("globalThis.pwned = () => { globalThis.broken = true; };")
     opened(page, path.as_uri(), item=PAYLOAD, model=PAYLOAD, q="img", verdict=PAYLOAD)
-    page.evaluate(
-        """async () => {
-            const closed = () => [...document.querySelectorAll("details:not([open])")];
-            while (closed().length) {
-                for (const made of closed()) made.open = true;
-                await new Promise((done) => setTimeout(done));
-            }
-        }"""
-    )
+    open_all(page)
     shown(page, PAYLOAD)
     page.get_by_role("button", name=re.compile("^Filters")).click()
     page.get_by_role("button", name="Take off the filter").click()
