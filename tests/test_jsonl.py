@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import json
+import lzma
 import os
 from pathlib import Path
 
@@ -87,6 +90,49 @@ def test_a_bad_line_is_said_so_and_its_neighbours_are_read(
     assert str(bad[1]).startswith("field line: expected one JSON object")
     assert complaint in str(bad[1])
     assert str(bad[1]).isprintable()
+
+
+ROWS_TEXT = '{"a": 1}\n{"a": 2}\n'
+OTHER_FORMATS = {
+    "gzip": (gzip.compress(ROWS_TEXT.encode()), "a gzip file: decompress it first"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x00", "a zstd file"),
+    "bzip2": (bz2.compress(ROWS_TEXT.encode()), "a bzip2 file"),
+    "xz": (lzma.compress(ROWS_TEXT.encode()), "an xz file"),
+    "workbook": (b"PK\x03\x04\x14\x00", "a ZIP file or an Excel workbook"),
+    "Parquet": (b"PAR1\x15\x04", "a Parquet file"),
+    **{
+        name: (ROWS_TEXT.encode(name), f"{name.upper()[:6]} text: convert it first (iconv")
+        for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+    },
+    "array": (b'[{"a": 1}, {"a": 2}]', "a JSON array"),
+    "array on lines": (b'[\n{"a": 1},\n{"a": 2}\n]\n', "a JSON array"),
+    "array from the first line": (b'[{"a": 1},\n {"a": 2}]\n', "a JSON array"),
+    "array, torn": (b'[{"a": 1}, {"a"', "a JSON array"),
+    "array of a long row": (b'[{"a": "' + b"x" * 3_000_000 + b'"}]', "a JSON array"),
+    "indented": (json.dumps({"a": 1, "b": [2]}, indent=2).encode(), "JSON spread over several"),
+    "wrapped": (b'{"rows": [\n {"a": 1},\n {"a": 2}\n]}', "JSON spread over several lines"),
+    "CSV": (b"id,tested_model\na,b\n", "a table such as CSV"),
+    "quoted CSV": (b'"id","tested_model"\n"a","b"\n', "a table such as CSV"),
+    "TSV": (b"\xef\xbb\xbfid\ttested_model\r\na\tb\r\n", "a table such as CSV"),
+}
+
+
+@pytest.mark.parametrize(("data", "name"), OTHER_FORMATS.values(), ids=OTHER_FORMATS)
+def test_a_file_in_another_format_gets_one_message(tmp_path: Path, data: bytes, name: str) -> None:
+    path = _file(tmp_path / "x.jsonl", data)
+    with pytest.raises(InputError) as caught:
+        list(read_lines(path))
+    expected = f"{path}: expected one JSON object a line in UTF-8, got {name}"
+    assert str(caught.value).startswith(expected)
+
+
+@pytest.mark.parametrize("line", [line for line, _ in BAD.values()], ids=BAD)
+@pytest.mark.parametrize("rest", [b"", b'\n{"a": 2}\n', b'\nodd\n{"a": 3}\n'])
+def test_a_bad_first_line_makes_no_other_format(tmp_path: Path, line: bytes, rest: bytes) -> None:
+    if line.startswith(b"\xff\xfe"):
+        line = b"x" + line  # at the beginning this is the mark of UTF-16
+    lines = _read(_file(tmp_path / "x.jsonl", line.removeprefix(b"\xef\xbb\xbf") + rest))
+    assert len(lines) == 1 + rest.count(b"\n") - bool(rest)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf", b" \r\n\t\n"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,18 +42,23 @@ class Line(NamedTuple):
     values: dict[str, Any] | RowError
 
 
-def read_lines(path: Path, *, digest: Digest | None = None) -> Iterator[Line]:
+def read_lines(
+    path: Path, *, digest: Digest | None = None, any_format: bool = False
+) -> Iterator[Line]:
     """Yields the lines of a JSONL file, blank ones skipped; memory stays at one line.
 
     Args:
         path: The file; a UTF-8 byte order mark and CRLF line ends are accepted.
         digest: Updated with every byte read, when given.
+        any_format: Whether a file that is evidently no JSONL is read line by line all the same.
 
     Raises:
-        InputError: If the file can't be opened or read.
+        InputError: If the file can't be opened or read, or is evidently in another format.
     """
     try:
         with path.open("rb", buffering=1 << 20) as file:
+            if not any_format and (format_ := other_format(file.peek())):
+                raise InputError(f"{path}: expected one JSON object a line in UTF-8, got {format_}")
             number = offset = 0
             while raw := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
@@ -67,6 +73,73 @@ def read_lines(path: Path, *, digest: Digest | None = None) -> Iterator[Line]:
                 offset += size
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
+
+
+# Other formats ------------------------------------------------------------------------------------
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x1f\x8b", "a gzip file: decompress it first (gunzip FILE)"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file: decompress it first (unzstd FILE)"),
+    (b"BZh", "a bzip2 file: decompress it first (bunzip2 FILE)"),
+    (b"\xfd7zXZ\x00", "an xz file: decompress it first (unxz FILE)"),
+    (b"PK\x03\x04", "a ZIP file or an Excel workbook: export or unpack it as text first"),
+    (b"\xd0\xcf\x11\xe0", "a file of an older Microsoft Office: export it as text first"),
+    (b"PAR1", "a Parquet file: export it as JSON lines first"),
+    (b"ARROW1", "an Arrow file: export it as JSON lines first"),
+    (b"Obj\x01", "an Avro file: export it as JSON lines first"),
+    (b"SQLite format 3\x00", "an SQLite database: export it as JSON lines first"),
+    (b"%PDF", "a PDF file"),
+)
+_WIDE: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (
+        re.compile(rb"\xff\xfe\x00\x00|[^\x00]\x00\x00\x00|\x00\x00(?:\xfe\xff|\x00[^\x00])"),
+        "UTF-32",
+    ),
+    (re.compile(rb"\xff\xfe|\xfe\xff|(?:[^\x00]\x00){2}|(?:\x00[^\x00]){2}"), "UTF-16"),
+)
+_TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
+
+
+def other_encoding(head: bytes) -> str:
+    """What a file is that can't be UTF-8 text, by its first bytes; empty when it may be."""
+    for magic, name in _MAGIC:
+        if head.startswith(magic):
+            return name
+    for start, name in _WIDE:
+        if start.match(head):
+            return f"{name} text: convert it first (iconv -f {name} -t UTF-8 FILE)"
+    return ""
+
+
+def other_format(head: bytes) -> str:
+    """What a file is that is evidently no JSONL, by its first bytes; empty when it may be.
+
+    A single bad line is none: it costs no other. So text counts as another format only when its
+    second line is no JSON object either.
+
+    Args:
+        head: The beginning of the file, about a megabyte or all of it.
+    """
+    if name := other_encoding(head):
+        return name
+    lines = (body for raw in head.removeprefix(_BOM).split(b"\n") if (body := raw.strip(b" \t\r")))
+    first, second = next(lines, b""), next(lines, b"")
+    if first == b"[" or (first.startswith(b"[{") and not _is_object(second)):
+        return "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
+    if _is_object(first) or _is_object(second):
+        return ""
+    if first == b"{" or (first.startswith(b"{") and second and first.endswith((b",", b"[", b"{"))):
+        return "JSON spread over several lines: write each object on one (jq -c . FILE)"
+    if second and not second.startswith(b"{") and _TABLE_HEAD.fullmatch(first):
+        return "a table such as CSV: convert it to JSON lines (labels may be a .csv or .tsv file)"
+    return ""
+
+
+def _is_object(line: bytes) -> bool:
+    return line.startswith(b"{") and isinstance(parse_object(line), dict)
+
+
+# Lines --------------------------------------------------------------------------------------------
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | RowError:

@@ -128,7 +128,11 @@ def test_another_encoding_is_named(apbjudge: Command, encoding: str) -> None:
         found = apbjudge("calibrate", run, labels)
         path.write_text(text, encoding="utf-8")
         assert found.code == 2
-        assert f"first complaint: {path}:1: field line: expected one JSON object" in found.err
+        name = encoding.upper()
+        assert found.err == (
+            f"apbjudge: {path}: expected one JSON object a line in UTF-8, got {name} text: convert "
+            f"it first (iconv -f {name} -t UTF-8 FILE)\n"
+        )
 
 
 def test_labels_before_judgements(apbjudge: Command) -> None:

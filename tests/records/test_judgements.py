@@ -65,7 +65,7 @@ _overrides = st.builds(
 verdicts = st.builds(
     Verdict,
     is_correct=st.booleans(),
-    grade=_number,
+    grade=st.none() | st.floats(0, 1),
     errors=st.none() | st.fixed_dictionaries({code: st.booleans() for code in ERROR_CODES}),
     category=st.none() | st.integers(1, 5),
     overrides=st.lists(_overrides, max_size=2).map(tuple),
@@ -119,6 +119,10 @@ def test_a_row_from_before_a_column_is_read_without_it() -> None:
     assert read_judgement(old) == read_judgement(ROW)
 
 
+def test_a_column_of_a_later_version_is_ignored() -> None:
+    assert read_judgement(ROW | {"surprise": 1}) == read_judgement(ROW)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -127,10 +131,11 @@ def test_a_row_from_before_a_column_is_read_without_it() -> None:
         {"is_correct": None},
         {"grade": float("nan")},
         {"grade": float("inf")},
+        {"grade": 1.2},
+        {"category": 6},
         {"errors": {"E7": True}},
         {"findings": [{"code": "E1"}]},
         {"line": "first"},
-        {"surprise": 1},
         {"kind": "unscored"},
     ],
     ids=str,

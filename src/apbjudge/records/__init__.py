@@ -14,6 +14,7 @@ from .judgements import (
     Unscored,
     Usage,
     Verdict,
+    check_written_row,
     judgement_row,
     read_judgement,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "Usage",
     "Verdict",
     "call_name",
+    "check_written_row",
     "json_values",
     "judgement_row",
     "majority",

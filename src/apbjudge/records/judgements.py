@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
-from ..errors import UnscoredReason
-from .base import Record
+from ..errors import RowError, UnscoredReason
+from .base import Record, row_error
 
 ErrorCode = Literal["E1", "E2", "E3", "E4", "E5", "E6"]
 ERROR_CODES: tuple[ErrorCode, ...] = ("E1", "E2", "E3", "E4", "E5", "E6")
@@ -136,9 +137,9 @@ class Verdict(_Judgement):
 
     kind: Literal["verdict"] = "verdict"
     is_correct: bool
-    grade: float | None = None
+    grade: float | None = Field(default=None, ge=0, le=1)
     errors: dict[ErrorCode, bool] | None = None
-    category: int | None = None
+    category: int | None = Field(default=None, ge=1, le=5)
     overrides: tuple[Override, ...] = ()
     inconsistent: bool = False
     doubt: Doubt | None = None
@@ -178,15 +179,58 @@ def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
 
 
 def read_judgement(row: dict[str, Any]) -> Verdict | Unscored:
-    """Reads a row of ``judgements.jsonl`` back.
+    """Reads a row of ``judgements.jsonl`` back; columns of later versions are ignored.
 
     Raises:
         pydantic.ValidationError: If the row is no judgement.
     """
-    kept = {k: v for k, v in row.items() if v is not None or k in _NULLABLE}
-    if row.get("kind") == "unscored":
-        kept.pop("overrides", None)
-    return _ADAPTER.validate_python(kept)
+    names = _NAMES if row.get("kind") != "unscored" else _NAMES_UNSCORED
+    values = {k: v for k, v in row.items() if k in names and (v is not None or k in _NULLABLE)}
+    return _ADAPTER.validate_python(values)
 
 
 _NULLABLE = {"item_id", "case_id", "tested_model", "protocol", "rubric"}
+_NAMES = frozenset(_COLUMNS)
+_NAMES_UNSCORED = _NAMES - {"overrides"}
+
+_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt", "uses_distractor"})
+"""Columns that rows of earlier versions do not have."""
+
+
+def check_written_row(values: Mapping[str, Any] | RowError) -> dict[str, Any]:
+    """A row of ``judgements.jsonl``, if it is whole: as ``judgement_row`` makes it.
+
+    Stricter than ``read_judgement``, which takes a default for what a row of another program
+    lacks: a run that continues must notice that a line was damaged.
+
+    Args:
+        values: The JSON object of the line, or why it is none.
+
+    Returns:
+        The row, with null in columns that its version did not have.
+
+    Raises:
+        RowError: If a column is missing or holds what ``judgement_row`` never writes.
+    """
+    if isinstance(values, RowError):
+        raise values
+    row = {name: values.get(name) for name in _COLUMNS}
+    for name in _COLUMNS:
+        if name not in values and name not in _ADDED_LATER:
+            raise RowError(name, "a judgement, as apbjudge grade writes it", "no such field")
+    try:
+        judgement = read_judgement(row)
+    except ValidationError as error:
+        raise row_error(error) from None
+    is_bad_row = isinstance(judgement, Unscored) and judgement.reason == "bad_input"
+    if is_bad_row and row["protocol"] is not None:
+        raise RowError("protocol", "null for a row that could not be used", row["protocol"])
+    for name in () if is_bad_row else _OF_ITEMS:
+        if row[name] is None:
+            raise RowError(name, "text", None)
+    if not isinstance(judgement.groups.get("level") or 0, int):
+        raise RowError("groups.level", "a whole number or null", judgement.groups["level"])
+    return {**values, **row}
+
+
+_OF_ITEMS = ("item_id", "case_id", "tested_model", "protocol", "rubric")
