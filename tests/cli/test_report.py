@@ -12,6 +12,7 @@ import pytest
 import apbjudge as package
 from apbjudge.cli.main import app
 from apbjudge.reports.paper.definitions import DEFINITIONS
+from tests.support.judging import plan_row
 
 from .conftest import EXAMPLES, Command, example, process
 from .test_commands import command_of
@@ -145,3 +146,29 @@ def test_the_help_names_every_table() -> None:
     missing = {definition.key for definition in DEFINITIONS} - named
     assert missing - {"overall"} == set()
     assert "overall" in table.help
+
+
+def test_no_text_from_data_is_a_formula_in_any_csv_file(tmp_path: Path, apbjudge: Command) -> None:
+    formula = '=HYPERLINK("http://127.0.0.1","x")'
+    rows = [
+        plan_row(name, tested_model=model, task_category="@SUM(1)")
+        for name in ("+1", "b")
+        for model in (formula, "-2+3")
+    ]
+    package.grade(rows, out=tmp_path / "one", by=["category"])
+    worse = [{**row, "model_response": "no plan"} for row in rows]
+    package.grade(worse, out=tmp_path / "two", by=["category"])
+    shown = [
+        apbjudge("report", tmp_path / "one", "--format", "csv", "--figures", tmp_path / "drawn"),
+        apbjudge(
+            "report", tmp_path / "one", tmp_path / "two", "--table", "changes", "--format", "csv"
+        ),
+    ]
+    assert [said.code for said in shown] == [0, 0]
+    files = [*tmp_path.glob("*/*.csv")]
+    assert len(files) > 3
+    texts = [*(said.out for said in shown), *(path.read_text(encoding="utf-8") for path in files)]
+    cells = [cell for text in texts for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert {f"'{formula}", "'-2+3", "'@SUM(1)", "+1"} <= set(cells)
+    assert not [c for c in cells if c.startswith(("=", "@", "\t", "\r"))]
+    assert {c for c in cells if c.startswith(("+", "-"))} <= {"+1", "-"}

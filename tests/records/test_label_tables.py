@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import InputError
 from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
-from apbjudge.records.tables import MAX_LINE_BYTES, MAX_LINES
+from apbjudge.records.tables import MAX_LINE_BYTES, MAX_LINES, text_cell
 
 
 def written(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
@@ -333,3 +333,26 @@ def test_a_table_that_can_not_be_opened_is_named(tmp_path: Path) -> None:
     for name in ("none.csv", "folder.csv"):
         with pytest.raises(InputError, match=rf"{name}: can't be read: "):
             list(read_labels(tmp_path / name, bad=lambda _: None))
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.text("'=+-@\t\ra1 ", min_size=1, max_size=6))
+def test_a_name_that_looks_like_a_formula_is_escaped_and_read_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("table") / "labels.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item_id", "rater", "is_correct"])
+        writer.writerow(map(text_cell, ["a", name, True]))
+    with path.open(newline="", encoding="utf-8") as file:
+        cell = list(csv.reader(file))[1][1]
+    assert cell[0] not in "=@\t\r"
+    labels = list(read_labels(path))
+    if name.strip():
+        assert [label.rater for label in labels] == [name.strip()]
+
+
+@pytest.mark.parametrize("value", [-0.5, -1, "-0.5", "+3", "-1e-05", "-", "a=b", "", None, True])
+def test_numbers_and_harmless_texts_are_not_escaped(value: object) -> None:
+    assert text_cell(value) == value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ..errors import InputError, RowError, shorten
 from ..jsonl import other_encoding
@@ -26,7 +27,8 @@ def read_table(
 ) -> Iterator[tuple[int, dict[str, str] | RowError]]:
     """Yields the rows of a CSV file (RFC 4180) with a header line.
 
-    UTF-8, with or without a byte order mark; commas, semicolons or tabs, whichever the header
+    Texts that ``text_cell`` escaped come back as they were. UTF-8, with or without a byte order
+    mark; commas, semicolons or tabs, whichever the header
     has. Names of columns count in any letter case, spaces around names and cells do not count.
     Lines without any content are no rows.
 
@@ -58,8 +60,29 @@ def read_table(
 
 
 def _values(cells: Sequence[str], header: Header) -> dict[str, str]:
-    found = {name: cells[at].strip() for name, at in header.items()}
+    found = {name: _unescaped(cells[at]).strip() for name, at in header.items()}
     return {name: cell for name, cell in found.items() if cell}
+
+
+# Formulas ----------------------------------------------------------------------------------------
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?|-", re.ASCII)
+
+
+def text_cell(value: Any) -> Any:
+    """A cell of a CSV file that a spreadsheet does not take for a formula.
+
+    Text from data that begins like one (``=``, ``+``, ``-``, ``@``, tab, carriage return) gets an
+    apostrophe in front; ``read_table`` takes it away again. Numbers, also as text, and a lone
+    dash stay.
+    """
+    is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value
+
+
+def _unescaped(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 # The header --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ..errors import visible
 from ..records import ERROR_CODES
+from ..records.tables import text_cell
 from .markdown import plain, table
 from .tables import lined_up
 
@@ -220,7 +221,8 @@ def changes_csv(changes: Changes) -> str:
     for one in changes.items:
         told = [_flat(getattr(side, name)) for side in (one.before, one.after) for name in sides]
         ends = [_flat(one.human), _flat(one.is_now_wrong)]
-        writer.writerow([one.kind, one.item_id, one.protocol, *told, *ends])
+        cells = [one.kind, one.item_id, one.protocol, *told, *ends]
+        writer.writerow(map(text_cell, cells))
     return out.getvalue()
 
 

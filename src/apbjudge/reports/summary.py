@@ -12,6 +12,7 @@ import numpy as np
 
 from ..calibration.intervals import CONFIDENCE_LEVEL
 from ..errors import OptionError
+from ..records.tables import text_cell
 from .columns import BY_FIELDS, Columns, Totals, Vector, read_columns
 from .figures import (
     Figures,
@@ -88,7 +89,8 @@ class Summary:
         out = io.StringIO()
         writer = csv.DictWriter(out, _CSV_COLUMNS)
         writer.writeheader()
-        writer.writerows(self._csv_rows())
+        for row in self._csv_rows():
+            writer.writerow({name: text_cell(value) for name, value in row.items()})
         return out.getvalue()
 
     def _csv_rows(self) -> Iterator[dict[Any, Any]]:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ...errors import visible
+from ...records.tables import text_cell
 from .table import Cell, ColumnId, Counts, Table, TableRow
 
 _COLUMNS = (
@@ -33,7 +34,8 @@ def tables_csv(tables: Iterable[Table]) -> str:
     writer = csv.DictWriter(out, _COLUMNS)
     writer.writeheader()
     for table in tables:
-        writer.writerows(_lines(table))
+        for line in _lines(table):
+            writer.writerow({name: text_cell(value) for name, value in line.items()})
     return out.getvalue()
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...records.tables import text_cell
 from .fonts import OURS, SMALL, Families
 from .palette import INK, MUTED
 
@@ -220,7 +221,8 @@ def _whole(value: Any) -> Any:
 
 def csv_bytes(table: Frame) -> bytes:
     """A frame as CSV; a missing figure is empty."""
-    text: str = table.to_csv(index=False, lineterminator="\n")
+    safe = table.map(text_cell)
+    text: str = safe.to_csv(index=False, lineterminator="\n")
     return text.encode()
 
 
