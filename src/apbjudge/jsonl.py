@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import re
 from collections.abc import Generator, Iterator
@@ -56,7 +57,7 @@ def read_lines(
         InputError: If the file can't be opened or read, or is evidently in another format.
     """
     try:
-        with path.open("rb", buffering=1 << 20) as file:
+        with open_buffered(path) as file:
             if not any_format and (format_ := other_format(file.peek())):
                 raise InputError(f"{path}: expected one JSON object a line in UTF-8, got {format_}")
             number = offset = 0
@@ -140,6 +141,11 @@ def _is_object(line: bytes) -> bool:
 
 
 # Lines --------------------------------------------------------------------------------------------
+
+
+def open_buffered(path: Path) -> io.BufferedReader:
+    """Opens a file whose beginning can be looked at with ``peek``, a megabyte or all of it."""
+    return cast("io.BufferedReader", path.open("rb", buffering=1 << 20))
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | RowError:

@@ -128,7 +128,7 @@ def test_the_rows_of_a_case_may_lie_far_apart(write: Write) -> None:
 
 def test_pictures_are_looked_for_beside_the_rows_or_the_cases(write: Write, tmp_path: Path) -> None:
     rows = write("rows.jsonl", plan_row("a"))
-    assert prepared(rows).material.root == tmp_path
+    assert prepared(rows).material.roots == (tmp_path,)
 
 
 # labels -------------------------------------------------------------------------------------------

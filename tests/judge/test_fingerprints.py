@@ -33,7 +33,7 @@ def fingerprint(tmp_path: Path) -> Any:
         spec = JudgeSpec(model=settings.pop("model", MODEL), **{"vision": "yes", **settings})
         client = ScriptedClient(lambda request: "")
         sees = spec.vision == "yes"
-        judge = LLMJudge(spec, client, data_root=tmp_path, sees=sees)
+        judge = LLMJudge(spec, client, roots=[tmp_path], sees=sees)
         unit = task(row, rubric)
         return judge.fingerprint(unit, judge.prompt(unit))
 

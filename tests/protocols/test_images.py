@@ -34,7 +34,7 @@ def item(*paths: str) -> Item:
 
 def load(root: Path, *paths: str, max_images: int = 16, max_bytes: int = 100) -> list[str]:
     """Contents of the loaded pictures, as data URLs."""
-    found = load_images(item(*paths), root, max_images=max_images, max_bytes=max_bytes)
+    found = load_images(item(*paths), [root], max_images=max_images, max_bytes=max_bytes)
     return [part.url for part in found]
 
 

@@ -144,7 +144,7 @@ class Bench:
         store.write_manifest({"identity": identity})
         clock = VirtualClock(self.waits)
         means = Means(limits=self.limits, cache=self.cache, clock=clock, warn=self.notes.append)
-        judge = make_judge(spec, source.root, means)
+        judge = make_judge(spec, source.roots, means)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
             return await run_judge(

@@ -60,6 +60,8 @@ class AuditSettings(Limits):
         fail_on: Names of probes, ``any`` or ``none``: those that make the exit code 1 when the
             judge fails them.
         max_unscored: Share of unscored judgements, 0 to 1, above which the exit code is 1.
+        data_root: Folder that paths of pictures are looked for in, before the input's own.
+        overwrite: Whether another audit in the folder is deleted instead of refused.
         no_cache: Whether replies are neither taken from the cache nor put there.
         dry_run: Whether nothing is called and only said what would be asked.
     """
@@ -69,6 +71,8 @@ class AuditSettings(Limits):
     adjudicator: str | None = None
     fail_on: str = NONE
     max_unscored: float = Field(default=0.0, ge=0, le=1)
+    data_root: Path | None = None
+    overwrite: bool = False
     no_cache: bool = False
     dry_run: bool = False
 
@@ -124,6 +128,7 @@ def _order(options: AuditOptions, settings: AuditSettings) -> AuditOrder:
         cases=options.cases,
         protocol=options.protocol,
         rubric=options.rubric,
+        data_root=settings.data_root,
         labels=options.labels,
         adjudicator=settings.adjudicator,
         own=tuple(options.own),

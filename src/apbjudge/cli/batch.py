@@ -27,6 +27,8 @@ def run_export(options: GradeOptions, out: Path) -> None:
         judge=specs[0],
         cases=options.cases,
         rubric=options.rubric,
+        data_root=settings.data_root,
+        overwrite=settings.overwrite,
     )
     typer.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "

@@ -58,6 +58,7 @@ def run_doctor(options: DoctorOptions) -> int:
             protocol=options.protocol,
             cases=options.cases,
             rubric=options.rubric,
+            data_root=settings.data_root,
             cache=not settings.no_cache,
         )
         works = works and checkup.works

@@ -58,6 +58,8 @@ class RunSettings(Limits):
 
     Attributes:
         max_unscored: Share of unscored rows, 0 to 1, above which the exit code is 1.
+        data_root: Folder that paths of pictures are looked for in, before the input's own.
+        overwrite: Whether another run in the folder is deleted instead of refused.
         no_cache: Whether replies are neither taken from the cache nor put there.
         dry_run: Whether nothing is called and only an estimate printed.
         batch: Whether calls go through the provider's batch interface.
@@ -67,6 +69,8 @@ class RunSettings(Limits):
     """
 
     max_unscored: float = Field(default=0.0, ge=0, le=1)
+    data_root: Path | None = None
+    overwrite: bool = False
     no_cache: bool = False
     dry_run: bool = False
     batch: bool = False
@@ -109,6 +113,8 @@ def run_grade(options: GradeOptions) -> int:
                 limits=settings,
                 cache=not settings.no_cache,
                 batch=settings.batch,
+                overwrite=settings.overwrite,
+                data_root=settings.data_root,
                 events=reporter.events(),
             )
     except KeyboardInterrupt:
@@ -141,7 +147,10 @@ def _print_remarks(run: Run, specs: Sequence[JudgeSpec]) -> None:
 
 
 def _files(out: Path) -> list[str]:
-    names = "judgements.jsonl summary.json summary.csv manifest.json queue.jsonl curve.csv judges"
+    names = (
+        "judgements.jsonl summary.json summary.csv manifest.json queue.jsonl curve.csv "
+        "superseded.jsonl damaged.txt judges"
+    )
     return [name for name in names.split() if (out / name).exists()]
 
 
@@ -161,6 +170,8 @@ def _dry_run(
             cases=options.cases,
             rubric=options.rubric,
             out=out if len(judges) == 1 else judge_folder(out, spec),
+            overwrite=settings.overwrite,
+            data_root=settings.data_root,
             cache=not settings.no_cache,
         )
         if spec is strong:

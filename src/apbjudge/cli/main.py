@@ -21,6 +21,7 @@ from .options import (
     Blind,
     Cases,
     Config,
+    DataRoot,
     Judges,
     NoEvidence,
     NoImages,
@@ -112,6 +113,7 @@ def prompt(
     blind: Blind = False,
     no_evidence: NoEvidence = False,
     no_images: NoImages = False,
+    data_root: DataRoot = None,
 ) -> None:
     """Prints what a judge would be sent for an item."""
     from ..api import prompts_for
@@ -132,6 +134,7 @@ def prompt(
         spec=spec,
         cases=cases,
         rubric=rubric,
+        data_root=data_root,
     )
     for task, sent in found:
         name = visible(f"{task.item.item_id} / {task.item.tested_model}")

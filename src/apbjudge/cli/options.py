@@ -40,6 +40,13 @@ Addresses = Annotated[
 Config = Annotated[
     list[str] | None, typer.Option(help="KEY=VALUE or a TOML file of the settings below.")
 ]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option(help="Folder that paths of pictures are looked for in, before the input's own."),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what is there, if it is something else.")
+]
 Cluster = Annotated[str, typer.Option(help="Field whose equal values hang together, or none.")]
 Adjudicator = Annotated[
     str | None, typer.Option(help="Rater whose word is final; else the majority's is.")

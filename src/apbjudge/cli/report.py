@@ -38,6 +38,7 @@ class ReportOptions:
     predictions: list[Path]
     cases: Path | None
     pictures: bool
+    data_root: Path | None
     no_intervals: bool
 
 
@@ -59,6 +60,7 @@ def run_report(options: ReportOptions) -> int:
             predictions=options.predictions,
             cases=options.cases,
             pictures=options.pictures,
+            data_root=options.data_root,
         )
     )
     if options.format == "html":

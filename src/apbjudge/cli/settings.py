@@ -58,6 +58,8 @@ RUN_SETTINGS: Mapping[str, Setting] = {
     "max_calls": Setting("calls this session may make"),
     "max_tokens": Setting("tokens this session may take"),
     "max_seconds": Setting("seconds this session may take"),
+    "data_root": Setting("folder that paths of pictures are looked for in, before the input's own"),
+    "overwrite": Setting("replace another run in --out; the same run continues", "true"),
     "no_cache": Setting("neither use nor keep replies of other runs", "true"),
     "dry_run": Setting("call nothing; estimate calls, tokens, cost and time", "true"),
     "batch": Setting("send everything through the provider's batch interface", "true"),
@@ -74,6 +76,8 @@ AUDIT_SETTINGS: Mapping[str, Setting] = {
         name: RUN_SETTINGS[name]
         for name in ("max_unscored", "max_cost", "max_calls", "max_tokens", "max_seconds")
     },
+    "data_root": RUN_SETTINGS["data_root"],
+    "overwrite": Setting("replace another audit in --out; the same one continues", "true"),
     "no_cache": RUN_SETTINGS["no_cache"],
     "dry_run": Setting("call nothing; say what would be asked", "true"),
 }

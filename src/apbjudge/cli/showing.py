@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Adjudicator, Cases, Predictions, ProtocolOption, RubricOption
+from .options import Adjudicator, Cases, DataRoot, Predictions, ProtocolOption, RubricOption
 
 
 def report(
@@ -45,6 +45,7 @@ def report(
     pictures: Annotated[
         bool, typer.Option("--pictures", help="Put the cases' pictures into the page.")
     ] = False,
+    data_root: DataRoot = None,
     no_intervals: Annotated[
         bool, typer.Option("--no-intervals", help="Narrow LaTeX tables, without intervals.")
     ] = False,
@@ -67,6 +68,7 @@ def report(
         predictions=predictions or [],
         cases=cases,
         pictures=pictures,
+        data_root=data_root,
         no_intervals=no_intervals,
     )
     raise typer.Exit(run_report(options))
@@ -90,6 +92,7 @@ def label(
     protocol: ProtocolOption = "auto",
     cases: Cases = None,
     rubric: RubricOption = None,
+    data_root: DataRoot = None,
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 for a free one.")] = 0,
     open_browser: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser too.")
@@ -113,6 +116,7 @@ def label(
         protocol=protocol,
         cases=cases,
         rubric=rubric,
+        data_root=data_root,
     )
     options = LabelOptions(order=wanted, port=port, open_browser=open_browser)
     raise typer.Exit(run_label(options))

@@ -32,16 +32,18 @@ class LLMJudge:
     Args:
         spec: Model and settings.
         client: What answers requests.
-        data_root: Folder that pictures may lie in.
+        roots: Folders that pictures may lie in.
         sees: Whether pictures are sent.
     """
 
-    def __init__(self, spec: JudgeSpec, client: Client, *, data_root: Path, sees: bool) -> None:
+    def __init__(
+        self, spec: JudgeSpec, client: Client, *, roots: Sequence[Path], sees: bool
+    ) -> None:
         self.name = spec.model
         self.leads = spec.lead
         self._spec = spec
         self._client = client
-        self._root = data_root
+        self._roots = roots
         self._sees = sees and spec.images
         self._prompts = PromptMaker(blind=spec.blind, evidence=spec.evidence)
         self.withheld = 0  # items whose pictures the judge could not be shown
@@ -70,7 +72,7 @@ class LLMJudge:
             self.withheld += self._spec.images and any(map(is_image, item.files))
             return ()
         limits = {"max_images": self._spec.max_images, "max_bytes": self._spec.max_image_bytes}
-        return load_images(item, self._root, **limits)
+        return load_images(item, self._roots, **limits)
 
     def fingerprint(self, task: Task, prompt: Prompt) -> str:
         """Hash of prompt, schema, rubric, model and settings: all that can move the verdict."""

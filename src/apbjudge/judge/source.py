@@ -35,7 +35,8 @@ class Source:
             in the order of the file.
         finds: Whether code looks for findings, which takes most of the time of reading; without,
             tasks have none.
-        data_root: Folder that pictures may lie in; None for that of the cases or predictions.
+        data_roots: Folders that pictures are looked for in, before that of the cases or, without
+            any, of the predictions.
         digest: SHA-256 of the predictions read so far.
     """
 
@@ -45,7 +46,7 @@ class Source:
     cases: Path | None = None
     only: Sequence[int] | None = None
     finds: bool = True
-    data_root: Path | None = None
+    data_roots: Sequence[Path] = ()
     digest: Any = field(default_factory=hashlib.sha256)
 
     @property
@@ -66,12 +67,10 @@ class Source:
             raise InputError(f"{self.predictions}: can't be read: {error.strerror}") from None
 
     @property
-    def root(self) -> Path:
-        """The data folder, which files named by the rows must not leave."""
-        if self.data_root is not None:
-            return self.data_root
+    def roots(self) -> tuple[Path, ...]:
+        """The data folders, which files named by the rows must not leave."""
         anchor = self.cases or self.predictions
-        return anchor.parent if isinstance(anchor, Path) else Path()
+        return (*self.data_roots, anchor.parent if isinstance(anchor, Path) else Path())
 
     def __iter__(self) -> Iterator[Entry]:
         """Yields an entry for every row that is not blank.

@@ -1,75 +1,99 @@
-"""A run's folder: append-only judgements, what is finished, the lock and the manifest."""
+"""A run's folder: append-only judgements, the lock and the manifest.
+
+Nothing that was paid for is deleted. A judgement that the input no longer asks for moves to
+``superseded.jsonl`` and comes back from there when it is asked for again; a damaged line moves to
+``damaged.txt``. What is moved is on disk in its new place before it leaves the old one, so that a
+kill at any time leaves it in one of them or in both.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
-from ..errors import InputError, OptionError, RowError
-from ..jsonl import Appender, cut_torn_line, read_lines, take_lock, write_atomically
+from ..errors import InputError, RowError
+from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records import Unscored, Verdict, judgement_row
+from .earlier import (
+    DAMAGED,
+    FIGURES,
+    JUDGEMENTS,
+    MANIFEST,
+    PASSING_REASONS,
+    PLACE,
+    SUPERSEDED,
+    Inputs,
+    Keys,
+    OtherRunError,
+    judged_lines,
+    judgement_key,
+    look_into,
+    place_key,
+)
+from .keys import KeySet
+from .source import Source
 from .task import short_key
 
-JUDGEMENTS = "judgements.jsonl"
-MANIFEST = "manifest.json"
-PASSING_REASONS = ("transport", "timeout", "budget")
-"""Reasons of unscored judgements that are tried again when a run is resumed."""
+__all__ = [
+    "JUDGEMENTS",
+    "MANIFEST",
+    "PASSING_REASONS",
+    "PLACE",
+    "Store",
+    "clear_run",
+    "finished_keys",
+    "judgement_key",
+]
 
-
-PLACE = ("line", "case_id", "groups")
-"""Fields of a judgement that tell where its row stands and not what was judged."""
-
-Keys = np.ndarray[Any, np.dtype[np.uint64]]
-
-
-def _place_key(place: dict[str, Any]) -> int:
-    return short_key(orjson.dumps(place, option=orjson.OPT_SORT_KEYS).decode())
-
-
-def judgement_key(row: dict[str, Any]) -> int:
-    """Key of what a judgement answers: item, tested model and fingerprint.
-
-    A row without usable id is told by its line and its content.
-    """
-    if row.get("reason") == "bad_input":
-        return short_key("bad", str(row["line"]), row["fingerprint"])
-    return short_key(row["item_id"], row["tested_model"], row["fingerprint"])
+_BATCH_FILES = re.compile(r"batches\.json|(requests|answers)-[0-9]+(-[0-9]+)?\.jsonl")
+_CACHE_FILES = re.compile(r"cache\.db(-wal|-shm|-journal)?")
 
 
 class Store:
-    """Keeps judgements in a folder; a second start of the same run goes on in it.
+    """Keeps judgements in a folder; a second start of the same run continues in it.
 
     Args:
         folder: The run's folder, created when missing.
-        identity: Settings that must be the same for judgements to stand in one file.
+        identity: Settings that must be the same for judgements to be in one file.
         flush_every: Rows per write: 1 where a row was paid for.
         partial: Whether a session asks for some of the rows only; what others asked for stays.
+        source: The input, to refuse a folder that holds a run of another one; None compares none.
+        overwrite: Whether another run in the folder is deleted instead of refused.
+        note: Receives what the user should know of earlier judgements.
 
     Raises:
-        OptionError: If the folder holds a run with other settings, or another process writes it.
+        OptionError: If the folder holds another run or files that are no run's, or another
+            process writes it.
         InputError: If the folder can't be written.
     """
 
     def __init__(
-        self, folder: Path, identity: dict[str, Any], *, flush_every: int, partial: bool = False
+        self,
+        folder: Path,
+        identity: dict[str, Any],
+        *,
+        flush_every: int,
+        partial: bool = False,
+        source: Source | None = None,
+        overwrite: bool = False,
+        note: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.folder = folder
         self._partial = partial
+        self._note = note
         self._path = folder / JUDGEMENTS
+        self._is_derived = "several" in identity  # votes of a panel: nobody paid for these rows
+        self._lock = _locked(folder)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: can't be made: {error.strerror}") from None
-        busy = f"--out: another process is writing {folder}"
-        self._lock = take_lock(folder / ".lock", folder, busy=busy)
-        try:
-            self._start(identity, flush_every)
+            self._start(identity, source, flush_every, overwrite=overwrite)
         except OSError as error:
             os.close(self._lock)
             raise InputError(f"{error.filename or folder}: {error.strerror}") from None
@@ -77,75 +101,78 @@ class Store:
             os.close(self._lock)
             raise
 
-    def _start(self, identity: dict[str, Any], flush_every: int) -> None:
-        """Finds out what an earlier session left and opens the file for more."""
-        self._check_identity(identity)
-        cut_torn_line(self._path)
-        self._drop_passing()
-        self._finished, self._places = self._keys()
-        self._met = np.zeros(len(self._finished), dtype=bool)
-        self._moved: dict[int, dict[str, Any]] = {}
-        self._added: set[int] | None = set() if self._partial else None
-        self._out = Appender(self._path, every=flush_every)
-
-    def _check_identity(self, identity: dict[str, Any]) -> None:
-        path = self.folder / MANIFEST
-        if not path.exists():
-            if self._path.exists() and self._path.stat().st_size:
-                raise OptionError(f"--out: {self.folder} has {JUDGEMENTS} but no {MANIFEST}")
-            return
+    def _start(
+        self, identity: dict[str, Any], source: Source | None, flush_every: int, *, overwrite: bool
+    ) -> None:
+        """Reads what an earlier session left and opens the file for more."""
         try:
-            before = dict(orjson.loads(path.read_bytes())["identity"].items())
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            raise OptionError(f"--out: {path} is not a manifest of apbjudge") from None
-        now = orjson.loads(orjson.dumps(identity))
-        changed = sorted(k for k in {*before, *now} if before.get(k) != now.get(k))
-        if changed:
-            raise OptionError(
-                f"--out: {self.folder} holds a run with other settings ({', '.join(changed)}); "
-                "choose another folder"
+            earlier = look_into(self.folder, identity, source)
+        except OtherRunError:
+            if not overwrite:
+                raise
+            _clear(self.folder)
+            earlier = look_into(self.folder, identity, source)
+        self.inputs: Inputs = earlier.inputs
+        """The input files, as the manifest is to have them."""
+        if not earlier.is_sound:
+            self._mend()
+        if n := earlier.n_by_kind.get("damaged", 0):
+            more = f" (and {n - 1} more lines)" if n > 1 else ""
+            self._note(
+                f"{earlier.first_damage}{more}: the line is damaged and now in "
+                f"{self.folder / DAMAGED}; its row is judged again"
             )
-
-    def _keys(self) -> tuple[Keys, Keys]:
-        """Sorted keys of the judgements there are, and hashes of where their rows stood."""
-        keys, places = array("Q"), array("Q")
-        for row in self.rows() if self._path.exists() else ():
-            keys.append(judgement_key(row))
-            places.append(_place_key({name: row[name] for name in PLACE}))
-        sorted_keys, first = np.unique(np.asarray(keys), return_index=True)
-        return sorted_keys, np.asarray(places)[first]
+        self._finished, self._places = earlier.keys, earlier.places
+        self._met = np.zeros(len(self._finished), dtype=bool)
+        self._moved: dict[int, Mapping[str, Any]] = {}
+        self._added: set[int] | None = set() if self._partial else None
+        self._archive = _Archive(self.folder / SUPERSEDED)
+        self._out = Appender(self._path, every=flush_every)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yields the judgements written so far, as JSON rows.
 
         Raises:
-            InputError: If a line of the file was damaged by someone else.
+            InputError: If a line of the file was damaged by someone else meanwhile.
         """
-        for line in read_lines(self._path):
+        return (row for _, row in self._lines())
+
+    def _lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        """The lines with their judgements: whole ones, as the start of the session left them."""
+        for line in read_lines(self._path, any_format=True):
             if isinstance(line.values, RowError):
                 raise InputError(f"{self._path}:{line.number}: {line.values}")
-            yield line.values
+            yield line.raw, line.values
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no earlier session left anything to go on from."""
-        return len(self._finished) == 0
+        """Whether no earlier session left anything to continue from."""
+        return len(self._finished) == 0 and len(self._archive) == 0
 
     def is_finished(self, key: int, place: dict[str, Any]) -> bool:
         """Whether a judgement of this key is already there; remembers that it was asked for.
+
+        A superseded one is taken back.
 
         Args:
             key: See ``judgement_key``.
             place: The PLACE fields of the row as it is now: they may have changed since.
         """
-        if self.is_fresh:
-            return False
         at = int(np.searchsorted(self._finished, np.uint64(key)))
         if at == len(self._finished) or int(self._finished[at]) != key:
-            return False
+            return self._is_taken_back(key, place)
         self._met[at] = True
-        if int(self._places[at]) != _place_key(place):
+        if int(self._places[at]) != place_key(place):
             self._moved[key] = place
+        return True
+
+    def _is_taken_back(self, key: int, place: Mapping[str, Any]) -> bool:
+        row = self._archive.row_of(key)
+        if row is None:
+            return False
+        self._out.append({**row, **place})
+        if self._added is not None:
+            self._added.add(key)
         return True
 
     def add(self, judgement: Verdict | Unscored) -> None:
@@ -165,51 +192,81 @@ class Store:
         yield from (row for row in self.rows() if judgement_key(row) in asked)
 
     def replace_all(self, judgements: Iterable[Verdict | Unscored]) -> None:
-        """Puts other judgements in the place of all there are, in one step."""
+        """Puts other judgements in the place of all there are, in one step.
+
+        Only for judgements that are computed from those of other runs: nothing is kept of the
+        earlier ones.
+        """
         self._out.flush()
-        self._write_anew(map(judgement_row, judgements))
+        self._write_anew(orjson.dumps(judgement_row(each)) for each in judgements)
 
     def settle(self) -> None:
-        """Removes judgements of rows that are no longer in the input, moves those that moved."""
+        """Supersedes judgements of rows that are no longer in the input, moves those that moved."""
         self._out.flush()
         if self._partial:
             return
-        strays = {int(key) for key in self._finished[~self._met]}
-        if not strays and not self._moved:
+        strays = KeySet()
+        for key in self._finished[~self._met]:
+            strays.add(int(key))
+        if self._met.all() and not self._moved:
             return
+        n = 0
+        for raw, row in self._lines():
+            if judgement_key(row) in strays and row["reason"] != "bad_input":
+                self._archive.add(raw)
+                n += 1
+        self._archive.sync()
+        self._write_anew(self._lines_without(strays))
+        if n:
+            self._note(
+                f"{n} earlier judgements are of rows that are not in the input any more, or are "
+                f"different now; they are in {self.folder / SUPERSEDED}"
+            )
 
-        def now(row: dict[str, Any]) -> dict[str, Any] | None:
+    def _lines_without(self, strays: KeySet) -> Iterator[bytes]:
+        for raw, row in self._lines():
             key = judgement_key(row)
-            return None if key in strays else row | self._moved.get(key, {})
+            if key in self._moved:
+                yield orjson.dumps({**row, **self._moved[key]})
+            elif key not in strays:
+                yield raw
 
-        self._rewrite(now)
+    def _mend(self) -> None:
+        """Leaves only judgements that count in the file; what they cost stays known.
 
-    def _rewrite(self, now: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
-        """Rewrites the file in one step.
-
-        Args:
-            now: Gives each row as it shall be, or None to leave it out.
+        Damaged lines move to DAMAGED. Failures that are tried again, if they cost a call, and
+        second judgements of one row are superseded.
         """
-        self._write_anew(row for row in map(now, self.rows()) if row is not None)
+        archive = _Archive(self.folder / SUPERSEDED)
+        damaged = bytearray()
+        for line in judged_lines(self._path):
+            if line.kind == "damaged":
+                damaged += line.raw + b"\n"
+            elif line.kind != "current" and isinstance(line.row, dict) and self._cost(line.row):
+                archive.add(line.raw)
+        archive.sync()
+        if damaged:
+            _append_synced(self.folder / DAMAGED, bytes(damaged))
+        self._write_anew(line.raw for line in judged_lines(self._path) if line.kind == "current")
 
-    def _write_anew(self, rows: Iterable[dict[str, Any]]) -> None:
+    def _cost(self, row: Mapping[str, Any]) -> bool:
+        """Whether a judgement cost a call, or may have."""
+        if self._is_derived or row["reason"] == "bad_input":
+            return False
+        usage = row["usage"]
+        return row["reason"] not in PASSING_REASONS or (usage is not None and usage["calls"] > 0)
+
+    def _write_anew(self, lines: Iterable[bytes]) -> None:
         temporary = self._path.with_suffix(".tmp")
         try:
             with temporary.open("wb") as file:
-                for row in rows:
-                    file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+                for line in lines:
+                    file.write(line + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(self._path)
         except OSError as error:
             raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
-
-    def _drop_passing(self) -> None:
-        """Drops unscored judgements whose reason may have passed: they are tried again."""
-
-        def passing(row: dict[str, Any]) -> bool:
-            return row.get("reason") in PASSING_REASONS
-
-        if self._path.exists() and any(map(passing, self.rows())):
-            self._rewrite(lambda row: None if passing(row) else row)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest."""
@@ -222,3 +279,133 @@ class Store:
             self._out.close()
         finally:
             os.close(self._lock)
+
+
+class _Archive:
+    """The superseded judgements: a line each, never changed or removed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pending: list[bytes] = []
+        self._lines = KeySet()
+        keys, offsets = array("Q"), array("Q")
+        for line in judged_lines(path):
+            self._lines.add(_line_key(line.raw))
+            if line.kind == "current" and isinstance(line.row, dict):
+                keys.append(judgement_key(line.row))
+                offsets.append(line.offset)
+        order = np.argsort(np.asarray(keys), kind="stable")
+        self._keys: Keys = np.asarray(keys)[order]
+        self._offsets: Keys = np.asarray(offsets)[order]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def keys(self) -> Keys:
+        """Sorted keys of the judgements."""
+        return self._keys
+
+    def row_of(self, key: int) -> dict[str, Any] | None:
+        """The judgement of a key, None where there is none."""
+        at = int(np.searchsorted(self._keys, np.uint64(key)))
+        if at == len(self._keys) or int(self._keys[at]) != key:
+            return None
+        return object_of(read_line_at(self._path, int(self._offsets[at])))
+
+    def add(self, raw: bytes) -> None:
+        """Takes in a line, once."""
+        if self._lines.add(_line_key(raw)):
+            self._pending.append(raw + b"\n")
+
+    def sync(self) -> None:
+        """Writes what was taken in, and waits until it has reached the disk."""
+        if self._pending:
+            _append_synced(self._path, b"".join(self._pending))
+            self._pending.clear()
+
+
+def _line_key(raw: bytes) -> int:
+    return short_key(raw.decode(errors="surrogateescape"))
+
+
+def _append_synced(path: Path, data: bytes) -> None:
+    """Appends whole lines, also behind a last line without end, and waits for the disk."""
+    try:
+        with path.open("ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                data = data if file.read(1) == b"\n" else b"\n" + data
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+
+
+def finished_keys(folder: Path, identity: Mapping[str, Any], source: Source) -> Keys:
+    """Sorted keys of the judgements that a further session would not make again; only reads.
+
+    Raises:
+        OtherRunError: If the folder holds another run.
+        OptionError: If it holds files that are no run's.
+        InputError: If a file can't be read.
+    """
+    keys = look_into(folder, identity, source).keys
+    return np.union1d(keys, _Archive(folder / SUPERSEDED).keys)
+
+
+# Replacing a run ----------------------------------------------------------------------------------
+
+
+def _locked(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be made: {error.strerror}") from None
+    busy = f"--out: another process is writing {folder}"
+    return take_lock(folder / ".lock", folder, busy=busy)
+
+
+def clear_run(folder: Path) -> None:
+    """Deletes a run: what ``grade`` writes into its folder, and no other file.
+
+    Raises:
+        OptionError: If another process writes it.
+        InputError: If the folder can't be written.
+    """
+    lock = _locked(folder)
+    try:
+        _clear(folder)
+    finally:
+        os.close(lock)
+
+
+def _clear(folder: Path) -> None:
+    """Deletes a run whose lock is held; its manifest last."""
+    for run in sorted((folder / "judges").glob(f"*/{MANIFEST}")):
+        clear_run(run.parent)
+        _remove(run.parent, re.compile(r"\.lock"))
+    _remove(folder / "judges", None)
+    lock = _locked(folder / "batch") if (folder / "batch").is_dir() else None
+    try:
+        _remove(folder / "batch" / "answers", _CACHE_FILES)
+        _remove(folder / "batch", _BATCH_FILES)
+    finally:
+        if lock is not None:
+            _remove(folder / "batch", re.compile(r"\.lock"))
+            os.close(lock)
+    names = (*FIGURES, SUPERSEDED, DAMAGED, f"{Path(JUDGEMENTS).stem}.tmp", JUDGEMENTS, MANIFEST)
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _remove(folder: Path, files: re.Pattern[str] | None) -> None:
+    """Deletes some files of a folder, and the folder when nothing else is in it."""
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for path in folder.iterdir():
+        if files is not None and files.fullmatch(path.name) and not path.is_dir():
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()

@@ -75,7 +75,7 @@ class Desk:
         item = self.shelf.item(place)
         return {
             "number": number,
-            **item_sheet(item, place.rubric, self.shelf.root),
+            **item_sheet(item, place.rubric, self.shelf.roots),
             "asks": question_sheet(item, place.protocol, place.rubric),
             "label": self._label(name, place),
         }

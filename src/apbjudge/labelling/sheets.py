@@ -6,6 +6,7 @@ by their number in the queue.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,13 @@ _BY_CODE = ("problems", "findings")
 _TOLD_OF_BREAKAGE = ("broken_tool", "replacement")
 
 
-def item_sheet(item: Item, rubric: Rubric, root: Path) -> Sheet:
+def item_sheet(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Sheet:
     """An item as a blind rater sees it.
 
     Args:
         item: The item.
         rubric: What it is labelled by: it says what of the case's condition matters.
-        root: Folder that pictures may lie in.
+        roots: Folders that pictures may lie in.
 
     Returns:
         ``case`` and ``prediction`` as in ``reports.page.items``; pictures have a ``url`` (a data
@@ -41,7 +42,7 @@ def item_sheet(item: Item, rubric: Rubric, root: Path) -> Sheet:
     """
     case = case_view(item)
     case["groups"] = {}
-    case["files"] = _files(item, root)
+    case["files"] = _files(item, roots)
     case["condition"] = _condition(case["condition"], rubric)
     for tool in case["tools"] or ():
         tool["marks"] = [mark for mark in tool.get("marks", ()) if _may_show(mark, rubric)]
@@ -69,21 +70,25 @@ def _prediction(item: Item) -> Sheet:
     return {**kept, "calls": calls, "findings": []}
 
 
-def _files(item: Item, root: Path) -> list[Sheet]:
+def _files(item: Item, roots: Sequence[Path]) -> list[Sheet]:
     """The files; the pictures that a judge would be sent come along."""
     pictures = [at for at, file in enumerate(item.files) if is_image(file)]
     chosen = set(sample(pictures, _JUDGED.max_images))
     return [
-        {"type": file.type, "path": file.path, **(_picture(item, at, root) if at in chosen else {})}
+        {
+            "type": file.type,
+            "path": file.path,
+            **(_picture(item, at, roots) if at in chosen else {}),
+        }
         for at, file in enumerate(item.files)
     ]
 
 
-def _picture(item: Item, at: int, root: Path) -> Sheet:
+def _picture(item: Item, at: int, roots: Sequence[Path]) -> Sheet:
     alone = item.model_copy(update={"files": (item.files[at],)})
     try:
         limit = _JUDGED.max_image_bytes
-        (found,) = load_images(alone, root, max_images=1, max_bytes=limit)
+        (found,) = load_images(alone, roots, max_images=1, max_bytes=limit)
     except RowError as error:
         return {"problem": f"expected {error.expected}, got {error.got}"}
     return {"url": found.url}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +40,12 @@ class Shelf:
         cases: A JSONL file of cases to be joined on ``id``, or None.
         protocol: A protocol's name, or ``auto``.
         rubric: The user's own rubric, or None for each protocol's default.
+        data_roots: Folders that pictures are looked for in first.
 
     Attributes:
         name: The predictions, for messages.
-        root: Folder that pictures may lie in: that of the cases, else that of the predictions.
+        roots: Folders that pictures may lie in: ``data_roots`` and that of the cases, else that
+            of the predictions.
 
     Raises:
         InputError: If the file of cases can't be read or one of its rows is unusable.
@@ -56,13 +58,14 @@ class Shelf:
         cases: Path | None = None,
         protocol: str = AUTO,
         rubric: Rubric | None = None,
+        data_roots: Sequence[Path] = (),
     ) -> None:
         self.name = os.fsencode(predictions).decode(errors="backslashreplace")
         self._predictions = predictions
         self._cases = Cases(cases) if cases else None
         self._protocol = protocol
         self._rubric = rubric
-        self.root = (cases or predictions).parent
+        self.roots = (*data_roots, (cases or predictions).parent)
 
     def places(self, problem: Problem) -> list[Place]:
         """Reads all predictions and remembers where each usable row stands.

@@ -1,13 +1,15 @@
-"""Pictures of a case: found inside the data folder, bounded in size and number, as data URLs."""
+"""Pictures of a case: read from the data folders only, bounded in size and number, as data URLs."""
 
 from __future__ import annotations
 
 import base64
+import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import RowError
+from ..errors import RowError, visible
 from ..records import FileRef, Item, Record
 
 _T = TypeVar("_T")
@@ -34,22 +36,23 @@ def is_image(file: FileRef) -> bool:
 
 
 def load_images(
-    item: Item, root: Path, *, max_images: int, max_bytes: int
+    item: Item, roots: Sequence[Path], *, max_images: int, max_bytes: int
 ) -> tuple[ImagePart, ...]:
     """Reads the pictures of an item.
 
     Args:
         item: The item.
-        root: The data folder; no path may lead out of it, by ``..``, links or otherwise.
+        roots: The data folders, at least one; a path is looked for in each in turn, and may not
+            lead out of all of them, by ``..``, links or otherwise.
         max_images: Of a longer list this many are taken, evenly spaced, first and last included.
         max_bytes: Largest size of one picture on disk.
 
     Raises:
-        RowError: If a picture is missing, outside the folder or too large.
+        RowError: If a picture is missing, outside the folders or too large.
     """
     pictures = [(i, file) for i, file in enumerate(item.files) if is_image(file)]
     return tuple(
-        ImagePart(path=file.path, url=_data_url(root, file.path, f"files[{i}].path", max_bytes))
+        ImagePart(path=file.path, url=_data_url(roots, file.path, f"files[{i}].path", max_bytes))
         for i, file in sample(pictures, max_images)
     )
 
@@ -63,16 +66,8 @@ def sample(values: list[_T], n: int) -> list[_T]:
     return [values[round(i * (len(values) - 1) / (n - 1))] for i in range(n)]
 
 
-def _data_url(root: Path, name: str, field: str, max_bytes: int) -> str:
-    base = root.resolve()
-    try:
-        path = (base / name).resolve()
-        inside = path.is_relative_to(base)
-    except (OSError, ValueError, RuntimeError):  # a NUL byte, a loop of links
-        inside = False
-        path = base
-    if not inside:
-        raise RowError(field, "a path inside the data folder", name)
+def _data_url(roots: Sequence[Path], name: str, field: str, max_bytes: int) -> str:
+    path = _place(roots, name, field)
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -82,6 +77,31 @@ def _data_url(root: Path, name: str, field: str, max_bytes: int) -> str:
             raise RowError(field, f"a picture of at most {max_bytes} bytes", f"{size} bytes")
         data = path.read_bytes()
     except OSError as error:
-        got = f"{name}: {error.strerror}"
-        raise RowError(field, "a readable picture (or --no-images)", got) from None
+        folders = " or ".join(_shown(root) for root in roots)
+        expected = (
+            f"a readable picture in {folders} (--data-root names another folder, --no-images "
+            "judges without)"
+        )
+        raise RowError(field, expected, f"{name}: {error.strerror}") from None
     return f"data:{MEDIA_TYPES[Path(name).suffix.lower()]};base64,{base64.b64encode(data).decode()}"
+
+
+def _place(roots: Sequence[Path], name: str, field: str) -> Path:
+    """Where a picture is: in the first folder that has it; in the first one when none has."""
+    bases = [root.resolve() for root in roots]
+    places: list[Path] = []
+    for base in bases:
+        try:
+            path = (base / name).resolve()
+        except (OSError, ValueError, RuntimeError):  # a NUL byte, a loop of links
+            continue
+        if any(path.is_relative_to(allowed) for allowed in bases):
+            places.append(path)
+    if not places:
+        folders = " or ".join(_shown(root) for root in roots)
+        raise RowError(field, f"a path inside the data folder {folders}", name)
+    return next((path for path in places if os.path.lexists(path)), places[0])
+
+
+def _shown(folder: Path) -> str:
+    return visible(os.fsencode(folder).decode(errors="backslashreplace"))

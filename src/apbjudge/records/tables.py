@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ..errors import InputError, RowError, shorten
-from ..jsonl import other_encoding
+from ..jsonl import open_buffered, other_encoding
 
 DELIMITERS = (",", ";", "\t")
 MAX_LINE_BYTES = 4 * 1024 * 1024
@@ -146,7 +146,7 @@ class _Record(NamedTuple):
 
 def _lines(path: Path) -> Iterator[_Line]:
     try:
-        with path.open("rb", buffering=1 << 20) as file:
+        with open_buffered(path) as file:
             if format_ := other_encoding(file.peek()):
                 raise InputError(f"{path}: expected a table in UTF-8, got {format_}")
             number = 0

@@ -152,7 +152,7 @@ class _Session:
             predictions=self._written(arm),
             protocol=order.protocol,
             rubric=own,
-            data_root=self.prepared.material.root,
+            data_roots=self.prepared.material.roots,
         )
         home = self.folder / "runs" / arm.name
         means = self.means

@@ -62,7 +62,7 @@ class Material:
         n_rows: Rows read.
         bad_rows: Rows that could not be used.
         n_known: Predictions of which something is known.
-        root: Folder that pictures may lie in.
+        roots: Folders that pictures may lie in.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Material:
     n_rows: int
     bad_rows: int
     n_known: int
-    root: Path
+    roots: tuple[Path, ...]
 
 
 def known_of(path: Path | None, adjudicator: str | None) -> Known:
@@ -174,7 +174,7 @@ def gather(
         n_rows=index.n_rows,
         bad_rows=index.bad_rows,
         n_known=sum(1 for _ in _known_answers(index, known)),
-        root=source.root,
+        roots=source.roots,
     )
 
 

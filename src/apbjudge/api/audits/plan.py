@@ -13,7 +13,7 @@ from ...errors import OptionError, visible
 from ...judge import JudgeSpec, Source
 from ...protocols import AUTO
 from ...rubrics import Rubric
-from ..running.session import own_rubric
+from ..running.session import data_roots, own_rubric
 from .material import SHIPPED, Known, Material, gather, known_of, shipped
 
 SEED = 20_260_101
@@ -28,6 +28,7 @@ class AuditOrder:
         cases: A JSONL file of cases to be joined on ``id``.
         protocol: As for ``grade``.
         rubric: As for ``grade``.
+        data_root: As for ``grade``.
         labels: Human labels (JSONL or CSV), or the folder of another judge's run as baseline.
         adjudicator: Rater whose word is final.
         own: Tested models that are the judge itself.
@@ -41,6 +42,7 @@ class AuditOrder:
     cases: Path | None = None
     protocol: str = AUTO
     rubric: str | None = None
+    data_root: Path | None = None
     labels: Path | None = None
     adjudicator: str | None = None
     own: Collection[str] = ()
@@ -104,6 +106,7 @@ def prepare(
         protocol=order.protocol,
         rubric=own,
         cases=order.cases,
+        data_roots=data_roots(order.data_root),
     )
     labels = order.labels or (None if order.rows else shipped("labels.jsonl"))
     known = known_of(labels, order.adjudicator)

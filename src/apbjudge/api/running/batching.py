@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...errors import InputError, OptionError, PendingError, RowError
-from ...judge import JudgeSpec, Source, Store, Task
+from ...jsonl import read_lines
+from ...judge import JudgeSpec, Source, Task
 from ...judge.llm_judge import LLMJudge
 from ...llm.bodies import body_maker
 from ...llm.budget import Limits
@@ -25,7 +26,7 @@ from .engines import REPLIES, Means
 from .journal import locked
 from .loops import beside_any_loop
 from .rounds import FOLDER, Rounds, judge_with, known_format
-from .session import Order, Rows, Run, own_rubric
+from .session import Order, Rows, Run, claim, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def run_batched(folder: Path, order: Order, *, keep: bool = True, poll_s: float 
         InputError: If the input can't be read or the folder not be written.
     """
     _check(order)
-    Store(folder, order.identity, flush_every=1).close()  # another run's folder is left alone
+    claim(folder, order)
     with locked(folder / FOLDER):
         return beside_any_loop(lambda: Rounds(folder, order, keep=keep, poll_s=poll_s).run())
 
@@ -106,31 +107,33 @@ def export_requests(
     protocol: str = AUTO,
     cases: str | Path | None = None,
     rubric: str | None = None,
+    data_root: str | Path | None = None,
+    overwrite: bool = False,
     cache: Path | None = None,
 ) -> Export:
     """Writes a batch file of every request that the reply cache has no reply to.
 
     Args:
         rows: As for ``grade``.
-        out: The file; an older one is replaced. Its size is not limited, as services limit it.
+        out: The file; an older batch file is replaced. Its size is not limited, as services
+            limit it.
         judge: The judge, with the very settings and address that ``grade`` will get.
         protocol: As for ``grade``.
         cases: As for ``grade``.
         rubric: As for ``grade``.
+        data_root: As for ``grade``.
+        overwrite: Whether a file that is no batch file is replaced too.
         cache: Folder of the caches, None for the usual one.
 
     Raises:
-        OptionError: If an option or the rubric is unusable.
+        OptionError: If an option or the rubric is unusable, or ``out`` is another file.
         InputError: If the input can't be read or the file not be written.
     """
     if judge.is_static:
         raise OptionError("--judge: expected a model, got static")
-    source = Source(
-        predictions=Path(rows) if isinstance(rows, str) else rows,
-        protocol=protocol,
-        rubric=own_rubric(rubric, protocol),
-        cases=Path(cases) if cases is not None else None,
-    )
+    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
+    if not overwrite:
+        _check_replaceable(out)
     part = out.with_name(f"{out.name}.part")
     folder = cache or default_cache_folder()
     book = OrderBook(
@@ -150,9 +153,22 @@ def export_requests(
     return Export(book.count, size, known, bad)
 
 
+def _check_replaceable(out: Path) -> None:
+    """Refuses to replace a file that holds anything else than requests."""
+    if not out.is_file() or not out.stat().st_size:
+        return
+    first = next(read_lines(out, any_format=True), None)
+    values = first.values if first is not None else None
+    if not isinstance(values, dict) or not {"custom_id", "method", "url", "body"} <= values.keys():
+        raise OptionError(
+            f"--out: {out} is no batch file of requests; choose another name, or --overwrite to "
+            "replace it"
+        )
+
+
 async def _write(source: Source, spec: JudgeSpec, book: OrderBook) -> tuple[int, int]:
     """Writes the requests of all rows; returns how many rows are known and how many bad."""
-    judge = judge_with(book, spec, source.root)
+    judge = judge_with(book, spec, source.roots)
     known = bad = 0
     try:
         for entry in source:

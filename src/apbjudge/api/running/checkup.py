@@ -94,6 +94,7 @@ def check_up(
     protocol: str = AUTO,
     cases: str | Path | None = None,
     rubric: str | None = None,
+    data_root: str | Path | None = None,
     cache: bool | Path | None = None,
     client: Client | None = None,
 ) -> Checkup:
@@ -107,6 +108,7 @@ def check_up(
         protocol: As for ``grade``.
         cases: As for ``grade``.
         rubric: As for ``grade``.
+        data_root: As for ``grade``.
         cache: As for ``grade``; what is learnt is remembered there.
         client: Answers in place of the network, which is then not used at all.
 
@@ -116,6 +118,7 @@ def check_up(
     """
     folder = cache_folder(wanted=cache, client=client)
     options: dict[str, Any] = {"protocol": protocol, "cases": cases, "rubric": rubric}
+    options["data_root"] = data_root
     plan = (
         forecast(rows, judge=spec, cache=folder or False, **options) if rows is not None else None
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -167,16 +167,16 @@ def _endpoint(spec: JudgeSpec, client: Client, memory: Memory, base: str | None)
     return Endpoint(client=client, address=base, most=spec.max_concurrency, format=form)
 
 
-def make_judge(spec: JudgeSpec, root: Path, means: Means) -> LLMJudge:
+def make_judge(spec: JudgeSpec, roots: Sequence[Path], means: Means) -> LLMJudge:
     """The model judge of a run; no library of a provider is imported before the first call.
 
     Args:
         spec: The judge.
-        root: Folder that pictures may lie in.
+        roots: Folders that pictures may lie in.
         means: What the session has at hand.
     """
     sees = is_shown_pictures(spec, known=means.client is None)
-    return LLMJudge(spec, make_engine(spec, means), data_root=root, sees=sees)
+    return LLMJudge(spec, make_engine(spec, means), roots=roots, sees=sees)
 
 
 def is_shown_pictures(spec: JudgeSpec, *, known: bool = True) -> bool:

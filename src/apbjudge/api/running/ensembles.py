@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 from pydantic import ValidationError
@@ -33,7 +33,7 @@ from ...judge.store import JUDGEMENTS
 from ...records import Unscored, Verdict, majority, read_judgement, read_labels, row_error
 from ...reports.ensembles import curve_rows, curve_text, disagreement_text
 from ...rubrics import Rubric, load_rubric
-from .session import Order, Run, run_identity, run_in
+from .session import Order, Run, claim, run_identity, run_in
 
 Rule = Literal["majority", "mean", "dawid-skene"]
 RULES: tuple[Rule, ...] = ("majority", "mean", "dawid-skene")
@@ -73,11 +73,11 @@ def run_panel(
     _all_different(specs)
     judges = [spec.scoring for spec in specs]
     identity = {**order.identity, "several": "panel", "judge": judges}
-    _claim(folder, identity)
-    runs = [_alone(folder, order, spec) for spec in specs]
     name = f"panel({'+'.join(spec.model for spec in specs)})"
     settings = {"panel": rule, "judges": [spec.model_dump(mode="json") for spec in specs]}
     whole = replace(order, spec=specs[0], identity=identity, settings=settings, name=name)
+    claim(folder, whole)
+    runs = [_alone(folder, order, spec) for spec in specs]
     differing: list[str] = []
 
     async def vote(order: Order, store: Store) -> Progress:
@@ -129,14 +129,14 @@ def run_cascade(
     _all_different([cheap, strong])
     judges = [cheap.scoring, strong.scoring]
     identity = {**order.identity, "several": "cascade", "judge": judges}
-    _claim(folder, identity)
+    name = f"cascade({cheap.model}->{strong.model})"
+    settings = {"when": when.text, "judges": [s.model_dump(mode="json") for s in (cheap, strong)]}
+    whole = replace(order, identity=identity, settings=settings, name=name)
+    claim(folder, whole)
     first = _alone(folder, order, cheap)
     rows = [row for row in first.judgements if not _is_bad(row)]
     due = [rows[i] for i in choose([doubt_score(row, when) for row in rows], when)]
     second = _escalated(folder, order, strong, due)
-    name = f"cascade({cheap.model}->{strong.model})"
-    settings = {"when": when.text, "judges": [s.model_dump(mode="json") for s in (cheap, strong)]}
-    whole = replace(order, identity=identity, settings=settings, name=name)
     answers = {_name(row): row for row in (second.judgements if second else ())}
     asked = [answers.get(_name(row)) for row in rows]
 
@@ -157,15 +157,6 @@ def run_cascade(
         write_atomically(folder / CURVE, curve_rows(points).encode())
     text = curve_text(points, reference=strong.model)
     return replace(run, text=f"{text}{len(left)} items are left to humans, most doubtful first\n")
-
-
-def _claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Refuses a folder that holds another run, before any judge is paid.
-
-    How a panel votes and what a cascade escalates is no part of what must be equal: both are
-    computed anew from the judges' own runs.
-    """
-    Store(folder, identity, flush_every=1).close()
 
 
 def _escalated(

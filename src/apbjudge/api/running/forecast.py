@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
@@ -10,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
-from ...errors import InputError, OptionError, RowError
-from ...jsonl import read_lines
+from ...errors import RowError
 from ...judge import STATIC, JudgeSpec, Source, StaticJudge, Task
+from ...judge.earlier import Keys, OtherRunError, judgement_key
 from ...judge.llm_judge import LLMJudge
-from ...judge.store import JUDGEMENTS, MANIFEST, PASSING_REASONS, Keys, judgement_key
+from ...judge.store import finished_keys
 from ...judge.task import Entry
 from ...llm.base import Request
 from ...llm.cache import DATABASE, ReplyCache
@@ -30,7 +28,7 @@ from ...protocols.prompts import Prompt
 from ...records import Record, Usage
 from ...rubrics import reply_model
 from .engines import REPLIES, Means, cache_folder, make_judge, prices_of
-from .session import Rows, own_rubric, run_identity
+from .session import Rows, run_identity, source_of
 
 TOKENS_PER_CHARACTER = 0.25
 TOKENS_PER_REPLY = 400.0
@@ -112,6 +110,8 @@ def forecast(
     cases: str | Path | None = None,
     rubric: str | None = None,
     out: Path | None = None,
+    overwrite: bool = False,
+    data_root: str | Path | None = None,
     cache: bool | Path | None = None,
 ) -> Forecast:
     """Reckons what a run will take; no call is made and nothing is written.
@@ -123,6 +123,8 @@ def forecast(
         cases: As for ``grade``.
         rubric: As for ``grade``.
         out: The run's folder, which may hold finished judgements.
+        overwrite: As for ``grade``.
+        data_root: As for ``grade``.
         cache: As for ``grade``.
 
     Raises:
@@ -130,14 +132,8 @@ def forecast(
         InputError: If an input file as a whole is unusable.
     """
     spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
-    own = own_rubric(rubric, protocol)
-    source = Source(
-        predictions=Path(rows) if isinstance(rows, str) else rows,
-        protocol=protocol,
-        rubric=own,
-        cases=Path(cases) if cases is not None else None,
-    )
-    done = _Done(out, run_identity(spec, protocol, own))
+    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
+    done = _Done(out, run_identity(spec, protocol, source.rubric), source, overwrite=overwrite)
     if spec.is_static:
         return _static(source, done)
     prices = prices_of(spec)
@@ -224,7 +220,7 @@ class _Count:
 def _count(source: Source, spec: JudgeSpec, done: _Done, folder: Path | None) -> _Count:
     """Goes through the rows once; memory stays at one row."""
     count = _Count()
-    judge = make_judge(spec, source.root, Means())  # renders and hashes; it is never asked
+    judge = make_judge(spec, source.roots, Means())  # renders and hashes; it is never asked
     cache, place = _opened(folder), place_of(spec.api_base or (None,))
     with closing(cache) if cache else nullcontext():
         for entry in source:
@@ -264,12 +260,17 @@ def _static(source: Source, done: _Done) -> Forecast:
 class _Done:
     """The judgements of a run's folder that a further session would keep; only read."""
 
-    def __init__(self, folder: Path | None, identity: dict[str, Any]) -> None:
-        keys = array("Q")
-        if folder is not None:
-            _check_run(folder, identity)
-            keys.extend(_kept_keys(folder / JUDGEMENTS))
-        self._keys: Keys = np.unique(np.asarray(keys, dtype=np.uint64))
+    def __init__(
+        self, folder: Path | None, identity: dict[str, Any], source: Source, *, overwrite: bool
+    ) -> None:
+        self._keys: Keys = np.empty(0, dtype=np.uint64)
+        if folder is None:
+            return
+        try:
+            self._keys = finished_keys(folder, identity, source)
+        except OtherRunError:
+            if not overwrite:
+                raise
 
     def has(self, task: Task, fingerprint: str) -> bool:
         """Whether an item's judgement is there."""
@@ -280,32 +281,6 @@ class _Done:
         key = np.uint64(judgement_key(answer | {"fingerprint": fingerprint}))
         at = int(np.searchsorted(self._keys, key))
         return at < len(self._keys) and self._keys[at] == key
-
-
-def _check_run(folder: Path, identity: dict[str, Any]) -> None:
-    path = folder / MANIFEST
-    if not path.exists():
-        return
-    try:
-        before = orjson.loads(path.read_bytes())["identity"]
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
-        raise OptionError(f"--out: {path} is not a manifest of apbjudge") from None
-    if before != orjson.loads(orjson.dumps(identity)):
-        raise OptionError(f"--out: {folder} holds a run with other settings; choose another folder")
-
-
-def _kept_keys(path: Path) -> Iterator[int]:
-    """Keys of the judgements that are not asked for again; a torn last line is none."""
-    if not path.exists():
-        return
-    size = path.stat().st_size
-    for line in read_lines(path):
-        if line.offset + len(line.raw) >= size:
-            return
-        if isinstance(line.values, RowError):
-            raise InputError(f"{path}:{line.number}: {line.values}")
-        if line.values.get("reason") not in PASSING_REASONS:
-            yield judgement_key(line.values)
 
 
 def _opened(folder: Path | None) -> ReplyCache | None:

@@ -7,13 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...errors import OptionError
-from ...judge import Events, JudgeSpec, Source
+from ...judge import Events, JudgeSpec
 from ...llm import Client
 from ...llm.budget import Limits
 from ...protocols import AUTO
 from ...reports import check_by
 from .engines import shared_means
-from .session import Order, Rows, Run, own_rubric, run_identity, run_in
+from .session import Order, Rows, Run, run_identity, run_in, source_of
 
 _QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
 _NO_LIMITS = Limits()
@@ -35,6 +35,8 @@ def grade(
     limits: Limits = _NO_LIMITS,
     cache: bool | Path | None = None,
     batch: bool = False,
+    overwrite: bool = False,
+    data_root: str | Path | None = None,
     events: Events = _QUIET,
 ) -> Run:
     """Grades predictions.
@@ -52,35 +54,35 @@ def grade(
         rubric: ``name@version`` of a shipped rubric or a TOML file; None takes each protocol's.
         by: Fields to break results down by.
         out: Folder for the run's files; a second call with the same folder goes on where the
-            first stopped. None keeps everything in memory.
+            first stopped, also when rows were added or edited. None keeps everything in memory.
         client: Answers requests in place of the network.
         limits: What the call may take; what is left over is unscored (``budget``).
         cache: Whether replies are kept for later runs, or the folder to keep them in. None keeps
             them, except those of a ``client``.
         batch: Whether calls go through the provider's batch interface: cheaper, within a day.
+        overwrite: Whether a run of another input or with other settings in ``out`` is deleted;
+            else it is refused. The same run continues in either case.
+        data_root: Folder that paths in ``files`` are looked for in first; then that of the cases
+            or, without any, of the predictions.
         events: Who watches.
 
     Returns:
         The run; rows that could not be judged are in it as unscored judgements.
 
     Raises:
-        OptionError: If an option, the rubric or the judge's access is unusable.
+        OptionError: If an option, the rubric or the judge's access is unusable, or ``out`` holds
+            another run.
         InputError: If an input file as a whole is unusable.
     """
     specs = _specs(judge)
     check_by(by)
-    own = own_rubric(rubric, protocol)
     several = len(specs) > 1 or escalate is not None
     if several and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
-    source = Source(
-        predictions=Path(rows) if isinstance(rows, str) else rows,
-        protocol=protocol,
-        rubric=own,
-        cases=Path(cases) if cases is not None else None,
-    )
+    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
     means = shared_means(client=client, limits=limits, cache=cache, warn=events.note)
-    order = Order(source, specs[0], run_identity(specs[0], protocol, own), by, events, means)
+    identity = run_identity(specs[0], protocol, source.rubric)
+    order = Order(source, specs[0], identity, by, events, means, overwrite=overwrite)
     if len(specs) > 1 and escalate is not None:
         raise OptionError("--escalate: expected one first judge, got several")
 

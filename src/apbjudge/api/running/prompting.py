@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, OptionError, RowError
-from ...judge import JudgeSpec, Source, Task
+from ...judge import JudgeSpec, Task
 from ...judge.llm_judge import LLMJudge
 from ...protocols import AUTO
 from ...protocols.prompts import Prompt
-from .session import Rows, own_rubric
+from .session import Rows, source_of
 
 
 def prompts_for(
@@ -23,6 +23,7 @@ def prompts_for(
     spec: JudgeSpec | None = None,
     cases: str | Path | None = None,
     rubric: str | None = None,
+    data_root: str | Path | None = None,
 ) -> Iterator[tuple[Task, Prompt]]:
     """Yields what a judge would be sent for an item, for each of its tested models.
 
@@ -34,19 +35,15 @@ def prompts_for(
         spec: The judge's settings; pictures are shown unless ``images`` is off.
         cases: As for ``grade``.
         rubric: As for ``grade``.
+        data_root: As for ``grade``.
 
     Raises:
         OptionError: If no row has the id.
         InputError: If the row with the id is bad.
     """
     spec = spec or JudgeSpec(model="prompt")
-    source = Source(
-        predictions=Path(rows) if isinstance(rows, str) else rows,
-        protocol=protocol,
-        rubric=own_rubric(rubric, protocol),
-        cases=Path(cases) if cases is not None else None,
-    )
-    judge = LLMJudge(spec, _NoClient(), data_root=source.root, sees=spec.vision != "no")
+    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
+    judge = LLMJudge(spec, _NoClient(), roots=source.roots, sees=spec.vision != "no")
     found = False
     for entry in source:
         if not isinstance(entry, Task):

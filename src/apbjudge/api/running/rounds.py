@@ -110,7 +110,7 @@ class Rounds:
         """
 
         async def work(order: Order, store: Store) -> Progress:
-            judge = judge_with(book, order.spec, order.source.root)
+            judge = judge_with(book, order.spec, order.source.roots)
             progress = await judge_with_model(judge, order, store)
             if progress.pending:
                 raise _WaitingError(progress)
@@ -282,9 +282,9 @@ def _together(passes: Sequence[Progress]) -> Progress:
     return total
 
 
-def judge_with(book: OrderBook, spec: JudgeSpec, root: Path) -> LLMJudge:
+def judge_with(book: OrderBook, spec: JudgeSpec, roots: Sequence[Path]) -> LLMJudge:
     """The model judge that asks an order book, seeing what it would see over the network."""
-    return LLMJudge(spec, book, data_root=root, sees=is_shown_pictures(spec))
+    return LLMJudge(spec, book, roots=roots, sees=is_shown_pictures(spec))
 
 
 def known_format(spec: JudgeSpec, means: Means) -> Format:

@@ -21,7 +21,7 @@ from ...judge import UPPER_BOUND, Events, JudgeSpec, Progress, Source, StaticJud
 from ...judge import run as run_judge
 from ...judge.llm_judge import LLMJudge
 from ...judge.static import STATIC_VERSION
-from ...judge.store import JUDGEMENTS
+from ...judge.store import JUDGEMENTS, MANIFEST
 from ...protocols import AUTO, get_protocol
 from ...protocols.prompts import template_digest
 from ...records import Unscored, Verdict, read_judgement
@@ -32,6 +32,41 @@ from .engines import Means, make_judge, transport_of
 from .loops import block_on
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
+
+
+def source_of(
+    rows: Rows,
+    *,
+    protocol: str,
+    rubric: str | None,
+    cases: str | Path | None,
+    data_root: str | Path | None,
+) -> Source:
+    """The input of a call, from what the caller gave.
+
+    Raises:
+        OptionError: If the rubric or the folder is unusable.
+    """
+    return Source(
+        predictions=Path(rows) if isinstance(rows, str) else rows,
+        protocol=protocol,
+        rubric=own_rubric(rubric, protocol),
+        cases=Path(cases) if cases is not None else None,
+        data_roots=data_roots(data_root),
+    )
+
+
+def data_roots(data_root: str | Path | None) -> tuple[Path, ...]:
+    """The folder that the user named for pictures, if any.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    if data_root is None:
+        return ()
+    if not Path(data_root).is_dir():
+        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
+    return (Path(data_root),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +153,7 @@ class Order:
         means: What is at hand.
         settings: The settings as the manifest shows them; None for those of ``spec``.
         name: The judge's name in the summary; None for the model's.
+        overwrite: Whether another run in the folder is deleted instead of refused.
     """
 
     source: Source
@@ -128,6 +164,7 @@ class Order:
     means: Means
     settings: dict[str, Any] | None = None
     name: str | None = None
+    overwrite: bool = False
 
     @property
     def note(self) -> str | None:
@@ -148,7 +185,7 @@ async def judge_all(order: Order, store: Store) -> Progress:
     source, spec, events = order.source, order.spec, order.events
     if spec.is_static:
         return await run_judge(source, StaticJudge(), store, concurrency=1, events=events)
-    return await judge_with_model(make_judge(spec, source.root, order.means), order, store)
+    return await judge_with_model(make_judge(spec, source.roots, order.means), order, store)
 
 
 async def judge_with_model(judge: LLMJudge, order: Order, store: Store) -> Progress:
@@ -185,11 +222,9 @@ def run_in(folder: Path, order: Order, *, keep: bool, work: Work = judge_all) ->
     if isinstance(source.predictions, Path):
         with _open(source.predictions):
             pass
-    partial = source.only is not None
-    every = 128 if spec.is_static else 1
-    manifest = _manifest(order)
-    store = Store(folder, order.identity, flush_every=every, partial=partial)
+    store = _open_store(folder, order)
     try:
+        manifest = _manifest(order, store)
         store.write_manifest(manifest | {"state": "running"})
         try:
             progress = block_on(work(order, store))
@@ -210,6 +245,35 @@ def run_in(folder: Path, order: Order, *, keep: bool, work: Work = judge_all) ->
     return Run(folder if keep else None, summary, manifest, progress, rows)
 
 
+def claim(folder: Path, order: Order) -> None:
+    """Refuses a folder that holds another run, and marks a new one as this run's.
+
+    For runs that work below the folder before there is anything to be written into it.
+
+    Raises:
+        OptionError: If the folder holds another run.
+        InputError: If the input can't be read or the folder not be written.
+    """
+    store = _open_store(folder, order)
+    try:
+        if not (folder / MANIFEST).exists():
+            store.write_manifest(_manifest(order, store) | {"state": "running"})
+    finally:
+        store.close()
+
+
+def _open_store(folder: Path, order: Order) -> Store:
+    return Store(
+        folder,
+        order.identity,
+        flush_every=128 if order.spec.is_static else 1,
+        partial=order.source.only is not None,
+        source=order.source,
+        overwrite=order.overwrite,
+        note=order.events.note,
+    )
+
+
 def _open(path: Path) -> Any:
     try:
         return path.open("rb")
@@ -217,9 +281,10 @@ def _open(path: Path) -> Any:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
 
 
-def _manifest(order: Order) -> dict[str, Any]:
+def _manifest(order: Order, store: Store) -> dict[str, Any]:
     source, spec = order.source, order.spec
     cases = os.fsencode(source.cases).decode(errors="backslashreplace") if source.cases else None
+    root = source.data_roots[0] if source.data_roots else None
     own = {"model": "static"} if spec.is_static else spec.model_dump(mode="json")
     return {
         "apbjudge": VERSION,
@@ -228,6 +293,8 @@ def _manifest(order: Order) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": source.name,
         "cases": cases,
+        "data_root": os.fsencode(root).decode(errors="backslashreplace") if root else None,
+        "inputs": {name: mark and mark.to_json() for name, mark in store.inputs.items()},
         "identity": order.identity,
         "settings": order.settings or own,
         "transport": _transport(order),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +35,23 @@ class Where:
         cases: The file of the cases they were joined with; None without.
         protocol: The protocol they were judged by, or ``auto``.
         digest: SHA-256 of the file as it was judged; empty where that is not known.
+        data_root: Folder that the user named for pictures; None without.
     """
 
     predictions: Path
     cases: Path | None
     protocol: str = AUTO
     digest: str = ""
+    data_root: Path | None = None
 
 
 def sources_of(
-    judges: Sequence[JudgeRuns], given: Sequence[Path], cases: Path | None, problems: Problems
+    judges: Sequence[JudgeRuns],
+    given: Sequence[Path],
+    cases: Path | None,
+    problems: Problems,
+    *,
+    data_root: Path | None = None,
 ) -> list[Where]:
     """Finds the predictions that were judged: those named, or those the manifests name.
 
@@ -53,9 +60,10 @@ def sources_of(
         given: Files of predictions; empty for those of the manifests.
         cases: File of cases to join them with.
         problems: Gets a line for each file that is not there.
+        data_root: Folder to look for pictures in; None for those that the manifests name.
     """
     if given:
-        return [Where(predictions=path, cases=cases) for path in given]
+        return [Where(predictions=path, cases=cases, data_root=data_root) for path in given]
     found: dict[tuple[Path, Path | None, str], Where] = {}
     for run in (run for judge in judges for run in judge.runs):
         if run.sources is None:
@@ -66,6 +74,7 @@ def sources_of(
             cases=cases or of_cases,
             protocol=run.protocol,
             digest=run.input_digest,
+            data_root=data_root or run.data_root,
         )
     return [where for where in found.values() if _is_there(where, problems)]
 
@@ -89,14 +98,14 @@ class ReportItems:
         sources: Where the predictions lie.
         labels: What humans said; None without.
         problems: Gets a line for what could not be used.
-        root: Data folder of the item that was yielded last, for its pictures.
+        roots: Data folders of the item that was yielded last, for its pictures.
     """
 
     judges: Sequence[JudgeRuns]
     sources: Sequence[Where]
     labels: Labels | None
     problems: Problems
-    root: Path = field(default_factory=Path)
+    roots: Sequence[Path] = ()
 
     def __iter__(self) -> Iterator[Entry]:
         """Yields the entries; those without item last.
@@ -126,7 +135,7 @@ class ReportItems:
         """A picture of the item that was yielded last, as a data URL; None where there is none."""
         alone = item.model_copy(update={"files": (file,)})
         try:
-            parts = load_images(alone, self.root, max_images=1, max_bytes=MAX_PICTURE_BYTES)
+            parts = load_images(alone, self.roots, max_images=1, max_bytes=MAX_PICTURE_BYTES)
         except RowError as error:
             self.problems.append(f"{visible(item.item_id)}: {error}")
             return None
@@ -145,8 +154,14 @@ class ReportItems:
     def _tasks(self) -> Iterator[Task]:
         for where in self.sources:
             try:
-                source = Source(where.predictions, where.protocol, cases=where.cases, finds=False)
-                self.root = source.root
+                source = Source(
+                    where.predictions,
+                    where.protocol,
+                    cases=where.cases,
+                    finds=False,
+                    data_roots=(where.data_root,) if where.data_root else (),
+                )
+                self.roots = source.roots
                 yield from (entry for entry in source if isinstance(entry, Task))
             except (InputError, OptionError) as error:
                 self.problems.append(str(error))

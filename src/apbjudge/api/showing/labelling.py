@@ -14,7 +14,7 @@ from ...labelling.queue import Place, Problem, drawn, planned
 from ...labelling.shelf import Shelf
 from ...labelling.verdicts import Verdicts
 from ...protocols import AUTO
-from ..running.session import own_rubric
+from ..running.session import data_roots, own_rubric
 
 RANDOM, FILE = "random", "file"
 SEED = 20_260_101
@@ -34,6 +34,7 @@ class LabelOrder:
         cases: A JSONL file of cases to be joined on ``id``.
         protocol: One of the six, or ``auto``: each row by its split or its fields.
         rubric: ``name@version`` of a shipped rubric or a TOML file; None takes each protocol's.
+        data_root: As for ``grade``.
         run: A run's folder, whose verdicts are shown after the rater's own; None for none.
     """
 
@@ -46,6 +47,7 @@ class LabelOrder:
     cases: Path | None = None
     protocol: str = AUTO
     rubric: str | None = None
+    data_root: Path | None = None
     run: Path | None = None
 
 
@@ -83,6 +85,7 @@ def open_desk(order: LabelOrder, *, problem: Problem) -> Desk:
         cases=order.cases,
         protocol=order.protocol,
         rubric=own_rubric(order.rubric, order.protocol),
+        data_roots=data_roots(order.data_root),
     )
     places = shelf.places(problem)
     queue = _ordered(order, places, problem)[: order.n]

@@ -22,6 +22,7 @@ from ...reports.plots.figure import Figure
 from ...reports.reliability import ReliabilityReport
 from ...reports.results import JudgeResults, RefinedResults, Results
 from ...version import VERSION
+from ..running.session import data_roots
 from ..trust.calibrating import calibrate_judged
 from ..trust.judged import Judged, Problems, joined, read_once
 from ..trust.matching import Answers, Labels, load_labels
@@ -50,6 +51,7 @@ class ReportOrder:
         predictions: Files of predictions as they lie now; empty for those the runs name.
         cases: File of cases to join them with.
         pictures: Whether the page shows pictures of the cases.
+        data_root: Folder that their paths are looked for in first; None for those of the runs.
     """
 
     runs: Sequence[Path]
@@ -60,6 +62,7 @@ class ReportOrder:
     predictions: Sequence[Path] = ()
     cases: Path | None = None
     pictures: bool = False
+    data_root: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,15 @@ class Report:
                 f"--format html: expected at most {MAX_ITEMS} items a judge, got {n_rows}; grade "
                 "or report parts of them"
             )
-        sources = sources_of(self.judges, self.order.predictions, self.order.cases, self.problems)
+        order = self.order
+        data_roots(order.data_root)  # refuses what is no folder
+        sources = sources_of(
+            self.judges,
+            order.predictions,
+            order.cases,
+            self.problems,
+            data_root=order.data_root,
+        )
         items = ReportItems(self.judges, sources, self.labels, self.problems)
         report = ReportInput(
             title=_title(self.results),

@@ -93,6 +93,12 @@ class RunFile:
         return Path(given[0]), Path(given[1]) if isinstance(given[1], str) else None
 
     @property
+    def data_root(self) -> Path | None:
+        """Folder that pictures were looked for in; None without."""
+        given = self.manifest.get("data_root")
+        return Path(given) if isinstance(given, str) else None
+
+    @property
     def protocol(self) -> str:
         """The protocol that was asked for."""
         return str(mapping(self.manifest.get("identity")).get("protocol") or AUTO)
