@@ -703,10 +703,23 @@ def test_all_samples_are_exported(tmp_path: Path) -> None:
 
 def test_an_export_leaves_nothing_half_done(tmp_path: Path) -> None:
     file = tmp_path / "requests.jsonl"
-    file.write_text("older")
+    export_requests([plan_row("a")], file, judge=VLLM, cache=tmp_path / "cache")
+    older = file.read_bytes()
     with pytest.raises(InputError):
         export_requests(tmp_path / "none.jsonl", file, judge=VLLM, cache=tmp_path / "cache")
-    assert file.read_text() == "older"
+    assert file.read_bytes() == older
+
+
+@pytest.mark.parametrize("content", [b"older\n", b'{"id": "a"}\n', b"\x1f\x8b\x00"])
+def test_an_export_replaces_a_batch_file_and_nothing_else(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "requests.jsonl"
+    file.write_bytes(content)
+    where = {"judge": VLLM, "cache": tmp_path / "cache"}
+    with pytest.raises(OptionError, match=r"no batch file of requests; .* --overwrite"):
+        export_requests([plan_row("a")], file, **where)
+    assert file.read_bytes() == content
+    assert export_requests([plan_row("a")], file, overwrite=True, **where).lines == 1
+    assert export_requests([plan_row("a"), plan_row("b")], file, **where).lines == 2
 
 
 @pytest.mark.parametrize("name", ["none.jsonl", "."])

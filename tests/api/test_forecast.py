@@ -233,17 +233,32 @@ def test_a_torn_last_line_is_no_judgement(rows: Path, tmp_path: Path) -> None:
     grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
     whole = path.read_bytes()
     kept = [json.loads(line)["kind"] for line in whole.splitlines()[:-1]].count("verdict")
-    for cut in (1, 20):
-        path.write_bytes(whole[:-cut])
-        assert forecast(rows, judge=spec(), out=tmp_path / "run", cache=False).finished == kept
+    path.write_bytes(whole[:-20])
+    assert forecast(rows, judge=spec(), out=tmp_path / "run", cache=False).finished == kept
 
 
-def test_a_damaged_judgement_is_named_with_its_line(rows: Path, tmp_path: Path) -> None:
+def test_a_damaged_judgement_is_judged_again(rows: Path, tmp_path: Path) -> None:
     grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
     path = tmp_path / "run" / JUDGEMENTS
-    path.write_bytes(b"{damaged\n" + path.read_bytes())
-    with pytest.raises(InputError, match=f"{JUDGEMENTS}:1: "):
-        forecast(rows, judge=spec(), out=tmp_path / "run", cache=False)
+    lines = path.read_bytes().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if b'"verdict"' in line)
+    lines[at] = lines[at].replace(b'"fingerprint"', b'"finger"')
+    path.write_bytes(b"".join(lines))
+    before = everything(tmp_path / "run")
+    found = forecast(rows, judge=spec(), out=tmp_path / "run", cache=False)
+    assert (found.finished, found.calls) == (2, 1)
+    assert everything(tmp_path / "run") == before
+
+
+def test_the_folder_of_another_input_is_refused_unless_it_is_to_be_replaced(
+    rows: Path, tmp_path: Path
+) -> None:
+    grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
+    other = write_rows(tmp_path / "other.jsonl", [plan_row("four")])
+    with pytest.raises(OptionError, match=r"holds a run of .*rows\.jsonl, not of .*other\.jsonl"):
+        forecast(other, judge=spec(), out=tmp_path / "run", cache=False)
+    found = forecast(other, judge=spec(), out=tmp_path / "run", overwrite=True, cache=False)
+    assert (found.finished, found.calls) == (0, 1)
 
 
 @pytest.mark.parametrize("manifest", [None, b"", b"[]", b"{}"])

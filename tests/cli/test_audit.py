@@ -23,7 +23,10 @@ from .conftest import Command
 
 SMALL = ("--rows", SHORT, "--bases", "1", "--seed-of-draw", "1", "--no-cache")
 N = prepared().plan.n_judgements
-FILES = {"card.json", "card.md", "card.html", "variants.jsonl", "rows", "runs"}
+FILES = {
+    *("card.json", "card.md", "card.html", "manifest.json", "variants.jsonl"),
+    *("rows", "runs"),
+}
 MODEL = "hosted_vllm/scripted"
 # Rows whose predictions quote the reference: the probe of leaks fails for every judge.
 LEAKY = "leaks"
@@ -177,17 +180,53 @@ def test_a_folder_that_cannot_be_made_is_told(apbjudge: Command) -> None:
     Path("file").touch()
     done = apbjudge("audit", "static", *SMALL, "--out", "file")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "apbjudge: file: can't be made: Not a directory\n"
+    assert done.err == "apbjudge: file: can't be made: File exists\n"
 
 
 def test_another_audit_in_the_same_folder_is_refused(apbjudge: Command) -> None:
     assert apbjudge("audit", "static", *SMALL, "--out", "a").code == 0
     before = Path("a/rows/main.jsonl").read_bytes()
     done = apbjudge("audit", "static", *SMALL, "--out", "a", "--seed-of-draw", "2")
-    told = "a holds an audit that asked something else; choose another folder"
+    told = (
+        "a holds an audit that asked something else; choose another folder, or --overwrite to "
+        "replace that audit"
+    )
     assert (done.code, done.out) == (2, "")
     assert done.err == f"apbjudge: --out: {told}\n"
     assert Path("a/rows/main.jsonl").read_bytes() == before
+    told = apbjudge("audit", "static", *SMALL, "--out", "a", "--seed-of-draw", "2", "--overwrite")
+    assert (told.code, told.err) == (0, "")
+    assert Path("a/rows/main.jsonl").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    "name", ["card.json", "card.md", "variants.jsonl", "rows/mine.jsonl", "manifest.json"]
+)
+@pytest.mark.parametrize("more", [(), ("--overwrite",)])
+def test_files_that_no_audit_wrote_are_never_replaced(
+    apbjudge: Command, name: str, more: tuple[str, ...]
+) -> None:
+    path = Path("a", name)
+    path.parent.mkdir(parents=True)
+    path.write_text("mine", encoding="utf-8")
+    done = apbjudge("audit", "static", *SMALL, "--out", "a", *more)
+    assert done.code == 2
+    assert f"--out: a has {name}, which no audit of apbjudge wrote" in done.err
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_comparison_replaces_a_comparison_and_nothing_else(apbjudge: Command) -> None:
+    for folder in ("a", "b"):
+        assert apbjudge("audit", "static", *SMALL, "--out", folder).code == 0
+    compare = ("audit", "a", "b", "--compare", "--out", "c")
+    assert apbjudge(*compare).code == 0
+    assert apbjudge(*compare).code == 0
+    Path("c/comparison.json").write_text('{"mine": 1}', encoding="utf-8")
+    done = apbjudge(*compare)
+    assert done.code == 2
+    assert "c has comparison.json, which apbjudge audit --compare did not write" in done.err
+    assert Path("c/comparison.json").read_text(encoding="utf-8") == '{"mine": 1}'
+    assert apbjudge(*compare, "--overwrite").code == 0
 
 
 def test_bad_rows_are_told_and_the_others_used(apbjudge: Command) -> None:

@@ -1,4 +1,4 @@
-"""The same command again: nothing is asked twice, nothing is lost, nothing stays that is gone."""
+"""The same command again: nothing is asked twice, nothing that was paid for is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge import InputError, JudgeSpec, OptionError
+from apbjudge import JudgeSpec, OptionError
 from apbjudge.judge import Store
 from tests.support.hurry import hurried
 from tests.support.judging import MODEL, RIGHT, Judged, plan_row, read_rows, verdict
@@ -88,8 +88,16 @@ def test_edited_removed_and_added_rows(serve: Any, bench: Any) -> None:
     assert after["amber"] == before["amber"]
     assert after["birch"]["fingerprint"] != before["birch"]["fingerprint"]
     back = bench(server).judge(ROWS)
-    assert asked(server) == ["birch", "cedar"]
+    assert asked(server) == []
     assert judged_names(back) == sorted(NAMES)
+    assert [back[name] for name in NAMES] == [before[name] for name in NAMES]
+    again = bench(server).judge(changed)
+    assert asked(server) == []
+    assert judged_names(again) == judged_names(after)
+    superseded = bench(server).folder / "run" / "superseded.jsonl"
+    kept = [json.loads(line) for line in superseded.read_text(encoding="utf-8").splitlines()]
+    assert {row["item_id"] for row in kept} == {"birch", "cedar", "elm"}
+    assert len(kept) == 4
 
 
 @pytest.mark.parametrize(
@@ -119,14 +127,14 @@ def test_what_a_judgement_says_of_its_row_is_true_of_the_row_as_it_is_now(
     assert read(judged["birch"]) == expected
 
 
-@pytest.mark.parametrize("cut", ["newline", "one byte", "most", "all but one byte"])
+@pytest.mark.parametrize("cut", ["one byte", "most", "all but one byte"])
 def test_a_torn_last_line_is_asked_again(serve: Any, bench: Any, cut: str) -> None:
     server = serve([OK])
     before = bench(server).judge(ROWS)
     path = bench(server).folder / "run" / "judgements.jsonl"
     data = path.read_bytes()
     last = len(data.splitlines()[-1])
-    lost = {"newline": 1, "one byte": 2, "most": last // 2, "all but one byte": last}[cut]
+    lost = {"one byte": 2, "most": last // 2, "all but one byte": last}[cut]
     path.write_bytes(data[:-lost])
     asked(server)
     after = bench(server).judge(ROWS)
@@ -135,18 +143,25 @@ def test_a_torn_last_line_is_asked_again(serve: Any, bench: Any, cut: str) -> No
     assert after.rows[:-1] == before.rows[:-1]
 
 
-def test_a_judgement_that_someone_damaged_stops_the_run_with_its_place(
-    serve: Any, bench: Any
-) -> None:
+def test_a_last_line_that_lacks_only_its_end_is_whole(serve: Any, bench: Any) -> None:
     server = serve([OK])
-    bench(server).judge(ROWS)
+    before = bench(server).judge(ROWS)
     path = bench(server).folder / "run" / "judgements.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    damaged = "".join([lines[0], lines[1][:30] + "\n", *lines[2:]])
-    path.write_text(damaged, encoding="utf-8")
-    with pytest.raises(InputError, match=r"judgements\.jsonl:2:"):
-        bench(server).judge(ROWS)
-    assert path.read_text(encoding="utf-8") == damaged
+    path.write_bytes(path.read_bytes()[:-1])
+    asked(server)
+    after = bench(server).judge([*ROWS, plan_row("elm")])
+    assert asked(server) == ["elm"]
+    assert after.rows[:-1] == before.rows
+
+
+def test_what_a_failed_attempt_cost_is_still_known_after_the_next(serve: Any, bench: Any) -> None:
+    server = serve(by_content({"(birch)": [Status(503), OK]}, OK))
+    with hurried(server):
+        failed = bench(server).judge(ROWS)["birch"]
+    assert failed["usage"]["calls"] > 0
+    bench(server).judge(ROWS)
+    superseded = bench(server).folder / "run" / "superseded.jsonl"
+    assert json.loads(superseded.read_text(encoding="utf-8")) == failed
 
 
 def test_an_emptied_file_is_filled_again(serve: Any, bench: Any) -> None:

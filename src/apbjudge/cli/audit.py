@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from ..api.audits.auditing import Audit, audit
 from ..api.audits.card import PROBES
 from ..api.audits.plan import SEED, AuditOrder, prepare
 from ..audits.card import Card
-from ..audits.comparing import compare_cards
+from ..audits.comparing import CardComparison, compare_cards
 from ..audits.reading import read_card
 from ..errors import OptionError, visible
 from ..jsonl import write_atomically
@@ -31,6 +31,7 @@ from .grading import INTERRUPTED, JudgeOptions, settings_of
 from .progress import Reporter
 
 CARD = "card.json"
+COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 ANY = "any"
 NONE = "none"
 
@@ -104,7 +105,7 @@ def run_audit(options: AuditOptions) -> int:
             return INTERRUPTED
         cards.append(found.card)
     if options.compare:
-        _show_comparison(cards, options.out)
+        _show_comparison(cards, options.out, overwrite=settings.overwrite)
     return max(_code(card, settings.max_unscored, gated) for card in cards)
 
 
@@ -165,6 +166,7 @@ def _audited(
                 out=out,
                 limits=settings,
                 cache=not settings.no_cache,
+                overwrite=settings.overwrite,
                 events=reporter.events(),
             )
     except KeyboardInterrupt:
@@ -231,7 +233,9 @@ def _dry_run(order: AuditOrder, specs: Sequence[JudgeSpec]) -> int:
     return 0
 
 
-def _show_comparison(cards: Sequence[Card], out: Path | None) -> None:
+def _show_comparison(cards: Sequence[Card], out: Path | None, *, overwrite: bool) -> None:
+    if out is not None and not overwrite:
+        _check_comparison(out)
     comparison = compare_cards(cards[0], cards[1])
     typer.echo(cards_text(comparison), nl=False)
     if out is None:
@@ -241,3 +245,23 @@ def _show_comparison(cards: Sequence[Card], out: Path | None) -> None:
     write_atomically(out / "comparison.json", values)
     write_atomically(out / "comparison.md", cards_markdown(comparison).encode())
     write_atomically(out / "comparison.html", cards_html(comparison).encode())
+
+
+def _check_comparison(out: Path) -> None:
+    """Refuses to replace files that are no comparison.
+
+    Raises:
+        OptionError: If there is one.
+    """
+    names = [name for name in COMPARISON if (out / name).exists()]
+    try:
+        values: object = orjson.loads((out / COMPARISON[0]).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        values = None
+    if names and not (
+        isinstance(values, dict) and {f.name for f in fields(CardComparison)} <= values.keys()
+    ):
+        raise OptionError(
+            f"--out: {out} has {names[0]}, which apbjudge audit --compare did not write; choose "
+            "another folder, or --overwrite to replace it"
+        )

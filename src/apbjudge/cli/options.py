@@ -45,7 +45,7 @@ DataRoot = Annotated[
     typer.Option(help="Folder that paths of pictures are looked for in, before the input's own."),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace what is there, if it is something else.")
+    bool, typer.Option("--overwrite", help="Replace the file that is there, whatever it is.")
 ]
 Cluster = Annotated[str, typer.Option(help="Field whose equal values hang together, or none.")]
 Adjudicator = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import typer
 
 from ..api.showing.reporting import CHANGES, Report, ReportOrder, open_report
 from ..errors import InputError, OptionError, visible
-from ..jsonl import write_atomically
+from ..jsonl import is_replaceable, write_atomically
 from ..reports.changes import changes_csv, changes_markdown, changes_text
 from ..reports.paper.flat import tables_csv, tables_json
 from ..reports.paper.latex import tables_latex
@@ -18,6 +19,15 @@ from ..reports.paper.markdown import tables_markdown
 from ..reports.paper.text import tables_text
 from ..reports.plots.figure import write_figures
 from .compare import complain, names
+
+_WRITTEN_BY_US = re.compile(
+    rb'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    rb'<meta http-equiv="Content-Security-Policy"'
+    rb"|[^\n]*--table [a-z-]+\)\n|## [^\n]*\(Table |## Changes\n"
+    rb"|from [^\n]* to [^\n]*\n[0-9]+ items in both|% Tables made by apbjudge"
+    rb'|table,number,judge,|kind,item_id,protocol,|\{\n  "apbjudge": "'
+)
+"""How a file begins that this command wrote, in any of its formats."""
 
 FORMATS = ("text", "html", "md", "latex", "csv", "json")
 DEFAULT_PAGE = Path("report.html")
@@ -40,6 +50,7 @@ class ReportOptions:
     pictures: bool
     data_root: Path | None
     no_intervals: bool
+    overwrite: bool
 
 
 def run_report(options: ReportOptions) -> int:
@@ -50,6 +61,9 @@ def run_report(options: ReportOptions) -> int:
     """
     tables = [name for text in options.table for name in names(text)]
     _check(options, tables)
+    out = options.out or (DEFAULT_PAGE if options.format == "html" else None)
+    if out is not None and not options.overwrite:
+        _check_replaceable(out)
     report = open_report(
         ReportOrder(
             runs=options.runs,
@@ -64,9 +78,9 @@ def run_report(options: ReportOptions) -> int:
         )
     )
     if options.format == "html":
-        _write_page(report, options.out or DEFAULT_PAGE)
+        _write_page(report, out or DEFAULT_PAGE)
     else:
-        _show(_text(report, options), options.out)
+        _show(_text(report, options), out)
     if options.figures is not None:
         _write_figures(report, options.figures)
     return complain(list(dict.fromkeys(report.problems)))
@@ -84,6 +98,27 @@ def _check(options: ReportOptions, tables: list[str]) -> None:
         raise OptionError("--table changes: expected text, md, csv, json or html, got latex")
     if options.format == "csv" and set(tables) != {CHANGES}:
         raise OptionError("--table: expected changes alone with csv, whose columns differ")
+
+
+def _check_replaceable(out: Path) -> None:
+    """Refuses to replace a file that is no report.
+
+    Raises:
+        OptionError: If it is none.
+        InputError: If it can't be read.
+    """
+    if not is_replaceable(out) or not out.exists():
+        return
+    try:
+        with out.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise InputError(f"{out}: can't be read: {error.strerror}") from None
+    if head and not _WRITTEN_BY_US.match(head):
+        raise OptionError(
+            f"--out: {visible(str(out))} is there and no report of apbjudge; choose another name, "
+            "or --overwrite to replace it"
+        )
 
 
 def _refined(text: str) -> tuple[str, Path]:

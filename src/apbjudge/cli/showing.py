@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from .options import Adjudicator, Cases, DataRoot, Predictions, ProtocolOption, RubricOption
+from .options import (
+    Adjudicator,
+    Cases,
+    DataRoot,
+    Overwrite,
+    Predictions,
+    ProtocolOption,
+    RubricOption,
+)
 
 
 def report(
@@ -49,6 +57,7 @@ def report(
     no_intervals: Annotated[
         bool, typer.Option("--no-intervals", help="Narrow LaTeX tables, without intervals.")
     ] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Shows runs: the paper's tables, figures, and a page to look at every item.
 
@@ -70,6 +79,7 @@ def report(
         pictures=pictures,
         data_root=data_root,
         no_intervals=no_intervals,
+        overwrite=overwrite,
     )
     raise typer.Exit(run_report(options))
 

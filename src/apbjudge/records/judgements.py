@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
 from ..errors import RowError, UnscoredReason
@@ -184,16 +185,20 @@ def read_judgement(row: dict[str, Any]) -> Verdict | Unscored:
     Raises:
         pydantic.ValidationError: If the row is no judgement.
     """
+    return _ADAPTER.validate_python(_fields(row))
+
+
+def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row's kind, those that take their default left out."""
     names = _NAMES if row.get("kind") != "unscored" else _NAMES_UNSCORED
-    values = {k: v for k, v in row.items() if k in names and (v is not None or k in _NULLABLE)}
-    return _ADAPTER.validate_python(values)
+    return {k: v for k, v in row.items() if k in names and (v is not None or k in _NULLABLE)}
 
 
 _NULLABLE = {"item_id", "case_id", "tested_model", "protocol", "rubric"}
 _NAMES = frozenset(_COLUMNS)
 _NAMES_UNSCORED = _NAMES - {"overrides"}
 
-_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt", "uses_distractor"})
+_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt"})
 """Columns that rows of earlier versions do not have."""
 
 
@@ -219,7 +224,7 @@ def check_written_row(values: Mapping[str, Any] | RowError) -> dict[str, Any]:
         if name not in values and name not in _ADDED_LATER:
             raise RowError(name, "a judgement, as apbjudge grade writes it", "no such field")
     try:
-        judgement = read_judgement(row)
+        judgement = _ADAPTER.validate_json(orjson.dumps(_fields(row)), strict=True)
     except ValidationError as error:
         raise row_error(error) from None
     is_bad_row = isinstance(judgement, Unscored) and judgement.reason == "bad_input"

@@ -15,9 +15,10 @@ from ...audits.plan import QUICK_CALLS, Arm
 from ...errors import InputError, OptionError
 from ...jsonl import write_atomically
 from ...judge import Events, JudgeSpec, Source
-from ...judge.store import MANIFEST
+from ...judge.store import MANIFEST, clear_run
 from ...llm import Client
 from ...llm.budget import Limits
+from ...version import VERSION
 from ..running.engines import Means, shared_means
 from ..running.session import Order, run_identity, run_in
 from .card import card_of, observed, write_files
@@ -26,6 +27,9 @@ from .plan import AuditOrder, Prepared, prepare
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
 """Apart in seed that replies at temperature 1 are: more than a judge has samples."""
+
+FILES = ("variants.jsonl", "card.json", "card.md", "card.html")
+"""What an audit writes into its folder, beside its rows and runs."""
 
 _QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
 _NO_LIMITS = Limits()
@@ -61,6 +65,7 @@ def audit(
     client: Client | None = None,
     limits: Limits = _NO_LIMITS,
     cache: bool | Path | None = None,
+    overwrite: bool = False,
     events: Events = _QUIET,
 ) -> Audit:
     """Puts a judge through the probes.
@@ -73,6 +78,7 @@ def audit(
         client: Answers requests in place of the network.
         limits: What the call may take; what is left over is unscored (``budget``).
         cache: As for ``grade``; replies that are asked for again are never taken from it.
+        overwrite: Whether another audit in ``out`` is deleted; else it is refused.
         events: Who watches.
 
     Raises:
@@ -91,7 +97,12 @@ def audit(
     means = shared_means(client=client, limits=limits, cache=cache, warn=events.note)
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as folder:
         session = _Session(
-            folder=Path(folder), prepared=prepared, spec=spec, means=means, events=events
+            folder=Path(folder),
+            prepared=prepared,
+            spec=spec,
+            means=means,
+            events=events,
+            overwrite=overwrite,
         )
         return session.audited(keep=out is not None)
 
@@ -113,6 +124,7 @@ class _Session:
     spec: JudgeSpec
     means: Means
     events: Events
+    overwrite: bool
 
     def audited(self, *, keep: bool) -> Audit:
         """Asks everything and draws up the card."""
@@ -132,17 +144,25 @@ class _Session:
         )
 
     def _claim(self) -> None:
-        """Makes the folder, unless another audit is in it: its rows must not be overwritten."""
-        before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
-        if before not in (None, self.prepared.plan.fingerprint):
-            raise OptionError(
-                f"--out: {self.folder} holds an audit that asked something else; "
-                "choose another folder"
-            )
-        try:
-            (self.folder / "rows").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.folder}: can't be made: {error.strerror}") from None
+        """Makes the folder, unless another audit or something else is in it."""
+        asks = self.prepared.plan.fingerprint
+        _make(self.folder)
+        before = _fingerprint(self.folder / MANIFEST)
+        if before is None:
+            before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
+        if before not in (None, asks):
+            if not self.overwrite:
+                raise OptionError(
+                    f"--out: {self.folder} holds an audit that asked something else; "
+                    "choose another folder, or --overwrite to replace that audit"
+                )
+            _clear(self.folder)
+        if before is None:
+            _check_free(self.folder)
+        _make(self.folder / "rows")
+        manifest = {"apbjudge": VERSION, "identity": {"audit": asks}}
+        data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n"
+        write_atomically(self.folder / MANIFEST, data)
 
     def _asked(self, arm: Arm) -> _Reply:
         """Lets the judge answer an arm, and reads its answers."""
@@ -160,7 +180,8 @@ class _Session:
             means = replace(means, cache=home / "cache")  # a reply of its own, not the first one's
         asks = self.prepared.plan.fingerprint
         identity = {**run_identity(spec, order.protocol, own), "audit": asks}
-        run = run_in(home, Order(source, spec, identity, (), self.events, means), keep=True)
+        ordered = Order(source, spec, identity, (), self.events, means, overwrite=self.overwrite)
+        run = run_in(home, ordered, keep=True)
         by_name = {judgement.item_id: judgement for judgement in run.judgements}
         said = tuple(  # in the order of the plan: which reply came first must not show
             observed(variant, arm.name, by_name[variant.name])
@@ -175,6 +196,45 @@ class _Session:
         lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in arm.variants)
         write_atomically(rows, b"".join(lines))
         return rows
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be made: {error.strerror}") from None
+
+
+def _check_free(folder: Path) -> None:
+    """Refuses a folder with files of the names that an audit writes, of which it is none.
+
+    Raises:
+        OptionError: If there is one.
+    """
+    taken = [path for name in (MANIFEST, *FILES) if (path := folder / name).exists()]
+    taken += sorted((folder / "rows").glob("*.jsonl"))
+    if taken:
+        raise OptionError(
+            f"--out: {folder} has {taken[0].relative_to(folder)}, which no audit of apbjudge "
+            "wrote; choose another folder"
+        )
+
+
+def _clear(folder: Path) -> None:
+    """Deletes an audit: its runs, their rows and the card.
+
+    Raises:
+        OptionError: If another process writes one of the runs.
+        InputError: If a file can't be deleted.
+    """
+    try:
+        for run in sorted((folder / "runs").glob(f"*/{MANIFEST}")):
+            clear_run(run.parent)
+            (folder / "rows" / f"{run.parent.name}.jsonl").unlink(missing_ok=True)
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _fingerprint(manifest: Path) -> str | None:
