@@ -509,6 +509,32 @@ def test_a_damaged_list_of_batches_is_named(job: Job) -> None:
         job.run()
 
 
+ODD_BATCHES = {
+    "turn": "x",
+    "lines": None,
+    "requests": 5,
+    "tag": [],
+    "step": "asked",
+    "form": "prose",
+    "id": 7,
+}
+
+
+@pytest.mark.parametrize("name", ODD_BATCHES)
+def test_a_damaged_field_of_a_batch_is_refused_before_anything_is_asked(
+    job: Job, name: str
+) -> None:
+    job.run()
+    path = job.out / "batch" / "batches.json"
+    values = json.loads(path.read_text())
+    values["batches"][0][name] = ODD_BATCHES[name]
+    path.write_text(json.dumps(values))
+    calls = len(job.server.calls)
+    with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
+        job.run()
+    assert len(job.server.calls) == calls
+
+
 def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
     job.run()
     path = job.out / "batch" / "batches.json"

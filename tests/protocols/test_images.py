@@ -242,3 +242,40 @@ def test_a_bad_picture_leaves_its_row_unscored_and_the_others_graded(
     assert kinds == {"a": ("unscored", "bad_input"), "b": ("verdict", None)}
     (request,) = client.requests
     assert request.messages[1]["content"][1]["image_url"]["url"] == url(PICTURE)
+
+
+def found_in(roots: list[Path], name: str) -> list[str]:
+    found = load_images(item(name), roots, max_images=1, max_bytes=100)
+    return [part.url for part in found]
+
+
+def test_a_path_is_looked_for_in_every_folder_in_turn(tmp_path: Path) -> None:
+    roots = [tmp_path / name for name in ("first", "second")]
+    for root in roots:
+        (root / "frames").mkdir(parents=True)
+        (root / "both.png").write_bytes(root.name.encode())
+    (roots[1] / "frames" / "one.png").write_bytes(PICTURE)
+    assert found_in(roots, "both.png") == [url(b"first")]
+    assert found_in(roots[::-1], "both.png") == [url(b"second")]
+    assert found_in(roots, "frames/one.png") == [url(PICTURE)]
+    with pytest.raises(RowError) as caught:
+        found_in(roots, "frames/two.png")
+    assert caught.value.expected == (
+        f"a readable picture in {roots[0]} or {roots[1]} (--data-root names another folder, "
+        "--no-images judges without)"
+    )
+    assert caught.value.got == "'frames/two.png: No such file or directory'"
+
+
+def test_a_path_may_lead_from_one_folder_into_another_and_nowhere_else(tmp_path: Path) -> None:
+    data, outputs = tmp_path / "data", tmp_path / "data" / "outputs"
+    outputs.mkdir(parents=True)
+    (data / "one.png").write_bytes(PICTURE)
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    (outputs / "link.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(RowError, match="a path inside the data folder"):
+        found_in([outputs], "../one.png")
+    assert found_in([data, outputs], "../one.png") == [url(PICTURE)]
+    for name in ("../../secret.png", "link.png", str(tmp_path / "secret.png")):
+        with pytest.raises(RowError, match="a path inside the data folder"):
+            found_in([data, outputs], name)

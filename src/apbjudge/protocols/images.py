@@ -89,18 +89,30 @@ def _data_url(roots: Sequence[Path], name: str, field: str, max_bytes: int) -> s
 def _place(roots: Sequence[Path], name: str, field: str) -> Path:
     """Where a picture is: in the first folder that has it; in the first one when none has."""
     bases = [root.resolve() for root in roots]
-    places: list[Path] = []
+    inside: list[Path] = []
+    leads_out = False
     for base in bases:
         try:
             path = (base / name).resolve()
+            is_inside = any(path.is_relative_to(allowed) for allowed in bases)
+            if is_inside and _exists(path):
+                return path
+            leads_out = leads_out or (not is_inside and _exists(path))
         except (OSError, ValueError, RuntimeError):  # a NUL byte, a loop of links
             continue
-        if any(path.is_relative_to(allowed) for allowed in bases):
-            places.append(path)
-    if not places:
+        if is_inside:
+            inside.append(path)
+    if leads_out or not inside:
         folders = " or ".join(_shown(root) for root in roots)
         raise RowError(field, f"a path inside the data folder {folders}", name)
-    return next((path for path in places if os.path.lexists(path)), places[0])
+    return inside[0]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name longer than names may be
+        return False
 
 
 def _shown(folder: Path) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 import orjson
+from pydantic import TypeAdapter
 
 from ...errors import InputError, OptionError
 from ...jsonl import take_lock, write_atomically
@@ -138,10 +139,7 @@ def open_journal(folder: Path, endpoint: str, form: Format) -> Journal:
     if not path.exists():
         return Journal(folder=folder, endpoint=endpoint, form=form)
     try:
-        values: Any = orjson.loads(path.read_bytes())
-        batches = [_batch(batch) for batch in values.pop("batches")]
-        journal = Journal(folder=folder, **values, batches=batches)
-        FORMATS.index(journal.form)
+        journal = _read(folder, orjson.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise InputError(f"{path}: no list of batches that apbjudge wrote") from None
     if journal.endpoint != endpoint:
@@ -152,13 +150,19 @@ def open_journal(folder: Path, endpoint: str, form: Format) -> Journal:
     return journal
 
 
-def _batch(values: dict[str, Any]) -> Batch:
-    """A batch of the list; it names files of its own folder only, since they are sent away."""
-    batch = Batch(**values)
-    names = (batch.requests, batch.results)
+_BATCHES = TypeAdapter(list[Batch])
+
+
+def _read(folder: Path, values: dict[str, Any]) -> Journal:
+    """The list; its batches name files of its own folder only, since they are sent away."""
+    batches = _BATCHES.validate_python(values.pop("batches"))
+    journal = Journal(folder=folder, **values, batches=batches)
+    names = [name for batch in batches for name in (batch.requests, batch.results)]
     if any(name is not None and not _NAME.fullmatch(name) for name in names):
         raise ValueError("a file that is not ours")
-    return batch
+    if journal.form not in FORMATS or not f"{values['nonce']}{values['endpoint']}".isprintable():
+        raise ValueError("no list of batches")
+    return journal
 
 
 @contextmanager
