@@ -110,7 +110,7 @@ OTHER_FORMATS = {
     "array, torn": (b'[{"a": 1}, {"a"', "a JSON array"),
     "array of a long row": (b'[{"a": "' + b"x" * 3_000_000 + b'"}]', "a JSON array"),
     "indented": (json.dumps({"a": 1, "b": [2]}, indent=2).encode(), "JSON spread over several"),
-    "wrapped": (b'{"rows": [\n {"a": 1},\n {"a": 2}\n]}', "JSON spread over several lines"),
+    "wrapped": (b'{"rows": [\n {"a": 1},\n {"a": 2}]}', "JSON spread over several lines"),
     "CSV": (b"id,tested_model\na,b\n", "a table such as CSV"),
     "quoted CSV": (b'"id","tested_model"\n"a","b"\n', "a table such as CSV"),
     "TSV": (b"\xef\xbb\xbfid\ttested_model\r\na\tb\r\n", "a table such as CSV"),
@@ -322,3 +322,16 @@ def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
     write_atomically(pipe, b"through")
     assert (pipe.is_fifo(), os.read(reader, 100)) == (True, b"through")
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a": 1,\nodd\n{"a": 3}\n',
+        b'[{"a": 1},\nodd\n{"a": 3}\n',
+        b'id,name\nodd\n{"a": 3}\n',
+        b'{\n"odd"\n{"a": 3}\n',
+    ],
+)
+def test_a_good_row_is_not_lost_since_the_first_ones_look_odd(tmp_path: Path, data: bytes) -> None:
+    assert _read(_file(tmp_path / "x.jsonl", data))[-1] == (3, {"a": 3})

@@ -3,6 +3,7 @@
 ApbJudgeError
 ├── UsageError            the command or call can't be carried out as asked
 │   ├── OptionError       an option, a setting or a rubric file is unusable
+│   │   └── OtherRunError     the folder for the output holds another run
 │   └── InputError        an input file as a whole is unusable
 ├── RowError              one row is unusable; the others are not touched by it
 └── JudgeError            a judge gave no usable reply for one item
@@ -45,6 +46,10 @@ class UsageError(ApbJudgeError):
 
 class OptionError(UsageError):
     """An option, setting or rubric is unusable."""
+
+
+class OtherRunError(OptionError):
+    """The folder for the output holds another run of ours, which ``overwrite`` would replace."""
 
 
 class InputError(UsageError):

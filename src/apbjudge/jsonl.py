@@ -98,6 +98,7 @@ _WIDE: tuple[tuple[re.Pattern[bytes], str], ...] = (
     ),
     (re.compile(rb"\xff\xfe|\xfe\xff|(?:[^\x00]\x00){2}|(?:\x00[^\x00]){2}"), "UTF-16"),
 )
+_ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
 _TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
 
 
@@ -115,23 +116,29 @@ def other_encoding(head: bytes) -> str:
 def other_format(head: bytes) -> str:
     """What a file is that is evidently no JSONL, by its first bytes; empty when it may be.
 
-    A single bad line is none: it costs no other. So text counts as another format only when its
-    second line is no JSON object either.
+    Bad lines alone are none, since they cost no other: a file with a JSON object on any line of
+    its beginning is JSONL.
 
     Args:
         head: The beginning of the file, about a megabyte or all of it.
     """
     if name := other_encoding(head):
         return name
-    lines = (body for raw in head.removeprefix(_BOM).split(b"\n") if (body := raw.strip(b" \t\r")))
-    first, second = next(lines, b""), next(lines, b"")
-    if first == b"[" or (first.startswith(b"[{") and not _is_object(second)):
-        return "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
-    if _is_object(first) or _is_object(second):
-        return ""
-    if first == b"{" or (first.startswith(b"{") and second and first.endswith((b",", b"[", b"{"))):
+    lines = [body for raw in head.removeprefix(_BOM).split(b"\n") if (body := raw.strip(b" \t\r"))]
+    first = lines[0] if lines else b""
+    if first == b"[":
+        return _ARRAY
+    return "" if any(map(_is_object, lines)) else _other_text(first, is_alone=len(lines) == 1)
+
+
+def _other_text(first: bytes, *, is_alone: bool) -> str:
+    """What a text without any JSON object on a line is, by its first line."""
+    if first.startswith(b"[{"):
+        return _ARRAY
+    runs_on = first.endswith((b",", b"[", b"{")) and not is_alone
+    if first == b"{" or (first.startswith(b"{") and runs_on):
         return "JSON spread over several lines: write each object on one (jq -c . FILE)"
-    if second and not second.startswith(b"{") and _TABLE_HEAD.fullmatch(first):
+    if not is_alone and _TABLE_HEAD.fullmatch(first):
         return "a table such as CSV: convert it to JSON lines (labels may be a .csv or .tsv file)"
     return ""
 

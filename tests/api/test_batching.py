@@ -27,6 +27,7 @@ from apbjudge.api.running.rounds import batch_prices
 from apbjudge.api.running.session import Order
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Events, JudgeSpec, Source
+from apbjudge.judge.store import clear_run
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.budget import Limits
 from apbjudge.llm.orders import Ledger, Parts
@@ -500,6 +501,20 @@ def test_answers_that_can_not_be_kept_end_the_run(job: Job) -> None:
     with pytest.raises(InputError, match=r"the answers in .* is not used"):
         job.run()
     assert job.server.calls == []
+
+
+def test_a_run_is_cleared_with_its_batches_and_without_the_files_of_others(job: Job) -> None:
+    job.run()
+    mine = job.out / "batch" / "mine.txt"
+    mine.write_text("mine")
+    clear_run(job.out)
+    left = {path.name for path in job.out.rglob("*") if path.is_file()}
+    assert left == {".lock", "mine.txt"}
+    mine.unlink()
+    mine.parent.rmdir()
+    asked = len(job.server.batches)
+    assert len(list(job.run().judgements)) > 0
+    assert len(job.server.batches) >= asked
 
 
 def test_a_damaged_list_of_batches_is_named(job: Job) -> None:

@@ -34,9 +34,7 @@ def judged(folder: Path) -> tuple[list[str], list[str]]:
 
 def check(folder: Path) -> None:
     """Every row has exactly one judgement, and nothing is asked any more."""
-    rows = read_rows(folder)
-    assert sorted(row["item_id"] for row in rows) == ["amber", "bad", "birch", "cedar"]
-    assert all(row["kind"] == "verdict" for row in rows if row["item_id"] != "bad")
+    assert sorted(row["line"] for row in read_rows(folder)) == [1, 2, 3, 4]
     assert judged(folder) == ([], [])
 
 
@@ -168,9 +166,7 @@ def test_a_run_survives_any_change_of_any_field(
     lines[at] = json.dumps(row).encode()
     path.write_bytes(b"\n".join(lines) + b"\n")
     judged(folder)
-    rows = read_rows(folder)
-    assert sorted(str(row["item_id"]) for row in rows) == ["amber", "bad", "birch", "cedar"]
-    assert judged(folder) == ([], [])
+    check(folder)
 
 
 @pytest.mark.parametrize(

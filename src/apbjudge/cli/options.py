@@ -44,9 +44,6 @@ DataRoot = Annotated[
     Path | None,
     typer.Option(help="Folder that paths of pictures are looked for in, before the input's own."),
 ]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace the file that is there, whatever it is.")
-]
 Cluster = Annotated[str, typer.Option(help="Field whose equal values hang together, or none.")]
 Adjudicator = Annotated[
     str | None, typer.Option(help="Rater whose word is final; else the majority's is.")

@@ -50,7 +50,6 @@ class ReportOptions:
     pictures: bool
     data_root: Path | None
     no_intervals: bool
-    overwrite: bool
 
 
 def run_report(options: ReportOptions) -> int:
@@ -62,7 +61,7 @@ def run_report(options: ReportOptions) -> int:
     tables = [name for text in options.table for name in names(text)]
     _check(options, tables)
     out = options.out or (DEFAULT_PAGE if options.format == "html" else None)
-    if out is not None and not options.overwrite:
+    if out is not None:
         _check_replaceable(out)
     report = open_report(
         ReportOrder(
@@ -117,7 +116,7 @@ def _check_replaceable(out: Path) -> None:
     if head and not _WRITTEN_BY_US.match(head):
         raise OptionError(
             f"--out: {visible(str(out))} is there and no report of apbjudge; choose another name, "
-            "or --overwrite to replace it"
+            "or remove it"
         )
 
 

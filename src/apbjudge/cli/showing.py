@@ -11,7 +11,6 @@ from .options import (
     Adjudicator,
     Cases,
     DataRoot,
-    Overwrite,
     Predictions,
     ProtocolOption,
     RubricOption,
@@ -57,7 +56,6 @@ def report(
     no_intervals: Annotated[
         bool, typer.Option("--no-intervals", help="Narrow LaTeX tables, without intervals.")
     ] = False,
-    overwrite: Overwrite = False,
 ) -> None:
     """Shows runs: the paper's tables, figures, and a page to look at every item.
 
@@ -79,7 +77,6 @@ def report(
         pictures=pictures,
         data_root=data_root,
         no_intervals=no_intervals,
-        overwrite=overwrite,
     )
     raise typer.Exit(run_report(options))
 

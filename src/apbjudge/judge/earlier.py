@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 import orjson
 
-from ..errors import InputError, OptionError, RowError, visible
+from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..jsonl import read_lines
 from ..records import check_written_row
 from .keys import KeySet
@@ -44,10 +44,6 @@ Keys = np.ndarray[Any, np.dtype[np.uint64]]
 
 _BLOCK = 1 << 20
 _HINT = "choose another folder, or --overwrite to replace that run"
-
-
-class OtherRunError(OptionError):
-    """A folder holds another run of ours, which ``overwrite`` would replace."""
 
 
 def place_key(place: Mapping[str, Any]) -> int:
@@ -349,7 +345,7 @@ def _checked_inputs(
     if before is not None and not is_known_content and not _shares_row(source, names):
         raise OtherRunError(
             f"--out: {folder} holds a run of other rows: none of those judged there is in "
-            f"{visible(source.name)} any more; {_HINT}"
+            f"{_shown('predictions', inputs['predictions'])} any more; {_HINT}"
         )
     return inputs
 

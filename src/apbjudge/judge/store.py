@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ..errors import InputError, RowError
+from ..errors import InputError, OtherRunError, RowError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records import Unscored, Verdict, judgement_row
 from .earlier import (
@@ -32,7 +32,6 @@ from .earlier import (
     SUPERSEDED,
     Inputs,
     Keys,
-    OtherRunError,
     judged_lines,
     judgement_key,
     look_into,

@@ -233,9 +233,12 @@ def check_written_row(values: Mapping[str, Any] | RowError) -> dict[str, Any]:
     for name in () if is_bad_row else _OF_ITEMS:
         if row[name] is None:
             raise RowError(name, "text", None)
+    if (usage := values.get("usage")) is not None and not usage.keys() >= _COUNTS:
+        raise RowError("usage", f"counts of {', '.join(sorted(_COUNTS))}", usage)
     if not isinstance(judgement.groups.get("level") or 0, int):
         raise RowError("groups.level", "a whole number or null", judgement.groups["level"])
     return {**values, **row}
 
 
+_COUNTS = {"prompt_tokens", "completion_tokens", "cached_tokens", "calls"}
 _OF_ITEMS = ("item_id", "case_id", "tested_model", "protocol", "rubric")

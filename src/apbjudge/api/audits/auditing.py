@@ -12,7 +12,7 @@ import orjson
 from ...audits.card import Card
 from ...audits.heard import AGAIN, BLIND, MAIN, WARM, Heard, Observed
 from ...audits.plan import QUICK_CALLS, Arm
-from ...errors import InputError, OptionError
+from ...errors import InputError, OptionError, OtherRunError
 from ...jsonl import write_atomically
 from ...judge import Events, JudgeSpec, Source
 from ...judge.store import MANIFEST, clear_run
@@ -152,7 +152,7 @@ class _Session:
             before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
         if before not in (None, asks):
             if not self.overwrite:
-                raise OptionError(
+                raise OtherRunError(
                     f"--out: {self.folder} holds an audit that asked something else; "
                     "choose another folder, or --overwrite to replace that audit"
                 )

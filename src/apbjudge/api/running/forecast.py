@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import RowError
+from ...errors import OtherRunError, RowError
 from ...judge import STATIC, JudgeSpec, Source, StaticJudge, Task
-from ...judge.earlier import Keys, OtherRunError, judgement_key
+from ...judge.earlier import Keys, judgement_key
 from ...judge.llm_judge import LLMJudge
 from ...judge.store import finished_keys
 from ...judge.task import Entry

@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from ...errors import AccessError, InputError, OptionError
-from ...jsonl import write_atomically
+from ...errors import AccessError, InputError, OptionError, RowError
+from ...jsonl import read_lines, write_atomically
 from ...judge import UPPER_BOUND, Events, JudgeSpec, Progress, Source, StaticJudge, Store
 from ...judge import run as run_judge
 from ...judge.llm_judge import LLMJudge
@@ -95,8 +95,10 @@ class Run:
         if self.folder is None:
             yield from map(read_judgement, self.rows)
             return
-        with (self.folder / JUDGEMENTS).open("rb") as file:
-            yield from (read_judgement(orjson.loads(line)) for line in file)
+        for line in read_lines(self.folder / JUDGEMENTS, any_format=True):
+            if isinstance(line.values, RowError):
+                raise InputError(f"{self.folder / JUDGEMENTS}:{line.number}: {line.values}")
+            yield read_judgement(line.values)
 
     @property
     def unscored_fraction(self) -> float:
