@@ -22,7 +22,7 @@ ApbJudgeError
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 UnscoredReason = Literal[
     "transport",
@@ -167,9 +167,27 @@ def shorten(value: Any, limit: int = 80) -> str:
     """Renders a value for a message: type and at most ``limit`` characters."""
     if value is None:
         return "nothing"
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else _start_of_repr(value, limit * 2)
     text = " ".join(text[: limit * 2].split())
     clipped = text if len(text) <= limit else text[: limit - 1] + "…"
     if isinstance(value, str):
         return f"{clipped!r}"
     return f"{clipped} ({type(value).__name__})"
+
+
+def _start_of_repr(value: Any, limit: int) -> str:
+    """At least the first ``limit`` characters of ``repr(value)``, without writing all of it."""
+    if isinstance(value, str):
+        return repr(value[:limit])
+    if not isinstance(value, dict | list):
+        return repr(value)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    text = opening
+    for entry in cast("dict[Any, Any] | list[Any]", value):
+        if len(text) > limit:
+            return text
+        text += ", " if len(text) > 1 else ""
+        text += _start_of_repr(entry, limit)
+        if isinstance(value, dict):
+            text += f": {_start_of_repr(value[entry], limit)}"
+    return text + closing

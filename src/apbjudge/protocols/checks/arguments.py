@@ -9,8 +9,7 @@ from ...errors import shorten
 from ...records import Call, Finding, Item, Tool
 from ...rubrics import Rubric
 from .rules import finding
-from .schema import violations
-from .values import may_be_placeholder
+from .schema import Steps, UncheckedError, violations
 
 
 def _checkable(item: Item, call: Call) -> Tool | None:
@@ -37,8 +36,9 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """Step-wise: names, types and values.
 
     From the second predicted step on, a value that may stand for a result still to come is not
-    held against the schema.
+    held against the schema; a list or an object around it is.
     """
+    steps = Steps(STEPS_PER_REPLY, "one reply")
     for position, step in enumerate(item.prediction.steps):
         for call in step.calls:
             tool = _checkable(item, call)
@@ -50,7 +50,11 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
                     yield finding("missing-parameter", "E5", "proven", call.where, message)
                 continue
             yield from _names(call, tool)
-            yield from _values(call, tool, lenient=position > 0)
+            yield from _values(call, tool, steps, placeholders=position > 0)
+
+
+STEPS_PER_REPLY = 2_000_000
+"""Steps for all calls of a reply together: a few seconds."""
 
 
 def _names(call: Call, tool: Tool) -> Iterator[Finding]:
@@ -76,13 +80,17 @@ _OPEN = frozenset(
 """Keywords that can bring in further parameters: then no name is provably unknown."""
 
 
-def _values(call: Call, tool: Tool, *, lenient: bool) -> Iterator[Finding]:
-    required = tool.required
-    for broken in violations(tool.parameters, call.arguments or {}):
+def _values(call: Call, tool: Tool, steps: Steps, *, placeholders: bool) -> Iterator[Finding]:
+    arguments, required = call.arguments or {}, tool.required
+    try:
+        breaches = violations(tool.parameters, arguments, placeholders=placeholders, steps=steps)
+    except UncheckedError as error:
+        message = f"arguments not held against the schema of {shorten(tool.name)}: {error}"
+        yield finding("unchecked-arguments", "E5", "suspected", call.where, message)
+        return
+    for broken in breaches:
         if not broken.path and broken.rule in ("missing-parameter", "unknown-parameter"):
             continue  # top-level names are reported one by one
-        if lenient and may_be_placeholder(broken.value):
-            continue
         where = f"{call.where}.arguments{broken.path}"
         name = broken.path.removeprefix(".")
         if broken.value is None and name in tool.parameters["properties"] and name not in required:

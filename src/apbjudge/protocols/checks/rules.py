@@ -29,6 +29,7 @@ RULES: Mapping[str, str] = {
     "repeated-call": "an identical call was made before",
     "vague-value": "an argument is empty or a stopgap",
     "null-optional": "an optional parameter is passed as null",
+    "unchecked-arguments": "the arguments of this call were not held against the tool's schema",
     "parameters-not-given": "the call does not say which parameters it uses",
     "early-reference": "a numbered step is referred to that comes later",
 }

@@ -1,31 +1,32 @@
-"""JSON Schema, as far as a breach of it proves a wrong call.
+"""JSON Schema, as far as a breach of it proves a wrong call, with bounded work.
+
+A schema is foreign input: a few references that double at each level can ask for more steps than
+anybody can wait for. Each part of a schema is therefore held only once against each value, every
+step is counted, and a check that takes too many ends with ``UncheckedError``. A general validator
+offers neither, nor values that are not known yet (``placeholders``).
 
 Left out on purpose: ``pattern`` and ``format`` (dialects differ, and a hostile pattern can hang),
-``not`` and conditionals (rarely written as meant). ``oneOf`` is read as ``anyOf``. References to
-other documents are never fetched.
+``not`` and conditionals (rarely written as meant), ``$dynamicRef``. ``oneOf`` is read as
+``anyOf``. Only references inside the schema (``#/...``) are followed. A keyword whose own value is
+malformed proves nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
-
-import orjson
+from urllib.parse import unquote
 
 from ...errors import shorten
+from .values import is_placeholder
 
-_PROVING = (
-    "$ref $dynamicRef allOf anyOf const enum exclusiveMaximum exclusiveMinimum items maxItems "
-    "maxLength maximum minItems minLength minimum prefixItems properties required "
-    "additionalProperties"
-).split()
-_RULES = {"type": "wrong-type", "enum": "not-allowed-value", "const": "not-allowed-value"}
+MAX_STEPS = 100_000
+"""Steps for the arguments of one call: a tenth of a second or so; usual calls take dozens."""
+MAX_DEPTH = 120
+"""Levels of nesting, references included, so that no recursion gets near Python's limit."""
 
 
-RECURSION_DEPTH = 5
-"""Arguments nested deeper are not held against a schema with references: a recursive one that
-branches at every level takes exponential time."""
+_TOO_DEEP = f"they and the schema are nested more than {MAX_DEPTH} levels"
 
 
 class Violation(NamedTuple):
@@ -44,119 +45,361 @@ class Violation(NamedTuple):
     value: Any
 
 
-def violations(schema: dict[str, Any], arguments: dict[str, Any]) -> tuple[Violation, ...]:
-    """The breaches that a call's arguments make; none when the schema itself is unusable."""
-    text = orjson.dumps(schema)
-    refers = b'Ref"' in text or b'$ref"' in text
-    if refers and _deeper_than(arguments, RECURSION_DEPTH):
-        return ()
+class UncheckedError(Exception):
+    """Arguments can't be held against a schema within the bounds; the text says which."""
+
+
+class Steps:
+    """A number of steps that may still be taken.
+
+    Args:
+        limit: How many.
+        what: What they are meant for, in words.
+    """
+
+    def __init__(self, limit: int, what: str) -> None:
+        self._limit = limit
+        self._what = what
+        self.taken = 0
+
+    def take(self, count: int) -> None:
+        """Counts steps.
+
+        Raises:
+            UncheckedError: If there are more than the limit.
+        """
+        self.taken += count
+        if self.taken > self._limit:
+            raise UncheckedError(f"that takes more than {self._limit} steps for {self._what}")
+
+
+def violations(
+    schema: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    *,
+    placeholders: bool = False,
+    steps: Steps | None = None,
+) -> tuple[Violation, ...]:
+    """The breaches that a call's arguments make.
+
+    Args:
+        schema: The tool's parameters.
+        arguments: The arguments, as JSON values.
+        placeholders: Whether a value may stand for a result still to come, and then fits
+            everything; what stands around it is held against the schema all the same.
+        steps: Steps left to several calls together; those taken here are counted there.
+
+    Raises:
+        UncheckedError: If that takes too many steps or levels.
+    """
+    check = _Check(schema, placeholders=placeholders)
     try:
-        given = orjson.dumps(arguments)
-    except orjson.JSONEncodeError:  # nested too deeply to be written
-        return _breaches(text, arguments)
-    if len(given) > _LONG or b"null" in given:  # which stands for NaN as well
-        return _breaches(text, arguments)
-    return _known_breaches(text, given)
+        check.collect(schema, arguments, "", 0)
+    except RecursionError:
+        raise UncheckedError(_TOO_DEEP) from None
+    finally:
+        if steps is not None:
+            steps.take(check.steps.taken)
+    return tuple(check.breaches)
 
 
-_LONG = 4096
-"""Bytes of arguments; nothing is kept of longer ones."""
+class _Check:
+    """One call's arguments against one schema."""
+
+    def __init__(self, root: Mapping[str, Any], *, placeholders: bool) -> None:
+        self._root = root
+        self._placeholders = placeholders
+        self._visited: set[tuple[int, str]] = set()
+        self._fits: dict[tuple[int, int], bool] = {}
+        self._unknown: dict[int, bool] = {}
+        self.steps = Steps(MAX_STEPS, "one call")
+        self.breaches: list[Violation] = []
+
+    def collect(self, schema: Any, value: Any, path: str, depth: int) -> None:
+        """Adds the breaches of a value; of the same part at the same place, only once."""
+        if (id(schema), path) in self._visited or self._is_unknown(value):
+            return
+        self._visited.add((id(schema), path))
+        spec = self._enter(schema, value, path, depth)
+        for keyword, wanted in spec.items():
+            if (inside := _INSIDE.get(keyword)) is not None:
+                for part, child, step in inside(self, wanted, value, spec):
+                    self.collect(part, child, path + step, depth + 1)
+            if (holds := _HOLDS.get(keyword)) and not holds(self, wanted, value, spec, depth):
+                self.breaches.append(_violation(keyword, wanted, value, path))
+
+    def fits(self, schema: Any, value: Any, depth: int) -> bool:
+        """Whether a value makes no breach."""
+        if self._is_unknown(value):
+            return True
+        key = id(schema), id(value)
+        if key not in self._fits:
+            self._fits[key] = True  # of a schema that refers to itself with nothing in between
+            self._fits[key] = self._judge(schema, value, depth)
+        return self._fits[key]
+
+    def _judge(self, schema: Any, value: Any, depth: int) -> bool:
+        spec = self._enter(schema, value, "", depth)
+        for keyword, wanted in spec.items():
+            if (inside := _INSIDE.get(keyword)) is not None:
+                for part, child, _ in inside(self, wanted, value, spec):
+                    if not self.fits(part, child, depth + 1):
+                        return False
+            if (holds := _HOLDS.get(keyword)) and not holds(self, wanted, value, spec, depth):
+                return False
+        return True
+
+    def _enter(self, schema: Any, value: Any, path: str, depth: int) -> Mapping[str, Any]:
+        """The keywords of a part of the schema; none where it says nothing that can be proven."""
+        if schema is False:
+            schema = _NOTHING
+        if not isinstance(schema, dict):
+            return {}
+        spec = cast("dict[str, Any]", schema)
+        if depth > MAX_DEPTH:
+            raise UncheckedError(_TOO_DEEP)
+        # Path and values are charged for as well: they are copied, hashed and compared.
+        self.steps.take(1 + len(spec) + len(path) // 64)
+        return {} if "$id" in spec and spec is not self._root else spec
+
+    def _is_unknown(self, value: Any) -> bool:
+        if not self._placeholders or not isinstance(value, str | dict):
+            return False
+        key = id(cast("object", value))
+        if key not in self._unknown:
+            self._unknown[key] = is_placeholder(value)
+        return self._unknown[key]
+
+    def target(self, reference: Any) -> Any:
+        """What a reference leads to; True, which allows everything, where it leads nowhere."""
+        if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+            return True
+        node: Any = self._root
+        for name in unquote(reference).split("/")[1:]:
+            self.steps.take(1)
+            name = name.replace("~1", "/").replace("~0", "~")  # noqa: PLW2901
+            if isinstance(node, dict) and name in node:
+                node = cast("dict[str, Any]", node)[name]
+            elif isinstance(node, list) and name.isdecimal() and len(name) < 7:
+                listed = cast("list[Any]", node)
+                node = listed[int(name)] if int(name) < len(listed) else True
+            else:
+                return True
+            if isinstance(node, dict) and "$id" in node:
+                return True
+        return node
+
+    def equal(self, wanted: Any, value: Any) -> bool:
+        """Whether two JSON values are the same, or may be once placeholders are resolved."""
+        self.steps.take(1)
+        if self._is_unknown(value):
+            return True
+        if isinstance(wanted, dict) and isinstance(value, dict):
+            first, second = cast("dict[str, Any]", wanted), cast("dict[str, Any]", value)
+            return first.keys() == second.keys() and all(
+                self.equal(first[name], second[name]) for name in first
+            )
+        if isinstance(wanted, list) and isinstance(value, list):
+            those, these = cast("list[Any]", wanted), cast("list[Any]", value)
+            return len(those) == len(these) and all(map(self.equal, those, these))
+        is_bool = isinstance(wanted, bool) or isinstance(value, bool)
+        return wanted is value if is_bool else wanted == value
+
+    def holds_placeholder(self, value: list[Any]) -> bool:
+        """Whether a list has an entry that may stand for any number of them."""
+        self.steps.take(len(value))
+        return any(map(self._is_unknown, value))
 
 
-@lru_cache(maxsize=1024)
-def _known_breaches(schema: bytes, arguments: bytes) -> tuple[Violation, ...]:
-    """The same of arguments as JSON: the same call is often made again, by other tested models."""
-    return _breaches(schema, orjson.loads(arguments))
+_NOTHING: dict[str, Any] = {"enum": []}
+"""The schema ``false``."""
+
+_Inside = Callable[[_Check, Any, Any, Mapping[str, Any]], "Sequence[tuple[Any, Any, str]]"]
+_Holds = Callable[[_Check, Any, Any, Mapping[str, Any], int], bool]
 
 
-def _breaches(schema: bytes, arguments: dict[str, Any]) -> tuple[Violation, ...]:
-    validator = _validator(schema)
-    if validator is None:
+def _all_of(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
+    if not isinstance(parts, list):
         return ()
-    try:
-        errors = list(validator.iter_errors(arguments))
-    except Exception:  # noqa: BLE001 - an unresolvable reference or endless recursion: nothing is proven
+    listed = cast("list[Any]", parts)
+    check.steps.take(len(listed))
+    return [(part, value, "") for part in listed]
+
+
+def _reference(check: _Check, address: Any, value: Any, spec: Mapping[str, Any]) -> Any:
+    return ((check.target(address), value, ""),)
+
+
+def _properties(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
+    if not isinstance(parts, dict) or not isinstance(value, dict):
         return ()
-    return tuple(map(_violation, errors))
+    known, given = cast("dict[str, Any]", parts), cast("dict[str, Any]", value)
+    check.steps.take(len(given))
+    return [(known[name], given[name], f".{name}") for name in given if name in known]
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
-    level: list[Any] = [value]
-    for _ in range(limit + 1):
-        level = [child for node in level for child in _children(node)]
-    return bool(level)
+def _additional_parts(check: _Check, part: Any, value: Any, spec: Mapping[str, Any]) -> Any:
+    names = _additional_names(check, value, spec) if isinstance(part, dict) else ()
+    return [(part, value[name], f".{name}") for name in names]
 
 
-def _children(node: Any) -> Iterable[Any]:
-    if isinstance(node, dict):
-        return cast("dict[str, Any]", node).values()
-    return cast("list[Any]", node) if isinstance(node, list) else ()
+def _additional_names(check: _Check, value: Any, spec: Mapping[str, Any]) -> Sequence[str]:
+    """Names without a property; none beside ``patternProperties``, whose patterns never run."""
+    known = spec.get("properties", {})
+    if not isinstance(value, dict) or not isinstance(known, dict) or "patternProperties" in spec:
+        return ()
+    check.steps.take(len(cast("dict[str, Any]", value)))
+    return [name for name in cast("dict[str, Any]", value) if name not in known]
 
 
-def _violation(error: Any) -> Violation:
-    parts = (f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
-    kind = str(error.validator)
-    wanted = shorten(error.validator_value, 60)
-    got = shorten(error.instance, 60)
-    if kind == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
-        return Violation(
-            "".join(parts), "missing-parameter", f"lacks {', '.join(missing)}", error.instance
-        )
-    if kind == "additionalProperties":
-        return Violation("".join(parts), "unknown-parameter", "has unknown fields", error.instance)
-    message = f"{got} breaks {kind} {wanted}"
-    return Violation("".join(parts), _RULES.get(kind, "schema-violation"), message, error.instance)
+def _prefix_items(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
+    if not isinstance(parts, list) or not isinstance(value, list):
+        return ()
+    pairs = list(zip(cast("list[Any]", parts), cast("list[Any]", value), strict=False))
+    check.steps.take(len(pairs))
+    return [(part, child, f"[{i}]") for i, (part, child) in enumerate(pairs)]
 
 
-@lru_cache(maxsize=1024)
-def _validator(schema: bytes) -> Any | None:
-    """A validator for a schema, or None when the schema is malformed."""
-    cls = _validator_class()
-    loaded = orjson.loads(schema)
-    import referencing
-    from jsonschema.exceptions import SchemaError
-
-    registry: Callable[[], Any] = getattr(referencing, "Registry")  # noqa: B009 - generic
-    try:
-        cls.check_schema(loaded)
-    except (SchemaError, RecursionError):
-        return None
-    return cls(loaded, registry=registry())
+def _items(check: _Check, part: Any, value: Any, spec: Mapping[str, Any]) -> Any:
+    if not isinstance(part, dict | bool) or not isinstance(value, list):
+        return ()
+    listed, prefix = cast("list[Any]", value), spec.get("prefixItems", [])
+    check.steps.take(len(listed))
+    start = len(cast("list[Any]", prefix)) if isinstance(prefix, list) else len(listed)
+    return [(part, listed[i], f"[{i}]") for i in range(start, len(listed))]
 
 
-@lru_cache(maxsize=1)
-def _validator_class() -> Any:
-    # Imported late: static grading of whole plans never needs it.
-    from jsonschema import validators
-
-    base: Any = validators.Draft202012Validator
-    create: Callable[..., Any] = getattr(validators, "create")  # noqa: B009 - untyped
-    rules = {name: base.VALIDATORS[name] for name in _PROVING}
-    rules["oneOf"] = base.VALIDATORS["anyOf"]
-    rules["additionalProperties"] = _additional
-    rules["type"] = _type
-    return create(meta_schema=base.META_SCHEMA, validators=rules, type_checker=base.TYPE_CHECKER)
+_INSIDE: Mapping[str, _Inside] = {
+    "$ref": _reference,
+    "allOf": _all_of,
+    "properties": _properties,
+    "additionalProperties": _additional_parts,
+    "prefixItems": _prefix_items,
+    "items": _items,
+}
+"""Keywords that hold further schemas: pairs of such a part and a value it is meant for."""
 
 
-def _additional(
-    validator: Any, allowed: Any, instance: Any, schema: dict[str, Any]
-) -> Iterator[Any]:
-    """As in JSON Schema, but silent beside ``patternProperties``, whose patterns never run."""
-    from jsonschema.exceptions import ValidationError
-
-    if allowed is not False or "patternProperties" in schema or not isinstance(instance, dict):
-        return
-    known = schema.get("properties", {})
-    if any(name not in known for name in cast("dict[str, Any]", instance)):
-        yield ValidationError("unknown fields")
+def _any_of(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
+    if not isinstance(parts, list):
+        return True
+    listed = cast("list[Any]", parts)
+    check.steps.take(len(listed))
+    return any(check.fits(part, value, depth + 1) for part in listed)
 
 
-def _type(validator: Any, types: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
+def _is_type(check: _Check, types: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
+    if value is None and spec.get("nullable") is True:
+        return True
+    wanted: list[Any] = [types] if isinstance(types, str) else types
+    if not isinstance(types, str | list) or not all(
+        isinstance(kind, str) and kind in _TYPES for kind in wanted
+    ):
+        return True
+    return any(_TYPES[kind](value) for kind in wanted)
 
-    if instance is None and schema.get("nullable") is True:
-        return
-    wanted = [types] if isinstance(types, str) else types
-    if not any(validator.is_type(instance, kind) for kind in wanted):
-        yield ValidationError(f"not of type {types}")
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
+    "number": _is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}
+
+
+def _in_enum(check: _Check, allowed: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
+    if not isinstance(allowed, list):
+        return True
+    listed = cast("list[Any]", allowed)
+    if isinstance(value, str):
+        check.steps.take(1 + len(listed) // 64)
+        return value in listed
+    return any(check.equal(each, value) for each in listed)
+
+
+def _is_const(check: _Check, wanted: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
+    return check.equal(wanted, value)
+
+
+def _required(check: _Check, names: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
+    if not isinstance(names, list) or not isinstance(value, dict):
+        return True
+    check.steps.take(len(cast("list[Any]", names)))
+    listed = cast("list[Any]", names)
+    return not all(isinstance(name, str) for name in listed) or all(n in value for n in listed)
+
+
+def _closed(check: _Check, allowed: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
+    return allowed is not False or not _additional_names(check, value, spec)
+
+
+def _bound(measure: Callable[[Any], Any], breaks: Callable[[Any, Any], bool]) -> _Holds:
+    """A limit on something measured, which is None where the limit does not apply."""
+
+    def holds(check: _Check, limit: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
+        measured = measure(value)
+        if measured is None or not _is_number(limit) or (limit < 0 and not _is_number(value)):
+            return True
+        if isinstance(value, list) and check.holds_placeholder(cast("list[Any]", value)):
+            return True
+        return not breaks(measured, limit)
+
+    return holds
+
+
+def _number(value: Any) -> Any:
+    return value if _is_number(value) else None
+
+
+def _length(value: Any) -> int | None:
+    return len(value) if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int | None:
+    return len(cast("list[Any]", value)) if isinstance(value, list) else None
+
+
+_HOLDS: Mapping[str, _Holds] = {
+    "anyOf": _any_of,
+    "oneOf": _any_of,
+    "type": _is_type,
+    "enum": _in_enum,
+    "const": _is_const,
+    "required": _required,
+    "additionalProperties": _closed,
+    "minimum": _bound(_number, lambda value, limit: value < limit),
+    "maximum": _bound(_number, lambda value, limit: value > limit),
+    "exclusiveMinimum": _bound(_number, lambda value, limit: value <= limit),
+    "exclusiveMaximum": _bound(_number, lambda value, limit: value >= limit),
+    "minLength": _bound(_length, lambda value, limit: value < limit),
+    "maxLength": _bound(_length, lambda value, limit: value > limit),
+    "minItems": _bound(_count, lambda value, limit: value < limit),
+    "maxItems": _bound(_count, lambda value, limit: value > limit),
+}
+"""Keywords that a value as a whole keeps or breaks."""
+
+
+_RULES = {
+    "type": "wrong-type",
+    "enum": "not-allowed-value",
+    "const": "not-allowed-value",
+    "required": "missing-parameter",
+    "additionalProperties": "unknown-parameter",
+}
+
+
+def _violation(keyword: str, wanted: Any, value: Any, path: str) -> Violation:
+    if keyword == "required":
+        message = f"lacks {', '.join(name for name in wanted if name not in value)}"
+    elif keyword == "additionalProperties":
+        message = "has unknown fields"
+    else:
+        message = f"{shorten(value, 60)} breaks {keyword} {shorten(wanted, 60)}"
+    return Violation(path, _RULES.get(keyword, "schema-violation"), message, value)

@@ -75,9 +75,29 @@ def later_step(text: str, position: int) -> int | None:
     return next((step for step in named if step >= position), None)
 
 
-def may_be_placeholder(value: object) -> bool:
-    """Whether a value, or text inside it, could stand for a result still to come."""
-    return any(_PLACEHOLDER.search(leaf.text[:LONGEST_MARK]) for leaf in strings(value, ""))
+def is_placeholder(value: object) -> bool:
+    """Whether a value as a whole could stand for a result still to come.
+
+    That is a text, or an object of nothing but words for references such as
+    ``{"$ref": "step1", "path": "id"}``. A list never is: it stays one, whatever its entries become.
+    """
+    if isinstance(value, str):
+        return _PLACEHOLDER.search(value[:LONGEST_MARK]) is not None
+    if not isinstance(value, dict):
+        return False
+    names = {name.lower().lstrip("$") for name in cast("dict[str, Any]", value)}
+    return names <= _REFERENCE_WORDS and not names.isdisjoint(_REFERENCE_SIGNS)
+
+
+_REFERENCE_SIGNS = frozenset(
+    "ref reference step step_id step_index from_step from_tool result_of output_of placeholder "
+    "previous_result previous_output previous_step_result previous_step_output var variable "
+    "call_id tool_call_id".split()
+)
+_REFERENCE_WORDS = _REFERENCE_SIGNS | frozenset(
+    "from source tool path jsonpath field key attribute property index type result output "
+    "name description".split()
+)
 
 
 def is_stopgap(text: str) -> bool:

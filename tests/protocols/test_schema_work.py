@@ -1,0 +1,220 @@
+"""Schemas are foreign input: the work on them is bounded, and agrees with a full validator."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from apbjudge.errors import shorten
+from apbjudge.protocols.checks.arguments import STEPS_PER_REPLY
+from apbjudge.protocols.checks.schema import MAX_STEPS, Steps, UncheckedError, violations
+from tests.support.rows import INTEGER, STRING, findings, proven, step, step_row, suspected, tool
+from tests.support.worlds import schemas
+
+CALL = "step[0].tool_calls[0]"
+PLACE = {"type": "object", "properties": {"town": STRING}, "required": ["town"]}
+
+
+def _doubling(levels: int, keyword: str, last: Any = INTEGER) -> dict[str, Any]:
+    """A schema in which each level refers twice to the next one."""
+    levels_of = {
+        f"d{n}": {keyword: [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]}
+        for n in range(levels)
+    }
+    properties = {"v": {"$ref": "#/$defs/d0"}}
+    return {"type": "object", "properties": properties, "$defs": {**levels_of, f"d{levels}": last}}
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+@pytest.mark.parametrize("value", [1, "wrong"])
+def test_references_that_double_at_each_level_take_linear_work(keyword: str, value: Any) -> None:
+    taken: list[int] = []
+    for levels in (10, 20, 30):
+        steps = Steps(10**9, "a test")
+        found = violations(_doubling(levels, keyword), {"v": value}, steps=steps)
+        assert [breach.path for breach in found] == ([".v"] if value == "wrong" else [])
+        taken.append(steps.taken)
+    assert taken[2] - taken[1] == taken[1] - taken[0] < 300
+
+
+def test_a_doubling_schema_still_proves_what_it_says() -> None:
+    tools = [{"name": "t", "parameters": _doubling(30, "allOf")}]
+    assert proven(step_row(step(("t", {"v": "wrong"})), tools=tools)) == [
+        ("E5", "wrong-type", f"{CALL}.arguments.v")
+    ]
+    assert proven(step_row(step(("t", {"v": 1})), tools=tools)) == []
+
+
+TOO_MUCH: dict[str, tuple[Any, Any]] = {
+    "a product of schema and value": (
+        {"type": "array", "items": {"allOf": [{"maximum": n} for n in range(1000, 2000)]}},
+        [[7]] * 200,
+    ),
+    "a long list of values, each a structure": (
+        {"enum": [[n] for n in range(MAX_STEPS + 1)]},
+        [-1],
+    ),
+    "a schema that refers to itself": ({"$ref": "#/properties/v"}, 1),
+    "one that refers to itself in a circle": (
+        {"allOf": [{"allOf": [{"$ref": "#/properties/v"}]}], "type": "integer"},
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(("part", "value"), TOO_MUCH.values(), ids=TOO_MUCH)
+def test_what_takes_too_much_is_not_checked_and_says_so(part: Any, value: Any) -> None:
+    row = step_row(step(("t", {"v": value, "w": "x"})), tools=[tool("t", {"v": part, "w": {}})])
+    assert proven(row) == []
+    unchecked = [f for f in findings(row) if f.rule == "unchecked-arguments"]
+    if part.get("$ref") or part.get("allOf"):  # held once against a value: nothing is left to do
+        assert unchecked == []
+        return
+    assert [(f.where, f.certainty) for f in unchecked] == [(CALL, "suspected")]
+    assert f"more than {MAX_STEPS} steps" in unchecked[0].message
+
+
+def test_a_recursive_schema_deeper_than_its_bound_is_not_checked_and_says_so() -> None:
+    node = {"type": "object", "properties": {"of": {"$ref": "#/$defs/node"}}}
+    tools = [tool("t", {"v": {"$ref": "#/$defs/node"}}, **{"$defs": {"node": node}})]
+    for depth, rules in ((20, ["wrong-type"]), (100, ["unchecked-arguments"])):
+        value: Any = "wrong"
+        for _ in range(depth):
+            value = {"of": value}
+        found = findings(step_row(step(("t", {"v": value})), tools=tools))
+        assert [f.rule for f in found if f.code == "E5"] == rules
+
+
+def test_the_calls_of_a_reply_share_a_number_of_steps() -> None:
+    part = {"type": "array", "items": {"allOf": [{"maximum": n} for n in range(1000, 2000)]}}
+    calls = [("t", {"v": [7] * 45, "n": n}) for n in range(100)]
+    row = step_row(step(*calls), tools=[tool("t", {"v": part, "n": INTEGER})])
+    unchecked = [f for f in findings(row) if f.rule == "unchecked-arguments"]
+    assert 0 < len(unchecked) < 90
+    assert f"more than {STEPS_PER_REPLY} steps for one reply" in unchecked[-1].message
+
+
+def test_an_error_message_never_writes_out_all_of_a_large_value() -> None:
+    class Loud(list[int]):
+        def __repr__(self) -> str:
+            raise AssertionError("all of it is written")
+
+    nested = [{"a": Loud([1, 2]), "b": ["x" * 10**6] * 10**5}]
+    assert len(shorten(nested)) < 100
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    ),
+    limit=st.integers(1, 120),
+)
+def test_a_shortened_value_starts_as_python_writes_it(value: Any, limit: int) -> None:
+    if isinstance(value, str | None):
+        return
+    text = " ".join(repr(value)[: 2 * limit].split())
+    clipped = text if len(text) <= limit else text[: limit - 1] + "…"
+    assert shorten(value, limit) == f"{clipped} ({type(value).__name__})"
+
+
+_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-10, 20)
+    | st.sampled_from([1.0, 2.5, "", "x", "one way", "both", "v2", "long enough"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "day", "name", "größe", "town"]), inner)
+    ),
+    max_leaves=6,
+)
+
+
+def _for_the_library(schema: Any) -> Any:
+    """The same schema where a full validator agrees on what it says."""
+    if isinstance(schema, list):
+        return [_for_the_library(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    spec = {key: _for_the_library(part) for key, part in schema.items() if key != "nullable"}
+    if "oneOf" in spec:
+        spec["anyOf"] = spec.pop("oneOf")
+    if schema.get("nullable"):
+        spec["type"] = [spec["type"], "null"]
+    return spec
+
+
+@settings(max_examples=max(150, settings.default.max_examples))
+@given(schema=schemas, value=_values)
+def test_what_is_valid_is_what_a_full_validator_calls_valid(schema: Any, value: Any) -> None:
+    whole = {"type": "object", "properties": {"v": schema}, "$defs": {"place": PLACE}}
+    library = Draft202012Validator(_for_the_library(whole))
+    assert (violations(whole, {"v": value}) == ()) is library.is_valid({"v": value})
+
+
+def test_a_number_of_steps_is_what_may_be_taken_and_no_more() -> None:
+    steps = Steps(3, "a test")
+    steps.take(3)
+    with pytest.raises(UncheckedError, match="more than 3 steps for a test"):
+        steps.take(1)
+
+
+WRAPPED = [
+    (STRING, ["PREVIOUS_RESULT"]),
+    (STRING, {"value": "PREVIOUS_RESULT"}),
+    (INTEGER, ["PREVIOUS_RESULT", "PREVIOUS_RESULT"]),
+    ({"type": ["string", "integer"]}, ["<offer id>"]),
+    ({"type": "object"}, ["PREVIOUS_RESULT"]),
+    ({"type": "array"}, {"all": "PREVIOUS_RESULT"}),
+    ({"enum": ["first", "second"]}, ["PREVIOUS_RESULT"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), WRAPPED)
+def test_what_stands_around_a_placeholder_has_its_type_whatever_that_becomes(
+    schema: Any, value: Any
+) -> None:
+    steps = [step(("u", {})), step(("t", {"v": value}))]
+    row = step_row(steps, k=2, tools=[tool("t", {"v": schema}), tool("u")])
+    (found,) = proven(row)
+    assert found[0] == "E5"
+    assert found[2] == "step[1].tool_calls[0].arguments.v"
+
+
+STANDS_FOR_ANYTHING = [
+    (STRING, {"$ref": "step1.id"}),
+    (STRING, {"from_step": 1, "path": "offers[0].id"}),
+    (INTEGER, {"ref": "PREVIOUS_RESULT"}),
+    ({"enum": [["a"], ["b"]]}, ["PREVIOUS_RESULT"]),
+    ({"const": {"id": [1]}}, {"id": ["PREVIOUS_RESULT"]}),
+    ({"type": "array", "items": INTEGER, "minItems": 2}, ["PREVIOUS_RESULT"]),
+    ({"anyOf": [STRING, {"type": "array", "items": INTEGER}]}, ["PREVIOUS_RESULT"]),
+    ({"type": "object", "properties": {"id": INTEGER}}, {"id": {"$ref": "step1"}}),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), STANDS_FOR_ANYTHING)
+def test_a_reference_in_any_notation_may_become_what_the_schema_wants(
+    schema: Any, value: Any
+) -> None:
+    steps = [step(("u", {})), step(("t", {"v": value}))]
+    row = step_row(steps, k=2, tools=[tool("t", {"v": schema}), tool("u")])
+    assert proven(row) == []
+    assert [rule for _, rule, _ in suspected(row) if rule == "unchecked-arguments"] == []
+
+
+def test_a_wrong_value_beside_a_placeholder_stays_wrong() -> None:
+    schema = {"type": "object", "properties": {"id": INTEGER, "day": INTEGER}}
+    value = {"id": "PREVIOUS_RESULT", "day": [1]}
+    row = step_row(
+        json.dumps([step(("u", {})), step(("t", {"v": value}))]),
+        k=2,
+        tools=[tool("t", {"v": schema}), tool("u")],
+    )
+    assert proven(row) == [("E5", "wrong-type", "step[1].tool_calls[0].arguments.v.day")]
