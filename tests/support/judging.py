@@ -49,12 +49,7 @@ def plan_row(name: str, **changes: Any) -> dict[str, Any]:
 
 def step_row(name: str, arguments: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     """A step-wise row with one call of the only tool."""
-    function = {"name": "find_train", "arguments": dict(arguments)}
-    step = {
-        "role": "assistant",
-        "thought": "look up trains",
-        "tool_calls": [{"type": "function", "function": function}],
-    }
+    step = _step(arguments)
     return {
         "id": name,
         "tested_model": "planner",
@@ -63,9 +58,18 @@ def step_row(name: str, arguments: Mapping[str, Any], **changes: Any) -> dict[st
         "query": f"Which trains go to Porto? ({name})",
         "tools": [TOOL],
         "trajectory_prefix": [{"role": "user", "content": "Which trains go to Porto?"}],
-        "ground_truth_steps": [step],
+        "ground_truth_steps": [_step({"city": "Porto"})],
         "model_response": json.dumps(step),
         **changes,
+    }
+
+
+def _step(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    function = {"name": "find_train", "arguments": dict(arguments)}
+    return {
+        "role": "assistant",
+        "thought": "look up trains",
+        "tool_calls": [{"type": "function", "function": function}],
     }
 
 

@@ -13,7 +13,7 @@ from ..rubrics import Rubric
 from .spec import STATIC
 from .task import Task
 
-STATIC_VERSION = 1
+STATIC_VERSION = 2
 """Raised with every change that can move a static verdict."""
 
 UPPER_BOUND = (

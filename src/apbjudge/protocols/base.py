@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import OptionError, RowError
 from ..records import Finding, Form, Item
 from ..rubrics import Rubric, load_rubric
 from ..rubrics.rubric import Shape
+from .checks.reference import spare_shared_faults
 
 FINDINGS_PER_RULE = 50
 
@@ -89,18 +90,23 @@ class Protocol:
     def find(self, item: Item, rubric: Rubric) -> tuple[Finding, ...]:
         """The findings of every check; codes are dropped where the protocol has none.
 
+        What the reference does too is suspected at most.
+
         Of one rule at most FINDINGS_PER_RULE are kept, so that a reply of a hundred thousand
         calls does not make a judgement of a hundred thousand findings.
         """
         seen = Counter[tuple[str, str]]()
         found: list[Finding] = []
-        for finding in (finding for check in self.checks for finding in check(item, rubric)):
+        for finding in spare_shared_faults(item, lambda case: self._findings(case, rubric)):
             seen[finding.rule, finding.certainty] += 1
             if seen[finding.rule, finding.certainty] <= FINDINGS_PER_RULE:
                 found.append(finding)
         if self.shape != "flags":
             found = [finding.model_copy(update={"code": None}) for finding in found]
         return tuple(found)
+
+    def _findings(self, item: Item, rubric: Rubric) -> Iterator[Finding]:
+        return (finding for check in self.checks for finding in check(item, rubric))
 
 
 _FORM_NAMES: Mapping[Form, str] = {"plan": "holistic", "steps": "step-wise"}

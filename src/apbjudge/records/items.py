@@ -84,6 +84,11 @@ class Condition(Record):
     replacement: Tool | None = None
     unsolvable_type: UnsolvableType | None = None
 
+    @cached_property
+    def distractors(self) -> frozenset[str]:
+        """The names in ``extraneous``, to look one up."""
+        return frozenset(self.extraneous)
+
 
 class Item(Record):
     """A case with one tested model's response.

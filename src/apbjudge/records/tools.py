@@ -86,6 +86,11 @@ class Toolset(Record):
         return frozenset(self.by_name) | self.listed_names
 
     @cached_property
+    def by_lower_name(self) -> Mapping[str, str]:
+        """An existing name for each name in small letters; of several, the first by alphabet."""
+        return {name.lower(): name for name in sorted(self.names, reverse=True)}
+
+    @cached_property
     def has_costs(self) -> bool:
         """Whether every tool states a cost (an efficiency tool bank)."""
         return bool(self.tools) and all(tool.cost is not None for tool in self.tools)

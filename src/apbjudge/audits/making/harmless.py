@@ -165,7 +165,7 @@ def equivalent_tool(base: Base, rng: Random) -> Change | None:
 
 def _same_tools(base: Base) -> dict[str, list[str]]:
     """By name of a called tool, the others that do the same; distractors do nothing of use."""
-    tools, barred = base.item.tools, base.item.condition.extraneous
+    tools, barred = base.item.tools, base.item.condition.distractors
     called = {call.name for call in base.draft.calls}
     alike: defaultdict[bytes, list[_Said]] = defaultdict(list)
     for tool in tools.checkable.values() if tools else ():

@@ -29,9 +29,10 @@ def unknown_calls(item: Item) -> list[Call]:
 
 def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E6: a call of a tool that does not exist (see ``unknown_calls``)."""
-    for call in unknown_calls(item):
-        names = item.tools.names if item.tools else ()
-        near = next((name for name in names if name.lower() == call.name.lower()), None)
+    strangers = unknown_calls(item)
+    spellings = item.tools.by_lower_name if item.tools and strangers else {}
+    for call in strangers:
+        near = spellings.get(call.name.lower())
         hint = f" (the list has {near!r})" if near else ""
         message = f"no tool named {shorten(call.name)} in the list{hint}"
         yield finding("unknown-tool", "E6", "proven", call.where, message)
@@ -52,7 +53,7 @@ def distractors(item: Item, rubric: Rubric) -> Iterator[Finding]:
     if not item.condition.extraneous:
         return
     for call in item.prediction.calls:
-        if call.name in item.condition.extraneous:
+        if call.name in item.condition.distractors:
             message = f"{shorten(call.name)} is a distractor"
             yield finding("distractor", "E5", "proven", call.where, message)
 
@@ -61,7 +62,7 @@ def uses_distractor(item: Item) -> bool | None:
     """Whether a listed distractor is called; None when the case has none."""
     if not item.condition.extraneous:
         return None
-    return any(call.name in item.condition.extraneous for call in item.prediction.calls)
+    return any(call.name in item.condition.distractors for call in item.prediction.calls)
 
 
 def retries(item: Item, rubric: Rubric) -> Iterator[Finding]:

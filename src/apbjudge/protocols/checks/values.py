@@ -16,6 +16,15 @@ _STEP_REF = re.compile(
     re.IGNORECASE,
 )
 _STEP_WORD = re.compile(r"\b[Ss]tep\s+(\d{1,3})\b")
+_STEP_RESULT = re.compile(
+    r"(?:(?:use|take)\s+)?(?:the\s+)?(?:[\w-]+\s+(?:from|in|of)\s+(?:the\s+)?)?"
+    r"(?:results?|outputs?|response)\s+(?:of|from)\s+step\s+(?P<n>\d{1,3})\W*"
+    r"|(?:the\s+)?step\s+(?P<m>\d{1,3})(?:'s)?\s+(?:results?|outputs?|response)\W*",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"^[\s*_#(-]*(?:step\s+)?(\d{1,3})\*{0,2}[.):]\*{0,2}\s(.*)$", re.IGNORECASE | re.MULTILINE
+)
 _PLACEHOLDER = re.compile(
     r"^\W*(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\W*$|^<.*>$|^\{.*\}$|^\[.*\]$|^\$|previous|result|output"
     r"|\bstep\b|\bfrom\b|placeholder|^#\w+$|^[A-Za-z_]\w*(?:\[\d+\])*(?:\.\w+|\[\d+\])+$",
@@ -73,6 +82,17 @@ def later_step(text: str, position: int) -> int | None:
         return None
     named = (int(number) for number in _STEP_WORD.findall(text))
     return next((step for step in named if step >= position), None)
+
+
+def result_of_step(text: str) -> int | None:
+    """The number in words that are nothing but the result of a step: ``output of step 3``."""
+    found = _STEP_RESULT.fullmatch(text.strip()) if len(text) <= LONGEST_MARK else None
+    return int(found["n"] or found["m"]) if found else None
+
+
+def numbered_lines(text: str) -> list[tuple[int, str]]:
+    """The lines that begin with a number and a mark, such as ``2. Reserve``, without those."""
+    return [(int(number), rest) for number, rest in _NUMBERED.findall(text)]
 
 
 def is_placeholder(value: object) -> bool:

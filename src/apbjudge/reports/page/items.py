@@ -119,7 +119,7 @@ def _tool(tool: Tool, condition: Condition) -> View:
 def _marks(name: str, condition: Condition) -> list[str]:
     replacement = condition.replacement.name if condition.replacement else None
     marks = {
-        "distractor": name in condition.extraneous,
+        "distractor": name in condition.distractors,
         "broken": name == condition.broken_tool,
         "replacement": name == replacement,
     }

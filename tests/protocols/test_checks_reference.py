@@ -1,0 +1,162 @@
+"""What the reference does too is suspected at most, in every protocol that has a reference."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.protocols import get_protocol
+from apbjudge.protocols.prompts import PromptMaker
+from apbjudge.rubrics import load_rubric
+from tests.support.rows import (
+    FIND_OK,
+    INTEGER,
+    MAIL_OK,
+    findings,
+    plan,
+    plan_row,
+    proven,
+    read,
+    step,
+    step_row,
+    suspected,
+    tool,
+)
+
+CALL = "step[0].tool_calls[0]"
+WRONG_CALLS: dict[str, tuple[str, Any]] = {
+    "missing": ("find_trains", {"origin": "Udine"}),
+    "unknown": ("find_trains", {**FIND_OK[1], "hue": "red"}),
+    "wrong type": ("reserve_seat", {"offer_id": 7}),
+    "not allowed": ("reserve_seat", {"offer_id": "a", "travel_class": "third"}),
+    "nested": ("reserve_seat", {"offer_id": "a", "passenger": {"age": 9}}),
+    "no arguments": ("reserve_seat", None),
+    "before it is made": ("reserve_seat", {"offer_id": "$find_trains.id"}),
+    "previous of nothing": ("reserve_seat", {"offer_id": "PREVIOUS_RESULT"}),
+    "unknown tool": ("hold_table", {}),
+}
+
+
+@pytest.mark.parametrize("call", WRONG_CALLS.values(), ids=WRONG_CALLS)
+def test_a_reply_equal_to_the_reference_is_never_proven_wrong(call: tuple[str, Any]) -> None:
+    reply = step(call)
+    assert proven(step_row(reply, ground_truth_steps=[reply])) == []
+    assert proven(step_row(reply, ground_truth_steps=[step(FIND_OK)]))
+    chain = plan(call, MAIL_OK)
+    assert proven(plan_row(chain, tool_chain=chain["tool_chain"])) == []
+
+
+@pytest.mark.parametrize("call", list(WRONG_CALLS.values())[:6])
+def test_what_is_spared_is_suspected_and_says_why(call: tuple[str, Any]) -> None:
+    reply = step(call)
+    alone = proven(step_row(reply))
+    assert suspected(step_row(reply, ground_truth_steps=[reply])) == alone
+    messages = [f.message for f in findings(step_row(reply, ground_truth_steps=[reply]))]
+    assert all(message.endswith("; the reference does the same") for message in messages)
+
+
+SAME = {
+    "another value": ({"seats": "2"}, {"seats": "three"}, True),
+    "another type": ({"seats": "2"}, {"seats": [2]}, True),
+    "another parameter": ({"seats": "2"}, {"travel_class": 1}, False),
+    "another limit": ({"travel_class": "third"}, {"travel_class": 3}, False),
+    "another unknown name": ({"hue": 1}, {"colour": 1}, False),
+    "the same unknown name": ({"hue": 1}, {"hue": "red"}, True),
+}
+
+
+@pytest.mark.parametrize(("theirs", "ours", "is_spared"), SAME.values(), ids=SAME)
+def test_a_fault_is_shared_by_tool_place_and_kind(
+    theirs: dict[str, Any], ours: dict[str, Any], is_spared: bool
+) -> None:
+    reference = step(("reserve_seat", {"offer_id": "a", **theirs}))
+    reply = step(("reserve_seat", {"offer_id": "b", **ours}))
+    row = step_row(reply, ground_truth_steps=[reference])
+    assert (proven(row) == []) is is_spared
+
+
+def test_the_same_fault_of_another_tool_is_not_shared() -> None:
+    tools = [tool(name, {"n": INTEGER}) for name in ("a", "b")]
+    reference = [step(("a", {"n": "1"}))]
+    row = step_row(step(("b", {"n": "1"})), tools=tools, ground_truth_steps=reference)
+    assert [rule for _, rule, _ in proven(row)] == ["wrong-type"]
+
+
+def test_entries_of_a_list_share_a_place() -> None:
+    tools = [tool("t", {"v": {"type": "array", "items": INTEGER}})]
+    reference = [step(("t", {"v": ["x"]}))]
+    row = step_row(step(("t", {"v": [1, 2, "y"]})), tools=tools, ground_truth_steps=reference)
+    assert proven(row) == []
+
+
+def test_a_fault_is_shared_wherever_in_the_steps_the_reference_has_it() -> None:
+    wrong = step(("reserve_seat", {"offer_id": 7}))
+    row = step_row([wrong, step(MAIL_OK)], k=2, ground_truth_steps=[step(FIND_OK), wrong])
+    assert proven(row) == []
+
+
+def test_the_reference_s_order_of_tools_is_no_proof_whatever_the_argument() -> None:
+    reference = plan(("reserve_seat", {"offer_id": "$find_trains.id"}), FIND_OK)["tool_chain"]
+    call = ("reserve_seat", {"offer_id": "x", "passenger": {"name": "$find_trains.name"}})
+    assert proven(plan_row(plan(call, FIND_OK), tool_chain=reference)) == []
+    assert [code for code, *_ in proven(plan_row(plan(call, FIND_OK)))] == ["E4"]
+
+
+@pytest.mark.parametrize("form", ["plan", "steps"])
+def test_a_distractor_that_the_reference_calls_is_only_suspected(form: str) -> None:
+    fields: dict[str, Any] = {"extraneous_tool_names": ["send_mail"]}
+    if form == "plan":
+        fields |= {"split": "holistic_tool_extraneous"}
+        other, same = plan(FIND_OK)["tool_chain"], plan(MAIL_OK)["tool_chain"]
+        rows = [plan_row(plan(MAIL_OK), **fields, tool_chain=chain) for chain in (other, same)]
+    else:
+        fields |= {"split": "step_wise_tool_extraneous"}
+        rows = [
+            step_row(step(MAIL_OK), **fields, ground_truth_steps=[step(call)])
+            for call in (FIND_OK, MAIL_OK)
+        ]
+    assert [rule for _, rule, _ in proven(rows[0])] == ["distractor"]
+    assert proven(rows[1]) == []
+    assert "distractor" in [rule for _, rule, _ in suspected(rows[1])]
+
+
+def test_the_broken_tool_stays_a_retry_although_the_reference_calls_it() -> None:
+    row = step_row(
+        step(FIND_OK),
+        split="step_wise_tool_broken",
+        broken_tool_name="find_trains",
+        ground_truth_steps=[step(FIND_OK)],
+    )
+    assert [rule for _, rule, _ in proven(row)] == ["retry-broken-tool"]
+
+
+@given(data=st.data())
+def test_no_reply_equal_to_its_reference_is_proven_wrong(data: st.DataObject) -> None:
+    words = st.sampled_from(["find_trains", "reserve_seat", "send_mail", "hold_table"])
+    names = st.sampled_from(["origin", "day", "offer_id", "seats", "passenger", "hue"])
+    values = st.sampled_from([1, "x", None, [1], {"name": 1}, "$send_mail.id", "PREVIOUS_RESULT"])
+    calls = data.draw(
+        st.lists(st.tuples(words, st.dictionaries(names, values, max_size=4)), min_size=1)
+    )
+    steps = [step(call) for call in calls][:3]
+    assert proven(step_row(steps, k=len(steps), ground_truth_steps=steps)) == []
+    chain = plan(*calls)
+    assert proven(plan_row(chain, plan=chain["plan"], tool_chain=chain["tool_chain"])) == []
+
+
+def test_a_blind_judge_learns_nothing_of_the_reference_from_facts() -> None:
+    reply = step(("find_trains", {"origin": "Udine"}), ("reserve_seat", {"offer_id": 7}))
+    rubric = load_rubric("apb-step-wise@1")
+    texts: list[str] = []
+    for call in (FIND_OK, ("reserve_seat", {"offer_id": 8})):
+        row = step_row(reply, ground_truth_steps=[step(call)])
+        item = read(row)
+        found = get_protocol("step-wise").find(item, rubric)
+        prompt = PromptMaker(blind=True).make(item, rubric, findings=found)
+        texts.append(json.dumps(prompt.messages()))
+    assert all("reference does" not in text for text in texts)
+    assert texts[0].count("E5, step") == texts[1].count("E5, step") + 1
