@@ -236,3 +236,88 @@ LONG_VALUES: dict[str, Callable[[int], str]] = {
 def test_a_huge_value_is_no_reference(value: Callable[[int], str]) -> None:
     # Patterns that backtracked over it would not end within hours.
     assert proven(step_row([step(FIND_OK), step(_seat(value(300_000)))], k=2)) == []
+
+
+LINES = "1. Find the trains.\n2. Reserve a seat.\n3. Tell the desk."
+FORWARD = [
+    "result of step 3",
+    "the output of step 2",
+    "the offer_id from the result of step 3",
+    "Use the results from step 2.",
+    "Step 3's output",
+    "${step_2.offer}",
+    "{{step3}}",
+]
+
+
+def _forward(value: str, text: str = LINES, **fields: Any) -> dict[str, Any]:
+    call = ("find_trains", {"origin": value, "day": "x"})
+    return plan_row(plan(call, SEAT_OK, MAIL_OK, text=text), **fields)
+
+
+@pytest.mark.parametrize("value", FORWARD)
+@pytest.mark.parametrize(
+    "text",
+    [
+        LINES,
+        "Step 1: find\nStep 2: reserve\nStep 3: tell",
+        "To do:\n\n1) find_trains\n   by ten\n2) reserve_seat\n3) send_mail\n\nDone.",
+        "**1.** find\n**2.** reserve_seat after find_trains\n**3.** tell",
+    ],
+)
+def test_a_forward_reference_is_proven_where_numbered_lines_are_as_many_as_calls(
+    value: str, text: str
+) -> None:
+    assert proven(_forward(value, text)) == [
+        ("E4", "used-before-made", "tool_chain[0].arguments.origin")
+    ]
+
+
+@pytest.mark.parametrize("value", FORWARD)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Find, reserve, tell.",
+        "1. Find the trains.\n2. Reserve a seat.",
+        "0. Find the trains.\n1. Reserve a seat.\n2. Tell the desk.",
+        f"{LINES}\n4. Be glad.",
+        "1. Think.\n2. Find.\n1. Reserve.",
+        "1. reserve_seat\n2. find_trains\n3. send_mail",
+        "1. Find the trains. 2. Reserve a seat. 3. Tell the desk.",
+    ],
+)
+def test_elsewhere_a_forward_reference_is_only_suspected(value: str, text: str) -> None:
+    assert proven(_forward(value, text)) == []
+    assert ("E4", "early-reference", "tool_chain[0].arguments.origin") in suspected(
+        _forward(value, text)
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a town that serves for the result of step 3 as well",
+        "the town; needed in step 3",
+        "as step 2 requires",
+        "not the result of step 3",
+        "result of step 9",
+        "the result of step 3, if there is one by then, or else Udine",
+    ],
+)
+def test_words_that_only_mention_a_later_step_prove_nothing(value: str) -> None:
+    assert proven(_forward(value)) == []
+
+
+@pytest.mark.parametrize("value", FORWARD)
+def test_a_forward_reference_that_the_query_or_the_reference_has_is_not_proven(value: str) -> None:
+    assert proven(_forward(value, query=f"Set it to {value!r}.")) == []
+    call = ("find_trains", {"origin": value, "day": "y"})
+    reference = plan(call, SEAT_OK, MAIL_OK)["tool_chain"]
+    for text in (LINES, "Find, reserve, tell."):
+        assert proven(_forward(value, plan=text, tool_chain=reference)) == []
+
+
+@pytest.mark.parametrize("value", ["result of step 1", "${step_1.id}", "the output of step 2"])
+def test_an_earlier_result_is_fine_where_lines_are_numbered(value: str) -> None:
+    call = ("send_mail", {"to": value, "body": "x"})
+    assert proven(plan_row(plan(FIND_OK, SEAT_OK, call, text=LINES))) == []

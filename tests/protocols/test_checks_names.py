@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apbjudge.protocols import plan_cost, uses_distractor
 from apbjudge.protocols.tool_broken import category
@@ -250,3 +252,66 @@ def test_only_a_plan_has_a_cost() -> None:
     assert plan_cost(read(plan_row('{"status": "REJECT", "reason": "no"}', tools=tools))) is None
     assert plan_cost(read(plan_row("no JSON at all", tools=tools))) is None
     assert plan_cost(read(step_row(step(FIND_OK), tools=tools))) is None
+
+
+class Watched(str):
+    """A name that counts how often it is compared or changed to small letters."""
+
+    __slots__ = ()
+    looks = 0
+
+    def lower(self) -> str:
+        Watched.looks += 1
+        return super().lower()
+
+    def __eq__(self, other: object) -> bool:
+        Watched.looks += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_looking_for_a_near_name_takes_work_that_grows_with_calls_and_tools_not_their_product() -> (
+    None
+):
+    names = [Watched(f"tool_{n}") for n in range(500)]
+    calls = [(f"Tool_{n}", {}) for n in range(500)]
+    row = plan_row(plan(*calls), tools=None, tool_names=names)
+    Watched.looks = 0
+    found = [f for f in findings(row) if f.rule == "unknown-tool"]
+    assert all(f"the list has 'tool_{n}'" in f.message for n, f in enumerate(found))
+    assert len(found) == 50
+    assert Watched.looks < 10 * 500
+
+
+@pytest.mark.parametrize("form", ["plan", "steps"])
+def test_looking_for_distractors_takes_work_that_grows_with_calls_not_their_product(
+    form: str,
+) -> None:
+    names = [Watched(f"unused_{n}") for n in range(500)]
+    calls = [("find_trains", {"origin": str(n), "day": "x"}) for n in range(500)]
+    if form == "plan":
+        row = plan_row(plan(*calls), split="holistic_tool_extraneous", extraneous_tool_names=names)
+    else:
+        row = step_row(step(*calls), split="step_wise_tool_extraneous", extraneous_tool_names=names)
+    Watched.looks = 0
+    assert proven(row) == []
+    assert uses_distractor(read(row)) is False
+    assert Watched.looks < 10 * 500
+
+
+@given(
+    names=st.lists(st.text("aAbBſsS_", min_size=1, max_size=3), max_size=6, unique=True),
+    called=st.text("aAbBſsS_", min_size=1, max_size=3),
+)
+def test_the_near_name_is_one_that_differs_in_letter_case_only(
+    names: list[str], called: str
+) -> None:
+    row = plan_row(plan((called, {})), tools=None, tool_names=names)
+    near = sorted(name for name in names if name.lower() == called.lower())
+    messages = [f.message for f in findings(row) if f.rule == "unknown-tool"]
+    if not names or called in names:
+        assert len(messages) == (0 if called in names else 1)
+    else:
+        hint = f" (the list has {near[0]!r})" if near else ""
+        assert messages == [f"no tool named {called!r} in the list{hint}"]

@@ -16,6 +16,9 @@ Key = tuple[str, str, str, str]
 
 _OWN = frozenset({"format", "retry-broken-tool", "carried-on"})
 """Rules about the reply itself, or about cases whose reference is no way to be taken."""
+_PROVEN_ELSEWHERE = {"early-reference": "used-before-made"}
+"""Of a rule that is only suspected, the one by which the same fault is proven in a plan that says
+more of itself, as by numbered lines."""
 
 
 def spare_shared_faults(item: Item, find: Callable[[Item], Iterable[Finding]]) -> Iterator[Finding]:
@@ -49,7 +52,8 @@ def _faults_of_reference(item: Item, find: Callable[[Item], Iterable[Finding]]) 
     prediction = Prediction(kind=kind, plan=reference.plan, steps=reference.steps)
     names = _names(prediction)
     found = find(item.model_copy(update={"prediction": prediction}))
-    return frozenset(_key(f, names) for f in found if f.certainty == "proven")
+    faults = (f for f in found if f.certainty == "proven" or f.rule in _PROVEN_ELSEWHERE)
+    return frozenset(_key(f, names) for f in faults)
 
 
 def _names(prediction: Prediction) -> dict[str, str]:
@@ -66,7 +70,8 @@ def _key(finding: Finding, names: dict[str, str]) -> Key:
     place = _CALL.match(finding.where)
     call = place.group() if place else ""
     inside = _INDEX.sub("[]", finding.where[len(call) :])
-    _, breaks, limit = finding.message.rpartition(" breaks ")
-    if finding.rule == "used-before-made":
+    rule = _PROVEN_ELSEWHERE.get(finding.rule, finding.rule)
+    if rule == "used-before-made":
         inside = ""  # the order of the tools is at fault, wherever the result goes to
-    return finding.rule, names.get(call, ""), inside, limit if breaks else finding.message
+    _, breaks, limit = finding.message.rpartition(" breaks ")
+    return rule, names.get(call, ""), inside, limit if breaks else finding.message
