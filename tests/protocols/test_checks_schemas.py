@@ -133,7 +133,7 @@ def test_an_odd_schema_neither_crashes_nor_connects_nor_proves(part: Any, value:
 
 
 def test_an_odd_schema_still_proves_names() -> None:
-    tools = [tool("t", {"v": {"type": "str"}, "w": {}}, ("w",))]
+    tools = [tool("t", {"v": {"type": "file"}, "w": {}}, ("w",))]
     row = step_row(step(("t", {"v": 1, "colour": 2})), tools=tools)
     assert [rule for _, rule, _ in proven(row)] == ["missing-parameter", "unknown-parameter"]
 

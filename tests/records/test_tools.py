@@ -43,7 +43,8 @@ def test_every_shape_of_a_tool_reads_alike(spec: dict[str, Any]) -> None:
         (SCHEMA, "json_schema"),
         ({"properties": {}}, "json_schema"),
         ({"type": "object"}, "mapping"),
-        ({"type": "dict", "properties": {}}, "mapping"),
+        ({"type": "dict", "properties": {}}, "json_schema"),
+        ({"type": "array", "properties": {}}, "mapping"),
         ({"city": "where to"}, "mapping"),
         ([{"name": "city"}], "mapping"),
         ("a city", "mapping"),
@@ -56,14 +57,14 @@ def test_only_a_json_schema_can_be_checked_against(parameters: Any, kind: str) -
 
 def test_tools_may_be_a_mapping_from_names() -> None:
     tools = read_tools({"a": {"description": "x"}, "b": None, "c": "prose"}, "tools")
-    assert [(t.name, t.description) for t in tools] == [("a", "x"), ("b", ""), ("c", "")]
+    assert [(t.name, t.description) for t in tools] == [("a", "x"), ("b", ""), ("c", "prose")]
 
 
 BAD: dict[str, tuple[Any, str]] = {
     "number": (5, "tools"),
     "text": ("find_trains", "tools"),
     "null": (None, "tools"),
-    "list of text": (["find_trains"], "tools[0]"),
+    "list of prose": (["find_trains", "finds trains"], "tools[1]"),
     "second entry": ([{"name": "a"}, None], "tools[1]"),
     "no name": ([{"description": "x"}], "tools[0].name"),
     "empty name": ([{"name": ""}], "tools[0].name"),
@@ -118,7 +119,7 @@ def test_a_toolset_from_text_is_the_one_from_its_json_and_shared_between_rows() 
 
 
 def test_the_text_of_a_toolset_is_the_definitions_as_given() -> None:
-    tools = {"b": {"z": 1, "a": None}, "a": {}}
+    tools = {"b": {"z": 1, "a": None, "description": "x"}, "a": {}}
     assert json.loads(build_toolset(tools, None, "tools").text) == tools
     assert list(json.loads(build_toolset(tools, None, "tools").text)) == ["b", "a"]
 

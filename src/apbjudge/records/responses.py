@@ -18,8 +18,16 @@ import orjson
 from .predictions import Call, Form, FormProblem, Prediction, Step
 
 _THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_NAME_KEYS = ("name", "tool_name", "tool", "api_name")
-_ARGUMENT_KEYS = ("arguments", "parameter_description", "parameters", "args", "input", "kwargs")
+_NAME_KEYS = ("name", "tool_name", "tool", "api_name", "api")
+_ARGUMENT_KEYS = (
+    "arguments",
+    "parameter_description",
+    "parameters",
+    "args",
+    "input",
+    "kwargs",
+    "param",
+)
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
 _CHAIN_KEYS = ("tool_chain", "toolchain", "chain")
 _NO_TOOL = {"", "none", "null", "n/a"}

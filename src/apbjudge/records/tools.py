@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import orjson
 
 from ..errors import RowError
 from .base import Record
-
-ParameterKind = Literal["json_schema", "mapping", "absent"]
+from .parameters import ParameterKind, is_schema, read_parameters
 
 MAX_COST = 1e12
 
-_NAME_KEYS = ("name", "tool_name", "api_name")
+_NAME_KEYS = ("name", "tool_name", "api_name", "api", "function_name", "tool")
 _TEXT_KEYS = ("description", "tool_description", "api_description")
-_PARAMETER_KEYS = ("parameters", "input_schema", "inputSchema")
+_PARAMETER_KEYS = tuple(
+    "parameters input_schema inputSchema parametersJsonSchema parameters_json_schema arguments "
+    "param params parameter_definitions args args_schema inputs".split()
+)
+_INNER_KEYS = ("function", "toolSpec")
+_WRAPPERS = ("tools", "functions", "functionDeclarations", "function_declarations")
+_NO_TOOLS = ("tool_choice", "toolChoice", "function_call", "tool_config", "toolConfig")
+_FIELDS = {*_NAME_KEYS, *_TEXT_KEYS, *_PARAMETER_KEYS, *_INNER_KEYS, "type", "strict", "cost"}
 
 
 class Tool(Record):
@@ -27,7 +34,10 @@ class Tool(Record):
     Attributes:
         name: Exact, case-sensitive name.
         description: Prose, possibly empty.
-        parameters: The parameter specification as given, or None when absent.
+        other_names: Further names that the definition gives: a call by one of them is of a
+            tool that exists.
+        parameters: The parameters as JSON Schema where they can be read so, else as given; None
+            when absent.
         parameter_kind: ``json_schema`` (code can check calls against it), ``mapping``
             (some other structure, shown to the judge, proves nothing) or ``absent``.
         cost: Cost of one call (efficiency cases, non-negative), or None when not stated.
@@ -35,6 +45,7 @@ class Tool(Record):
 
     name: str
     description: str = ""
+    other_names: tuple[str, ...] = ()
     parameters: Any = None
     parameter_kind: ParameterKind = "absent"
     cost: float | None = None
@@ -83,7 +94,8 @@ class Toolset(Record):
     @cached_property
     def names(self) -> frozenset[str]:
         """Every name that counts as existing: defined or listed."""
-        return frozenset(self.by_name) | self.listed_names
+        others = (name for tool in self.tools for name in tool.other_names)
+        return frozenset((*self.by_name, *others)) | self.listed_names
 
     @cached_property
     def by_lower_name(self) -> Mapping[str, str]:
@@ -97,38 +109,228 @@ class Toolset(Record):
 
 
 def read_tool(value: object, field: str) -> Tool:
-    """Reads one tool definition: flat, OpenAI ``function`` form, or with ``tool_name``."""
-    if not isinstance(value, dict):
+    """Reads one tool definition, whatever its fields are called.
+
+    Raises:
+        RowError: If it is no object, has no name, or its cost is no number in range.
+    """
+    spec = _object(_parsed(value))
+    if spec is None:
         raise RowError(field, "a tool definition (object with a name)", value)
-    spec = cast("dict[str, Any]", value)
-    inner = spec.get("function")
-    body = cast("dict[str, Any]", inner) if isinstance(inner, dict) else spec
-    name = next((body[key] for key in _NAME_KEYS if key in body), None)
+    body = _body(spec)
+    name, other_names = _names(body, spec)
     if not isinstance(name, str) or not name:
         raise RowError(f"{field}.name", "a non-empty string", name)
-    parameters = next((body[key] for key in _PARAMETER_KEYS if key in body), None)
     description = next((body[key] for key in _TEXT_KEYS if key in body), "")
+    parameters, kind = read_parameters(_parameters(body), body.get("required"))
     return Tool(
         name=name,
+        other_names=other_names,
         description=description if isinstance(description, str) else "",
         parameters=parameters,
-        parameter_kind=_parameter_kind(parameters),
+        parameter_kind=kind,
         cost=_cost(spec.get("cost", body.get("cost")), field),
     )
 
 
+def _body(spec: dict[str, Any]) -> dict[str, Any]:
+    """The part of a definition that holds the name: itself, or what is under ``function``."""
+    inner = next((inner for key in _INNER_KEYS if (inner := _object(spec.get(key)))), None)
+    return spec if inner is None else {**_names_of(spec), **inner}
+
+
+def _names_of(spec: dict[str, Any]) -> dict[str, Any]:
+    return {key: spec[key] for key in _NAME_KEYS if isinstance(spec.get(key), str)}
+
+
+def _names(body: dict[str, Any], spec: dict[str, Any]) -> tuple[object, tuple[str, ...]]:
+    """The name, and the others that a definition gives in further fields."""
+    if not isinstance(spec.get("function"), str):
+        body = {key: value for key, value in body.items() if key != "function"}
+    names = [body[key] for key in (*_NAME_KEYS, "function") if body.get(key) is not None]
+    others = [name for name in names[1:] if isinstance(name, str) and name and name != names[0]]
+    return (names[0] if names else None), tuple(dict.fromkeys(others))
+
+
+def _parameters(body: dict[str, Any]) -> object:
+    found = next((body[key] for key in _PARAMETER_KEYS if body.get(key) is not None), None)
+    if found is None and _object(body.get("properties")) is not None:
+        flat = {key: body[key] for key in _SCHEMA_KEYS if key in body}
+        return {"type": "object", **flat}
+    return found
+
+
+_SCHEMA_KEYS = ("properties", "required", "additionalProperties", "$defs", "definitions")
+
+
 def read_tools(value: object, field: str) -> tuple[Tool, ...]:
-    """Reads a list of tools, or a mapping from name to definition."""
-    if isinstance(value, dict):
-        mapping = cast("dict[str, Any]", value)
-        value = [
-            {"name": name, **(cast("dict[str, Any]", spec) if isinstance(spec, dict) else {})}
-            for name, spec in mapping.items()
-        ]
-    if not isinstance(value, list):
-        raise RowError(field, "a list of tool definitions", value)
-    listed = cast("list[object]", value)
-    return tuple(read_tool(tool, f"{field}[{i}]") for i, tool in enumerate(listed))
+    """Reads tools in any of the shapes they are passed around in.
+
+    A list of definitions or names; one bare definition; a mapping from name to definition; one
+    of these under ``tools``, ``functions`` or ``functionDeclarations``, also inside a list; and
+    each of them as a JSON string.
+
+    Raises:
+        RowError: If it is none of these. What might be one tool or a group of several is refused
+            as well, since each call of a tool missed would look like an invention.
+    """
+    value = _parsed(value)
+    if isinstance(value, list):
+        listed = cast("list[object]", value)
+        return tuple(t for i, entry in enumerate(listed) for t in _entry(entry, f"{field}[{i}]"))
+    spec = _object(value)
+    if spec is None:
+        raise RowError(field, "a list of tool definitions, or definitions by name", value)
+    if (wrapped := _wrapped(spec, field)) is not None:
+        return wrapped
+    if _is_definition(spec, field):
+        return (read_tool(spec, field),)
+    return tuple(_mapped(name, entry, f"{field}.{name[:80]}") for name, entry in spec.items())
+
+
+def _entry(value: object, field: str) -> tuple[Tool, ...]:
+    """What one entry of a list defines."""
+    value = _parsed(value)
+    if isinstance(value, str):
+        if not _NAME.fullmatch(value):
+            raise RowError(field, "a tool definition (object) or a name without spaces", value)
+        return (Tool(name=value),)
+    spec = _object(value)
+    if spec is None:
+        raise RowError(field, "a tool definition (object with a name)", value)
+    if (wrapped := _wrapped(spec, field)) is not None:
+        return wrapped
+    has_name = _names(_body(spec), spec)[0] is not None
+    if not has_name and spec and all(map(_describes, spec.values())):
+        return tuple(_mapped(name, entry, f"{field}.{name[:80]}") for name, entry in spec.items())
+    return (read_tool(spec, field),)
+
+
+_NAME = re.compile(r"[^\s(){}\[\],;=\"'`]*[^\s(){}\[\],;=\"'`:.!?]")
+
+
+def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
+    """The tools under ``tools`` and the like; None where the object is no such wrapper."""
+    held = {key: _parsed(spec[key]) for key in _WRAPPERS if key in spec}
+    is_tool = any(spec.get(key) is not None for key in _PARAMETER_KEYS) and _names_of(spec)
+    keys = [key for key, value in held.items() if isinstance(value, list) or _is_mapping(value)]
+    if held and not keys and not any(spec.values()):
+        raise RowError(field, "a list of tool definitions, or definitions by name", spec)
+    if is_tool or not keys:
+        return None
+    for name, value in spec.items():
+        if name not in (*keys, *_NO_TOOLS) and _takes_parameters(_object(value) or {}):
+            expected = f"either {keys[0]!r} or definitions by name, not both"
+            raise RowError(f"{field}.{name[:80]}", expected, value)
+    return tuple(tool for key in keys for tool in read_tools(held[key], f"{field}.{key}"))
+
+
+def _is_mapping(value: object) -> bool:
+    """Whether this maps names to definitions, also where a tool is called like a field of one."""
+    spec = _object(value)
+    if not spec or (len(spec) == 1 and _is_wrapped_definition(spec)):
+        return False
+    return all(map(_has_fields, spec.values()))
+
+
+def _is_wrapped_definition(spec: dict[str, Any]) -> bool:
+    inner = next((inner for key in _INNER_KEYS if (inner := _object(spec.get(key)))), None)
+    return inner is not None and bool(_names_of(inner))
+
+
+def _describes(value: object) -> bool:
+    """Whether this is the definition of one tool, apart from the name perhaps."""
+    spec = _object(_parsed(value))
+    return (spec is not None and is_schema(spec)) or (_has_fields(spec) and not _is_mapping(spec))
+
+
+def _takes_parameters(spec: dict[str, Any]) -> bool:
+    return any(isinstance(spec.get(key), dict | list) for key in _PARAMETER_KEYS)
+
+
+def _has_fields(value: object) -> bool:
+    """Whether this has fields that definitions have and JSON Schemas don't."""
+    spec = _object(_parsed(value))
+    if spec is None:
+        return False
+    if _takes_parameters(spec) or _names_of(spec):
+        return True
+    if any(_object(spec.get(key)) for key in _INNER_KEYS):
+        return True
+    described = any(isinstance(spec.get(key), str) for key in _TEXT_KEYS)
+    has_cost = "cost" in spec and _object(spec["cost"]) is None
+    return (described or has_cost) and not is_schema(spec)
+
+
+def _is_definition(spec: dict[str, Any], field: str) -> bool:
+    """Whether an object is one definition and no mapping from names to them.
+
+    Raises:
+        RowError: If it may be either.
+    """
+    if _is_mapping(spec):
+        return False
+    if any(_object(spec.get(key)) for key in _INNER_KEYS):
+        return True
+    described = any(isinstance(spec.get(key), str) for key in _TEXT_KEYS)
+    takes = _takes_parameters(spec)
+    named = _names_of(spec)
+    if not named:
+        return described and (takes or set(spec) <= _FIELDS)
+    if described or takes or set(spec) <= _FIELDS:
+        return True
+    if any(" " in name for name in named.values()):
+        return False  # tools so called, with a description each
+    others = [value for key, value in spec.items() if key not in _FIELDS]
+    if any(isinstance(value, str | dict | list) for value in others):
+        expected = "a definition with a description or parameters, or definitions by name"
+        raise RowError(field, expected, spec)
+    return True
+
+
+def _mapped(name: str, value: object, field: str) -> Tool:
+    """The tool that a mapping from names to definitions holds under a name."""
+    expected = "a tool definition (object), a description or nothing"
+    if not name:
+        raise RowError(field, "a name of the tool", name)
+    parsed = _parsed(value)
+    if parsed is None or isinstance(parsed, str):
+        return Tool(name=name, description=parsed or "")
+    spec = _object(parsed)
+    if spec is None:
+        raise RowError(field, expected, value)
+    if spec and not _describes(spec):
+        if name in _WRAPPERS or not all(map(_is_parameter, spec.values())):
+            raise RowError(field, expected, value)
+        return read_tool({"name": name, "parameters": spec}, field)
+    if is_schema(spec) and _parameters(spec) is not None and not _names_of(spec):
+        description = spec.get("description", "")
+        return read_tool({"name": name, "description": description, "parameters": spec}, field)
+    tool = read_tool(spec if _names(_body(spec), spec)[0] else {**spec, "name": name}, field)
+    if tool.name == name:
+        return tool
+    return tool.model_copy(update={"other_names": (*tool.other_names, name)})
+
+
+def _is_parameter(value: object) -> bool:
+    """Whether an object describes a parameter, and can't be a tool of a group."""
+    spec = _object(value) or {}
+    kind = spec.get("type")
+    return isinstance(kind, str) and kind != "function" and not is_schema(spec)
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _parsed(value: object) -> object:
+    """A JSON text of an object or a list, parsed; anything else as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
 
 
 @lru_cache(maxsize=128)
@@ -142,9 +344,13 @@ def build_toolset(value: object, names: object, field: str) -> Toolset:
     """Builds a toolset from parsed JSON.
 
     Raises:
-        RowError: If the structure is not a list of named tools.
+        RowError: If the structure is none that ``read_tools`` knows.
     """
-    tools = read_tools(value, field)
+    value = _parsed(value)
+    try:
+        tools = read_tools(value, field)
+    except RecursionError:
+        raise RowError(field, "tools that are not nested in each other", "deep nesting") from None
     return Toolset(tools=tools, text=pretty(value), listed_names=frozenset(read_names(names)))
 
 
@@ -175,19 +381,6 @@ def pretty(value: object) -> str:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONEncodeError:
         raise RowError("line", "JSON nested at most 250 levels deep", "deeper nesting") from None
-
-
-def _parameter_kind(parameters: object) -> ParameterKind:
-    if parameters is None or parameters == {}:
-        return "absent"
-    spec: dict[str, Any] = (
-        cast("dict[str, Any]", parameters) if isinstance(parameters, dict) else {}
-    )
-    properties: Any = spec.get("properties")
-    if not isinstance(properties, dict) or spec.get("type", "object") != "object":
-        return "mapping"
-    described = cast("dict[str, Any]", properties).values()
-    return "json_schema" if all(isinstance(p, dict | bool) for p in described) else "mapping"
 
 
 def _cost(value: object, field: str) -> float | None:

@@ -152,7 +152,7 @@ class Row:
         value, names = self.structured("tools"), self.structured("tool_names")
         if value is None and names is None:
             return None
-        if self._parsed and isinstance(value, list):
+        if self._parsed and isinstance(value, list | dict):
             named = None if names is None else pretty(cast("object", names))
             return toolset_from_text(pretty(cast("object", value)), named, "tools")
         return build_toolset(value if value is not None else [], names, "tools")

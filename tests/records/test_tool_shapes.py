@@ -1,0 +1,373 @@
+"""The same tools in every shape they are passed around in are the same tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge import RowError, grade
+from apbjudge.records.tools import build_toolset
+from tests.support.rows import (
+    FIND_OK,
+    TOOLS,
+    plan,
+    plan_row,
+    proven,
+    published,
+    read,
+    step,
+    step_row,
+)
+
+Spec = dict[str, Any]
+PYTHON_WORDS = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "dict",
+}
+
+
+def _renamed(tool: Spec, **names: str) -> Spec:
+    return {names.get(key, key): value for key, value in tool.items()}
+
+
+def _words(schema: Any, change: Callable[[str], str]) -> Any:
+    """The schema with other words for its types."""
+    if isinstance(schema, list):
+        return [_words(part, change) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: change(part) if key == "type" and isinstance(part, str) else _words(part, change)
+        for key, part in schema.items()
+    }
+
+
+def _with_schema(tool: Spec, schema: Any) -> Spec:
+    return {**tool, "parameters": schema}
+
+
+def _old(tool: Spec) -> Spec:
+    """Parameters by name, the required ones beside them."""
+    schema = tool["parameters"]
+    specs = _words(schema["properties"], PYTHON_WORDS.__getitem__)
+    return {**_with_schema(tool, specs), "required": schema["required"]}
+
+
+def _marked(tool: Spec) -> dict[str, Spec]:
+    """Properties that say of themselves whether they are required."""
+    schema = tool["parameters"]
+    return {
+        name: part if "required" in part else {**part, "required": name in schema["required"]}
+        for name, part in schema["properties"].items()
+    }
+
+
+def _listed(tool: Spec) -> list[Spec]:
+    return [{"name": name, **part} for name, part in _marked(tool).items()]
+
+
+def _unnamed(tool: Spec) -> Spec:
+    return {key: value for key, value in tool.items() if key != "name"}
+
+
+ONE: dict[str, Callable[[Spec], Any]] = {
+    "flat": lambda t: t,
+    "OpenAI": lambda t: {"type": "function", "function": t},
+    "OpenAI, the newer": lambda t: {"type": "function", **t, "strict": True},
+    "function only": lambda t: {"function": t},
+    "Anthropic": lambda t: _renamed(t, parameters="input_schema"),
+    "MCP": lambda t: _renamed(t, parameters="inputSchema"),
+    "MCP with a title": lambda t: {"title": "T", **_renamed(t, parameters="inputSchema")},
+    "Bedrock": lambda t: {
+        "toolSpec": {**_unnamed(t), "name": t["name"], "inputSchema": {"json": t["parameters"]}}
+    },
+    "Gemini": lambda t: {
+        "functionDeclarations": [_with_schema(t, _words(t["parameters"], str.upper))]
+    },
+    "published": lambda t: _renamed(t, name="tool_name", description="tool_description"),
+    "Seal-Tools": lambda t: _old(_renamed(t, name="api_name", description="api_description")),
+    "UltraTool": lambda t: _renamed(t, parameters="arguments"),
+    "param": lambda t: _renamed(t, parameters="param", name="api"),
+    "dict": lambda t: _with_schema(t, {**t["parameters"], "type": "dict"}),
+    "Python words": lambda t: _with_schema(t, _words(t["parameters"], PYTHON_WORDS.__getitem__)),
+    "no type": lambda t: _with_schema(
+        t, {key: part for key, part in t["parameters"].items() if key != "type"}
+    ),
+    "required beside": _old,
+    "required inside": lambda t: _with_schema(t, _marked(t)),
+    "required inside properties": lambda t: _with_schema(
+        t, {"type": "object", "properties": _marked(t)}
+    ),
+    "parameters as a list": lambda t: _with_schema(t, _listed(t)),
+    "parameters as text": lambda t: _with_schema(t, json.dumps(t["parameters"])),
+    "schema laid open": lambda t: {
+        "name": t["name"],
+        "description": t["description"],
+        **t["parameters"],
+    },
+    "as text": json.dumps,
+    "by its name": lambda t: {t["name"]: _unnamed(t)},
+}
+
+ALL: dict[str, Callable[[list[Any]], Any]] = {
+    "a list": lambda ts: ts,
+    "tools": lambda ts: {"tools": ts},
+    "functions": lambda ts: {"functions": ts},
+    "a request": lambda ts: {"model": "m", "tools": ts, "tool_choice": {"type": "auto"}},
+    "declarations": lambda ts: [{"functionDeclarations": ts}],
+    "a list of lists": lambda ts: [{"tools": ts[:1]}, {"functions": ts[1:]}],
+    "both": lambda ts: {"tools": ts[:1], "functions": ts[1:]},
+    "text": json.dumps,
+    "text of an object": lambda ts: json.dumps({"tools": ts}),
+    "a list of texts": lambda ts: [t if isinstance(t, str) else json.dumps(t) for t in ts],
+}
+
+BY_NAME: dict[str, Callable[[list[Spec]], Any]] = {
+    "by name": lambda ts: {t["name"]: _unnamed(t) for t in ts},
+    "by name, with their names": lambda ts: {t["name"]: t for t in ts},
+    "by name, OpenAI": lambda ts: {t["name"]: {"type": "function", "function": t} for t in ts},
+    "by name, old parameters": lambda ts: {t["name"]: _unnamed(_old(t)) for t in ts},
+    "by name under tools": lambda ts: {"tools": {t["name"]: t for t in ts}},
+}
+
+_types = st.sampled_from(
+    [
+        {"type": "string", "description": "words"},
+        {"type": "integer", "description": "a number"},
+        {"type": "number"},
+        {"type": "boolean"},
+        {"type": "string", "enum": ["one way", "return"]},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "properties": {"type": {"type": "integer"}}},
+    ]
+)
+_parameters = st.sampled_from(
+    ["city", "day", "type", "name", "properties", "required", "parameters", "description"]
+)
+
+
+@st.composite
+def _tools(draw: st.DrawFn) -> list[Spec]:
+    names = ["find", "tools", "functions", "function", "name", "parameters", "cost", "api/v2.go"]
+    chosen = draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4))
+    tools: list[Spec] = []
+    for name in chosen:
+        properties = draw(st.dictionaries(_parameters, _types, min_size=1, max_size=3))
+        required = draw(st.lists(st.sampled_from(sorted(properties)), unique=True))
+        schema = {"type": "object", "properties": properties, "required": required}
+        tools.append({"name": name, "description": f"Does {name}.", "parameters": schema})
+    return tools
+
+
+def _brief(value: Any) -> list[Any]:
+    """What is read of tools, as far as every shape can say it."""
+    found: list[Any] = []
+    for tool in build_toolset(value, None, "tools").tools:
+        parts = tool.parameters["properties"]
+        required = frozenset(tool.required)
+        found.append((tool.name, tool.description, tool.parameter_kind, parts, required))
+    return found
+
+
+@given(data=st.data(), tools=_tools(), together=st.sampled_from(sorted(ALL)))
+def test_the_same_tools_in_every_shape_are_read_alike(
+    data: st.DataObject, tools: list[Spec], together: str
+) -> None:
+    shapes = [ONE[data.draw(st.sampled_from(sorted(ONE)))] for _ in tools]
+    value = ALL[together]([shape(tool) for shape, tool in zip(shapes, tools, strict=True)])
+    expected = _brief(tools)
+    assert [_loose(part) for part in _brief(value)] == [_loose(part) for part in expected]
+
+
+def _loose(part: Any) -> Any:
+    """Without what only says that a parameter is required."""
+    name, text, kind, properties, required = part
+    plain = {
+        key: {k: v for k, v in spec.items() if k != "required"} for key, spec in properties.items()
+    }
+    return name, text, kind, plain, required
+
+
+@given(tools=_tools(), shape=st.sampled_from(sorted(BY_NAME)))
+def test_tools_by_name_are_read_alike_whatever_they_are_called(
+    tools: list[Spec], shape: str
+) -> None:
+    assert _brief(BY_NAME[shape](tools)) == _brief(tools)
+
+
+@given(tools=_tools(), shape=st.sampled_from(sorted(set(ONE) - {"by its name"})))
+def test_one_bare_definition_is_one_tool(tools: list[Spec], shape: str) -> None:
+    value = ONE[shape](tools[0])
+    assert [_loose(part) for part in _brief(value)] == [_loose(p) for p in _brief(tools[:1])]
+
+
+REPLIES = [
+    plan(FIND_OK),
+    plan(("find_trains", {"origin": "x", "hue": 1})),
+    plan(("reserve_seat", {})),
+    plan(("hold_table", {})),
+]
+STEPS = [
+    step(FIND_OK),
+    step(("find_trains", {"origin": 1, "day": "x", "changes": "two"})),
+    step(("reserve_seat", {"offer_id": "x", "passenger": {"age": "9"}})),
+    step(("hold_table", {})),
+]
+
+
+@pytest.mark.parametrize("together", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("shape", ONE.values(), ids=ONE)
+def test_findings_are_the_same_in_every_shape(
+    shape: Callable[[Spec], Any], together: Callable[[list[Any]], Any]
+) -> None:
+    value = together([shape(tool) for tool in TOOLS])
+    for row in [*map(plan_row, REPLIES), *map(step_row, STEPS)]:
+        expected = proven(row)
+        assert proven({**row, "tools": value}) == expected
+        assert proven(published({**row, "tools": value})) == expected
+
+
+BY_NAME_ONLY: dict[str, Any] = {
+    "texts": ["find_trains", "reserve_seat", "api/v2/book", "a:b", "Übersetze", "web.search"],
+    "named tools": {"tools": {"description": "x"}, "functions": None},
+    "named name": {"name": {"description": "x"}, "search": {"description": "y"}},
+    "named name, in prose": {"name": "Says a name.", "search": "Searches all."},
+    "named function": {"function": {"description": "x"}, "search": {"description": "y"}},
+    "named parameters": {"parameters": {"description": "x", "parameters": {}}},
+    "named description": {"description": "Describes it.", "find": {"description": "Finds."}},
+    "named cost": {"cost": {"description": "x"}},
+    "prose": {"find_trains": "finds trains", "reserve_seat": None, "send_mail": {}},
+    "costs": {"find_trains": {"cost": 1}, "reserve_seat": {"cost": 2}},
+    "parameters only": {"find_trains": {"city": {"type": "string"}}},
+    "schemas": {"find_trains": {"type": "object", "properties": {"city": {}}}},
+}
+
+
+@pytest.mark.parametrize("value", BY_NAME_ONLY.values(), ids=BY_NAME_ONLY)
+def test_names_are_those_of_the_mapping_or_list(value: Any) -> None:
+    assert [tool.name for tool in build_toolset(value, None, "tools").tools] == list(value)
+
+
+@pytest.mark.parametrize("value", [{"tools": []}, {"functions": []}, [], {}, "[]"])
+def test_an_empty_list_in_any_shape_has_no_tool(value: Any) -> None:
+    assert build_toolset(value, None, "tools").tools == ()
+
+
+def test_every_name_that_a_definition_gives_is_of_a_tool_that_exists() -> None:
+    tools = [
+        {"name": "Train search", "api_name": "find_trains", "tool_name": "rail"},
+        {"hold_table": {"name": "Table holder", "description": "x"}},
+    ]
+    known = {"Train search", "find_trains", "rail", "hold_table", "Table holder"}
+    assert build_toolset(tools, None, "tools").names == known
+    for name in known:
+        assert proven(plan_row(plan((name, {})), tools=tools)) == []
+
+
+UNKNOWN: dict[str, tuple[Any, str]] = {
+    "another wrapper": ({"data": [{"name": "a"}]}, "tools.data"),
+    "a group": ({"mail": {"send": {"description": "x"}}}, "tools.mail"),
+    "a group of empty ones": ({"mail": {"send": {}, "read": {}}}, "tools.mail"),
+    "a group of functions": ({"mail": {"send": {"type": "function"}}}, "tools.mail"),
+    "a group of prose": ({"tools": {"send": "Sends.", "read": "Reads."}}, "tools.tools"),
+    "a group of names": ({"mail": ["send", "read"]}, "tools.mail"),
+    "a number by name": ({"send": 5}, "tools.send"),
+    "nothing in the wrapper": ({"tools": None}, "tools"),
+    "an empty object in the wrapper": ({"tools": {}}, "tools"),
+    "wrapper and definitions": (
+        {"tools": [{"name": "a"}], "b": {"description": "x", "parameters": {}}},
+        "tools.b",
+    ),
+    "no name": ({"description": "x", "parameters": {"type": "object"}}, "tools.name"),
+    "a name that may be a tool or a field": ({"name": "find", "field": "rail"}, "tools"),
+    "a name in a wrapper": ({"tools": [{"parameters": {}}]}, "tools.tools[0].name"),
+    "names with explanations": (["find_trains: finds trains"], "tools[0]"),
+    "a signature": (["find_trains(city)"], "tools[0]"),
+    "a built-in tool": ([{"type": "web_search"}], "tools[0].name"),
+    "a list of lists": ([[{"name": "a"}]], "tools[0]"),
+    "broken text": ('[{"name": "a"', "tools"),
+    "deep nesting": (json.loads('{"tools":[' * 400 + "]}" * 400), "tools"),
+}
+
+
+@pytest.mark.parametrize(("value", "field"), UNKNOWN.values(), ids=UNKNOWN)
+def test_an_unknown_shape_is_bad_input_at_its_place(value: Any, field: str) -> None:
+    with pytest.raises(RowError) as caught:
+        read(plan_row(plan(FIND_OK), tools=value))
+    assert caught.value.field == field
+
+
+def test_an_unknown_shape_costs_its_row_alone_and_is_named(tmp_path: Path) -> None:
+    rows = [plan_row(plan(FIND_OK)), plan_row(plan(FIND_OK), id="b", tools={"data": TOOLS})]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    good, bad = grade(path).judgements
+    assert good.kind == "verdict"
+    assert good.is_correct
+    assert bad.kind == "unscored"
+    assert bad.reason == "bad_input"
+    expected = "field tools.data: expected a tool definition (object), a description or nothing"
+    assert expected in bad.detail
+
+
+@pytest.mark.parametrize(
+    ("word", "wrong"),
+    [
+        ("str", 5),
+        ("STRING", 5),
+        ("int", "5"),
+        ("float", "5.5"),
+        ("bool", "yes"),
+        ("list", "a, b"),
+        ("dict", "a"),
+        (["int", "NoneType"], "5"),
+    ],
+)
+def test_other_words_for_types_are_known(word: Any, wrong: Any) -> None:
+    tools = [{"name": "t", "parameters": {"v": {"type": word}}, "required": ["v"]}]
+    row = step_row(step(("t", {"v": wrong})), tools=tools)
+    assert [rule for _, rule, _ in proven(row)] == ["wrong-type"]
+
+
+@pytest.mark.parametrize("word", ["any", "date", "List[int]", "file", ["int", "file"], "", 3, []])
+@pytest.mark.parametrize("value", [5, "5", [1], {"a": 1}, None])
+def test_an_unknown_word_for_a_type_allows_every_value(word: Any, value: Any) -> None:
+    tools = [{"name": "t", "parameters": {"v": {"type": word}}, "required": ["v"]}]
+    assert proven(step_row(step(("t", {"v": value})), tools=tools)) == []
+
+
+OPEN: dict[str, Any] = {
+    "nothing says what is required": {"city": {"type": "str"}},
+    "what is required is not described": ({"city": {"type": "str"}}, ["town"]),
+    "required is no list of names": ({"city": {"type": "str"}}, [3]),
+    "a parameter comes twice": ([{"name": "a", "required": True}, {"name": "a"}], []),
+    "a parameter is prose": ({"city": "where to"}, ["city"]),
+}
+
+
+@pytest.mark.parametrize("given_", OPEN.values(), ids=OPEN)
+def test_parameters_that_can_not_be_read_prove_nothing(given_: Any) -> None:
+    parameters, required = given_ if isinstance(given_, tuple) else (given_, None)
+    tools = [{"name": "t", "parameters": parameters, "required": required}]
+    for arguments in ({}, {"city": 5}, {"other": 1}, None):
+        assert proven(step_row(step(("t", arguments)), tools=tools)) == []
+        assert proven(plan_row(plan(("t", arguments)), tools=tools)) == []
+
+
+@pytest.mark.parametrize("key", ["param", "arguments", "parameters", "args"])
+@pytest.mark.parametrize("name", ["api", "api_name", "tool", "name"])
+def test_calls_are_read_under_the_names_that_such_data_gives_them(name: str, key: str) -> None:
+    call = {name: "find_trains", key: {"origin": "x"}}
+    row = plan_row({"plan": "p", "tool_chain": [call]})
+    assert proven(row) == [("E5", "missing-parameter", "tool_chain[0]")]
+    assert proven({**row, "tool_chain": [call]}) == []
