@@ -9,6 +9,10 @@ import orjson
 
 ParameterKind = Literal["json_schema", "mapping", "absent"]
 
+COERCIBLE = "x-coercible"
+"""Marks a type that is named by a word of a programming language, such as ``float``. Data in such
+notations passes ``"37.5"`` for it, and its tools take that."""
+
 _MAX_DEPTH = 100
 """Parts nested deeper stay as they are."""
 
@@ -111,22 +115,36 @@ def _plain(spec: Any, depth: int) -> Any:
     plain: dict[str, Any] = {}
     for key, part in given.items():
         if key == "type":
-            if (word := _types(part)) is not None:
-                plain[key] = word
-        elif key in _PARTS:
-            plain[key] = _plain(part, depth + 1)
-        elif key in _LISTS and isinstance(part, list):
-            plain[key] = [_plain(each, depth + 1) for each in cast("list[Any]", part)]
-        elif key in _MAPPINGS and isinstance(part, dict):
-            parts = cast("dict[str, Any]", part)
-            plain[key] = {name: _plain(each, depth + 1) for name, each in parts.items()}
+            plain.update(_typed(part))
         elif key != "required" or not isinstance(part, bool):
-            plain[key] = part
+            plain[key] = _plain_part(key, part, depth)
     if required := _required_inside(given):
         listed = given.get("required")
         names = cast("list[Any]", listed) if isinstance(listed, list) else []
         plain["required"] = [*names, *(name for name in required if name not in names)]
     return plain
+
+
+def _plain_part(key: str, part: Any, depth: int) -> Any:
+    if key in _PARTS:
+        return _plain(part, depth + 1)
+    if key in _LISTS and isinstance(part, list):
+        return [_plain(each, depth + 1) for each in cast("list[Any]", part)]
+    if key in _MAPPINGS and isinstance(part, dict):
+        parts = cast("dict[str, Any]", part)
+        return {name: _plain(each, depth + 1) for name, each in parts.items()}
+    return part
+
+
+def _typed(given: Any) -> dict[str, Any]:
+    """The type or types in JSON Schema's words; nothing where one of them is unknown."""
+    several = cast("list[Any]", given) if isinstance(given, list) else [given]
+    words = [_type_word(each) for each in several]
+    if not words or None in words:
+        return {}
+    is_loose = any(each.strip().lower() not in _TYPE_WORDS.values() for each in several)
+    plain = list(dict.fromkeys(words)) if isinstance(given, list) else words[0]
+    return {"type": plain, **({COERCIBLE: True} if is_loose else {})}
 
 
 def _required_inside(spec: dict[str, Any]) -> list[str]:
@@ -139,14 +157,6 @@ def _required_inside(spec: dict[str, Any]) -> list[str]:
         for name, part in cast("dict[str, Any]", described).items()
         if isinstance(part, dict) and cast("dict[str, Any]", part).get("required") is True
     ]
-
-
-def _types(given: Any) -> Any:
-    """The type or types in JSON Schema's words; None where one of them is unknown."""
-    if not isinstance(given, list):
-        return _type_word(given)
-    words = [_type_word(each) for each in cast("list[Any]", given)]
-    return None if not words or None in words else list(dict.fromkeys(words))
 
 
 def _type_word(given: Any) -> str | None:

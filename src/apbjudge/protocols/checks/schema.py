@@ -17,8 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
+import orjson
+
 from ...errors import shorten
-from .values import is_placeholder
+from ...records.parameters import COERCIBLE
+from .values import LONGEST_MARK, is_placeholder
 
 MAX_STEPS = 100_000
 """Steps for the arguments of one call: a tenth of a second or so; usual calls take dozens."""
@@ -296,7 +299,20 @@ def _is_type(check: _Check, types: Any, value: Any, spec: Mapping[str, Any], dep
         isinstance(kind, str) and kind in _TYPES for kind in wanted
     ):
         return True
-    return any(_TYPES[kind](value) for kind in wanted)
+    if any(_TYPES[kind](value) for kind in wanted):
+        return True
+    return spec.get(COERCIBLE) is True and _may_become(value, wanted)
+
+
+def _may_become(value: Any, wanted: list[Any]) -> bool:
+    """Whether a text spells a value of a type that is wanted, or a text is, and this has one."""
+    if not isinstance(value, str):
+        return "string" in wanted and (_is_number(value) or isinstance(value, bool))
+    try:
+        spelled = orjson.loads(value.lower()) if len(value) <= LONGEST_MARK else None
+    except orjson.JSONDecodeError:
+        return False
+    return any(_TYPES[kind](spelled) for kind in wanted)
 
 
 def _is_number(value: Any) -> bool:
