@@ -99,6 +99,18 @@ def test_the_calls_of_a_reply_share_a_number_of_steps() -> None:
     assert f"more than {STEPS_PER_REPLY} steps for one reply" in unchecked[-1].message
 
 
+def test_where_no_steps_are_left_nothing_is_looked_at() -> None:
+    class Untouched(dict[str, Any]):
+        def items(self) -> Any:
+            raise AssertionError("the schema is looked at")
+
+    steps = Steps(1, "a test")
+    with pytest.raises(UncheckedError):
+        steps.take(2)
+    with pytest.raises(UncheckedError):
+        violations(Untouched(type="object"), {"v": 1}, steps=steps)
+
+
 def test_an_error_message_never_writes_out_all_of_a_large_value() -> None:
     class Loud(list[int]):
         def __repr__(self) -> str:

@@ -95,6 +95,8 @@ def violations(
     Raises:
         UncheckedError: If that takes too many steps or levels.
     """
+    if steps is not None:
+        steps.take(0)  # none are left: not even one more call is looked at
     check = _Check(schema, placeholders=placeholders)
     try:
         check.collect(schema, arguments, "", 0)
