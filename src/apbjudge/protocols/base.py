@@ -87,17 +87,27 @@ class Protocol:
                 f"{self.name}, got shape {rubric.shape} and form {rubric.form}"
             )
 
-    def find(self, item: Item, rubric: Rubric) -> tuple[Finding, ...]:
+    def find(
+        self, item: Item, rubric: Rubric, *, spares_reference: bool = True
+    ) -> tuple[Finding, ...]:
         """The findings of every check; codes are dropped where the protocol has none.
-
-        What the reference does too is suspected at most.
 
         Of one rule at most FINDINGS_PER_RULE are kept, so that a reply of a hundred thousand
         calls does not make a judgement of a hundred thousand findings.
+
+        Args:
+            item: The item.
+            rubric: What it is graded by.
+            spares_reference: Whether what the reference does too is suspected at most.
         """
         seen = Counter[tuple[str, str]]()
         found: list[Finding] = []
-        for finding in spare_shared_faults(item, lambda case: self._findings(case, rubric)):
+        checked = (
+            spare_shared_faults(item, lambda case: self._findings(case, rubric))
+            if spares_reference
+            else self._findings(item, rubric)
+        )
+        for finding in checked:
             seen[finding.rule, finding.certainty] += 1
             if seen[finding.rule, finding.certainty] <= FINDINGS_PER_RULE:
                 found.append(finding)

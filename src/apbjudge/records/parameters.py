@@ -17,7 +17,7 @@ _MAX_DEPTH = 100
 """Parts nested deeper stay as they are."""
 
 
-def read_parameters(value: object, required: object = None) -> tuple[Any, ParameterKind]:
+def read_parameters(given: object, required: object = None) -> tuple[Any, ParameterKind]:
     """Reads a tool's parameter specification.
 
     Besides JSON Schema: the same as a JSON string or under ``json`` or ``schema``, other words for
@@ -26,22 +26,22 @@ def read_parameters(value: object, required: object = None) -> tuple[Any, Parame
     out: then any value may be meant.
 
     Args:
-        value: The specification, or None.
+        given: The specification, or None.
         required: Names of the required parameters where they stand beside it.
 
     Returns:
-        The JSON Schema, or the value as it came where it can't be read as one; and its kind.
+        The JSON Schema, or what came where it can't be read as one; and its kind.
     """
-    value = _unwrapped(value)
+    value: Any = _unwrapped(given)
     if value is None or value == {}:
-        return value, "absent"
+        return cast("object", value), "absent"
     if isinstance(value, list):
         specs = _by_name(cast("list[object]", value))
     else:
         specs = cast("dict[str, Any]", value) if isinstance(value, dict) else None
     names = _names(required)
     if specs is None:
-        return value, "mapping"
+        return cast("object", value), "mapping"
     if isinstance(value, dict) and is_schema(specs):
         schema = _plain(specs, 0)
         if names and "required" not in schema and names <= schema["properties"].keys():
@@ -58,7 +58,7 @@ def read_parameters(value: object, required: object = None) -> tuple[Any, Parame
             listed = [*schema.get("required", ()), *cast("list[str]", required)]
             schema = {**schema, "required": list(dict.fromkeys(listed))}
         return schema, "json_schema"
-    return value, "mapping"
+    return cast("object", value), "mapping"
 
 
 def is_schema(spec: Mapping[str, Any]) -> bool:
@@ -69,18 +69,18 @@ def is_schema(spec: Mapping[str, Any]) -> bool:
     return all(isinstance(p, dict | bool) for p in cast("dict[str, Any]", described).values())
 
 
-def _unwrapped(value: object) -> object:
+def _unwrapped(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
             value = orjson.loads(value)
         except orjson.JSONDecodeError:
-            return value
+            return cast("object", value)
     if isinstance(value, dict) and len(cast("dict[str, Any]", value)) == 1:
         ((key, inner),) = cast("dict[str, Any]", value).items()
         if key in ("json", "schema", "json_schema") and isinstance(inner, dict):
             wrapped = cast("dict[str, Any]", inner)
-            return wrapped if is_schema(wrapped) else value
-    return value
+            return wrapped if is_schema(wrapped) else cast("object", value)
+    return cast("object", value)
 
 
 def _by_name(listed: list[object]) -> dict[str, Any] | None:
@@ -110,7 +110,7 @@ _MAPPINGS = frozenset({"properties", "$defs", "definitions"})
 def _plain(spec: Any, depth: int) -> Any:
     """The schema in standard words."""
     if not isinstance(spec, dict) or depth > _MAX_DEPTH:
-        return spec
+        return cast("object", spec)
     given = cast("dict[str, Any]", spec)
     plain: dict[str, Any] = {}
     for key, part in given.items():

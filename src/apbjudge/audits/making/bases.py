@@ -266,7 +266,8 @@ def _made(task: Task, draft: Draft, origin: Origin) -> Base:
 
 def _is_clean(base: Base) -> bool:
     try:
-        found = base.find(base.item)
+        # A reference with a fault spares itself, and yet nothing can be planted beside that fault.
+        found = base.protocol.find(base.item, base.rubric, spares_reference=False)
     except RowError:
         return False
     category = base.protocol.categorise(base.item)

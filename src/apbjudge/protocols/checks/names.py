@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...errors import shorten
 from ...records import Call, Finding, Item, message_tools
@@ -30,7 +30,7 @@ def unknown_calls(item: Item) -> list[Call]:
 def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E6: a call of a tool that does not exist (see ``unknown_calls``)."""
     strangers = unknown_calls(item)
-    spellings = item.tools.by_lower_name if item.tools and strangers else {}
+    spellings: Mapping[str, str] = item.tools.by_lower_name if item.tools and strangers else {}
     for call in strangers:
         near = spellings.get(call.name.lower())
         hint = f" (the list has {near!r})" if near else ""

@@ -172,7 +172,7 @@ class _Check:
             return False
         key = id(cast("object", value))
         if key not in self._unknown:
-            self._unknown[key] = is_placeholder(value)
+            self._unknown[key] = is_placeholder(cast("object", value))
         return self._unknown[key]
 
     def target(self, reference: Any) -> Any:
@@ -192,7 +192,7 @@ class _Check:
                 return True
             if isinstance(node, dict) and "$id" in node:
                 return True
-        return node
+        return cast("object", node)
 
     def equal(self, wanted: Any, value: Any) -> bool:
         """Whether two JSON values are the same, or may be once placeholders are resolved."""
