@@ -23,7 +23,7 @@ from .conftest import Command
 
 SMALL = ("--rows", SHORT, "--bases", "1", "--seed-of-draw", "1", "--no-cache")
 N = prepared().plan.n_judgements
-FILES = {"card.json", "card.md", "card.html", "variants.jsonl", "rows", "runs"}
+FILES = {"card.json", "card.md", "card.html", "variants.jsonl", "schedule.jsonl", "rows", "runs"}
 MODEL = "hosted_vllm/scripted"
 # Rows whose predictions quote the reference: the probe of leaks fails for every judge.
 LEAKY = "leaks"
@@ -55,7 +55,7 @@ def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     done = apbjudge("audit", "static", *SMALL, "--out", "a")
     assert (done.code, done.err) == (0, "")
     assert {path.name for path in Path("a").iterdir()} == FILES
-    assert done.out.endswith("a/: card.json card.md card.html variants.jsonl rows runs\n")
+    assert done.out.endswith("a/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs\n")
     for probe in card("a")["probes"]:
         assert probe["title"] in done.out
         assert probe["title"] in Path("a/card.md").read_text(encoding="utf-8")
@@ -215,7 +215,7 @@ def test_a_killed_audit_goes_on(serve: Any, apbjudge: Command) -> None:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE_S)
     assert process.returncode == -signal.SIGKILL
-    saved = len(read_rows(Path("a/runs/main")))
+    saved = sum(len(read_rows(run)) for run in Path("a/runs").iterdir())
     assert saved == finished
     server.behave = whimsical
     server.forget()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from random import Random
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 
@@ -100,17 +100,17 @@ QUICK = Sizes(
 """Fewer judgements than QUICK_CALLS, so that some replies can be asked for again."""
 
 FULL = Sizes(
-    bases=60,
+    bases=64,
     faults=7,
     harmless=3,
-    repeated=60,
+    repeated=64,
     again=2,
     warm=2,
     shown=8,
-    padded=60,
-    referred=60,
-    blind=60,
-    injected=60,
+    padded=64,
+    referred=64,
+    blind=64,
+    injected=64,
     payloads=3,
     predictions=600,
 )
@@ -125,14 +125,26 @@ class Arm:
 
     Attributes:
         name: ``main``, or what is changed: ``again-1``, ``warm-1``, ``blind``, ….
-        variants: In the order in which they are judged.
+        variants: What is judged; ``Plan.schedule`` says in which order.
     """
 
     name: str
     variants: tuple[Variant, ...]
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: the fingerprint is kept
+class Turn(NamedTuple):
+    """One judgement of the schedule.
+
+    Attributes:
+        arm: Name of the arm.
+        variant: What is judged in it.
+    """
+
+    arm: str
+    variant: Variant
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: fingerprint and schedule are kept
 class Plan:
     """What is asked.
 
@@ -156,6 +168,28 @@ class Plan:
             for variant in arm.variants:
                 digest.update(orjson.dumps(dict(variant.row), option=orjson.OPT_SORT_KEYS))
         return digest.hexdigest()[:16]
+
+    @cached_property
+    def schedule(self) -> tuple[Turn, ...]:
+        """The order in which everything is asked, the arms interleaved.
+
+        Cases are blocks in an order drawn by the plan's fingerprint. A block holds all that is
+        asked about its case in any arm, in an order drawn likewise, so that whatever the probes
+        compare is asked at nearly the same time: a judge that changes while it is audited changes
+        for both sides alike. The case's base comes first in its block, since the first prompt of
+        a case fills the endpoint's prefix cache for the others.
+        """
+        rng = Random(self.fingerprint)  # noqa: S311 - a draw, no secret
+        blocks: dict[str, list[Turn]] = {}
+        for arm in self.arms:
+            for variant in arm.variants:
+                blocks.setdefault(variant.case_id, []).append(Turn(arm.name, variant))
+        cases = list(blocks)
+        rng.shuffle(cases)
+        for block in blocks.values():
+            rng.shuffle(block)
+            block.sort(key=lambda turn: turn.arm != MAIN or turn.variant.role != "base")
+        return tuple(turn for case in cases for turn in blocks[case])
 
 
 def plan_audit(

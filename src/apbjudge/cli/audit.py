@@ -169,7 +169,7 @@ def _audited(
     write_atomically(out / "card.html", card_html(found.card).encode())
     typer.echo(card_text(found.card), nl=False)
     shown = os.fsencode(out).decode(errors="backslashreplace")
-    typer.echo(f"\n{shown}/: card.json card.md card.html variants.jsonl rows runs")
+    typer.echo(f"\n{shown}/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs")
     return found
 
 

@@ -39,6 +39,7 @@ class LLMJudge:
     def __init__(self, spec: JudgeSpec, client: Client, *, data_root: Path, sees: bool) -> None:
         self.name = spec.model
         self.leads = spec.lead
+        self.is_blind = spec.blind
         self._spec = spec
         self._client = client
         self._root = data_root

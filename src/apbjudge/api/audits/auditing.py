@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,21 +13,24 @@ import orjson
 
 from ...audits.card import Card
 from ...audits.heard import AGAIN, BLIND, MAIN, WARM, Heard, Observed
-from ...audits.plan import QUICK_CALLS, Arm
+from ...audits.plan import QUICK_CALLS
 from ...errors import InputError, OptionError
 from ...jsonl import write_atomically
 from ...judge import Events, JudgeSpec, Source
-from ...judge.store import MANIFEST
+from ...judge.store import JUDGEMENTS, MANIFEST
 from ...llm import Client
 from ...llm.budget import Limits
 from ..running.engines import Means, shared_means
-from ..running.session import Order, run_identity, run_in
+from ..running.session import Order, Run, judge_interleaved, run_identity, run_together
 from .card import card_of, observed, write_files
 from .plan import AuditOrder, Prepared, prepare
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
 """Apart in seed that replies at temperature 1 are: more than a judge has samples."""
+
+SCHEDULE = "schedule.jsonl"
+"""File of an audit's folder: arm and name of every judgement in the order of asking."""
 
 _QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
 _NO_LIMITS = Limits()
@@ -96,14 +101,6 @@ def audit(
         return session.audited(keep=out is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """What a judge said in an arm, and how many of its items had pictures it was not shown."""
-
-    said: tuple[Observed, ...]
-    withheld: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
     """A judge that is asked, and where its answers go."""
@@ -118,9 +115,10 @@ class _Session:
         """Asks everything and draws up the card."""
         plan = self.prepared.plan
         self._claim()
-        replies = [self._asked(arm) for arm in plan.arms]
-        heard = Heard(all=tuple(said for reply in replies for said in reply.said))
-        withheld = sum(reply.withheld for reply in replies)
+        is_scheduled = self._schedule()
+        runs = self._runs()
+        heard = Heard(all=tuple(self._observed(runs, is_scheduled=is_scheduled)))
+        withheld = max((run.progress.withheld for run in runs.values()), default=0)
         card = card_of(self.spec, self.prepared, heard, withheld=withheld)
         if keep:
             write_files(self.folder, plan, card)
@@ -133,7 +131,7 @@ class _Session:
 
     def _claim(self) -> None:
         """Makes the folder, unless another audit is in it: its rows must not be overwritten."""
-        before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
+        before = _fingerprint(self._home(MAIN) / MANIFEST)
         if before not in (None, self.prepared.plan.fingerprint):
             raise OptionError(
                 f"--out: {self.folder} holds an audit that asked something else; "
@@ -144,37 +142,80 @@ class _Session:
         except OSError as error:
             raise InputError(f"{self.folder}: can't be made: {error.strerror}") from None
 
-    def _asked(self, arm: Arm) -> _Reply:
-        """Lets the judge answer an arm, and reads its answers."""
-        order, spec = self.prepared.order, spec_of(self.spec, arm.name)
-        own = self.prepared.rubric
+    def _home(self, arm: str) -> Path:
+        return self.folder / "runs" / arm
+
+    def _schedule(self) -> bool:
+        """Writes the order in which everything is asked; false where judgements came otherwise.
+
+        Audits that earlier versions began asked one arm after the other and have no schedule.
+        """
+        path = self.folder / SCHEDULE
+        if not path.exists() and (self._home(MAIN) / JUDGEMENTS).exists():
+            return False
+        lines = (
+            orjson.dumps({"turn": n, "arm": turn.arm, "name": turn.variant.name}) + b"\n"
+            for n, turn in enumerate(self.prepared.plan.schedule)
+        )
+        write_atomically(path, b"".join(lines))
+        return True
+
+    def _runs(self) -> dict[str, Run]:
+        """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
+        plan = self.prepared.plan
+        names = [arm.name for arm in plan.arms]
+        if not names:
+            return {}
+        orders = [self._order(name) for name in names]
+        at = {name: n for n, name in enumerate(names)}
+        turns = [at[turn.arm] for turn in plan.schedule]
+        runs = run_together(
+            dict(zip(map(self._home, names), orders, strict=True)),
+            keep=True,
+            work=partial(judge_interleaved, orders, turns),
+        )
+        return dict(zip(names, runs, strict=True))
+
+    def _order(self, arm: str) -> Order:
+        order, spec, own = self.prepared.order, spec_of(self.spec, arm), self.prepared.rubric
         source = Source(
             predictions=self._written(arm),
             protocol=order.protocol,
             rubric=own,
             data_root=self.prepared.material.root,
         )
-        home = self.folder / "runs" / arm.name
         means = self.means
-        if arm.name.startswith((AGAIN, WARM)) and means.cache is not None:
-            means = replace(means, cache=home / "cache")  # a reply of its own, not the first one's
-        asks = self.prepared.plan.fingerprint
-        identity = {**run_identity(spec, order.protocol, own), "audit": asks}
-        run = run_in(home, Order(source, spec, identity, (), self.events, means), keep=True)
-        by_name = {judgement.item_id: judgement for judgement in run.judgements}
-        said = tuple(  # in the order of the plan: which reply came first must not show
-            observed(variant, arm.name, by_name[variant.name])
-            for variant in arm.variants
-            if variant.name in by_name
-        )
-        return _Reply(said, run.progress.withheld)
+        if arm.startswith((AGAIN, WARM)) and means.cache is not None:
+            # a reply of its own, not the first one's
+            means = replace(means, cache=self._home(arm) / "cache")
+        identity = run_identity(spec, order.protocol, own)
+        identity["audit"] = self.prepared.plan.fingerprint
+        return Order(source, spec, identity, (), self.events, means)
 
-    def _written(self, arm: Arm) -> Path:
-        """The rows of an arm as a file, to be looked at and to be judged."""
-        rows = self.folder / "rows" / f"{arm.name}.jsonl"
-        lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in arm.variants)
+    def _written(self, arm: str) -> Path:
+        """The rows of an arm as a file, in the order of the schedule."""
+        rows = self.folder / "rows" / f"{arm}.jsonl"
+        scheduled = (turn.variant for turn in self.prepared.plan.schedule if turn.arm == arm)
+        lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in scheduled)
         write_atomically(rows, b"".join(lines))
         return rows
+
+    def _observed(self, runs: Mapping[str, Run], *, is_scheduled: bool) -> Iterator[Observed]:
+        """Every judgement in the order of the plan: which reply came first must not show."""
+        plan = self.prepared.plan
+        turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
+        evidence = self.spec.evidence and not self.spec.is_static
+        for arm in plan.arms:
+            by_name = {judgement.item_id: judgement for judgement in runs[arm.name].judgements}
+            for variant in arm.variants:
+                if variant.name in by_name:
+                    yield observed(
+                        variant,
+                        arm.name,
+                        by_name[variant.name],
+                        evidence=evidence,
+                        turn=turns[arm.name, variant.name] if is_scheduled else None,
+                    )
 
 
 def _fingerprint(manifest: Path) -> str | None:

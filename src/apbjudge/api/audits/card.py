@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ...audits.card import Card
-from ...audits.heard import Heard, Observed
+from ...audits.heard import Heard, Observed, list_length
 from ...audits.plan import Arm, Plan
 from ...audits.probes import (
     consistency,
@@ -28,6 +28,7 @@ from ...audits.variants import Variant
 from ...audits.verdicts import Probe, cost_of
 from ...jsonl import write_atomically
 from ...judge import JudgeSpec
+from ...judge.settle import is_enforced, own_ruling
 from ...records import Unscored, Verdict
 from ...version import VERSION
 from .plan import Prepared
@@ -47,28 +48,47 @@ PROBES = (
 """Names of the probes in the order of the card."""
 
 
-def observed(variant: Variant, arm: str, said: Verdict | Unscored) -> Observed:
-    """A judgement as the probes see it."""
+def observed(
+    variant: Variant,
+    arm: str,
+    said: Verdict | Unscored,
+    *,
+    evidence: bool = False,
+    turn: int | None = None,
+) -> Observed:
+    """A judgement as the probes see it.
+
+    Args:
+        variant: What was judged.
+        arm: Under which settings.
+        said: The judgement.
+        evidence: Whether the judge was shown what code proves, and that was enforced.
+        turn: Position in the audit's schedule; None where the order is not known.
+    """
     usage = said.usage
+    is_proven = any(finding.certainty == "proven" for finding in said.findings)
     common: dict[str, Any] = {
         "variant": variant,
         "arm": arm,
-        "is_proven": any(finding.certainty == "proven" for finding in said.findings),
+        "is_proven": is_proven,
+        "is_informed": is_proven and evidence,
+        "turn": turn,
         "calls": usage.calls if usage else 0,
         "tokens": usage.prompt_tokens + usage.completion_tokens if usage else 0,
         "cost_usd": said.cost_usd,
-        "groups": said.groups,
+        "groups": said.groups | {"tools": list_length(variant)},
     }
     if isinstance(said, Unscored):
         return Observed(is_correct=None, reason=said.reason, **common)
-    errors = said.errors
+    own = own_ruling(said)
     return Observed(
-        is_correct=said.is_correct,
-        grade=said.grade,
-        flags=None if errors is None else frozenset(c for c, is_set in errors.items() if is_set),
-        category=said.category,
+        is_correct=own.is_correct,
+        grade=own.grade,
+        flags=None if own.errors is None else own.flags,
+        category=own.category,
+        enforced=said.is_correct if evidence else None,
         is_inconsistent=said.inconsistent,
-        is_overridden=bool(said.overrides),
+        is_overridden=not all(map(is_enforced, said.overrides)),
         **common,
     )
 
@@ -102,7 +122,7 @@ def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int 
 
 
 def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe]:
-    """The ten probes, those that need no labels first."""
+    """The probes, those that need no labels first."""
     yield faults.probe(heard)
     yield consistency.probe(heard)
     yield presentation.probe(heard)
