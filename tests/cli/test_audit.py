@@ -55,7 +55,9 @@ def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     done = apbjudge("audit", "static", *SMALL, "--out", "a")
     assert (done.code, done.err) == (0, "")
     assert {path.name for path in Path("a").iterdir()} == FILES
-    assert done.out.endswith("a/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs\n")
+    assert done.out.endswith(
+        "a/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs\n"
+    )
     for probe in card("a")["probes"]:
         assert probe["title"] in done.out
         assert probe["title"] in Path("a/card.md").read_text(encoding="utf-8")

@@ -45,6 +45,7 @@ class Observed:
         is_inconsistent: Whether the judge's own reply contradicted itself to the end.
         is_overridden: Whether the rule for contradictory replies changed its verdict.
         turn: Position in the audit's schedule, from 0; None where the order is not known.
+        is_reused: Whether its reply came from the reply cache, asked for at another time.
         reason: Why there is no verdict; empty where there is one.
         calls: Calls made for it.
         tokens: Tokens sent and received.
@@ -64,6 +65,7 @@ class Observed:
     is_inconsistent: bool = False
     is_overridden: bool = False
     turn: int | None = None
+    is_reused: bool = False
     reason: str = ""
     calls: int = 0
     tokens: int = 0

@@ -14,6 +14,7 @@ from ...audits.heard import Heard, Observed, list_length
 from ...audits.plan import Arm, Plan
 from ...audits.probes import (
     consistency,
+    drift,
     faults,
     injection,
     leaks,
@@ -21,6 +22,7 @@ from ...audits.probes import (
     preference,
     presentation,
     reference,
+    refusals,
     scale,
     subgroups,
 )
@@ -35,7 +37,9 @@ from .plan import Prepared
 
 PROBES = (
     faults.NAME,
+    refusals.NAME,
     consistency.NAME,
+    drift.NAME,
     presentation.NAME,
     length.NAME,
     reference.NAME,
@@ -73,6 +77,7 @@ def observed(
         "is_proven": is_proven,
         "is_informed": is_proven and evidence,
         "turn": turn,
+        "is_reused": bool(usage and usage.reused and not usage.calls),
         "calls": usage.calls if usage else 0,
         "tokens": usage.prompt_tokens + usage.completion_tokens if usage else 0,
         "cost_usd": said.cost_usd,
@@ -124,7 +129,9 @@ def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int 
 def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe]:
     """The probes, those that need no labels first."""
     yield faults.probe(heard)
+    yield refusals.probe(heard)
     yield consistency.probe(heard)
+    yield drift.probe(heard)
     yield presentation.probe(heard)
     yield length.probe(heard)
     yield reference.probe(heard)
@@ -136,10 +143,18 @@ def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe
     yield prepared.material.leaks
 
 
+_OWN = (
+    "every figure is of the judge's own verdicts, before what code proves was enforced; what both "
+    "catch together, which `grade` reports, stands among the figures on planted faults"
+)
+
+
 def _notes(prepared: Prepared, heard: Heard, withheld: int) -> Iterator[str]:
     material, known = prepared.material, prepared.known
     if material.bad_rows:
         yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
+    if any(said.enforced is not None for said in heard.all):
+        yield _OWN
     if known.problems:
         yield f"{len(known.problems)} of the labels could not be used"
     if known.truths and not material.n_known:

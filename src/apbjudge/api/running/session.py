@@ -193,9 +193,7 @@ async def judge_interleaved(
     judges = make_judges([(order.spec, order.means) for order in orders], first.source.root)
     lanes = [Lane(o.source, j, s) for o, j, s in zip(orders, judges, stores, strict=True)]
     try:
-        return await run_interleaved(
-            lanes, turns, concurrency=spec.max_concurrency, events=events
-        )
+        return await run_interleaved(lanes, turns, concurrency=spec.max_concurrency, events=events)
     except AccessError as error:
         raise OptionError(f"--judge {spec.model}: {error}") from None
     finally:
