@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...calibration.intervals import Ids
 from ..heard import MAIN, Heard, Observed, passed
 from ..verdicts import (
     Exhibit,
@@ -27,7 +26,7 @@ from ..verdicts import (
     level_for,
     unasked,
 )
-from .splits import Split, of_like_kinds
+from .splits import Split, beyond_kind, evenly
 from .telling import mean_text, told
 
 NAME = "drift"
@@ -98,40 +97,33 @@ class _Half:
 
     Attributes:
         name: Which plans.
-        said: The judgements.
-        late: Shape (n,), marks the second half.
-        split: What is compared.
+        split: What is compared, the second half first: what passes, beyond others of its kind.
     """
 
     name: str
-    said: Sequence[Observed]
-    late: Ids
     split: Split
 
     @classmethod
     def of(cls, given: tuple[str, Sequence[Observed], set[str]]) -> _Half | None:
         """The comparison; None where a half has too few cases."""
         name, said, late_cases = given
-        late = np.array([s.variant.case_id in late_cases for s in said], dtype=bool)
-        found = of_like_kinds(said, passed(said), late) if len(said) else None
-        if found is None:
+        cases = [s.variant.case_id for s in said]
+        n_late = len({*cases} & late_cases)
+        if min(n_late, len({*cases}) - n_late) < LEAST_CASES:
             return None
-        first = found.split.first
-        cases = [
-            {found.split.said[i].variant.case_id for i in _at(part)} for part in (first, ~first)
-        ]
-        if min(map(len, cases)) < LEAST_CASES:
-            return None
-        return cls(name=name, said=said, late=late, split=found.split)
+        split = Split(
+            said=said,
+            values=beyond_kind(said, passed(said)),
+            first=np.array([case in late_cases for case in cases]),
+            weights=evenly(cases),
+            bounds=(-1.0, 1.0),
+        )
+        return cls(name=name, split=split)
 
     def measure(self, level: float) -> Measure:
         """The change of the pass rate, held against the limit."""
         name = f"passed in the second half less the first, {self.name}"
         return self.split.measure(name, "within", DRIFT, level=level)
-
-
-def _at(marks: Ids) -> list[int]:
-    return np.flatnonzero(marks).tolist()
 
 
 def _table(said: Sequence[Observed]) -> Table:
@@ -164,14 +156,16 @@ def _exhibits(
         if measure.standing == "fails":
             passes_more_late = (measure.estimate.value or 0.0) > 0
             is_worse_late = passes_more_late == (half.name == "faulty plans")
-            chosen = [half.said[i] for i in _at(half.late == is_worse_late)]
+            at = np.flatnonzero(half.split.first == is_worse_late).tolist()
+            chosen = [half.split.said[i] for i in at]
             wrong += [s for s in chosen if s.is_correct != s.variant.truth.is_correct]
     return exhibits_of(wrong, told)
 
 
 _RANDOM = (
-    "cases are asked in a random order, all arms of a case together, and each half is given the "
-    "other's mix of planted faults and changes; so what differs is the time, or chance"
+    "cases are asked in a random order, all arms of a case together; each plan is held against "
+    "all others with the same planted fault or change, and each case counts alike: what differs "
+    "between the halves is the time, or chance"
 )
 
 

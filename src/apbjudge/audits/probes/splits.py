@@ -112,49 +112,22 @@ def mixed_alike(groups: Sequence[Hashable], first: Ids) -> Array:
     return np.array(weights)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LikeKinds:
-    """Two parts that have one mix of kinds of plans: of planted faults, changes, sound ones.
-
-    Attributes:
-        values: Shape (n,): what is averaged, as it is.
-        split: What is compared: how far each value is above or below others of its kind. Both
-            parts have one mix of kinds, so taking their means off moves no difference, only noise.
-    """
-
-    values: Array
-    split: Split
+def kind_of(said: Observed) -> tuple[str, str, bool | None]:
+    """What kind of plan was judged: planted fault, change, sound plan."""
+    return said.variant.role, said.variant.kind, said.variant.truth.is_correct
 
 
-def of_like_kinds(said: Sequence[Observed], values: Array, first: Ids) -> LikeKinds | None:
-    """Compares a part of the judgements with the rest, which is given the part's mix of kinds.
+def beyond_kind(said: Sequence[Observed], values: Array) -> Array:
+    """Each value less the mean of its kind of plan.
+
+    Between parts with one mix of kinds, or with mixes that chance made, this moves no difference
+    and takes off the noise that comes from the kinds.
 
     Args:
         said: The n judgements.
-        values: Shape (n,), 0 to 1.
-        first: Shape (n,), marks the part.
-
-    Returns:
-        What is left of both after judgements of kinds that only one has; None where nothing is.
+        values: Shape (n,).
     """
-    kinds = [(s.variant.role, s.variant.kind, s.variant.truth.is_correct) for s in said]
-    weights = mixed_alike(kinds, first)
-    kept: list[int] = np.flatnonzero(weights > 0).tolist()
-    if not kept:
-        return None
-    values = values[kept]
-    split = Split(
-        said=[said[i] for i in kept],
-        values=values - _usual(values, [kinds[i] for i in kept]),
-        first=first[kept],
-        weights=weights[kept],
-        bounds=(-1.0, 1.0),
-    )
-    return LikeKinds(values=values, split=split)
-
-
-def _usual(values: Array, kinds: Sequence[Hashable]) -> Array:
-    """The mean of each one's kind."""
+    kinds = [kind_of(s) for s in said]
     order = {kind: n for n, kind in enumerate(dict.fromkeys(kinds))}
     at = np.array([order[kind] for kind in kinds])
-    return (np.bincount(at, values) / np.bincount(at))[at]
+    return values - (np.bincount(at, values) / np.bincount(at))[at]

@@ -21,7 +21,7 @@ from ..verdicts import (
     shown,
     unasked,
 )
-from .splits import LikeKinds, Split, of_like_kinds
+from .splits import Split, beyond_kind, kind_of, mixed_alike
 
 NAME = "subgroups"
 TITLE = "Subgroups"
@@ -41,24 +41,16 @@ class _Part:
     Attributes:
         field: Name of the field.
         value: The value.
-        compared: The two sides, 1 where a verdict is true.
+        said: The judgements of both sides.
+        is_right: Shape (n,): 1 where the verdict is true.
+        split: What is compared: how far each is above or below others of its kind.
     """
 
     field: str
     value: str
-    compared: LikeKinds
-
-    @property
-    def said(self) -> Sequence[Observed]:
-        return self.split.said
-
-    @property
-    def is_right(self) -> Array:
-        return self.compared.values
-
-    @property
-    def split(self) -> Split:
-        return self.compared.split
+    said: Sequence[Observed]
+    is_right: Array
+    split: Split
 
     @property
     def name(self) -> str:
@@ -133,9 +125,15 @@ def _parts(said: Sequence[Observed]) -> tuple[list[_Part], list[str]]:
 
 def _part(name: str, value: str, said: Sequence[Observed]) -> _Part | None:
     first = np.array([str(s.groups[name]) == value for s in said])
+    weights = mixed_alike([kind_of(s) for s in said], first)
+    kept: list[int] = np.flatnonzero(weights > 0).tolist()
+    if not kept:
+        return None
+    said, first, weights = [said[i] for i in kept], first[kept], weights[kept]
     is_right = np.array([float(s.is_correct == s.variant.truth.is_correct) for s in said])
-    found = of_like_kinds(said, is_right, first)
-    return None if found is None else _Part(name, value, found)
+    beyond = beyond_kind(said, is_right)
+    split = Split(said=said, values=beyond, first=first, weights=weights, bounds=(-1.0, 1.0))
+    return _Part(name, value, said, is_right, split)
 
 
 def _n_cases(said: Sequence[Observed], side: np.ndarray) -> int:
