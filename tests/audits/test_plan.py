@@ -199,3 +199,41 @@ def test_other_numbers_of_bases_keep_what_is_asked_of_each(n: int) -> None:
     assert [getattr(sizes, name) for name in of_each] == [getattr(FULL, name) for name in of_each]
     grown = ("bases", "repeated", "padded", "referred", "blind", "injected")
     assert {getattr(sizes, name) for name in grown} == {n}
+
+
+# the schedule -------------------------------------------------------------------------------------
+
+
+def test_the_schedule_asks_everything_once() -> None:
+    plan = small()
+    wanted = Counter((one.name, v.name) for one in plan.arms for v in one.variants)
+    assert Counter((turn.arm, turn.variant.name) for turn in plan.schedule) == wanted
+
+
+def test_the_schedule_is_the_same_for_the_same_plan_and_another_for_another() -> None:
+    again = plan_audit(plans(), (), SMALL, seed=1, blind=False)
+    assert again.schedule == small().schedule
+    assert [t.variant.name for t in small(seed=2).schedule] != [
+        t.variant.name for t in small().schedule
+    ]
+
+
+def test_all_arms_of_a_case_are_asked_together_its_base_first() -> None:
+    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    cases = [turn.variant.case_id for turn in plan.schedule]
+    blocks = [case for n, case in enumerate(cases) if n == 0 or case != cases[n - 1]]
+    assert len(blocks) == len(set(cases)) == len(plans())
+    assert blocks != [base.item.case_id for base in plans()]
+    for case in blocks:
+        block = [turn for turn in plan.schedule if turn.variant.case_id == case]
+        assert (block[0].arm, block[0].variant.role) == (MAIN, "base")
+        assert {turn.arm for turn in block} == {one.name for one in plan.arms}
+
+
+def test_no_arm_is_asked_early_or_late() -> None:
+    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    for one in plan.arms:
+        places = [n / len(plan.schedule) for n, t in enumerate(plan.schedule) if t.arm == one.name]
+        assert 0.4 < sum(places) / len(places) < 0.6
+        assert min(places) < 0.15
+        assert max(places) > 0.85

@@ -20,7 +20,8 @@ from ...judge import Events, JudgeSpec, Source
 from ...judge.store import JUDGEMENTS, MANIFEST
 from ...llm import Client
 from ...llm.budget import Limits
-from ..running.engines import Means, shared_means
+from ..running.engines import Means, cache_folder, shared_means
+from ..running.forecast import Forecast, Part, forecast_parts
 from ..running.session import Order, Run, judge_interleaved, run_identity, run_together
 from .card import card_of, observed, write_files
 from .plan import AuditOrder, Prepared, prepare
@@ -99,6 +100,55 @@ def audit(
             folder=Path(folder), prepared=prepared, spec=spec, means=means, events=events
         )
         return session.audited(keep=out is not None)
+
+
+def forecast_audit(
+    spec: JudgeSpec,
+    prepared: Prepared,
+    *,
+    out: Path | None = None,
+    cache: bool | Path | None = None,
+) -> Forecast:
+    """Reckons what an audit will take; no call is made and nothing is written.
+
+    Args:
+        spec: The judge.
+        prepared: What it is asked.
+        out: The audit's folder, which may hold finished judgements.
+        cache: As for ``audit``.
+
+    Returns:
+        Calls, tokens, price and time of all arms together.
+
+    Raises:
+        OptionError: If the folder holds another audit.
+    """
+    folder = cache_folder(wanted=cache, client=None)
+    own = prepared.rubric
+    begun = out if out is not None and _is_there(out) else None
+    parts: list[Part] = []
+    for arm in prepared.plan.arms:
+        order, judge = prepared.order, spec_of(spec, arm.name)
+        source = Source(
+            predictions=[dict(variant.row) for variant in arm.variants],
+            protocol=order.protocol,
+            rubric=own,
+            data_root=prepared.material.root,
+        )
+        home = None if begun is None else begun / "runs" / arm.name
+        identity = run_identity(judge, order.protocol, own)
+        identity["audit"] = prepared.plan.fingerprint
+        is_again = arm.name.startswith((AGAIN, WARM))
+        kept = home / "cache" if is_again and home and folder else None if is_again else folder
+        parts.append(Part(source, judge, home, identity, kept))
+    return forecast_parts(parts)
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError:  # longer than a path may be
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

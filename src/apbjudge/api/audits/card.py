@@ -123,6 +123,7 @@ def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int 
         probes=tuple(probes_of(heard, prepared, judge=spec.model)),
         cost=cost_of(heard.all),
         notes=tuple(_notes(prepared, heard, withheld)),
+        verdicts="own",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -137,13 +137,52 @@ def forecast(
         rubric=own,
         cases=Path(cases) if cases is not None else None,
     )
-    done = _Done(out, run_identity(spec, protocol, own))
-    if spec.is_static:
-        return _static(source, done)
-    prices = prices_of(spec)
     folder = cache_folder(wanted=cache, client=None)
-    count = _count(source, spec, done, folder)
-    return _reckoned(spec, count, known_rates(spec, folder), prices)
+    return forecast_parts([Part(source, spec, out, run_identity(spec, protocol, own), folder)])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A run of which, perhaps with others, is reckoned what it takes.
+
+    Attributes:
+        source: The rows.
+        spec: Who judges.
+        out: The run's folder, which may hold finished judgements.
+        identity: What must be equal for two sessions to be the same run.
+        cache: Folder of the caches that replies may be in, or None.
+    """
+
+    source: Source
+    spec: JudgeSpec
+    out: Path | None
+    identity: dict[str, Any]
+    cache: Path | None
+
+
+def forecast_parts(parts: Sequence[Part]) -> Forecast:
+    """Reckons what several runs at one endpoint will take together.
+
+    Args:
+        parts: The runs, at least one; model, prices and limits are those of the first.
+
+    Raises:
+        OptionError: If a folder holds another run.
+        InputError: If an input file as a whole is unusable.
+    """
+    spec, cache = parts[0].spec, parts[0].cache
+    done = [_Done(part.out, part.identity) for part in parts]
+    if spec.is_static:
+        found = [_static(part.source, d) for part, d in zip(parts, done, strict=True)]
+        counts = ("rows", "bad_rows", "finished")
+        return Forecast(
+            judge=spec.model, **{name: sum(getattr(f, name) for f in found) for name in counts}
+        )
+    prices = prices_of(spec)
+    count = _Count()
+    for part, finished in zip(parts, done, strict=True):
+        _count(count, part.source, part.spec, finished, part.cache)
+    return _reckoned(spec, count, known_rates(spec, cache), prices)
 
 
 def _reckoned(spec: JudgeSpec, count: _Count, rates: Rates, prices: Prices) -> Forecast:
@@ -221,9 +260,10 @@ class _Count:
         self.pictures += calls * len(prompt.images)
 
 
-def _count(source: Source, spec: JudgeSpec, done: _Done, folder: Path | None) -> _Count:
-    """Goes through the rows once; memory stays at one row."""
-    count = _Count()
+def _count(
+    count: _Count, source: Source, spec: JudgeSpec, done: _Done, folder: Path | None
+) -> None:
+    """Goes through the rows once and adds them; memory stays at one row."""
     judge = make_judge(spec, source.root, Means())  # renders and hashes; it is never asked
     cache, place = _opened(folder), place_of(spec.api_base or (None,))
     with closing(cache) if cache else nullcontext():
@@ -238,7 +278,6 @@ def _count(source: Source, spec: JudgeSpec, done: _Done, folder: Path | None) ->
                 keys = (request.key(place) for request in _requests(spec, entry, prompt))
                 reused = sum(cache.get(key) is not None for key in keys) if cache else 0
                 count.add(prompt, calls=spec.samples - reused, reused=reused)
-    return count
 
 
 def _prompt(judge: LLMJudge, entry: Entry) -> Prompt | None:
