@@ -173,11 +173,7 @@ def forecast_parts(parts: Sequence[Part]) -> Forecast:
     spec, cache = parts[0].spec, parts[0].cache
     done = [_Done(part.out, part.identity) for part in parts]
     if spec.is_static:
-        found = [_static(part.source, d) for part, d in zip(parts, done, strict=True)]
-        counts = ("rows", "bad_rows", "finished")
-        return Forecast(
-            judge=spec.model, **{name: sum(getattr(f, name) for f in found) for name in counts}
-        )
+        return _static(parts, done)
     prices = prices_of(spec)
     count = _Count()
     for part, finished in zip(parts, done, strict=True):
@@ -288,15 +284,16 @@ def _prompt(judge: LLMJudge, entry: Entry) -> Prompt | None:
         return None
 
 
-def _static(source: Source, done: _Done) -> Forecast:
+def _static(parts: Sequence[Part], done: Sequence[_Done]) -> Forecast:
     judge = StaticJudge()
     rows = bad_rows = finished = 0
-    for entry in source:
-        rows += 1
-        if isinstance(entry, Task):
-            finished += done.has(entry, judge.fingerprint(entry))
-        else:
-            bad_rows += 1
+    for part, kept in zip(parts, done, strict=True):
+        for entry in part.source:
+            rows += 1
+            if isinstance(entry, Task):
+                finished += kept.has(entry, judge.fingerprint(entry))
+            else:
+                bad_rows += 1
     return Forecast(judge=judge.name, rows=rows, bad_rows=bad_rows, finished=finished)
 
 

@@ -78,8 +78,8 @@ def probe(heard: Heard) -> Probe:
 def _measures(faults: Sequence[Observed], sound: Sequence[Observed]) -> tuple[Measure, ...]:
     named = [s for s in faults if _has_name(s)]
     coded = _by(faults)
-    asked = [
-        ("caught, all codes", faults if len(coded) > 1 else [], _caught(faults), CAUGHT),
+    asked: list[tuple[str, Sequence[Observed], list[bool], float]] = [
+        ("caught, all codes", faults if len(coded) > 1 else (), _caught(faults), CAUGHT),
         *((f"caught {code}", of, _caught(of), CAUGHT) for code, of in coded),
         ("passed", sound, [bool(s.is_correct) for s in sound], PASSED),
         ("named", named, [_is_named(s) for s in named], NAMED),
