@@ -11,7 +11,7 @@ import pytest
 
 from apbjudge import AuditOrder, audit, card_markdown
 from apbjudge.api.audits.card import PROBES
-from apbjudge.api.audits.material import shipped
+from apbjudge.api.audits.material import N_SHIPPED, shipped
 from apbjudge.audits import HARMLESS, KINDS, SHOWN, payloads
 from apbjudge.audits.heard import LONG_LIST
 from apbjudge.audits.probes import (
@@ -115,6 +115,7 @@ def test_the_limits_of_one_kind_are_one_number() -> None:
 def test_the_shipped_cases_list_few_and_many_tools() -> None:
     lines = shipped("cases.jsonl").read_text(encoding="utf-8").splitlines()
     sizes = [len(json.loads(line)["tools"]) for line in lines]
+    assert len(sizes) == N_SHIPPED == AuditOrder().sizes.bases
     assert sum(size >= LONG_LIST for size in sizes) >= subgroups.LEAST_CASES
     assert {40, 80, 120} <= set(sizes)
     assert min(sizes) < 10

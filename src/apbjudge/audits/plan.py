@@ -100,17 +100,17 @@ QUICK = Sizes(
 """Fewer judgements than QUICK_CALLS, so that some replies can be asked for again."""
 
 FULL = Sizes(
-    bases=64,
+    bases=60,
     faults=7,
     harmless=3,
-    repeated=64,
+    repeated=60,
     again=2,
     warm=2,
     shown=8,
-    padded=64,
-    referred=64,
-    blind=64,
-    injected=64,
+    padded=60,
+    referred=60,
+    blind=60,
+    injected=60,
     payloads=3,
     predictions=600,
 )
