@@ -7,12 +7,12 @@ what lets an audit go on where it stopped, and two judges be compared item by it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -176,8 +176,8 @@ class Plan:
         Cases are blocks in an order drawn by the plan's fingerprint. A block holds all that is
         asked about its case in any arm, in an order drawn likewise, so that whatever the probes
         compare is asked at nearly the same time: a judge that changes while it is audited changes
-        for both sides alike. The case's base comes first in its block, since the first prompt of
-        a case fills the endpoint's prefix cache for the others.
+        for both sides alike. First in its block comes one of those that show the case as it is:
+        the first prompt of a case fills the endpoint's prefix cache for the others.
         """
         rng = Random(self.fingerprint)  # noqa: S311 - a draw, no secret
         blocks: dict[str, list[Turn]] = {}
@@ -188,8 +188,19 @@ class Plan:
         rng.shuffle(cases)
         for block in blocks.values():
             rng.shuffle(block)
-            block.sort(key=lambda turn: turn.arm != MAIN or turn.variant.role != "base")
+            plain = next((_case_of(t.variant) for t in block if t.variant.role == "base"), None)
+            leader = next(
+                (t for t in block if t.arm != BLIND and plain in (None, _case_of(t.variant))),
+                block[0],
+            )
+            block.sort(key=lambda turn: turn is not leader)
         return tuple(turn for case in cases for turn in blocks[case])
+
+
+def _case_of(variant: Variant) -> Mapping[str, Any]:
+    """All of a variant's row but the reply."""
+    own = ("id", "model_response")
+    return {name: value for name, value in variant.row.items() if name not in own}
 
 
 def plan_audit(
