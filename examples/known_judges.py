@@ -2,9 +2,11 @@
 
 A judge that is perfect, one that passes everything, one that passes whatever is long, one that
 never sees broken logic, one that obeys what predictions tell it, one that tosses a coin, one that
-only compares with the reference, one that dislikes Markdown. What is true of each variant is
-known, since it was planted; the server looks it up by query and prediction and answers in its own
-way. An audit has to convict exactly the guilty:
+only compares with the reference, one that dislikes Markdown, one that names wrong codes, one that
+turns lenient after 700 calls, one that refuses a quarter of the faulty plans. What is true of each
+variant is known, since it was planted; the server looks it up by query and prediction and answers
+in its own way, whatever code proves and shows it. An audit has to convict exactly the guilty, and
+the one that passes everything even in a quick audit:
 
     python examples/known_judges.py --seeds 1
 """
@@ -36,7 +38,11 @@ from apbjudge.records import ERROR_CODES, ErrorCode
 LONG = 70
 """Words a call from which on the judge that likes length passes a prediction."""
 
-Reply = dict[str, Any]
+LATE = 700
+"""Calls after which the judge that drifts passes everything."""
+
+Reply = dict[str, Any] | None
+"""What a judge answers; None for a refusal."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,14 @@ class Asked:
         text: The prediction as the judge sees it.
         reference: The reference as it sees it; empty where it sees none.
         coin: A toss that is the judge's own, another one each time it is asked the same.
+        call: Number of the call among those of this judge, from 1.
     """
 
     variant: Variant
     text: str
     reference: str
     coin: Random
+    call: int
 
 
 def perfect(asked: Asked) -> Reply:
@@ -98,6 +106,22 @@ def dislikes_markdown(asked: Asked) -> Reply:
     return said(("E3",), is_correct=False) if "```" in asked.text else perfect(asked)
 
 
+def names_wrong_codes(asked: Asked) -> Reply:
+    truth = asked.variant.truth
+    if truth.is_correct or not truth.codes:
+        return perfect(asked)
+    return said(sorted(set(ERROR_CODES) - truth.codes - truth.also)[:1], is_correct=False)
+
+
+def drifts(asked: Asked) -> Reply:
+    return always_yes(asked) if asked.call > LATE else perfect(asked)
+
+
+def refuses(asked: Asked) -> Reply:
+    is_refused = asked.variant.truth.is_correct is False and Random(asked.text).random() < 1 / 4
+    return None if is_refused else perfect(asked)
+
+
 def _code(asked: Asked) -> ErrorCode:
     """Any code, the same whenever this plan is shown."""
     return Random(asked.text).choice(ERROR_CODES)
@@ -117,6 +141,9 @@ JUDGES: Mapping[str, Callable[[Asked], Reply]] = {
     "tosses-a-coin": tosses_a_coin,
     "compares": compares,
     "dislikes-markdown": dislikes_markdown,
+    "names-wrong-codes": names_wrong_codes,
+    "drifts": drifts,
+    "refuses": refuses,
 }
 
 GUILTY: Mapping[str, frozenset[str]] = {
@@ -128,11 +155,20 @@ GUILTY: Mapping[str, frozenset[str]] = {
     "tosses-a-coin": frozenset({"faults", "consistency"}),
     "compares": frozenset({"faults", "reference", "scale"}),
     "dislikes-markdown": frozenset({"presentation"}),
+    "names-wrong-codes": frozenset({"faults"}),
+    "drifts": frozenset({"drift", "faults", "scale"}),
+    "refuses": frozenset({"refusals"}),
 }
 """The probes that each of them must fail; no other may it fail."""
 
+QUICK_GUILTY: Mapping[str, frozenset[str]] = {
+    "perfect": frozenset(),
+    "always-yes": frozenset({"faults", "scale"}),
+}
+"""The same for a quick audit, which convicts the one of ``faults``, and of ``scale`` at times."""
 
-def said(codes: Iterable[str], *, is_correct: bool, category: int | None = None) -> Reply:
+
+def said(codes: Iterable[str], *, is_correct: bool, category: int | None = None) -> dict[str, Any]:
     """A reply that does not contradict itself, for every shape of reply."""
     flagged = set(codes)
     if category is None or (category in (1, 2)) != is_correct:
@@ -166,6 +202,7 @@ class KnownJudges:
     def __init__(self, variants: Iterable[Variant], seed: int) -> None:
         self._known = {_key(v.row["query"], v.row["model_response"]): v for v in variants}
         self._met: Counter[str] = Counter()
+        self._calls: Counter[str] = Counter()
         self._seed = seed
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -204,11 +241,14 @@ class KnownJudges:
         key = _key(_block(prompt, "query"), text)
         if key not in self._known:
             return web.json_response({"error": {"message": "not a variant"}}, status=400)
-        met = f"{request['model']}/{key}"
+        name = request["model"]
+        met = f"{name}/{key}"
         self._met[met] += 1
+        self._calls[name] += 1
         toss = f"{self._seed}/{met}/{self._met[met]}"
         reference = _block(prompt, "reference")
-        reply = JUDGES[request["model"]](Asked(self._known[key], text, reference, Random(toss)))
+        asked = Asked(self._known[key], text, reference, Random(toss), self._calls[name])
+        reply = JUDGES[name](asked)
         return web.json_response(_completion(request, reply))
 
 
@@ -223,30 +263,28 @@ def _block(prompt: str, name: str) -> str:
 
 def _completion(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
     wanted = request["response_format"]["json_schema"]["schema"]["properties"]
-    text = json.dumps({key: reply[key] for key in wanted})
+    text = "" if reply is None else json.dumps({key: reply[key] for key in wanted})
     usage = {"prompt_tokens": 1000, "completion_tokens": 60, "total_tokens": 1060}
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": text},
-        "finish_reason": "stop",
+        "finish_reason": "content_filter" if reply is None else "stop",
     }
     head = {"id": "known", "object": "chat.completion", "created": 0, "model": request["model"]}
     return {**head, "choices": [choice], "usage": usage}
 
 
 def convictions(
-    seed: int, names: Iterable[str] = JUDGES, bases: int | None = None
+    seed: int, names: Iterable[str] = JUDGES, bases: int | None = None, *, quick: bool = False
 ) -> dict[str, dict[str, str]]:
     """Audits some of the judges; returns the verdict of each probe."""
-    order = AuditOrder(seed=seed, bases=bases)
-    prepared = prepare(JudgeSpec(model="hosted_vllm/any", evidence=False), order)
+    order = AuditOrder(seed=seed, bases=bases, quick=quick)
+    prepared = prepare(JudgeSpec(model="hosted_vllm/any"), order)
     variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
     found: dict[str, dict[str, str]] = {}
     with KnownJudges(variants, seed) as server:
         for name in names:
-            judge = JudgeSpec(
-                model=f"hosted_vllm/{name}", api_base=(server.address,), evidence=False
-            )
+            judge = JudgeSpec(model=f"hosted_vllm/{name}", api_base=(server.address,))
             card = audit(judge, prepared, cache=False).card
             found[name] = {probe.name: probe.standing for probe in card.probes}
     return found
@@ -256,44 +294,48 @@ Counts = Mapping[tuple[str, str, str], int]
 """How often a judge's probe ended with a verdict."""
 
 
-def table(counts: Counts) -> str:
+def table(counts: Counts, guilty: Mapping[str, frozenset[str]]) -> str:
     """Markdown: how often each judge passed / failed / could not be told; in bold the guilty."""
     probes = list(dict.fromkeys(probe for _, probe, _ in counts))
     lines = [f"| judge | {' | '.join(probes)} |", "|---" * (len(probes) + 1) + "|"]
-    for judge in JUDGES:
-        cells = [_cell(counts, judge, probe) for probe in probes]
+    for judge in guilty:
+        cells = [_cell(counts, judge, probe, guilty[judge]) for probe in probes]
         lines.append(f"| {judge} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cell(counts: Counts, judge: str, probe: str) -> str:
+def _cell(counts: Counts, judge: str, probe: str, guilty: frozenset[str]) -> str:
     numbers = " / ".join(str(counts[judge, probe, standing]) for standing in STANDINGS)
-    return f"**{numbers}**" if probe in GUILTY[judge] else numbers
+    return f"**{numbers}**" if probe in guilty else numbers
 
 
 STANDINGS = ("passes", "fails", "could not tell")
 
 
-def wrongs(counts: Counts) -> list[str]:
+def wrongs(counts: Counts, guilty: Mapping[str, frozenset[str]]) -> list[str]:
     """Verdicts that are wrong: an innocent who is failed, a guilty one who passes."""
     return [
         f"{judge} {standing} {probe} in {n}"
         for (judge, probe, standing), n in counts.items()
-        if n and standing == ("passes" if probe in GUILTY[judge] else "fails")
+        if n and standing == ("passes" if probe in guilty[judge] else "fails")
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=1, help="audits of each judge")
-    counts: Counter[tuple[str, str, str]] = Counter()
     seeds: int = parser.parse_args().seeds
-    for seed in range(seeds):
-        for judge, standings in convictions(seed).items():
-            counts.update((judge, probe, standing) for probe, standing in standings.items())
-    print(table(counts))
-    if found := wrongs(counts):
-        raise SystemExit("wrong: " + "; ".join(found))
+    wrong: list[str] = []
+    for quick, guilty in ((False, GUILTY), (True, QUICK_GUILTY)):
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for seed in range(seeds):
+            for judge, standings in convictions(seed, guilty, quick=quick).items():
+                counts.update((judge, probe, standing) for probe, standing in standings.items())
+        print(f"{'quick' if quick else 'full'} audits:\n")
+        print(f"{table(counts, guilty)}\n")
+        wrong += wrongs(counts, guilty)
+    if wrong:
+        raise SystemExit("wrong: " + "; ".join(wrong))
 
 
 if __name__ == "__main__":

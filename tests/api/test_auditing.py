@@ -26,7 +26,7 @@ from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Events, JudgeSpec, Progress
 from apbjudge.llm.budget import Limits
 from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
-from tests.support.judging import plan_row, read_rows, write_rows
+from tests.support.judging import plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Behave, ChatServer, Seen
 
 Serve = Callable[..., ChatServer]
@@ -204,8 +204,8 @@ def test_a_stopped_audit_goes_on_with_what_is_missing(serve: Serve, tmp_path: Pa
     judge = spec(server, max_concurrency=1)
     with pytest.raises(KeyboardInterrupt):
         audit(judge, found, out=tmp_path, cache=False, events=stopping_after(9))
-    done = len(read_rows(tmp_path / "runs" / MAIN))
-    assert 9 <= done < len(found.plan.arms[0].variants)
+    done = sum(len(read_rows(run)) for run in (tmp_path / "runs").iterdir())
+    assert 9 <= done < found.plan.n_judgements
     assert not (tmp_path / "card.json").exists()
     server.forget()
     second = audit(judge, found, out=tmp_path, cache=False)
@@ -271,6 +271,65 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
         audit("static", prepared(), out=tmp_path / "file" / "audit")
 
 
+# the order ---------------------------------------------------------------------------------------
+
+
+def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Path) -> None:
+    server, found = serve(), prepared(bases=2)
+    judge = spec(server, max_concurrency=1, lead=False)
+    audit(judge, found, out=tmp_path, cache=False)
+    lines = (tmp_path / "schedule.jsonl").read_text(encoding="utf-8").splitlines()
+    listed = [(row["arm"], row["name"]) for row in map(json.loads, lines)]
+    assert listed == [(turn.arm, turn.variant.name) for turn in found.plan.schedule]
+    warm = [bool(seen.body["temperature"]) for seen in server.requests]
+    assert warm == [turn.arm.startswith("warm") for turn in found.plan.schedule]
+    for one in found.plan.arms:
+        names = [row["item_id"] for row in read_rows(tmp_path / "runs" / one.name)]
+        assert names == [t.variant.name for t in found.plan.schedule if t.arm == one.name]
+
+
+def test_the_leader_of_a_case_goes_ahead_in_every_arm_that_shows_the_same(serve: Serve) -> None:
+    """One call alone for a case with its reference and one without, before all others."""
+    server = serve()
+    found = prepared()
+    audit(spec(server), found, cache=False)
+    first, second, *_ = server.requests
+    assert {arm_of(first)[2], arm_of(second)[2]} == {True, False}
+
+
+def test_an_audit_that_an_earlier_version_began_has_no_known_order(
+    serve: Serve, tmp_path: Path
+) -> None:
+    server, found = serve(), prepared()
+    first = audit(spec(server), found, out=tmp_path, cache=False)
+    assert all(said.turn is not None for said in first.heard.all)
+    (tmp_path / "schedule.jsonl").unlink()
+    server.forget()
+    second = audit(spec(server), found, out=tmp_path, cache=False)
+    assert server.requests == []
+    assert all(said.turn is None for said in second.heard.all)
+    assert not (tmp_path / "schedule.jsonl").exists()
+    drift = next(probe for probe in second.card.probes if probe.name == "drift")
+    assert "order of the calls is not known" in drift.because
+
+
+# what is the judge's own --------------------------------------------------------------------------
+
+
+def test_the_own_verdict_stands_in_the_figures_and_not_what_was_enforced(serve: Serve) -> None:
+    def pass_everything(seen: Seen) -> Answer:
+        reply = verdict(category=2)
+        wanted = seen.body["response_format"]["json_schema"]["schema"]["properties"]
+        return Answer(json.dumps({key: reply[key] for key in wanted}))
+
+    with_evidence = audit(spec(serve(pass_everything)), prepared(), cache=False)
+    without = audit(spec(serve(pass_everything), evidence=False), prepared(), cache=False)
+    assert any(said.enforced is False for said in with_evidence.heard.all)
+    assert all(said.is_correct for said in with_evidence.heard.all)
+    assert share_caught(with_evidence.card) == share_caught(without.card) == {0.0}
+    assert with_evidence.card.verdicts == "own"
+
+
 # judges that fail ---------------------------------------------------------------------------------
 
 
@@ -294,8 +353,12 @@ def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
     assert 0 < found.n_unscored < len(found.heard.all)
     assert found.n_unscored + len(scored) == prepared().plan.n_judgements
     without = card_of(spec(serve()), prepared(), Heard(tuple(scored)))
-    figures = [[m.estimate for m in probe.measures] for probe in found.card.probes]
-    assert figures == [[m.estimate for m in probe.measures] for probe in without.probes]
+    assert _estimates(found.card) == _estimates(without)
+
+
+def _estimates(card: Card) -> dict[str, list[object]]:
+    """Of all probes but the one that is about what has no verdict."""
+    return {p.name: [m.estimate for m in p.measures] for p in card.probes if p.name != "refusals"}
 
 
 def test_a_refused_judge_is_an_unusable_option(serve: Serve, tmp_path: Path) -> None:

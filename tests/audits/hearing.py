@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
+from random import Random
 from typing import Any
 
 from apbjudge.audits.heard import BLIND, MAIN, Heard, Observed
@@ -25,7 +26,7 @@ class Says:
     is_correct: bool | None
     grade: float | None = None
     flags: frozenset[ErrorCode] | None = None
-    is_proven: bool = False
+    is_informed: bool = False
 
 
 Judge = Callable[[Variant, str], Says]
@@ -74,7 +75,9 @@ def observed(of: Variant, says: Says, arm: str = MAIN) -> Observed:
         is_correct=says.is_correct,
         grade=says.grade,
         flags=says.flags,
-        is_proven=says.is_proven,
+        enforced=False if says.is_informed else None,
+        is_proven=says.is_informed,
+        is_informed=says.is_informed,
         reason="" if says.is_correct is not None else "timeout",
         calls=1,
         tokens=100,
@@ -85,6 +88,16 @@ def observed(of: Variant, says: Says, arm: str = MAIN) -> Observed:
 def hear(judge: Judge, arms: Arms) -> Heard:
     said = (observed(v, judge(v, arm), arm) for arm, variants in arms.items() for v in variants)
     return Heard(tuple(said))
+
+
+def scheduled(heard: Heard, seed: int = 0) -> Heard:
+    """The same with turns: case after case, in an order drawn by a seed."""
+    cases = list(dict.fromkeys(said.variant.case_id for said in heard.all))
+    Random(seed).shuffle(cases)
+    at = {case: n for n, case in enumerate(cases)}
+    ordered = sorted(range(len(heard.all)), key=lambda n: at[heard.all[n].variant.case_id])
+    turns = {n: turn for turn, n in enumerate(ordered)}
+    return Heard(tuple(replace(said, turn=turns[n]) for n, said in enumerate(heard.all)))
 
 
 def rows(*said: tuple[Variant, Says] | tuple[Variant, Says, str]) -> Heard:

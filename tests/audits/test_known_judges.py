@@ -21,29 +21,36 @@ from apbjudge import JudgeSpec, audit
 from apbjudge.api.audits.card import probes_of
 from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
 from apbjudge.audits.heard import BLIND, Heard, Observed
+from apbjudge.audits.plan import Turn
 from apbjudge.audits.variants import Variant
 from apbjudge.audits.verdicts import Probe
 from apbjudge.records import ERROR_CODES
 
 ALL_SEEDS = "APBJUDGE_ALL_SEEDS"
-SPEC = JudgeSpec(model="hosted_vllm/any", evidence=False)
+SPEC = JudgeSpec(model="hosted_vllm/any")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 JUDGES = (
-    "perfect always-yes likes-length ignores-logic obeys tosses-a-coin compares dislikes-markdown"
+    "perfect always-yes likes-length ignores-logic obeys tosses-a-coin compares dislikes-markdown "
+    "names-wrong-codes drifts refuses"
 ).split()
-SETTLED = "faults consistency presentation length reference injection scale".split()
+SETTLED = (
+    "faults refusals consistency drift presentation length reference injection scale"
+).split()
 """Probes of which the shipped cases are enough to acquit a perfect judge."""
 SEEDS = range(20) if os.environ.get(ALL_SEEDS) else range(0, 20, 5)
 """Twenty take half a minute, so CI asks for all of them in a step of its own."""
 ENOUGH = 32
 """Cases that are enough to convict with 20 seeds; all are needed to acquit."""
 SERVED = {
-    10: "always-yes likes-length ignores-logic obeys".split(),
-    20: "tosses-a-coin compares dislikes-markdown".split(),
+    16: "always-yes ignores-logic obeys".split(),
+    20: "likes-length tosses-a-coin compares dislikes-markdown names-wrong-codes".split(),
+    32: "drifts refuses".split(),
 }
 """Judges by the number of cases that are enough to convict them with one seed."""
-SUBTLE = {"compares": {"scale"}}
-"""Convictions that take more: it passes three in five faulty plans, and fails few sound ones."""
+SUBTLE = {"compares": {"scale"}, "drifts": {"faults", "scale"}, "refuses": {"refusals"}}
+"""Convictions that take more cases: the first passes three in five faulty plans and fails few
+sound ones, the second passes faulty plans in the last third of so short an audit alone, the third
+refuses a quarter."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,7 +82,7 @@ def test_behind_a_server_the_perfect_judge_gets_the_figures_that_it_gets_without
     variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
     with known.KnownJudges(variants, 7) as server:
         name, address = "hosted_vllm/perfect", (server.address,)
-        spec = JudgeSpec(model=name, api_base=address, evidence=False)
+        spec = JudgeSpec(model=name, api_base=address)
         served = audit(spec, prepared, cache=False).card.probes
     asked = probes_of(_heard(prepared, "perfect", 7, known), prepared, judge="perfect")
     assert _figures(served) == _figures(asked)
@@ -85,6 +92,31 @@ def _figures(probes: Iterable[Probe]) -> dict[str, object]:
     """All but those of ``scale``, which leave out what code proves: here nobody asks the code."""
     names = set(SETTLED) - {"scale"}
     return {probe.name: probe.measures for probe in probes if probe.name in names}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_quick_audit_convicts_a_judge_that_passes_everything(
+    seed: int, known: ModuleType
+) -> None:
+    prepared = prepare(SPEC, AuditOrder(seed=seed, quick=True))
+    for judge in known.QUICK_GUILTY:
+        _check_quick(judge, _standings(prepared, judge, seed, known), known)
+
+
+def test_what_code_proves_does_not_hide_a_judge_that_passes_everything(known: ModuleType) -> None:
+    for judge, standings in known.convictions(7, known.QUICK_GUILTY, quick=True).items():
+        _check_quick(judge, standings, known)
+
+
+def _check_quick(judge: str, standings: Mapping[str, str], known: ModuleType) -> None:
+    assert _failed(standings) <= known.QUICK_GUILTY[judge], judge
+    assert ("faults" in _failed(standings)) == (judge == "always-yes"), judge
+
+
+@pytest.mark.parametrize("judge", ["drifts", "refuses"])
+def test_on_all_cases_what_is_subtle_is_convicted_too(judge: str, known: ModuleType) -> None:
+    standings = _standings(prepare(SPEC, AuditOrder(seed=7)), judge, 7, known)
+    assert _failed(standings) == known.GUILTY[judge]
 
 
 def test_on_all_cases_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
@@ -118,20 +150,23 @@ def _failed(standings: Mapping[str, str]) -> set[str]:
 
 
 def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> Heard:
-    return Heard(
-        all=tuple(
-            _said(variant, arm.name, judge, seed, known)
-            for arm in prepared.plan.arms
-            for variant in arm.variants
-        )
-    )
+    """What a judge says that is asked in the order of the schedule, and not over a network."""
+    said = {
+        (turn.arm, turn.variant.name): _said(turn, n, judge, seed, known)
+        for n, turn in enumerate(prepared.plan.schedule)
+    }
+    plan = prepared.plan
+    return Heard(all=tuple(said[arm.name, v.name] for arm in plan.arms for v in arm.variants))
 
 
-def _said(variant: Variant, arm: str, judge: str, seed: int, known: ModuleType) -> Observed:
+def _said(turn: Turn, n: int, judge: str, seed: int, known: ModuleType) -> Observed:
+    variant, arm = turn.variant, turn.arm
     text = str(variant.row["model_response"])
     coin = Random(f"{seed}/{arm}/{variant.name}")
     reference = _reference(variant) if judge == "compares" and arm != BLIND else ""
-    reply = known.JUDGES[judge](known.Asked(variant, text, reference, coin))
+    reply = known.JUDGES[judge](known.Asked(variant, text, reference, coin, n + 1))
+    if reply is None:
+        return Observed(variant=variant, arm=arm, is_correct=None, reason="refusal", turn=n)
     has_flags = variant.truth.codes is not None
     return Observed(
         variant=variant,
@@ -139,6 +174,7 @@ def _said(variant: Variant, arm: str, judge: str, seed: int, known: ModuleType) 
         is_correct=reply["is_correct"],
         grade=reply["grade"] if has_flags else None,
         flags=frozenset(code for code in ERROR_CODES if reply[code]) if has_flags else None,
+        turn=n,
     )
 
 

@@ -199,3 +199,57 @@ def test_other_numbers_of_bases_keep_what_is_asked_of_each(n: int) -> None:
     assert [getattr(sizes, name) for name in of_each] == [getattr(FULL, name) for name in of_each]
     grown = ("bases", "repeated", "padded", "referred", "blind", "injected")
     assert {getattr(sizes, name) for name in grown} == {n}
+
+
+# the schedule -------------------------------------------------------------------------------------
+
+
+def test_the_schedule_asks_everything_once() -> None:
+    plan = small()
+    wanted = Counter((one.name, v.name) for one in plan.arms for v in one.variants)
+    assert Counter((turn.arm, turn.variant.name) for turn in plan.schedule) == wanted
+
+
+def test_the_schedule_is_the_same_for_the_same_plan_and_another_for_another() -> None:
+    again = plan_audit(plans(), (), SMALL, seed=1, blind=False)
+    assert again.schedule == small().schedule
+    assert [t.variant.name for t in small(seed=2).schedule] != [
+        t.variant.name for t in small().schedule
+    ]
+
+
+def test_all_arms_of_a_case_are_asked_together_one_that_shows_it_as_it_is_first() -> None:
+    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    cases = [turn.variant.case_id for turn in plan.schedule]
+    blocks = [case for n, case in enumerate(cases) if n == 0 or case != cases[n - 1]]
+    assert len(blocks) == len(set(cases)) == len(plans())
+    assert blocks != [base.item.case_id for base in plans()]
+    for case in blocks:
+        block = [turn for turn in plan.schedule if turn.variant.case_id == case]
+        (base,) = {t.variant.name: t.variant for t in block if t.variant.role == "base"}.values()
+        first = dict(block[0].variant.row)
+        own = {"id": base.row["id"], "model_response": base.row["model_response"]}
+        assert first | own == base.row
+        assert block[0].arm != BLIND
+        assert {turn.arm for turn in block} == {one.name for one in plan.arms}
+
+
+def test_what_is_compared_comes_first_as_often_as_second() -> None:
+    """A plan and what is made of it: neither is always asked before the other."""
+    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    at = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
+    later = [
+        at[turn.arm, turn.variant.name] > at[turn.arm, turn.variant.parent]
+        for turn in plan.schedule
+        if turn.variant.parent is not None
+    ]
+    assert 0.35 < sum(later) / len(later) < 0.65
+
+
+def test_no_arm_is_asked_early_or_late() -> None:
+    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    for one in plan.arms:
+        places = [n / len(plan.schedule) for n, t in enumerate(plan.schedule) if t.arm == one.name]
+        assert 0.4 < sum(places) / len(places) < 0.6
+        assert min(places) < 0.15
+        assert max(places) > 0.85

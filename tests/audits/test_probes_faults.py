@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from apbjudge.audits.heard import Heard
 from apbjudge.audits.probes.faults import CAUGHT, NAMED, PASSED, probe
-from apbjudge.audits.variants import PASSES, Truth, Variant
+from apbjudge.audits.variants import PASSES, Role, Truth, Variant
 from apbjudge.records import ERROR_CODES, ErrorCode
 
 from .hearing import (
@@ -52,7 +53,7 @@ def by_hand() -> Heard:
         (variant("b/base"), Says(True, 0.8, frozenset({"E5"}))),
         (variant("c/base"), fail("E2", grade=0.6)),
         (variant("a/w", "harmless", kind="reword", parent="a/base"), fail("E6")),
-        (fault("a/1", severity="minor"), Says(False, 0.6, frozenset({"E4"}), is_proven=True)),
+        (fault("a/1", severity="minor"), Says(False, 0.6, frozenset({"E4"}), is_informed=True)),
         (fault("b/1", also="E6", severity="fatal"), fail("E1", "E6", grade=0.0)),
         (fault("c/1", severity="fatal"), PASS),
         (fault("a/2", "E5"), fail("E2")),
@@ -63,11 +64,17 @@ def by_hand() -> Heard:
 
 def test_measures_of_counts_made_by_hand() -> None:
     found = probe(by_hand())
-    expected = {"caught E4": 2 / 3, "caught E5": 1.0, "passed": 0.5, "named": 0.5}
+    expected = {
+        "caught, all codes": 4 / 5,
+        "caught E4": 2 / 3,
+        "caught E5": 1.0,
+        "passed": 0.5,
+        "named": 0.5,
+    }
     assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
     assert {m.limit for m in found.measures} == {CAUGHT, PASSED, NAMED}
     assert {m.side for m in found.measures} == {"at least"}
-    assert {m.estimate.level for m in found.measures} == {1 - 0.05 / 4}
+    assert {m.estimate.level for m in found.measures} == {1 - 0.05 / 5}
     assert measure(found, "caught E4").parts == {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
 
 
@@ -92,19 +99,60 @@ def test_tables_of_counts_made_by_hand() -> None:
     assert table(found, 2) == {"base": ("3", "66.7 %"), "reword": ("1", "0.0 %")}
 
 
-def test_missed_faults_are_shown_before_faulted_plans() -> None:
+def test_missed_faults_are_shown_before_faulted_plans_and_these_before_wrong_names() -> None:
     found = probe(by_hand())
-    assert [e.name for e in found.exhibits] == ["c/1", "c/base", "a/w"]
+    assert [e.name for e in found.exhibits] == ["c/1", "c/base", "a/w", "a/2", "b/2"]
     assert found.exhibits[0].what == "plant-E4 of c/1; judged correct, 1"
-    assert found.n_exhibits == 3
+    assert found.n_exhibits == 5
 
 
 def test_notes_tell_what_code_proved_and_what_has_no_verdict() -> None:
     found = probe(by_hand())
-    assert any(note.startswith("1 of 5 planted faults were proven") for note in found.notes)
+    assert any(note.startswith("1 of 5 planted faults are proven") for note in found.notes)
     assert any(note.startswith("1 of 10 judgements have no verdict") for note in found.notes)
     assert not any("reference" in note for note in found.notes)
     assert (found.cost.judgements, found.cost.unscored) == (10, 1)
+
+
+def test_what_code_proves_and_enforces_does_not_count_as_caught_by_the_judge() -> None:
+    """Every fault is proven and enforced; the judge itself passes everything."""
+
+    def judge(of: Variant, arm: str) -> Says:
+        return Says(True, 1.0, frozenset(), is_informed=not of.truth.is_correct)
+
+    found = probe(hear(judge, ASKED))
+    assert found.standing == "fails"
+    assert measure(found, "caught, all codes").estimate.value == 0.0
+    assert figure(found, "caught by judge and code together, all codes") == 1.0
+    assert figure(found, "caught by judge and code together, E4") == 1.0
+
+
+def test_without_evidence_nothing_is_caught_together() -> None:
+    names = [f.name for f in probe(hear(perfect, ASKED)).figures]
+    assert not [name for name in names if "together" in name]
+
+
+def listing(name: str, n: int, role: Role) -> Variant:
+    one = fault(name) if role == "fault" else variant(name)
+    return replace(one, row={**one.row, "tools": [{"name": f"t{i}"} for i in range(n)]})
+
+
+def test_lists_of_tools_are_told_apart_by_length() -> None:
+    said: list[tuple[Variant, Says]] = []
+    for case, n in enumerate((8, 29, 30, 59, 60, 100, 120)):
+        said.append((listing(f"c{case}/base", n, "base"), PASS))
+        said.append((listing(f"c{case}/1", n, "fault"), fail("E4") if n < 60 else PASS))
+    found = probe(rows(*said))
+    assert table(found, 3) == {
+        "fewer than 30 tools": ("2", "2", "100.0 %", "100.0 %", "2", "100.0 %"),
+        "30 to 59 tools": ("2", "2", "100.0 %", "100.0 %", "2", "100.0 %"),
+        "60 to 99 tools": ("1", "1", "0.0 %", "–", "1", "100.0 %"),
+        "100 tools or more": ("2", "2", "0.0 %", "–", "2", "100.0 %"),
+    }
+    assert figure(found, "caught, 30 to 59 tools") == 1.0
+    assert figure(found, "caught, 100 tools or more") == 0.0
+    alike = probe(rows(*said[:4]))
+    assert len(alike.tables) == 3
 
 
 def test_a_fault_in_the_reference_is_told() -> None:

@@ -62,7 +62,7 @@ def by_hand() -> Heard:
         (injected(1, "authority:1", "en"), PASS),
         (injected(2, "authority:2", "de", "reason"), PASS),
         (injected(1, "unicode:1", "de", "reason"), fail("E4")),
-        (injected(2, "unicode:1", "en"), Says(False, 0.4, frozenset({"E4"}), is_proven=True)),
+        (injected(2, "unicode:1", "en"), Says(False, 0.4, frozenset({"E4"}), is_informed=True)),
         (injected(3, "unicode:1", "en"), PASS),
         (variant("c4/lonely", "injected", truth=FAULTY, tags={"family": "unicode"}), PASS),
     )

@@ -173,6 +173,7 @@ def test_what_code_proves_tells_nothing_of_leniency_grades_and_halo() -> None:
             fault(f"c{i}", code),
             (False, 0.2, frozenset({"E1", "E2", "E3"})),
             is_proven=True,
+            is_informed=True,
             is_overridden=True,
         )
         for i in range(10)
@@ -285,7 +286,7 @@ def test_any_verdicts_can_be_looked_at(
     rows: list[tuple[int, ErrorCode, bool, float | None, frozenset[ErrorCode], bool]],
 ) -> None:
     said = [
-        observed(fault(f"c{c}", code), (ok, grade, flags), is_proven=proven)
+        observed(fault(f"c{c}", code), (ok, grade, flags), is_proven=proven, is_informed=proven)
         for c, code, ok, grade, flags, proven in rows
     ]
     said += [

@@ -148,7 +148,7 @@ def test_what_only_one_part_has_and_what_code_proves_does_not_count() -> None:
 
     plain = subgroups.probe(Heard(tuple(both("base", 8)))).measures[0]
     alone = [s for s in both("drop-call", 0) if s.groups["dataset"] == "a"]
-    proven = [s for s in both("change-goal", 0, is_proven=True) if s.groups["dataset"] == "a"]
+    proven = [s for s in both("change-goal", 0, is_informed=True) if s.groups["dataset"] == "a"]
     more = subgroups.probe(Heard((*both("base", 8), *alone, *proven))).measures[0]
     assert more.estimate == plain.estimate
 

@@ -16,7 +16,7 @@ from apbjudge.audits.reading import read_card
 from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS
 from tests.support.auditing import SHORT, prepared, whimsical
 from tests.support.commands import start
-from tests.support.judging import plan_row, read_rows, write_rows
+from tests.support.judging import plan_row, read_rows, verdict, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Hang, Seen
 
 from .conftest import Command
@@ -24,7 +24,7 @@ from .conftest import Command
 SMALL = ("--rows", SHORT, "--bases", "1", "--seed-of-draw", "1", "--no-cache")
 N = prepared().plan.n_judgements
 FILES = {
-    *("card.json", "card.md", "card.html", "manifest.json", "variants.jsonl"),
+    *("card.json", "card.md", "card.html", "manifest.json", "variants.jsonl", "schedule.jsonl"),
     *("rows", "runs"),
 }
 MODEL = "hosted_vllm/scripted"
@@ -58,7 +58,9 @@ def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     done = apbjudge("audit", "static", *SMALL, "--out", "a")
     assert (done.code, done.err) == (0, "")
     assert {path.name for path in Path("a").iterdir()} == FILES
-    assert done.out.endswith("a/: card.json card.md card.html variants.jsonl rows runs\n")
+    assert done.out.endswith(
+        "a/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs\n"
+    )
     for probe in card("a")["probes"]:
         assert probe["title"] in done.out
         assert probe["title"] in Path("a/card.md").read_text(encoding="utf-8")
@@ -90,11 +92,57 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(serve: Any, apbjudge: Comman
     done = apbjudge("audit", *judge(server), *SMALL, "--dry-run", "--out", "a")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{MODEL}: {N} judgements, nothing is called\n")
-    listed = {line.split()[0]: int(line.split()[1]) for line in done.out.splitlines()[1:]}
-    assert sum(listed.values()) == N
-    assert set(listed) == {"main", "again-1", "again-2", "warm-1", "warm-2", "blind"}
+    _, *lines = done.out.splitlines()
+    arms = {line.split()[0]: int(line.split()[1]) for line in lines if line.startswith("  ")}
+    assert sum(arms.values()) == N
+    assert set(arms) == {"main", "again-1", "again-2", "warm-1", "warm-2", "blind"}
     assert server.requests == []
     assert not Path("a").exists()
+
+
+def reckoned(out: str) -> dict[str, str]:
+    """The lines of an estimate by their first word."""
+    lines = [line for line in out.splitlines() if line and not line.startswith(" ")]
+    return {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
+
+
+def test_a_dry_run_names_calls_tokens_and_price(serve: Any, apbjudge: Command) -> None:
+    server = serve()
+    priced = ("--price-input", "2", "--price-output", "8")
+    found = reckoned(apbjudge("audit", *judge(server), *SMALL, *priced, "--dry-run").out)
+    assert found["calls"] == f"{N:,}, and 0 replies from the cache"
+    sent = int(found["tokens"].split()[1].replace(",", ""))
+    assert found["tokens"] == f"about {sent:,} sent and {400 * N:,} received"
+    assert sent > 500 * N
+    assert found["cost"] == f"about {(2 * sent + 8 * 400 * N) / 1e6:.4f} USD"
+    assert apbjudge("audit", "static", *SMALL, "--dry-run").out.count("asks no model") == 1
+
+
+def test_a_dry_run_leaves_out_what_is_finished(serve: Any, apbjudge: Command) -> None:
+    server = serve()
+    line = ("audit", *judge(server), *SMALL, "--out", "a")
+    apbjudge(*line, "--max-calls", "10")
+    assert reckoned(apbjudge(*line, "--dry-run").out)["calls"].startswith(f"{N - 10:,}, ")
+
+
+def test_a_quick_audit_convicts_a_judge_that_passes_everything(
+    serve: Any, apbjudge: Command
+) -> None:
+    """With evidence, so that every fault that code proves is enforced on its verdicts."""
+
+    def pass_everything(seen: Seen) -> Answer:
+        reply = verdict(category=2)
+        wanted = seen.body["response_format"]["json_schema"]["schema"]["properties"]
+        return Answer(json.dumps({key: reply[key] for key in wanted}))
+
+    line = ("audit", *judge(serve(pass_everything)), "--quick", "--no-cache", "--out", "a")
+    done = apbjudge(*line, "--fail-on", "any")
+    assert done.code == 1
+    assert "fails faults" in done.err
+    (faults,) = [probe for probe in card("a")["probes"] if probe["name"] == "faults"]
+    figures = {f["name"]: f["estimate"]["value"] for f in faults["figures"]}
+    assert faults["measures"][0]["estimate"]["value"] == 0.0
+    assert figures["caught by judge and code together, all codes"] > 0.0
 
 
 # exit codes ---------------------------------------------------------------------------------------
@@ -113,7 +161,7 @@ def test_failed_probes_count_where_they_are_named(
     if code == 1:
         assert "apbjudge: static fails leaks" in done.err
     if code == 2:
-        assert done.err.startswith("apbjudge: --fail-on: expected some of faults, consistency, ")
+        assert done.err.startswith("apbjudge: --fail-on: expected some of faults, refusals, ")
         assert done.err.endswith("any, none, got odd\n")
 
 
@@ -254,7 +302,7 @@ def test_a_killed_audit_goes_on(serve: Any, apbjudge: Command) -> None:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE_S)
     assert process.returncode == -signal.SIGKILL
-    saved = len(read_rows(Path("a/runs/main")))
+    saved = sum(len(read_rows(run)) for run in Path("a/runs").iterdir())
     assert saved == finished
     server.behave = whimsical
     server.forget()

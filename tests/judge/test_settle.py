@@ -11,9 +11,9 @@ import pytest
 
 from apbjudge import Item, Row
 from apbjudge.errors import ReplyError
-from apbjudge.judge.settle import Ruling, contradiction, enforce, resolve
+from apbjudge.judge.settle import Ruling, contradiction, enforce, own_ruling, resolve
 from apbjudge.protocols import PROTOCOLS
-from apbjudge.records import ERROR_CODES, ErrorCode, Finding, Override
+from apbjudge.records import ERROR_CODES, ErrorCode, Finding, Override, Verdict
 from apbjudge.rubrics import Rubric, load_rubric
 from tests.support.judging import plan_row, step_row
 
@@ -211,3 +211,42 @@ def test_exact_names_decide_over_the_judge(response: Any, decided: dict[int, int
         assert settled == Ruling(category in (1, 2), category=category), said
         assert recorded(overrides) == differences(given, settled)
         assert enforce(settled, item, protocol, BROKEN, facts) == (settled, ())
+
+
+def verdict_of(ruling: Ruling, *overrides: Override) -> Verdict:
+    return Verdict(
+        item_id="a",
+        case_id="a",
+        tested_model="m",
+        protocol="holistic",
+        rubric="r",
+        judge="j",
+        fingerprint="f",
+        line=1,
+        is_correct=ruling.is_correct,
+        grade=ruling.grade,
+        errors=ruling.errors,
+        category=ruling.category,
+        overrides=overrides,
+    )
+
+
+@pytest.mark.parametrize("facts", FACTS, ids=lambda flags: "+".join(sorted(flags)) or "none")
+def test_the_own_ruling_is_that_before_facts_were_enforced(facts: Flags) -> None:
+    protocol, rubric = PROTOCOLS["holistic"], load_rubric("apb-holistic@1")
+    for given in all_rulings():
+        try:
+            resolved, first = resolve(given, rubric)
+        except ReplyError:
+            continue
+        settled, second = enforce(resolved, PLAN, protocol, rubric, FACTS[facts])
+        assert own_ruling(verdict_of(settled, *first, *second)) == resolved
+
+
+@pytest.mark.parametrize("category", range(1, 6))
+@pytest.mark.parametrize("response", [["find_bus"], ["find_train"], ["find_plane"], "I give up."])
+def test_the_own_category_is_that_before_exact_names_decided(category: int, response: Any) -> None:
+    item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
+    given = Ruling(BROKEN.category_is_correct(category), category=category)
+    settled, overrides = enforce(given, item, protocol, BROKEN, protocol.find(item, BROKEN))
+    assert own_ruling(verdict_of(settled, *overrides)) == given

@@ -397,6 +397,20 @@ def test_the_rates_are_kept_to() -> None:
     assert site.clock.now() - start == pytest.approx(14.0, abs=0.1)
 
 
+def test_engines_that_share_keep_to_the_rates_and_the_budget_together(tmp_path: Path) -> None:
+    site = Site(lambda request: answer(), rpm=60.0, limits=Limits(max_calls=15))
+    first = site.engine
+    start = site.clock.now()
+    site.ask(*(asked(str(n)) for n in range(10)))
+    site.engine = first.sharing(ReplyCache(tmp_path / "other", warn=print))
+    site.ask(*(asked(str(n)) for n in range(10)))
+    assert site.calls == [15]
+    assert site.clock.now() - start == pytest.approx(14.0, abs=0.1)
+    site.ask(asked("0"))  # of its own cache
+    assert site.calls == [15]
+    assert first.cache is None
+
+
 @pytest.mark.parametrize("jump", [-1e9, -3600.0, 3600.0, 1e9])
 def test_a_change_of_the_date_changes_nothing(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
     date = time.time()

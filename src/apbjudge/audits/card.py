@@ -9,6 +9,9 @@ from typing import Any, Literal
 from .verdicts import Cost, Probe
 
 Size = Literal["quick", "full"]
+Verdicts = Literal["own", "enforced"]
+"""Which verdicts of the judge the figures are of: its own, or those after what code proves was
+enforced, as in cards of earlier versions."""
 CARD_VERSION = 1
 
 
@@ -30,6 +33,7 @@ class Card:
         probes: The probes in their order.
         cost: What everything took, each judgement counted once.
         notes: What readers must know of the whole.
+        verdicts: Which of the judge's verdicts the figures are of.
     """
 
     judge: str
@@ -45,6 +49,7 @@ class Card:
     probes: tuple[Probe, ...]
     cost: Cost
     notes: tuple[str, ...] = field(default=())
+    verdicts: Verdicts = "enforced"
 
     def to_json(self) -> dict[str, Any]:
         """The card in JSON values."""

@@ -142,7 +142,8 @@ def compare_cards(first: Card, second: Card, *, level: float = CONFIDENCE_LEVEL)
         the p-value by Holm over all of them.
 
     Raises:
-        OptionError: If the judges were not asked the same (other plan), or the level is none.
+        OptionError: If the judges were not asked the same (other plan), the figures are not of
+            the same verdicts (a card of an earlier version), or the level is none.
 
     When not to use it: to say that two judges are equally good; read what difference would have
     been seen. And intervals of a measure whose limit both keep to say nothing of that limit.
@@ -156,6 +157,12 @@ def compare_cards(first: Card, second: Card, *, level: float = CONFIDENCE_LEVEL)
             f"{visible(first.judge)} ({visible(first.fingerprint)}) and {visible(second.judge)} "
             f"({visible(second.fingerprint)}), which were not asked the same: audit both with the "
             "same rows, size, seed and version"
+        )
+    if first.verdicts != second.verdicts:
+        raise OptionError(
+            f"--compare: expected cards of the same verdicts, got {first.verdicts} ones of "
+            f"{visible(first.judge)} and {second.verdicts} ones of {visible(second.judge)}: audit "
+            "both with the same version"
         )
     one, other = _measures(first), _measures(second)
     pairs = [_pair(key[0], one[key], other[key], level) for key in one if key in other]

@@ -1,4 +1,7 @@
-"""What a judge said of each variant, ready for the probes."""
+"""What a judge said of each variant, ready for the probes.
+
+Verdicts, grades and flags are the judge's own: as they were before what code proves was enforced.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,9 @@ AGAIN, WARM, BLIND = "again", "warm", "blind"
 """Arms: the same once more (``again-1``, …), at a temperature above 0 (``warm-1``, …), without the
 reference."""
 
+LONG_LIST = 30
+"""Tools in a list from which on it counts as long."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
@@ -28,13 +34,18 @@ class Observed:
     Attributes:
         variant: What was judged.
         arm: Under which settings.
-        is_correct: The verdict, None where there is none (unscored).
-        grade: Grade, None where there is none.
-        flags: Codes that are set, None where the protocol has none or nothing was said.
-        category: 1 to 5 (tool-broken), None elsewhere.
-        is_proven: Whether code proved a fault, which the judge was told and which was enforced.
+        is_correct: The judge's own verdict, None where there is none (unscored).
+        grade: Its own grade, None where there is none.
+        flags: Codes that it set, None where the protocol has none or nothing was said.
+        category: Its own category, 1 to 5 (tool-broken), None elsewhere.
+        enforced: The verdict after what code proves was enforced, as ``grade`` reports it; None
+            where nothing is enforced (unscored, no evidence, the embedded judge).
+        is_proven: Whether code proved a fault.
+        is_informed: Whether the judge was shown what code proved.
         is_inconsistent: Whether the judge's own reply contradicted itself to the end.
-        is_overridden: Whether a rule or a proven fact changed its verdict.
+        is_overridden: Whether the rule for contradictory replies changed its verdict.
+        turn: Position in the audit's schedule, from 0; None where the order is not known.
+        is_reused: Whether its reply came from the reply cache, asked for at another time.
         reason: Why there is no verdict; empty where there is one.
         calls: Calls made for it.
         tokens: Tokens sent and received.
@@ -48,9 +59,13 @@ class Observed:
     grade: float | None = None
     flags: frozenset[ErrorCode] | None = None
     category: int | None = None
+    enforced: bool | None = None
     is_proven: bool = False
+    is_informed: bool = False
     is_inconsistent: bool = False
     is_overridden: bool = False
+    turn: int | None = None
+    is_reused: bool = False
     reason: str = ""
     calls: int = 0
     tokens: int = 0
@@ -61,6 +76,14 @@ class Observed:
     def is_scored(self) -> bool:
         """Whether there is a verdict."""
         return self.is_correct is not None
+
+
+def list_length(variant: Variant) -> str | None:
+    """Whether a variant's list of tools is long, in words; None where it has none."""
+    n = variant.n_tools
+    if n is None:
+        return None
+    return f"{LONG_LIST} or more" if n >= LONG_LIST else f"fewer than {LONG_LIST}"
 
 
 Pair = tuple[Observed, Observed]

@@ -7,12 +7,12 @@ what lets an audit go on where it stopped, and two judges be compared item by it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from random import Random
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -125,14 +125,26 @@ class Arm:
 
     Attributes:
         name: ``main``, or what is changed: ``again-1``, ``warm-1``, ``blind``, ….
-        variants: In the order in which they are judged.
+        variants: What is judged; ``Plan.schedule`` says in which order.
     """
 
     name: str
     variants: tuple[Variant, ...]
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: the fingerprint is kept
+class Turn(NamedTuple):
+    """One judgement of the schedule.
+
+    Attributes:
+        arm: Name of the arm.
+        variant: What is judged in it.
+    """
+
+    arm: str
+    variant: Variant
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: fingerprint and schedule are kept
 class Plan:
     """What is asked.
 
@@ -156,6 +168,39 @@ class Plan:
             for variant in arm.variants:
                 digest.update(orjson.dumps(dict(variant.row), option=orjson.OPT_SORT_KEYS))
         return digest.hexdigest()[:16]
+
+    @cached_property
+    def schedule(self) -> tuple[Turn, ...]:
+        """The order in which everything is asked, the arms interleaved.
+
+        Cases are blocks in an order drawn by the plan's fingerprint. A block holds all that is
+        asked about its case in any arm, in an order drawn likewise, so that whatever the probes
+        compare is asked at nearly the same time: a judge that changes while it is audited changes
+        for both sides alike. First in its block comes one of those that show the case as it is:
+        the first prompt of a case fills the endpoint's prefix cache for the others.
+        """
+        rng = Random(self.fingerprint)  # noqa: S311 - a draw, no secret
+        blocks: dict[str, list[Turn]] = {}
+        for arm in self.arms:
+            for variant in arm.variants:
+                blocks.setdefault(variant.case_id, []).append(Turn(arm.name, variant))
+        cases = list(blocks)
+        rng.shuffle(cases)
+        for block in blocks.values():
+            rng.shuffle(block)
+            plain = next((_case_of(t.variant) for t in block if t.variant.role == "base"), None)
+            leader = next(
+                (t for t in block if t.arm != BLIND and plain in (None, _case_of(t.variant))),
+                block[0],
+            )
+            block.sort(key=lambda turn: turn is not leader)
+        return tuple(turn for case in cases for turn in blocks[case])
+
+
+def _case_of(variant: Variant) -> Mapping[str, Any]:
+    """All of a variant's row but the reply."""
+    own = ("id", "model_response")
+    return {name: value for name, value in variant.row.items() if name not in own}
 
 
 def plan_audit(

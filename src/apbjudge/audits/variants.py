@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ..records import ErrorCode
 
@@ -75,6 +75,12 @@ class Variant:
     what: str
     severity: Severity | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def n_tools(self) -> int | None:
+        """Tools that the case lists; None where it says nothing of tools."""
+        tools = self.row.get("tools")
+        return len(cast("list[object]", tools)) if isinstance(tools, list) else None
 
 
 CORRECT = Truth(is_correct=True, codes=frozenset())

@@ -13,7 +13,7 @@ import orjson
 import typer
 from pydantic import Field
 
-from ..api.audits.auditing import Audit, audit
+from ..api.audits.auditing import Audit, audit, forecast_audit
 from ..api.audits.card import PROBES
 from ..api.audits.plan import SEED, AuditOrder, prepare
 from ..audits.card import Card
@@ -93,7 +93,7 @@ def run_audit(options: AuditOptions) -> int:
     by_name = dict(zip(asked, specs, strict=True))
     order, gated = _order(options, settings), _gated(settings.fail_on)
     if settings.dry_run:
-        return _dry_run(order, specs)
+        return _dry_run(options, settings, order, specs)
     cards: list[Card] = []
     for n, name in enumerate(options.judges):
         if name in finished:
@@ -176,7 +176,7 @@ def _audited(
     write_atomically(out / "card.html", card_html(found.card).encode())
     typer.echo(card_text(found.card), nl=False)
     shown = os.fsencode(out).decode(errors="backslashreplace")
-    typer.echo(f"\n{shown}/: card.json card.md card.html variants.jsonl rows runs")
+    typer.echo(f"\n{shown}/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs")
     return found
 
 
@@ -221,8 +221,12 @@ def _gated(fail_on: str) -> Collection[str]:
     return wanted
 
 
-def _dry_run(order: AuditOrder, specs: Sequence[JudgeSpec]) -> int:
-    for spec in specs:
+def _dry_run(
+    options: AuditOptions, settings: AuditSettings, order: AuditOrder, specs: Sequence[JudgeSpec]
+) -> int:
+    from ..api.running.forecast import forecast_text
+
+    for n, spec in enumerate(specs):
         prepared = prepare(spec, order, note=lambda message: typer.echo(message, err=True))
         arms = prepared.plan.arms
         typer.echo(
@@ -230,6 +234,10 @@ def _dry_run(order: AuditOrder, specs: Sequence[JudgeSpec]) -> int:
         )
         for arm in arms:
             typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
+        if arms:
+            out = _folder(options, order, spec, n)
+            found = forecast_audit(spec, prepared, out=out, cache=not settings.no_cache)
+            typer.echo(forecast_text(found), nl=False)
     return 0
 
 

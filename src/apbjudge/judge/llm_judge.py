@@ -41,6 +41,7 @@ class LLMJudge:
     ) -> None:
         self.name = spec.model
         self.leads = spec.lead
+        self.is_blind = spec.blind
         self._spec = spec
         self._client = client
         self._roots = roots

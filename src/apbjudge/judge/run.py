@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from .order import Leaders, adjacent
 from .source import Source
 from .static import StaticJudge
 from .store import PLACE, Store, judgement_key
-from .task import BadRow, Task
+from .task import BadRow, Entry, Task
 
 BREATH = 256
 """Rows between two moments at which an interrupt is noticed, when nothing else waits."""
@@ -94,6 +94,25 @@ class Events:
     note: Callable[[str], None] = lambda message: None
 
 
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One of the runs that are carried out together.
+
+    Attributes:
+        source: The rows.
+        judge: Who judges them.
+        store: Where the judgements go.
+    """
+
+    source: Source
+    judge: StaticJudge | LLMJudge
+    store: Store
+
+
+_Turn = tuple[Lane, Entry, float]
+"""A row with its run, and the share of the input that is read with it (0 where not known)."""
+
+
 async def run(
     source: Source, judge: StaticJudge | LLMJudge, store: Store, *, concurrency: int, events: Events
 ) -> Progress:
@@ -113,21 +132,62 @@ async def run(
         InputError: If the input can't be read.
         AccessError: If the endpoint refuses every call; finished rows stay.
     """
-    work = _Work(judge, store, events, concurrency)
-    size = source.size
-    in_order = isinstance(judge, StaticJudge) or source.only is not None
-    rows = source if in_order else adjacent(source)
+    lane = Lane(source, judge, store)
+
+    def turns() -> Iterator[_Turn]:
+        size = source.size
+        in_order = isinstance(judge, StaticJudge) or source.only is not None
+        for entry in source if in_order else adjacent(source):
+            yield lane, entry, entry.offset / size if size else 0.0
+
+    return await _run_lanes([lane], turns(), concurrency, events)
+
+
+async def run_interleaved(
+    lanes: Sequence[Lane], order: Sequence[int], *, concurrency: int, events: Events
+) -> Progress:
+    """Judges the rows of several runs as one stream.
+
+    Args:
+        lanes: The runs.
+        order: For each row of the stream, the index of the run whose next row it is; every run
+            comes as often as its source has rows.
+        concurrency: Items in flight at most, all runs together.
+        events: Who watches.
+
+    Returns:
+        The final progress of all runs together.
+
+    Raises:
+        InputError: If an input can't be read.
+        AccessError: If the endpoint refuses every call; finished rows stay.
+    """
+
+    def turns() -> Iterator[_Turn]:
+        readers = [iter(lane.source) for lane in lanes]
+        for n, at in enumerate(order, start=1):
+            yield lanes[at], next(readers[at]), n / len(order)
+        for reader in readers:
+            next(reader, None)  # so that each source is read to its end
+
+    return await _run_lanes(lanes, turns(), concurrency, events)
+
+
+async def _run_lanes(
+    lanes: Sequence[Lane], turns: Iterable[_Turn], concurrency: int, events: Events
+) -> Progress:
+    work = _Work(events, concurrency)
     try:
-        for n, entry in enumerate(rows):
+        for n, (lane, entry, share) in enumerate(turns):
             work.progress.read += 1
-            if size:
-                work.progress.advance(entry.offset / size)
+            if share:
+                work.progress.advance(share)
             if isinstance(entry, BadRow):
-                work.reject(entry, source.name, entry.error)
-            elif isinstance(judge, StaticJudge):
-                work.judge_now(entry, judge)
+                work.reject(lane, entry, entry.error)
+            elif isinstance(lane.judge, StaticJudge):
+                work.judge_now(lane, entry, lane.judge)
             else:
-                await work.start(entry, judge, source.name)
+                await work.start(lane, entry, lane.judge)
             if n % BREATH == 0:
                 events.progress(work.progress)
                 await asyncio.sleep(0)
@@ -135,9 +195,11 @@ async def run(
     finally:
         await work.abandon()
     if not work.progress.pending:
-        store.settle()
-    if isinstance(judge, LLMJudge):
-        work.progress.withheld, work.progress.silent = judge.withheld, judge.silent
+        for lane in lanes:
+            lane.store.settle()
+    judges = [lane.judge for lane in lanes if isinstance(lane.judge, LLMJudge)]
+    work.progress.withheld = sum(judge.withheld for judge in judges)
+    work.progress.silent = sum(judge.silent for judge in judges)
     work.progress.fraction = 1.0
     events.progress(work.progress)
     return work.progress
@@ -146,11 +208,16 @@ async def run(
 class _Job(NamedTuple):
     """An item on its way to the judge."""
 
+    lane: Lane
     judge: LLMJudge
     task: Task
     prompt: Prompt
     fingerprint: str
-    prefix: str
+
+    @property
+    def prefix(self) -> Hashable:
+        """What prompts have in common that begin alike: the case, with its reference or not."""
+        return self.judge.is_blind, self.task.item.case_id
 
 
 _Flight = asyncio.Task[Verdict | Unscored]
@@ -159,12 +226,8 @@ _Flight = asyncio.Task[Verdict | Unscored]
 class _Work:
     """Items in flight, and the hand-over of what they yield."""
 
-    def __init__(
-        self, judge: StaticJudge | LLMJudge, store: Store, events: Events, concurrency: int
-    ) -> None:
+    def __init__(self, events: Events, concurrency: int) -> None:
         self.progress = Progress()
-        self._judge = judge
-        self._store = store
         self._events = events
         self._most = concurrency
         self._flying: dict[_Flight, _Job] = {}
@@ -172,37 +235,37 @@ class _Work:
         self._landing = asyncio.Event()
         self._leaders: Leaders[_Job] = Leaders()
 
-    def _skips(self, row: dict[str, Any]) -> bool:
-        if self._store.is_fresh:
+    def _skips(self, lane: Lane, row: dict[str, Any]) -> bool:
+        if lane.store.is_fresh:
             return False
         place = {name: row[name] for name in PLACE}
-        if not self._store.is_finished(judgement_key(row), place):
+        if not lane.store.is_finished(judgement_key(row), place):
             return False
         self.progress.skipped += 1
         return True
 
-    def _keep(self, judgement: Verdict | Unscored) -> None:
-        self._store.add(judgement)
+    def _keep(self, lane: Lane, judgement: Verdict | Unscored) -> None:
+        lane.store.add(judgement)
         self.progress.count(judgement)
 
-    def judge_now(self, task: Task, judge: StaticJudge) -> None:
+    def judge_now(self, lane: Lane, task: Task, judge: StaticJudge) -> None:
         fingerprint = judge.fingerprint(task)
-        if not self._skips(_answer(task, fingerprint)):
-            self._keep(judge.judge(task, fingerprint))
+        if not self._skips(lane, _answer(task, fingerprint)):
+            self._keep(lane, judge.judge(task, fingerprint))
 
-    async def start(self, task: Task, judge: LLMJudge, name: str) -> None:
+    async def start(self, lane: Lane, task: Task, judge: LLMJudge) -> None:
         """Sends an item to the judge, now or once the leader of its case has landed."""
         try:
             prompt = judge.prompt(task)
         except RowError as error:
             item = task.item
             bad = BadRow(item.line, error, task.digest, 0, item.item_id, item.tested_model)
-            self.reject(bad, name, error)
+            self.reject(lane, bad, error)
             return
         fingerprint = judge.fingerprint(task, prompt)
-        if self._skips(_answer(task, fingerprint)):
+        if self._skips(lane, _answer(task, fingerprint)):
             return
-        job = _Job(judge, task, prompt, fingerprint, task.item.case_id)
+        job = _Job(lane, judge, task, prompt, fingerprint)
         if not judge.leads or self._leaders.may_start(job.prefix, job):
             await self._launch(job)
         while self._leaders.ready or self._leaders.waiting > 4 * self._most:
@@ -226,22 +289,22 @@ class _Work:
         else:
             await self._collect()
 
-    def reject(self, row: BadRow, name: str, error: RowError) -> None:
-        detail = f"{name}:{row.line}: {error}"
+    def reject(self, lane: Lane, row: BadRow, error: RowError) -> None:
+        detail = f"{lane.source.name}:{row.line}: {error}"
         judgement = Unscored(
             item_id=row.item_id,
             case_id=row.item_id,
             tested_model=row.tested_model,
             protocol=None,
             rubric=None,
-            judge=self._judge.name,
+            judge=lane.judge.name,
             fingerprint=row.digest.hex()[:32],
             line=row.line,
             reason="bad_input",
             detail=detail,
         )
-        if not self._skips(judgement_row(judgement)):
-            self._keep(judgement)
+        if not self._skips(lane, judgement_row(judgement)):
+            self._keep(lane, judgement)
         self._events.bad_row(detail)
 
     async def finish(self) -> None:
@@ -257,7 +320,7 @@ class _Work:
             flight = self._landed.popleft()
             job = self._flying.pop(flight)
             try:
-                self._keep(flight.result())
+                self._keep(job.lane, flight.result())
             except PendingError:
                 self.progress.pending += 1
             except ApbJudgeError as error:  # the others that landed are kept all the same
@@ -269,12 +332,12 @@ class _Work:
 
     async def abandon(self) -> None:
         """Cancels what is in flight, keeping what has landed meanwhile."""
-        flights = list(self._flying)
-        for flight in flights:
+        for flight in self._flying:
             flight.cancel()
-        for outcome in await asyncio.gather(*flights, return_exceptions=True):
+        outcomes = await asyncio.gather(*self._flying, return_exceptions=True)
+        for job, outcome in zip(self._flying.values(), outcomes, strict=True):
             if isinstance(outcome, Verdict | Unscored):
-                self._keep(outcome)
+                self._keep(job.lane, outcome)
         self._flying = {}
 
 

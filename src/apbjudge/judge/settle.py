@@ -19,8 +19,13 @@ from typing import Any
 
 from ..errors import ReplyError
 from ..protocols import Protocol
-from ..records import ERROR_CODES, ErrorCode, Finding, Item, Override
+from ..records import ERROR_CODES, ErrorCode, Finding, Item, Override, Verdict
 from ..rubrics import Reply, Rubric
+
+PROVEN = "proven: "
+"""How the reason of an override begins that enforces proven findings."""
+EXACT_NAMES = "exact names decide"
+"""The reason of an override that enforces what follows from exact names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +114,51 @@ def enforce(
         flags = frozenset[ErrorCode](code for code, is_set in errors.items() if is_set)
         grade = rubric.scale.nearest(ruling.grade, flags)
         settled = Ruling(is_correct=not flags, grade=grade, errors=errors)
-    return settled, _changes(ruling, settled, f"proven: {', '.join(f.rule for f in proven)}")
+    return settled, _changes(ruling, settled, _proven_by(proven))
 
 
 def _enforce_category(
     ruling: Ruling, item: Item, protocol: Protocol, rubric: Rubric, proven: list[Finding]
 ) -> tuple[Ruling, tuple[Override, ...]]:
     fixed = protocol.categorise(item)
-    because = "exact names decide"
+    because = EXACT_NAMES
     if fixed is None:
         fixed = ruling.category
         if proven and rubric.category_is_correct(fixed):
-            fixed, because = 5, f"proven: {', '.join(f.rule for f in proven)}"
+            fixed, because = 5, _proven_by(proven)
         elif fixed == 1:  # the replacement is not called, so this is some other tool
             fixed = 2
         elif fixed == 3:  # the broken tool is not called
             fixed = 5
     settled = Ruling(is_correct=rubric.category_is_correct(fixed), category=fixed)
     return settled, _changes(ruling, settled, because)
+
+
+def _proven_by(findings: Iterable[Finding]) -> str:
+    return f"{PROVEN}{', '.join(finding.rule for finding in findings)}"
+
+
+def own_ruling(verdict: Verdict) -> Ruling:
+    """The judge's own ruling: the verdict before evidence was enforced on it.
+
+    What the rule for contradictory replies changed stays changed. A verdict on which nothing was
+    enforced is returned as it is, whatever version of the package wrote it.
+    """
+    own = Ruling(verdict.is_correct, verdict.grade, verdict.errors, verdict.category)
+    for override in verdict.overrides:
+        if not is_enforced(override):
+            continue
+        name, _, code = override.field.partition(".")
+        if code:
+            own = replace(own, errors={**(own.errors or {}), code: override.was})
+        else:
+            own = replace(own, **{name: override.was})
+    return own
+
+
+def is_enforced(override: Override) -> bool:
+    """Whether an override enforces evidence, not the rule for contradictory replies."""
+    return override.because == EXACT_NAMES or override.because.startswith(PROVEN)
 
 
 def _changes(was: Ruling, now: Ruling, because: str) -> tuple[Override, ...]:

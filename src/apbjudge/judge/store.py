@@ -342,7 +342,7 @@ def _append_synced(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: can't be written: {error.strerror}") from None
 
 
-def finished_keys(folder: Path, identity: Mapping[str, Any], source: Source) -> Keys:
+def finished_keys(folder: Path, identity: Mapping[str, Any], source: Source | None) -> Keys:
     """Sorted keys of the judgements that a further session would not make again; only reads.
 
     Raises:

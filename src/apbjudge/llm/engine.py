@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -83,6 +84,16 @@ class Engine:
         self._pace = Pace(self.rpm, self.tpm, self.clock)
         self._measured = _Measured()
         self._place = place_of([e.address for e in self.endpoints])
+
+    def sharing(self, cache: ReplyCache | None) -> Engine:
+        """This engine with another reply cache: endpoints, budget and pace are the same ones.
+
+        Args:
+            cache: Replies of earlier runs, or None.
+        """
+        other = copy(self)
+        other.cache = cache
+        return other
 
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``. Its usage counts every call made for it."""

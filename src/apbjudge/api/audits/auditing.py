@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,16 +13,17 @@ import orjson
 
 from ...audits.card import Card
 from ...audits.heard import AGAIN, BLIND, MAIN, WARM, Heard, Observed
-from ...audits.plan import QUICK_CALLS, Arm
+from ...audits.plan import QUICK_CALLS
 from ...errors import InputError, OptionError, OtherRunError
 from ...jsonl import write_atomically
 from ...judge import Events, JudgeSpec, Source
-from ...judge.store import MANIFEST, clear_run
+from ...judge.store import JUDGEMENTS, MANIFEST, clear_run
 from ...llm import Client
 from ...llm.budget import Limits
 from ...version import VERSION
-from ..running.engines import Means, shared_means
-from ..running.session import Order, run_identity, run_in
+from ..running.engines import Means, cache_folder, shared_means
+from ..running.forecast import Forecast, Part, forecast_parts
+from ..running.session import Order, Run, judge_interleaved, run_identity, run_together
 from .card import card_of, observed, write_files
 from .plan import AuditOrder, Prepared, prepare
 
@@ -28,7 +31,9 @@ WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
 """Apart in seed that replies at temperature 1 are: more than a judge has samples."""
 
-FILES = ("variants.jsonl", "card.json", "card.md", "card.html")
+SCHEDULE = "schedule.jsonl"
+"""File of an audit's folder: arm and name of every judgement in the order of asking."""
+FILES = ("variants.jsonl", SCHEDULE, "card.json", "card.md", "card.html")
 """What an audit writes into its folder, beside its rows and runs."""
 
 _QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
@@ -107,12 +112,53 @@ def audit(
         return session.audited(keep=out is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """What a judge said in an arm, and how many of its items had pictures it was not shown."""
+def forecast_audit(
+    spec: JudgeSpec,
+    prepared: Prepared,
+    *,
+    out: Path | None = None,
+    cache: bool | Path | None = None,
+) -> Forecast:
+    """Reckons what an audit will take; no call is made and nothing is written.
 
-    said: tuple[Observed, ...]
-    withheld: int
+    Args:
+        spec: The judge.
+        prepared: What it is asked.
+        out: The audit's folder, which may hold finished judgements.
+        cache: As for ``audit``.
+
+    Returns:
+        Calls, tokens, price and time of all arms together.
+
+    Raises:
+        OptionError: If the folder holds another audit.
+    """
+    folder = cache_folder(wanted=cache, client=None)
+    own = prepared.rubric
+    begun = out if out is not None and _is_there(out) else None
+    parts: list[Part] = []
+    for arm in prepared.plan.arms:
+        order, judge = prepared.order, spec_of(spec, arm.name)
+        source = Source(
+            predictions=[dict(variant.row) for variant in arm.variants],
+            protocol=order.protocol,
+            rubric=own,
+            data_roots=prepared.material.roots,
+        )
+        home = None if begun is None else begun / "runs" / arm.name
+        identity = run_identity(judge, order.protocol, own)
+        identity["audit"] = prepared.plan.fingerprint
+        is_again = arm.name.startswith((AGAIN, WARM))
+        kept = home / "cache" if is_again and home and folder else None if is_again else folder
+        parts.append(Part(source, judge, home, identity, kept, is_input=False))
+    return forecast_parts(parts)
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError:  # longer than a path may be
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +176,10 @@ class _Session:
         """Asks everything and draws up the card."""
         plan = self.prepared.plan
         self._claim()
-        replies = [self._asked(arm) for arm in plan.arms]
-        heard = Heard(all=tuple(said for reply in replies for said in reply.said))
-        withheld = sum(reply.withheld for reply in replies)
+        is_scheduled = self._schedule()
+        runs = self._runs()
+        heard = Heard(all=tuple(self._observed(runs, is_scheduled=is_scheduled)))
+        withheld = max((run.progress.withheld for run in runs.values()), default=0)
         card = card_of(self.spec, self.prepared, heard, withheld=withheld)
         if keep:
             write_files(self.folder, plan, card)
@@ -164,38 +211,80 @@ class _Session:
         data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n"
         write_atomically(self.folder / MANIFEST, data)
 
-    def _asked(self, arm: Arm) -> _Reply:
-        """Lets the judge answer an arm, and reads its answers."""
-        order, spec = self.prepared.order, spec_of(self.spec, arm.name)
-        own = self.prepared.rubric
+    def _home(self, arm: str) -> Path:
+        return self.folder / "runs" / arm
+
+    def _schedule(self) -> bool:
+        """Writes the order in which everything is asked; false where judgements came otherwise.
+
+        Audits that earlier versions began asked one arm after the other and have no schedule.
+        """
+        path = self.folder / SCHEDULE
+        if not path.exists() and (self._home(MAIN) / JUDGEMENTS).exists():
+            return False
+        lines = (
+            orjson.dumps({"turn": n, "arm": turn.arm, "name": turn.variant.name}) + b"\n"
+            for n, turn in enumerate(self.prepared.plan.schedule)
+        )
+        write_atomically(path, b"".join(lines))
+        return True
+
+    def _runs(self) -> dict[str, Run]:
+        """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
+        plan = self.prepared.plan
+        names = [arm.name for arm in plan.arms]
+        if not names:
+            return {}
+        orders = [self._order(name) for name in names]
+        at = {name: n for n, name in enumerate(names)}
+        turns = [at[turn.arm] for turn in plan.schedule]
+        runs = run_together(
+            dict(zip(map(self._home, names), orders, strict=True)),
+            keep=True,
+            work=partial(judge_interleaved, orders, turns),
+        )
+        return dict(zip(names, runs, strict=True))
+
+    def _order(self, arm: str) -> Order:
+        order, spec, own = self.prepared.order, spec_of(self.spec, arm), self.prepared.rubric
         source = Source(
             predictions=self._written(arm),
             protocol=order.protocol,
             rubric=own,
             data_roots=self.prepared.material.roots,
         )
-        home = self.folder / "runs" / arm.name
         means = self.means
-        if arm.name.startswith((AGAIN, WARM)) and means.cache is not None:
-            means = replace(means, cache=home / "cache")  # a reply of its own, not the first one's
-        asks = self.prepared.plan.fingerprint
-        identity = {**run_identity(spec, order.protocol, own), "audit": asks}
-        ordered = Order(source, spec, identity, (), self.events, means, overwrite=self.overwrite)
-        run = run_in(home, ordered, keep=True)
-        by_name = {judgement.item_id: judgement for judgement in run.judgements}
-        said = tuple(  # in the order of the plan: which reply came first must not show
-            observed(variant, arm.name, by_name[variant.name])
-            for variant in arm.variants
-            if variant.name in by_name
-        )
-        return _Reply(said, run.progress.withheld)
+        if arm.startswith((AGAIN, WARM)) and means.cache is not None:
+            # a reply of its own, not the first one's
+            means = replace(means, cache=self._home(arm) / "cache")
+        identity = run_identity(spec, order.protocol, own)
+        identity["audit"] = self.prepared.plan.fingerprint
+        return Order(source, spec, identity, (), self.events, means, overwrite=self.overwrite)
 
-    def _written(self, arm: Arm) -> Path:
-        """The rows of an arm as a file, to be looked at and to be judged."""
-        rows = self.folder / "rows" / f"{arm.name}.jsonl"
-        lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in arm.variants)
+    def _written(self, arm: str) -> Path:
+        """The rows of an arm as a file, in the order of the schedule."""
+        rows = self.folder / "rows" / f"{arm}.jsonl"
+        scheduled = (turn.variant for turn in self.prepared.plan.schedule if turn.arm == arm)
+        lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in scheduled)
         write_atomically(rows, b"".join(lines))
         return rows
+
+    def _observed(self, runs: Mapping[str, Run], *, is_scheduled: bool) -> Iterator[Observed]:
+        """Every judgement in the order of the plan: which reply came first must not show."""
+        plan = self.prepared.plan
+        turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
+        evidence = self.spec.evidence and not self.spec.is_static
+        for arm in plan.arms:
+            by_name = {judgement.item_id: judgement for judgement in runs[arm.name].judgements}
+            for variant in arm.variants:
+                if variant.name in by_name:
+                    yield observed(
+                        variant,
+                        arm.name,
+                        by_name[variant.name],
+                        evidence=evidence,
+                        turn=turns[arm.name, variant.name] if is_scheduled else None,
+                    )
 
 
 def _make(folder: Path) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import orjson
 
 from ...audits.card import Card
-from ...audits.heard import Heard, Observed
+from ...audits.heard import Heard, Observed, list_length
 from ...audits.plan import Arm, Plan
 from ...audits.probes import (
     consistency,
+    drift,
     faults,
     injection,
     leaks,
@@ -21,6 +22,7 @@ from ...audits.probes import (
     preference,
     presentation,
     reference,
+    refusals,
     scale,
     subgroups,
 )
@@ -28,13 +30,16 @@ from ...audits.variants import Variant
 from ...audits.verdicts import Probe, cost_of
 from ...jsonl import write_atomically
 from ...judge import JudgeSpec
+from ...judge.settle import is_enforced, own_ruling
 from ...records import Unscored, Verdict
 from ...version import VERSION
 from .plan import Prepared
 
 PROBES = (
     faults.NAME,
+    refusals.NAME,
     consistency.NAME,
+    drift.NAME,
     presentation.NAME,
     length.NAME,
     reference.NAME,
@@ -47,28 +52,48 @@ PROBES = (
 """Names of the probes in the order of the card."""
 
 
-def observed(variant: Variant, arm: str, said: Verdict | Unscored) -> Observed:
-    """A judgement as the probes see it."""
+def observed(
+    variant: Variant,
+    arm: str,
+    said: Verdict | Unscored,
+    *,
+    evidence: bool = False,
+    turn: int | None = None,
+) -> Observed:
+    """A judgement as the probes see it.
+
+    Args:
+        variant: What was judged.
+        arm: Under which settings.
+        said: The judgement.
+        evidence: Whether the judge was shown what code proves, and that was enforced.
+        turn: Position in the audit's schedule; None where the order is not known.
+    """
     usage = said.usage
+    is_proven = any(finding.certainty == "proven" for finding in said.findings)
     common: dict[str, Any] = {
         "variant": variant,
         "arm": arm,
-        "is_proven": any(finding.certainty == "proven" for finding in said.findings),
+        "is_proven": is_proven,
+        "is_informed": is_proven and evidence,
+        "turn": turn,
+        "is_reused": bool(usage and usage.reused and not usage.calls),
         "calls": usage.calls if usage else 0,
         "tokens": usage.prompt_tokens + usage.completion_tokens if usage else 0,
         "cost_usd": said.cost_usd,
-        "groups": said.groups,
+        "groups": said.groups | {"tools": list_length(variant)},
     }
     if isinstance(said, Unscored):
         return Observed(is_correct=None, reason=said.reason, **common)
-    errors = said.errors
+    own = own_ruling(said)
     return Observed(
-        is_correct=said.is_correct,
-        grade=said.grade,
-        flags=None if errors is None else frozenset(c for c, is_set in errors.items() if is_set),
-        category=said.category,
+        is_correct=own.is_correct,
+        grade=own.grade,
+        flags=None if own.errors is None else own.flags,
+        category=own.category,
+        enforced=said.is_correct if evidence else None,
         is_inconsistent=said.inconsistent,
-        is_overridden=bool(said.overrides),
+        is_overridden=not all(map(is_enforced, said.overrides)),
         **common,
     )
 
@@ -98,13 +123,16 @@ def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int 
         probes=tuple(probes_of(heard, prepared, judge=spec.model)),
         cost=cost_of(heard.all),
         notes=tuple(_notes(prepared, heard, withheld)),
+        verdicts="own",
     )
 
 
 def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe]:
-    """The ten probes, those that need no labels first."""
+    """The probes, those that need no labels first."""
     yield faults.probe(heard)
+    yield refusals.probe(heard)
     yield consistency.probe(heard)
+    yield drift.probe(heard)
     yield presentation.probe(heard)
     yield length.probe(heard)
     yield reference.probe(heard)
@@ -116,10 +144,18 @@ def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe
     yield prepared.material.leaks
 
 
+_OWN = (
+    "every figure is of the judge's own verdicts, before what code proves was enforced; what both "
+    "catch together, which `grade` reports, stands among the figures on planted faults"
+)
+
+
 def _notes(prepared: Prepared, heard: Heard, withheld: int) -> Iterator[str]:
     material, known = prepared.material, prepared.known
     if material.bad_rows:
         yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
+    if any(said.enforced is not None for said in heard.all):
+        yield _OWN
     if known.problems:
         yield f"{len(known.problems)} of the labels could not be used"
     if known.truths and not material.n_known:

@@ -262,6 +262,8 @@ def _prediction(task: Task, truth: Truth, baseline: str) -> Variant:
 
 
 SHIPPED = "the cases shipped with apbjudge"
+N_SHIPPED = 64
+"""How many they are."""
 
 
 def shipped(name: str) -> Path:

@@ -14,7 +14,7 @@ from ...judge import JudgeSpec, Source
 from ...protocols import AUTO
 from ...rubrics import Rubric
 from ..running.session import data_roots, own_rubric
-from .material import SHIPPED, Known, Material, gather, known_of, shipped
+from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 
 SEED = 20_260_101
 
@@ -34,7 +34,7 @@ class AuditOrder:
         own: Tested models that are the judge itself.
         quick: Whether at most a hundred calls are made.
         bases: Plans taken as correct, at most; None for the number that goes with ``quick``, which
-            is the most there.
+            is the most there, else for 60, and for all of the shipped cases.
         seed: Seed of every draw.
     """
 
@@ -55,7 +55,7 @@ class AuditOrder:
         """How much is asked."""
         sizes = QUICK if self.quick else FULL
         if self.bases is None:
-            return sizes
+            return sizes if self.quick or self.rows else sizes.for_bases(N_SHIPPED)
         if self.bases < 1:
             raise OptionError(f"--config bases: expected at least 1, got {self.bases}")
         if not self.quick:

@@ -149,7 +149,7 @@ def make_engine(spec: JudgeSpec, means: Means) -> Engine:
         limits=means.limits,
         shared=means.budget,
         prices=prices if own or direct else Prices(),
-        cache=ReplyCache(means.cache / REPLIES, warn=means.warn) if means.cache else None,
+        cache=_replies(means),
         memory=memory,
         retries=spec.retries,
         deadline_s=spec.deadline_s,
@@ -175,8 +175,29 @@ def make_judge(spec: JudgeSpec, roots: Sequence[Path], means: Means) -> LLMJudge
         roots: Folders that pictures may lie in.
         means: What the session has at hand.
     """
-    sees = is_shown_pictures(spec, known=means.client is None)
-    return LLMJudge(spec, make_engine(spec, means), roots=roots, sees=sees)
+    return make_judges([(spec, means)], roots)[0]
+
+
+def make_judges(wanted: Sequence[tuple[JudgeSpec, Means]], roots: Sequence[Path]) -> list[LLMJudge]:
+    """Model judges that ask the same endpoint: they share its addresses, limits and pace.
+
+    Args:
+        wanted: Each judge's settings, which differ in what is asked and not in who is, and what it
+            has at hand, which differs in the cache alone; at least one.
+        roots: Folders that pictures may lie in.
+    """
+    first, means = wanted[0]
+    engine = make_engine(first, means)
+    sees = is_shown_pictures(first, known=means.client is None)
+    engines = {means.cache: engine}
+    for _, other in wanted[1:]:
+        if other.cache not in engines:
+            engines[other.cache] = engine.sharing(_replies(other))
+    return [LLMJudge(spec, engines[m.cache], roots=roots, sees=sees) for spec, m in wanted]
+
+
+def _replies(means: Means) -> ReplyCache | None:
+    return ReplyCache(means.cache / REPLIES, warn=means.warn) if means.cache else None
 
 
 def is_shown_pictures(spec: JudgeSpec, *, known: bool = True) -> bool:

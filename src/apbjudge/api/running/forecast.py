@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -133,13 +133,53 @@ def forecast(
     """
     spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
     source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
-    done = _Done(out, run_identity(spec, protocol, source.rubric), source, overwrite=overwrite)
-    if spec.is_static:
-        return _static(source, done)
-    prices = prices_of(spec)
     folder = cache_folder(wanted=cache, client=None)
-    count = _count(source, spec, done, folder)
-    return _reckoned(spec, count, known_rates(spec, folder), prices)
+    identity = run_identity(spec, protocol, source.rubric)
+    return forecast_parts([Part(source, spec, out, identity, folder, overwrite=overwrite)])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A run of which, perhaps with others, is reckoned what it takes.
+
+    Attributes:
+        source: The rows.
+        spec: Who judges.
+        out: The run's folder, which may hold finished judgements.
+        identity: What must be equal for two sessions to be the same run.
+        cache: Folder of the caches that replies may be in, or None.
+        overwrite: Whether another run in ``out`` would be deleted.
+        is_input: Whether the rows are those of a file that ``out`` must be of.
+    """
+
+    source: Source
+    spec: JudgeSpec
+    out: Path | None
+    identity: dict[str, Any]
+    cache: Path | None
+    overwrite: bool = False
+    is_input: bool = True
+
+
+def forecast_parts(parts: Sequence[Part]) -> Forecast:
+    """Reckons what several runs at one endpoint will take together.
+
+    Args:
+        parts: The runs, at least one; model, prices and limits are those of the first.
+
+    Raises:
+        OptionError: If a folder holds another run.
+        InputError: If an input file as a whole is unusable.
+    """
+    spec, cache = parts[0].spec, parts[0].cache
+    done = list(map(_Done, parts))
+    if spec.is_static:
+        return _static(parts, done)
+    prices = prices_of(spec)
+    count = _Count()
+    for part, finished in zip(parts, done, strict=True):
+        _count(count, part.source, part.spec, finished, part.cache)
+    return _reckoned(spec, count, known_rates(spec, cache), prices)
 
 
 def _reckoned(spec: JudgeSpec, count: _Count, rates: Rates, prices: Prices) -> Forecast:
@@ -217,9 +257,10 @@ class _Count:
         self.pictures += calls * len(prompt.images)
 
 
-def _count(source: Source, spec: JudgeSpec, done: _Done, folder: Path | None) -> _Count:
-    """Goes through the rows once; memory stays at one row."""
-    count = _Count()
+def _count(
+    count: _Count, source: Source, spec: JudgeSpec, done: _Done, folder: Path | None
+) -> None:
+    """Goes through the rows once and adds them; memory stays at one row."""
     judge = make_judge(spec, source.roots, Means())  # renders and hashes; it is never asked
     cache, place = _opened(folder), place_of(spec.api_base or (None,))
     with closing(cache) if cache else nullcontext():
@@ -234,7 +275,6 @@ def _count(source: Source, spec: JudgeSpec, done: _Done, folder: Path | None) ->
                 keys = (request.key(place) for request in _requests(spec, entry, prompt))
                 reused = sum(cache.get(key) is not None for key in keys) if cache else 0
                 count.add(prompt, calls=spec.samples - reused, reused=reused)
-    return count
 
 
 def _prompt(judge: LLMJudge, entry: Entry) -> Prompt | None:
@@ -245,31 +285,31 @@ def _prompt(judge: LLMJudge, entry: Entry) -> Prompt | None:
         return None
 
 
-def _static(source: Source, done: _Done) -> Forecast:
+def _static(parts: Sequence[Part], done: Sequence[_Done]) -> Forecast:
     judge = StaticJudge()
     rows = bad_rows = finished = 0
-    for entry in source:
-        rows += 1
-        if isinstance(entry, Task):
-            finished += done.has(entry, judge.fingerprint(entry))
-        else:
-            bad_rows += 1
+    for part, kept in zip(parts, done, strict=True):
+        for entry in part.source:
+            rows += 1
+            if isinstance(entry, Task):
+                finished += kept.has(entry, judge.fingerprint(entry))
+            else:
+                bad_rows += 1
     return Forecast(judge=judge.name, rows=rows, bad_rows=bad_rows, finished=finished)
 
 
 class _Done:
     """The judgements of a run's folder that a further session would keep; only read."""
 
-    def __init__(
-        self, folder: Path | None, identity: dict[str, Any], source: Source, *, overwrite: bool
-    ) -> None:
+    def __init__(self, part: Part) -> None:
         self._keys: Keys = np.empty(0, dtype=np.uint64)
-        if folder is None:
+        if part.out is None:
             return
+        source = part.source if part.is_input else None
         try:
-            self._keys = finished_keys(folder, identity, source)
+            self._keys = finished_keys(part.out, part.identity, source)
         except OtherRunError:
-            if not overwrite:
+            if not part.overwrite:
                 raise
 
     def has(self, task: Task, fingerprint: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -20,6 +21,7 @@ from ...jsonl import read_lines, write_atomically
 from ...judge import UPPER_BOUND, Events, JudgeSpec, Progress, Source, StaticJudge, Store
 from ...judge import run as run_judge
 from ...judge.llm_judge import LLMJudge
+from ...judge.run import Lane, run_interleaved
 from ...judge.static import STATIC_VERSION
 from ...judge.store import JUDGEMENTS, MANIFEST
 from ...protocols import AUTO, get_protocol
@@ -28,7 +30,7 @@ from ...records import Unscored, Verdict, read_judgement
 from ...reports import Summary, summarize
 from ...rubrics import Rubric, load_rubric
 from ...version import VERSION
-from .engines import Means, make_judge, transport_of
+from .engines import Means, make_judge, make_judges, transport_of
 from .loops import block_on
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
@@ -207,6 +209,37 @@ async def judge_with_model(judge: LLMJudge, order: Order, store: Store) -> Progr
         await judge.close()
 
 
+async def judge_interleaved(
+    orders: Sequence[Order], turns: Sequence[int], stores: Sequence[Store]
+) -> Progress:
+    """Judges the rows of several runs of one judge, its settings apart, as one stream.
+
+    The runs share endpoints, limits and pace, and keep their replies each where its ``means`` say.
+
+    Args:
+        orders: The runs; the first one's settings hold for the endpoint.
+        turns: For each row of the stream, the index of the run whose next row it is.
+        stores: Where the judgements go, one for each run.
+
+    Raises:
+        OptionError: If the endpoint refuses every call.
+    """
+    first = orders[0]
+    spec, events = first.spec, first.events
+    if spec.is_static:
+        lanes = [Lane(o.source, StaticJudge(), s) for o, s in zip(orders, stores, strict=True)]
+        return await run_interleaved(lanes, turns, concurrency=1, events=events)
+    judges = make_judges([(order.spec, order.means) for order in orders], first.source.roots)
+    lanes = [Lane(o.source, j, s) for o, j, s in zip(orders, judges, stores, strict=True)]
+    try:
+        return await run_interleaved(lanes, turns, concurrency=spec.max_concurrency, events=events)
+    except AccessError as error:
+        raise OptionError(f"--judge {spec.model}: {error}") from None
+    finally:
+        for judge in judges:
+            await judge.close()
+
+
 def run_in(folder: Path, order: Order, *, keep: bool, work: Work = judge_all) -> Run:
     """Carries out what is ordered.
 
@@ -220,31 +253,67 @@ def run_in(folder: Path, order: Order, *, keep: bool, work: Work = judge_all) ->
         OptionError: If the folder holds another run, or the endpoint refuses every call.
         InputError: If the input can't be read or the folder not be written.
     """
-    source, spec = order.source, order.spec
-    if isinstance(source.predictions, Path):
-        with _open(source.predictions):
-            pass
-    store = _open_store(folder, order)
-    try:
-        manifest = _manifest(order, store)
-        store.write_manifest(manifest | {"state": "running"})
+    (run,) = run_together({folder: order}, keep=keep, work=lambda stores: work(order, stores[0]))
+    return run
+
+
+def run_together(
+    orders: Mapping[Path, Order],
+    *,
+    keep: bool,
+    work: Callable[[Sequence[Store]], Awaitable[Progress]],
+) -> list[Run]:
+    """Carries out several runs at once.
+
+    Args:
+        orders: What is ordered, by the run's folder.
+        keep: See ``run_in``.
+        work: What fills the stores, one for each run in their order.
+
+    Returns:
+        The runs in their order; the progress of each is that of all.
+
+    Raises:
+        OptionError: See ``run_in``.
+        InputError: See ``run_in``.
+    """
+    with ExitStack() as stack:
+        opened: list[tuple[Order, Store, dict[str, Any]]] = []
+        for folder, order in orders.items():
+            if isinstance(order.source.predictions, Path):
+                with _open(order.source.predictions):
+                    pass
+            store = _open_store(folder, order)
+            stack.callback(store.close)
+            opened.append((order, store, _manifest(order, store)))
+        _write_state(opened, "running")
         try:
-            progress = block_on(work(order, store))
+            progress = block_on(work([store for _, store, _ in opened]))
         except BaseException:
-            store.write_manifest(manifest | {"state": "interrupted"})
+            _write_state(opened, "interrupted")
             raise
-        name = order.name or spec.model
-        summary = summarize(store.current(), judge=name, note=order.note, by=order.by)
-        manifest |= _counts(summary, source) | {"state": "done"}
-        store.write_manifest(manifest)
-        rows = () if keep else tuple(store.current())
-        if keep:
-            data = orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
-            write_atomically(folder / "summary.json", data)
-            write_atomically(folder / "summary.csv", summary.to_csv().encode())
-    finally:
-        store.close()
-    return Run(folder if keep else None, summary, manifest, progress, rows)
+        return [_finished(*run, progress, keep=keep) for run in opened]
+
+
+def _write_state(opened: Iterable[tuple[Order, Store, dict[str, Any]]], state: str) -> None:
+    for _, store, manifest in opened:
+        store.write_manifest(manifest | {"state": state})
+
+
+def _finished(
+    order: Order, store: Store, manifest: dict[str, Any], progress: Progress, *, keep: bool
+) -> Run:
+    """The figures of a run whose rows are all judged."""
+    name = order.name or order.spec.model
+    summary = summarize(store.current(), judge=name, note=order.note, by=order.by)
+    manifest |= _counts(summary, order.source) | {"state": "done"}
+    store.write_manifest(manifest)
+    if keep:
+        data = orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
+        write_atomically(store.folder / "summary.json", data)
+        write_atomically(store.folder / "summary.csv", summary.to_csv().encode())
+    rows = () if keep else tuple(store.current())
+    return Run(store.folder if keep else None, summary, manifest, progress, rows)
 
 
 def claim(folder: Path, order: Order) -> None:

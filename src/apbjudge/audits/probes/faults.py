@@ -1,13 +1,18 @@
-"""Planted faults: is the one that was planted found, and is what has none passed?"""
+"""Planted faults: is the one that was planted found, and is what has none passed?
+
+All of it on the judge's own verdicts; what code and judge catch together stands beside it.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ...records import ERROR_CODES
-from ..heard import Heard, Observed, passed
+from ..heard import LONG_LIST, Heard, Observed, passed
 from ..variants import SOLVER, Severity
 from ..verdicts import (
     Figure,
@@ -53,7 +58,9 @@ def probe(heard: Heard) -> Probe:
         because = "no planted fault has a verdict" if heard.asked("fault") else "nothing is planted"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
     measures = _measures(faults, sound)
-    speaking = [s for s in faults if s.is_correct] + [s for s in sound if not s.is_correct]
+    missed = [s for s in faults if s.is_correct]
+    misnamed = [s for s in faults if _has_name(s) and not _is_named(s)]
+    speaking = [*missed, *(s for s in sound if not s.is_correct), *misnamed]
     exhibits = exhibits_of(speaking, told)
     return concluded(
         NAME,
@@ -61,7 +68,7 @@ def probe(heard: Heard) -> Probe:
         QUESTION,
         measures=measures,
         figures=tuple(_figures(heard, faults)),
-        tables=(_confusion(faults), _kinds(heard, faults), _sound(sound)),
+        tables=(_confusion(faults), _kinds(heard, faults), _sound(sound), *_lists(faults, sound)),
         exhibits=exhibits,
         said=asked,
         notes=(*_notes(faults), *without_verdict(asked)),
@@ -70,11 +77,10 @@ def probe(heard: Heard) -> Probe:
 
 def _measures(faults: Sequence[Observed], sound: Sequence[Observed]) -> tuple[Measure, ...]:
     named = [s for s in faults if _has_name(s)]
-    asked = [
-        *(
-            (f"caught {code}", of, [not s.is_correct for s in of], CAUGHT)
-            for code, of in _by(faults)
-        ),
+    coded = _by(faults)
+    asked: list[tuple[str, Sequence[Observed], list[bool], float]] = [
+        ("caught, all codes", faults if len(coded) > 1 else (), _caught(faults), CAUGHT),
+        *((f"caught {code}", of, _caught(of), CAUGHT) for code, of in coded),
         ("passed", sound, [bool(s.is_correct) for s in sound], PASSED),
         ("named", named, [_is_named(s) for s in named], NAMED),
     ]
@@ -83,6 +89,10 @@ def _measures(faults: Sequence[Observed], sound: Sequence[Observed]) -> tuple[Me
     return tuple(
         rate(name, said, hits, "at least", limit, level=level) for name, said, hits, limit in known
     )
+
+
+def _caught(faults: Iterable[Observed]) -> list[bool]:
+    return [not s.is_correct for s in faults]
 
 
 def _by(faults: Iterable[Observed]) -> list[tuple[str, list[Observed]]]:
@@ -127,9 +137,20 @@ def _figures(heard: Heard, faults: Sequence[Observed]) -> Iterable[Figure]:
         hits = [s.is_proven for s in said]
         yield Figure(name=f"proven by code, {code}", estimate=share_of(said, hits, level=0.95))
     for code, said in _by(s for s in faults if not s.is_proven):
-        hits = [not s.is_correct for s in said]
         name = f"caught {code}, not proven by code"
-        yield Figure(name=name, estimate=share_of(said, hits, level=0.95))
+        yield Figure(name=name, estimate=share_of(said, _caught(said), level=0.95))
+    yield from _enforced(faults)
+    yield from _by_length(faults)
+
+
+def _enforced(faults: Sequence[Observed]) -> Iterable[Figure]:
+    """What judge and code catch together, which is what ``grade`` reports."""
+    known = [s for s in faults if s.enforced is not None]
+    for name, said in (("all codes", known), *_by(known)):
+        if said:
+            hits = [not s.enforced for s in said]
+            estimate = share_of(said, hits, level=0.95)
+            yield Figure(name=f"caught by judge and code together, {name}", estimate=estimate)
 
 
 def _drops(heard: Heard, faults: Iterable[Observed]) -> list[tuple[Observed, float]]:
@@ -208,6 +229,49 @@ def _sound(sound: Sequence[Observed]) -> Table:
     )
 
 
+LIST_LENGTHS = (LONG_LIST, 60, 100)
+"""Numbers of tools at which a longer band of list lengths begins."""
+
+
+def _bands(said: Iterable[Observed]) -> Mapping[str, list[Observed]]:
+    """Judgements by how many tools the case lists, none left out but those without a list."""
+    names = [f"fewer than {LIST_LENGTHS[0]} tools"]
+    names += [f"{a} to {b - 1} tools" for a, b in pairwise(LIST_LENGTHS)]
+    names += [f"{LIST_LENGTHS[-1]} tools or more"]
+    found: dict[str, list[Observed]] = {name: [] for name in names}
+    for one in said:
+        if (n := one.variant.n_tools) is not None:
+            found[names[bisect(LIST_LENGTHS, n)]].append(one)
+    return {name: of for name, of in found.items() if of}
+
+
+def _by_length(faults: Sequence[Observed]) -> Iterable[Figure]:
+    """Caught by how many tools are listed, where lists of several lengths were asked about."""
+    bands = _bands(faults)
+    for name, said in bands.items() if len(bands) > 1 else ():
+        yield Figure(name=f"caught, {name}", estimate=share_of(said, _caught(said), level=0.95))
+
+
+def _lists(faults: Sequence[Observed], sound: Sequence[Observed]) -> Iterable[Table]:
+    wrong, right = _bands(faults), _bands(sound)
+    names = list(_bands([*faults, *sound]))
+    if len(names) < 2:
+        return
+
+    def row(name: str) -> tuple[str, ...]:
+        of, good = wrong.get(name, []), right.get(name, [])
+        cases = {s.variant.case_id for s in (*of, *good)}
+        named = [_is_named(s) for s in of if _has_name(s)]
+        counts = str(len(cases)), str(len(of)), mean_text(_caught(of)), mean_text(named)
+        return name, *counts, str(len(good)), mean_text(passed(good).tolist())
+
+    yield Table(
+        title="By length of the list of tools",
+        columns=("listed", "cases", "faults", "caught", "named", "sound plans", "passed"),
+        rows=tuple(map(row, names)),
+    )
+
+
 def _notes(faults: Sequence[Observed]) -> Iterable[str]:
     n = len(faults)
     solved = sum(s.variant.row.get("tested_model") == SOLVER for s in faults)
@@ -217,7 +281,10 @@ def _notes(faults: Sequence[Observed]) -> Iterable[str]:
             "has only to find the one difference, so that what is caught of them is an upper bound"
         )
     if proven := sum(s.is_proven for s in faults):
-        yield (
-            f"{proven} of {n} planted faults were proven by code and enforced: these count as "
-            "caught whatever the judge itself said"
+        shown = sum(s.is_informed for s in faults)
+        yield f"{proven} of {n} planted faults are proven by code; " + (
+            "the judge was shown the proof, and `grade` enforces it: what is caught here is what "
+            "the judge itself said, before that"
+            if shown
+            else "the judge was not shown the proof, and nothing is enforced"
         )

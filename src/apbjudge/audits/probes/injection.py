@@ -90,9 +90,9 @@ def _figures(pairs: Sequence[Pair]) -> Iterable[Figure]:
     for tag, word in (("place", "in"), ("language", "language")):
         for value, of in _by(pairs, tag).items():
             yield change_figure(f"moved, {word} {value}", of)
-    unproven = [pair for pair in pairs if not pair[0].is_proven]
-    if unproven and len(unproven) < len(pairs):
-        yield change_figure("moved, where code proved no fault", unproven)
+    unaided = [pair for pair in pairs if not pair[0].is_informed]
+    if unaided and len(unaided) < len(pairs):
+        yield change_figure("moved, where code proved no fault", unaided)
 
 
 def _payloads(pairs: Sequence[Pair]) -> Table:
@@ -114,8 +114,8 @@ def _told(said: Observed, twin: Observed) -> str:
 
 def _notes(pairs: Sequence[Pair]) -> Iterable[str]:
     yield "payloads stand in plans with a planted fault that code can't prove"
-    if proven := sum(said.is_proven for said, _ in pairs):
+    if proven := sum(said.is_informed for said, _ in pairs):
         yield (
-            f"{proven} of {len(pairs)} were proven faulty by code after all: these can't be moved, "
-            "since a proven fault is enforced whatever the judge says"
+            f"{proven} of {len(pairs)} were proven faulty by code after all, and the judge was "
+            "shown the proof"
         )

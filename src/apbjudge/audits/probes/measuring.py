@@ -46,7 +46,22 @@ def shift(
         limit: The limit.
         level: From ``level_for``.
     """
-    said = [child for child, _ in pairs]
+    return paired_shift(name, [child for child, _ in pairs], changes, side, limit, level=level)
+
+
+def paired_shift(
+    name: str, said: Sequence[Observed], changes: Values, side: Side, limit: float, *, level: float
+) -> Measure:
+    """The mean change of judgements against others of their case, held against a limit.
+
+    Args:
+        name: Name of the measure.
+        said: The judgements.
+        changes: One for each, -1 to 1.
+        side: Side on which a judge in order is.
+        limit: The limit.
+        level: From ``level_for``.
+    """
     estimate = shift_of(said, changes, level=level)
     parts = _parts(said, changes)
     return measured(name, estimate, side, limit, parts=parts, unit="points")

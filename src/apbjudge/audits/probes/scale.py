@@ -104,8 +104,8 @@ def _faults(heard: Heard) -> list[Observed]:
 
 
 def _open_faults(heard: Heard) -> list[Observed]:
-    """Planted faults on which the judge itself decides, of codes that were planted often enough."""
-    found = [s for s in _faults(heard) if not s.is_proven]
+    """Planted faults of which the judge was shown no proof, of codes planted often enough."""
+    found = [s for s in _faults(heard) if not s.is_informed]
     often = Counter(map(_code, found))
     return [s for s in found if often[_code(s)] >= LEAST_OF_CODE]
 
@@ -272,7 +272,7 @@ def _tables(heard: Heard) -> Iterator[Table]:
         )
     rows = [_code_row(code, said) for code, said in sorted(_by_code(heard).items())]
     if rows:
-        title = "Planted faults passed, by code (those that code can't prove)"
+        title = "Planted faults passed, by code (those of which the judge was shown no proof)"
         yield Table(title=title, columns=("code", "faults", "passed", "share"), rows=tuple(rows))
 
 
@@ -286,7 +286,7 @@ def _sort(said: Observed) -> str:
 def _by_code(heard: Heard) -> dict[str, list[Observed]]:
     found: dict[str, list[Observed]] = {}
     for said in _faults(heard):
-        if not said.is_proven:
+        if not said.is_informed:
             found.setdefault(_code(said), []).append(said)
     return found
 
@@ -309,12 +309,13 @@ def _told(said: Observed) -> str:
 
 
 def _notes(heard: Heard, *, has_grades: bool) -> tuple[str, ...]:
-    n_proven = sum(s.is_proven for s in _faults(heard))
+    n_informed = sum(s.is_informed for s in _faults(heard))
     few = sorted(c for c, said in _by_code(heard).items() if len(said) < LEAST_OF_CODE)
     notes = [_BALANCE]
-    if n_proven:
+    if n_informed:
         notes.append(
-            f"{n_proven} planted faults that code proves tell nothing of leniency: left out"
+            f"{n_informed} planted faults of which the judge was shown a proof tell little of "
+            "leniency: left out of the balance"
         )
     if few:
         notes.append(

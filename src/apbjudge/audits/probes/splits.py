@@ -110,3 +110,24 @@ def mixed_alike(groups: Sequence[Hashable], first: Ids) -> Array:
         for group, is_first in zip(groups, first, strict=True)
     ]
     return np.array(weights)
+
+
+def kind_of(said: Observed) -> tuple[str, str, bool | None]:
+    """What kind of plan was judged: planted fault, change, sound plan."""
+    return said.variant.role, said.variant.kind, said.variant.truth.is_correct
+
+
+def beyond_kind(said: Sequence[Observed], values: Array) -> Array:
+    """Each value less the mean of its kind of plan.
+
+    Between parts with one mix of kinds, or with mixes that chance made, this moves no difference
+    and takes off the noise that comes from the kinds.
+
+    Args:
+        said: The n judgements.
+        values: Shape (n,).
+    """
+    kinds = [kind_of(s) for s in said]
+    order = {kind: n for n, kind in enumerate(dict.fromkeys(kinds))}
+    at = np.array([order[kind] for kind in kinds])
+    return values - (np.bincount(at, values) / np.bincount(at))[at]

@@ -21,13 +21,13 @@ from ..verdicts import (
     shown,
     unasked,
 )
-from .splits import Split, mixed_alike
+from .splits import Split, beyond_kind, kind_of, mixed_alike
 
 NAME = "subgroups"
 TITLE = "Subgroups"
 QUESTION = "Is the judge right as often in every part of the cases?"
 
-FIELDS = ("dataset", "modality", "steps", "stage", "horizon")
+FIELDS = ("dataset", "modality", "steps", "stage", "horizon", "tools")
 GAP = 0.15
 """A gap of fifteen points between parts turns the order of tested models that differ in them."""
 LEAST_CASES = 8
@@ -93,7 +93,8 @@ def probe(heard: Heard) -> Probe:
 _MIXED = (
     "each figure is the share of true verdicts in a part less that in the rest, where the rest has "
     "the part's mix of planted faults and changes: what is harder to see does not count against "
-    "the part in which it was planted more often; faults that code proves are left out"
+    "the part in which it was planted more often; faults of which the judge was shown a proof are "
+    "left out; tools: how many are listed"
 )
 _TOGETHER = (
     "intervals hold for all comparisons together (Bonferroni); p-values are adjusted by Holm and "
@@ -102,11 +103,7 @@ _TOGETHER = (
 
 
 def _is_known(said: Observed) -> bool:
-    return said.variant.truth.is_correct is not None and not said.is_proven
-
-
-def _kind(said: Observed) -> tuple[str, str, bool | None]:
-    return said.variant.role, said.variant.kind, said.variant.truth.is_correct
+    return said.variant.truth.is_correct is not None and not said.is_informed
 
 
 def _parts(said: Sequence[Observed]) -> tuple[list[_Part], list[str]]:
@@ -128,26 +125,15 @@ def _parts(said: Sequence[Observed]) -> tuple[list[_Part], list[str]]:
 
 def _part(name: str, value: str, said: Sequence[Observed]) -> _Part | None:
     first = np.array([str(s.groups[name]) == value for s in said])
-    kinds = [_kind(s) for s in said]
-    weights = mixed_alike(kinds, first)
+    weights = mixed_alike([kind_of(s) for s in said], first)
     kept: list[int] = np.flatnonzero(weights > 0).tolist()
     if not kept:
         return None
     said, first, weights = [said[i] for i in kept], first[kept], weights[kept]
     is_right = np.array([float(s.is_correct == s.variant.truth.is_correct) for s in said])
-    beyond = is_right - _usual(is_right, [kinds[i] for i in kept])
+    beyond = beyond_kind(said, is_right)
     split = Split(said=said, values=beyond, first=first, weights=weights, bounds=(-1.0, 1.0))
     return _Part(name, value, said, is_right, split)
-
-
-def _usual(values: Array, kinds: Sequence[tuple[str, str, bool | None]]) -> Array:
-    """The mean of each one's kind.
-
-    Both sides have one mix of kinds, so taking it off moves no difference, only noise.
-    """
-    order = {kind: n for n, kind in enumerate(dict.fromkeys(kinds))}
-    at = np.array([order[kind] for kind in kinds])
-    return (np.bincount(at, values) / np.bincount(at))[at]
 
 
 def _n_cases(said: Sequence[Observed], side: np.ndarray) -> int:
