@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.proportion import proportion_confint
 
-from apbjudge.calibration import Estimate, wilson
+from apbjudge.calibration import Estimate, modified_wilson, wilson
 from apbjudge.calibration.intervals import Array
 from apbjudge.calibration.moments import effective_df, ratio_moments
 from apbjudge.calibration.sample import Sample
@@ -53,7 +53,10 @@ def numbers(rows: list[tuple[bool, int]]) -> tuple[Array, Array]:
 )
 def test_published_wilson_intervals(k: int, n: int, low: float, high: float) -> None:
     """Newcombe 1998 (Statistics in Medicine 17:857), table I, method 3."""
+    assert wilson(k, n) == pytest.approx((low, high), abs=5e-5)
     yes = np.arange(n) < k
+    if k == 1:  # the lower end is that of a Poisson mean: -log(0.95) / n
+        low = 0.051293 / n
     for made in (
         share(yes, np.ones(n, dtype=bool), Sample()),
         share(yes.astype(float), np.ones(n), Sample(clusters=np.arange(n))),
@@ -61,13 +64,45 @@ def test_published_wilson_intervals(k: int, n: int, low: float, high: float) -> 
         counted_ratio(np.array([k, n - k]), np.array([1.0, 0.0]), np.ones(2)),
     ):
         assert ends(made) == pytest.approx((low, high), abs=5e-5)
-        assert (made.value, made.method, made.n_items) == (k / n, "wilson", n)
+        method = "wilson-modified" if k == 1 else "wilson"
+        assert (made.value, made.method, made.n_items) == (k / n, method, n)
 
 
 @given(st.integers(0, 60), st.integers(1, 60), st.sampled_from([0.8, 0.95, 0.99]))
 def test_counted_agrees_with_statsmodels(k: int, more: int, level: float) -> None:
     theirs = proportion_confint(k, k + more, alpha=1 - level, method="wilson")
-    assert ends(counted(k, k + more, level=level)) == pytest.approx(theirs, abs=1e-12)
+    assert wilson(k, k + more, level=level) == pytest.approx(theirs, abs=1e-12)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.8, 0.95, 0.99]))
+def test_counted_is_wilson_s_interval_with_the_limits_of_few_successes_and_failures(
+    k: int, more: int, level: float
+) -> None:
+    """Brown, Cai & DasGupta 2001, section 4.1: half the chi-squared quantile with 2 k degrees."""
+    assume(k + more)
+    n = k + more
+    low, high = wilson(k, n, level=level)
+    if 1 <= k <= 3:
+        low = min(low, stats.chi2.ppf(1 - level, 2 * k) / (2 * n))
+    if 1 <= more <= 3:
+        high = max(high, 1 - stats.chi2.ppf(1 - level, 2 * more) / (2 * n))
+    made = counted(k, n, level=level)
+    assert ends(made) == pytest.approx((low, high), rel=1e-9)
+    assert (made.method == "wilson") == (ends(made) == wilson(k, n, level=level))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 10, 30, 100])
+def test_rates_near_0_and_1_are_covered_where_wilson_s_own_interval_fails(n: int) -> None:
+    rates = np.concatenate([np.logspace(-4, -1, 120), np.linspace(0.1, 0.5, 80)])
+    k = np.arange(n + 1)
+
+    def least(intervals: list[tuple[float, float]]) -> float:
+        low, high = np.array(intervals).T
+        held = (low <= rates[:, None]) & (rates[:, None] <= high)
+        return float((stats.binom.pmf(k, n, rates[:, None]) * held).sum(axis=1).min())
+
+    assert least([modified_wilson(int(i), n) for i in k]) > 0.915
+    assert least([wilson(int(i), n) for i in k]) < 0.85
 
 
 def test_the_score_interval_is_wilson_s_where_the_variance_is_binomial() -> None:
@@ -205,12 +240,12 @@ def test_only_rows_of_the_denominator_count() -> None:
 def test_rows_that_are_left_alone_in_their_cases_have_wilson_s_interval() -> None:
     yes, among = np.array([1.0, 0, 1, 0]), np.array([1.0, 0, 1, 1])
     made = share(yes, among, Sample(clusters=np.array([1, 1, 2, 3])))
-    assert ends(made) == wilson(2, 3)
+    assert ends(made) == modified_wilson(2, 3)
 
 
 def test_an_increasing_function_moves_all_three_numbers() -> None:
     made = transformed(counted(3, 10), lambda x: 2 * x - 1)
-    low, high = wilson(3, 10)
+    low, high = modified_wilson(3, 10)
     assert (made.value, made.low, made.high) == (2 * 0.3 - 1, 2 * low - 1, 2 * high - 1)
     assert transformed(counted(0, 0), lambda x: x + 1).value is None
 
