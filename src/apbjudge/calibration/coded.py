@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from .intervals import CONFIDENCE_LEVEL, SEED, Array, Estimate, Ids, nothing
-from .moments import evenness, spread
+from .moments import spread
 from .resampling import N_RESAMPLES, Draws, Measure, Method, bootstrap, draw, jackknife
 from .sample import Sample
 from .shares import bounded_ratio, cluster_note, counted_ratio, transformed
@@ -196,7 +196,7 @@ class Coded:
         by_rows = spread(slopes[codes] * weights, sample)
         alone = float(np.sum(n * shares * np.where(shares > 0, slopes, 0.0) ** 2))
         if not (alone > 1e-12 and by_rows.variance > 1e-12 and by_rows.effective_df > 0):
-            return by_rows.n_clusters * evenness(sample.weights)
+            return by_rows.n_clusters * sample.evenness
         tail = 0.5 + level / 2
         wider = t_quantile(tail, by_rows.effective_df) / NormalDist().inv_cdf(tail)
         return n * alone / by_rows.variance / wider**2

@@ -34,7 +34,8 @@ class Moments(Spread):
     Attributes:
         value: Sum of numerators over sum of denominators.
         n_items: Rows whose denominator is above 0.
-        n_effective: Units, fewer where rows have unequal weights (Kish's number).
+        n_effective: Units; where rows have unequal weights, as many of the heaviest as would be
+            worth as much, since another outcome may hide among those.
     """
 
     value: float
@@ -66,23 +67,48 @@ def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Mom
     if not len(numerators) or not total > 0:
         return None
     value = float(above.sum()) / total
-    by_rows = spread((above - value * below) / total, sample)
+    contributions = (above - value * below) / total
+    by_rows = spread(contributions, sample)
+    unseen = _unseen(contributions, sample, float(denominators.max()) / total)
     return Moments(
         value=value,
-        variance=by_rows.variance,
+        variance=by_rows.variance + (unseen if by_rows.variance else 0.0),
         n_items=len(numerators),
         n_clusters=by_rows.n_clusters,
         df=by_rows.df,
         effective_df=by_rows.effective_df,
-        n_effective=by_rows.n_clusters * evenness(weights),
+        n_effective=by_rows.n_clusters * sample.evenness,
     )
 
 
-def evenness(weights: Array | None) -> float:
-    """Kish's effective number of rows over their number: 1 where weights are equal."""
-    if weights is None or not len(weights):
-        return 1.0
-    return float(weights.sum() ** 2 / (weights**2).sum()) / len(weights)
+def _unseen(contributions: Array, sample: Sample, reach: float) -> float:
+    """Half a row more, of another outcome, in the strata whose rows all contribute the same.
+
+    That the few rows drawn from a stratum show no other outcome does not say that it has none;
+    where its rows stand for many, this is most of what is not known.
+
+    Args:
+        contributions: Shape (n,).
+        sample: How the rows were drawn.
+        reach: By how much a row of weight 1 may contribute more or less.
+    """
+    weights, design = sample.stratum_weights, sample.design
+    if weights is None or design is None or sample.strata is None:
+        return 0.0
+    size = len(weights)
+    in_part = np.bincount(sample.strata, minlength=size)
+    least, greatest = np.zeros(size), np.zeros(size)
+    np.minimum.at(least, sample.strata, contributions)
+    np.maximum.at(greatest, sample.strata, contributions)
+    full = in_part == design.n_drawn
+    same = np.bincount(sample.strata, contributions, size) / np.maximum(in_part, 1)
+    flat = np.where(full, np.maximum(greatest - same, same - least), greatest - least) < 1e-12
+    flat &= design.n_drawn > 0
+    rows = int(design.n_drawn[flat].sum())
+    if not rows:
+        return 0.0
+    mean = float((weights * design.n_drawn)[flat].sum()) / rows
+    return 0.5 * (mean * reach) ** 2
 
 
 def spread(contributions: Array, sample: Sample) -> Spread:

@@ -125,6 +125,30 @@ class Sample:
             return False
         return self.weights is None or bool(np.all(self.weights == 1))
 
+    @property
+    def stratum_weights(self) -> Array | None:
+        """Shape (S,): weight of a row of each stratum, drawn into this part or not; else None."""
+        design, weights, strata = self.design, self.weights, self.strata
+        if design is None or design.shares is None or weights is None or strata is None:
+            return None
+        if not len(strata):
+            return None
+        of_row = design.shares / np.maximum(design.n_drawn, 1)
+        return of_row * (weights[0] / of_row[strata[0]])
+
+    @property
+    def evenness(self) -> float:
+        """Mean weight over the greatest of a row that was drawn: 1 where all weigh the same.
+
+        Times the number of rows it says how many of the heaviest kind would be worth as much.
+        """
+        if self.weights is None or not len(self.weights):
+            return 1.0
+        greatest, of_strata = float(self.weights.max()), self.stratum_weights
+        if of_strata is not None:
+            greatest = max(greatest, float(of_strata.max()))
+        return float(self.weights.mean()) / greatest
+
     def take(self, rows: Ids) -> Sample:
         """The sample of some rows; strata remember how many rows were drawn in all.
 
