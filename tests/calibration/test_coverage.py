@@ -313,7 +313,7 @@ def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not
     drawn = [items for items in drawn if not np.isnan(of(items.counts))]
 
     def hits(settings: Settings) -> float:
-        made = [items.measure(of, settings, prior=grade_prior(6)) for items in drawn]
+        made = [items.measure(of, settings, prior=grade_prior(LEVELS.tolist())) for items in drawn]
         made = [one for one in made if one.low is not None and one.high is not None]
         return float(np.mean([one.low <= truth <= one.high for one in made]))
 

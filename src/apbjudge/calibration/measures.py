@@ -7,7 +7,7 @@ means of grades the same with an effective number of rows, coefficients Jeffreys
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -294,14 +294,21 @@ _BEFOREHAND = 2.0
 """Items that coefficients count beforehand: Jeffreys' half an item in each cell of a 2x2 table."""
 
 
-def grade_prior(k: int) -> Array:
-    """Shape (k * k,): Jeffreys' two items over the cells of two raters' grades.
+def grade_prior(levels: Sequence[float]) -> Array:
+    """Jeffreys' two items over the cells of two raters' grades, shape (k * k,).
 
-    One is spread evenly; the other as if each rater gave the best grade, that of correct plans,
-    half the time, so that the 2x2 table of correct and not is as in Jeffreys' prior.
+    One as if each rater gave the best grade, that of correct plans, half the time, so that the 2x2
+    table of correct and not has its part of Jeffreys' prior. The other on grades that are close,
+    falling by e for a fifth of the range: with it spread evenly, a rater who is never off by more
+    than a step would have intervals that reach for errors by the whole range (docs/coverage.md).
+
+    Args:
+        levels: Shape (k,), in order.
     """
+    values, k = np.asarray(levels), len(levels)
     grade = np.append(np.full(k - 1, 0.5 / (k - 1)), 0.5)
-    return _BEFOREHAND / 2 * (np.full(k * k, 1 / (k * k)) + np.outer(grade, grade).ravel())
+    near = np.exp(-5 * np.abs(values[:, None] - values) / (values[-1] - values[0]))
+    return _BEFOREHAND / 2 * (np.outer(grade, grade) + near / near.sum()).ravel()
 
 
 _NONE_COMPARED = "no item with a verdict and a human label"
@@ -400,7 +407,7 @@ def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
         return {name: nothing(made.level, note=note) for name in measures}
 
     scored = cells.grade.only(np.repeat([1.0, 0.0], [k * k, k]))
-    prior = np.append(grade_prior(k), np.zeros(k))
+    prior = np.append(grade_prior(cells.levels), np.zeros(k))
     return {name: scored.measure(_Grid(m, k), made, prior=prior) for name, m in measures.items()}
 
 
