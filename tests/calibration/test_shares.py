@@ -11,9 +11,11 @@ from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge.calibration import Estimate, modified_wilson, wilson
+from apbjudge.calibration.coded import Coded
 from apbjudge.calibration.intervals import Array
 from apbjudge.calibration.moments import effective_df, ratio_moments
-from apbjudge.calibration.sample import Sample
+from apbjudge.calibration.resampling import jackknife_variance
+from apbjudge.calibration.sample import Sample, Strata
 from apbjudge.calibration.shares import (
     bounded,
     bounded_ratio,
@@ -271,3 +273,63 @@ def test_parts_of_a_stratum_of_one_row_have_a_stated_outcome() -> None:
     assert made.value == pytest.approx(2 / 3)
     assert made.low is not None
     assert made.method == "wilson-clusters"
+
+
+def planned(seed: int, n: int = 400) -> tuple[Array, Array, Sample]:
+    """Yes or no among some of the rows of three strata that were drawn with unequal chances."""
+    rng = np.random.default_rng(seed)
+    of_all = rng.choice(3, 4 * n, p=[0.6, 0.3, 0.1])
+    rows = np.concatenate([np.flatnonzero(of_all == s)[: n // 3] for s in range(3)])
+    strata = of_all[rows]
+    sizes, drawn = np.bincount(of_all), np.bincount(strata)
+    among = (rng.random(len(rows)) < 0.7 - 0.2 * strata).astype(float)
+    yes = among * (rng.random(len(rows)) < 0.95 - 0.45 * strata)
+    sample = Sample(
+        weights=(sizes / drawn)[strata], strata=strata, design=Strata.counted(strata, of_all, None)
+    )
+    return yes, among, sample
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_variance_under_a_plan_is_that_of_the_jackknife_of_all_drawn_rows(seed: int) -> None:
+    """Another way to the same: one drawn row left out at a time, those that don't count too."""
+    yes, among, sample = planned(seed)
+    exact = Sample(weights=sample.weights, strata=sample.strata)  # shares taken as known
+    moments = ratio_moments(yes, among, exact)
+    items = Coded((among + yes).astype(np.int64), 3, exact)
+    variance, _ = jackknife_variance(items.strata, lambda t: t[..., 2] / (t[..., 1] + t[..., 2]))
+    assert moments is not None
+    assert moments.variance == pytest.approx(variance, rel=0.03)
+    alone = Sample(weights=exact.weights[among > 0], strata=exact.strata[among > 0])
+    forgetful = ratio_moments(yes[among > 0], among[among > 0], alone)
+    assert forgetful is not None
+    assert forgetful.variance < 0.9 * variance
+
+
+def test_shares_that_were_counted_in_few_rows_widen_the_interval() -> None:
+    yes, among, sample = planned(4)
+    exact = Sample(weights=sample.weights, strata=sample.strata)
+    widths = [np.subtract(*ends(share(yes, among, s))[::-1]) for s in (exact, sample)]
+    assert widths[0] < widths[1] < 1.5 * widths[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_part_of_a_planned_sample_is_its_rows_or_the_rest_at_0(seed: int) -> None:
+    yes, among, sample = planned(seed)
+    rows = among > 0
+    whole = share(yes, among, sample)
+    part = share(yes[rows], among[rows], sample.take(rows))
+    assert ends(part) == pytest.approx(ends(whole), abs=1e-12)
+    assert (part.value, part.n_items) == (pytest.approx(whole.value), whole.n_items)
+
+
+def test_one_outcome_alone_may_hide_another_in_the_heaviest_stratum() -> None:
+    """All 40 rows of the light stratum that count are yes; the heavy one has none that count."""
+    strata = np.repeat([0, 1], [50, 50])
+    of_all = np.repeat([0, 1], [100, 900])
+    among = np.append(np.ones(40), np.zeros(60))
+    weights = np.repeat([2.0, 18.0], 50)
+    design = Strata.counted(strata, of_all, None)
+    made = share(among, among, Sample(weights=weights, strata=strata, design=design))
+    assert made.value == 1
+    assert ends(made) == pytest.approx(wilson(40 / 9, 40 / 9))
