@@ -154,8 +154,10 @@ def _within_strata(
     sums: Array = np.bincount(strata, contributions, size).astype(float)
     means = np.where(sizes > 1, sums / np.maximum(sizes, 1), 0.0)
     distances = contributions - means[strata]
-    second: Array = np.bincount(strata, distances**2, size).astype(float) + left_out * means**2
-    fourth: Array = np.bincount(strata, distances**4, size).astype(float) + left_out * means**4
+    second: Array = np.bincount(strata, distances**2, size).astype(float)
+    fourth: Array = np.bincount(strata, distances**4, size).astype(float)
+    second += left_out * means**2
+    fourth += left_out * means**4
     larger: _Powers = (sizes, second, fourth)
     within = variance = _sum_of(larger)
     n_units, n_strata = len(contributions), int(np.count_nonzero(np.bincount(strata)))
