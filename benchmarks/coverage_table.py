@@ -86,17 +86,17 @@ def summed(design: str, prevalence: float, tallies: Mapping[tuple[str, str], Tal
     ]
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[Row], prevalences: Sequence[float] = PREVALENCES) -> str:
     """Markdown: a line per measure, method and design, a column per prevalence."""
     lines = [
-        "| rows | measure | interval | " + " | ".join(f"p = {p:g}" for p in PREVALENCES) + " |",
-        "|---|---|---|" + "---|" * len(PREVALENCES),
+        "| rows | measure | interval | " + " | ".join(f"p = {p:g}" for p in prevalences) + " |",
+        "|---|---|---|" + "---|" * len(prevalences),
     ]
     by: dict[tuple[str, str, str], dict[float, Row]] = {}
     for row in rows:
         by.setdefault((row.design, row.measure, row.method), {})[row.prevalence] = row
     for key, found in by.items():
-        cells = [_cell(found[p]) if p in found else "" for p in PREVALENCES]
+        cells = [_cell(found[p]) if p in found else "" for p in prevalences]
         lines.append("| " + " | ".join((*key, *cells)) + " |")
     return "\n".join(lines)
 

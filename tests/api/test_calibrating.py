@@ -174,7 +174,7 @@ def test_rows_of_one_case_are_one_cluster_unless_told_otherwise(tmp_path: Path) 
     assert (found.cluster, found.n_clusters) == ("case_id", 5)
     assert found.whole.measures["agreement"].method == "wilson-effective"
     alone = calibrated(tmp_path, shared, LABELS, cluster="none")
-    assert (alone.n_clusters, alone.whole.measures["agreement"].method) == (10, "wilson")
+    assert (alone.n_clusters, alone.whole.measures["agreement"].method) == (10, "wilson-modified")
 
 
 def test_measures_are_broken_down_and_parts_add_up(tmp_path: Path) -> None:

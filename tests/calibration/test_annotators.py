@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -15,11 +16,14 @@ from statsmodels.stats.multitest import multipletests
 
 from apbjudge.calibration.annotators import (
     AltTest,
+    _Duel,
+    _p_value,
     _rejected,
     _signed_rank,
     alternative_annotator_test,
 )
 from apbjudge.calibration.intervals import Array
+from apbjudge.calibration.sample import Sample
 
 Score = Literal["same", "distance"]
 
@@ -48,7 +52,9 @@ MT_CLUSTERS = np.arange(len(VOTES)) // 2  # like ones are neighbours, as within 
 # alt_test_example.ipynb of the authors, epsilon 0.2: "Winning Rate=0.00 Advantage Probability=…"
 @pytest.mark.parametrize(("name", "advantage"), [("gemini_flash", 0.72), ("gemini_pro", 0.76)])
 def test_the_authors_printed_figures_for_mt_bench(name: str, advantage: float) -> None:
-    result = alternative_annotator_test(MT_JUDGES[name], MT_HUMANS, score="same", epsilon=0.2)
+    result = alternative_annotator_test(
+        MT_JUDGES[name], MT_HUMANS, score="same", epsilon=0.2, test="t"
+    )
     assert result.winning_rate == 0
     assert result.passes is False
     assert result.advantage_probability.value == pytest.approx(advantage, abs=5e-3)
@@ -95,7 +101,7 @@ def simulated(seed: int, *, r: int = 4, n: int = 60, noise: float = 0.3) -> tupl
 )
 def test_agrees_with_the_definition(seed: int, score: Score, epsilon: float) -> None:
     judge, humans = simulated(seed)
-    result = alternative_annotator_test(judge, humans, score=score, epsilon=epsilon)
+    result = alternative_annotator_test(judge, humans, score=score, epsilon=epsilon, test="t")
     expected = by_definition(judge, humans, score, epsilon)
     for annotator, row in zip(result.annotators, expected, strict=True):
         assert annotator.n_items == row["n"]
@@ -130,7 +136,7 @@ def test_a_clustered_p_value_is_the_t_test_of_cluster_means_where_clusters_are_a
     clusters = np.repeat(np.arange(20), 4)
     # questions in which all rows do alike, so that the cluster variance is the larger one
     judge, humans = judge[clusters * 4], humans[clusters * 4]
-    result = alternative_annotator_test(judge, humans, score="same", clusters=clusters)
+    result = alternative_annotator_test(judge, humans, score="same", clusters=clusters, test="t")
     for j, annotator in enumerate(result.annotators):
         rest = np.delete(humans, j, axis=1)
         f = (rest == judge[:, None]).mean(axis=1)
@@ -146,7 +152,7 @@ def test_clusters_cost_certainty_and_not_the_rates() -> None:
     judge = MT_JUDGES["gemini_pro"]
     plain = alternative_annotator_test(judge, MT_HUMANS, score="same")
     clustered = alternative_annotator_test(judge, MT_HUMANS, score="same", clusters=MT_CLUSTERS)
-    assert clustered.test == "cluster-t"
+    assert clustered.test == "cluster-score"
     assert clustered.advantage_probability.value == plain.advantage_probability.value
     for one, other in zip(plain.annotators, clustered.annotators, strict=True):
         assert other.p_value > one.p_value
@@ -160,9 +166,47 @@ def test_clusters_of_one_item_each_are_no_clusters() -> None:
     alone = alternative_annotator_test(
         judge, humans, score="same", clusters=np.array([f"case {i}" for i in range(60)])
     )
-    assert alone.test == plain.test == "t"
+    assert alone.test == plain.test == "score"
     p_values = [a.p_value for a in plain.annotators]
     assert [a.p_value for a in alone.annotators] == pytest.approx(p_values, rel=1e-9)
+
+
+def test_the_score_test_gives_the_published_statistic() -> None:
+    """Tango 1998, section 3.4: 44 pairs, one discordant, 10 points allowed: Z = 1.709."""
+    judge, humans = np.zeros(44), np.zeros((44, 2))
+    judge[0] = 1  # once the human is with the other one and the judge is not
+    result = alternative_annotator_test(judge, humans, score="same", epsilon=0.1)
+    assert result.annotators[0].p_value == pytest.approx(NormalDist().cdf(-1.709), abs=5e-5)
+
+
+def rejection_rate(n: int, epsilon: float, judge_ahead: float, test: str) -> float:
+    """How often one human who is ahead by just epsilon is beaten at 5 %, over all outcomes."""
+    share = np.array([1 - epsilon - 2 * judge_ahead, judge_ahead + epsilon, judge_ahead])
+    total = 0.0
+    for human in range(n + 1):
+        for judge in range(n + 1 - human if judge_ahead else 1):
+            counts = [n - human - judge, human, judge]
+            chance = float(stats.multinomial.pmf(counts, n, share))
+            if chance > 1e-7:
+                outcome = np.repeat([0, 1, -1], counts)
+                p_value, _ = p_of(outcome, epsilon, test)
+                total += chance * (p_value <= 0.05)
+    return total
+
+
+def p_of(outcome: Array, epsilon: float, test: str) -> tuple[float, str]:
+    """P-value of a human with these outcomes: 1 where the human is ahead, -1 the judge."""
+    duel = _Duel(rows=np.arange(len(outcome)), judge=outcome <= 0, human=outcome >= 0)
+    return _p_value(duel, Sample(), epsilon, test)
+
+
+@pytest.mark.parametrize(("n", "judge_ahead"), [(30, 0.0), (30, 0.1), (100, 0.0)])
+def test_the_score_test_keeps_its_level_where_student_s_does_not(
+    n: int, judge_ahead: float
+) -> None:
+    assert rejection_rate(n, 0.2, judge_ahead, "score") < 0.06
+    if not judge_ahead:
+        assert rejection_rate(n, 0.2, judge_ahead, "t") > 0.07
 
 
 def pass_rate(*, clustered: bool) -> float:
@@ -233,8 +277,8 @@ def test_differences_of_nothing_prove_nothing() -> None:
 
 def test_few_items_are_named_and_get_the_test_that_was_asked_for() -> None:
     judge, humans = simulated(3, n=25)
-    result = alternative_annotator_test(judge, humans, score="same")
-    authors = alternative_annotator_test(judge, humans, score="same", few_items="signed-rank")
+    result = alternative_annotator_test(judge, humans, score="same", test="t")
+    authors = alternative_annotator_test(judge, humans, score="same", test="signed-rank")
     assert (result.test, authors.test) == ("t", "signed-rank")
     assert result.reason == "4 rater(s) with fewer than 30 items: p-values are rough"
     by_t = by_definition(judge, humans, "same", 0.2)
@@ -245,7 +289,7 @@ def test_few_items_are_named_and_get_the_test_that_was_asked_for() -> None:
 @pytest.mark.parametrize(("n", "test"), [(29, "signed-rank"), (30, "t")])
 def test_30_items_are_not_few(n: int, test: str) -> None:
     result = alternative_annotator_test(
-        np.zeros(n), np.zeros((n, 3)), score="same", few_items="signed-rank"
+        np.zeros(n), np.zeros((n, 3)), score="same", test="signed-rank"
     )
     assert result.test == test
     assert bool(result.reason) == (n < 30)
@@ -255,7 +299,7 @@ def test_tests_differ_where_humans_answered_differently_many_items() -> None:
     humans = np.zeros((40, 3))
     humans[::2, 1] = 1
     humans[20:, 2] = np.nan
-    result = alternative_annotator_test(np.zeros(40), humans, score="same", few_items="signed-rank")
+    result = alternative_annotator_test(np.zeros(40), humans, score="same", test="signed-rank")
     assert [a.test for a in result.annotators] == ["t", "t", "signed-rank"]
     assert result.test == "signed-rank, t"
 
@@ -312,7 +356,11 @@ def test_a_judge_who_copies_one_of_three_alike_humans_ties_everywhere() -> None:
     assert result.winning_rate == 1
     assert result.advantage_probability.value == 1
     assert 0.9 < result.advantage_probability.low < 1
-    assert {a.p_value for a in result.annotators} == {0.5**40}  # no spread: the sign test
+    assert {a.p_value for a in result.annotators} == {
+        NormalDist().cdf(-(10**0.5))
+    }  # 0 is 3.16 errors below
+    usual = alternative_annotator_test(humans[:, 0], humans, score="same", test="t")
+    assert {a.p_value for a in usual.annotators} == {0.5**40}  # no spread: the sign test
     strict = alternative_annotator_test(humans[:, 0], humans, score="same", epsilon=0.0)
     assert strict.passes is False
     assert {a.p_value for a in strict.annotators} == {1.0}
@@ -322,7 +370,7 @@ def test_a_judge_who_is_always_alone_loses() -> None:
     result = alternative_annotator_test(np.full(40, 9.0), np.zeros((40, 3)), score="same")
     assert result.passes is False
     assert result.advantage_probability.value == 0
-    assert {a.p_value for a in result.annotators} == {1.0}
+    assert min(a.p_value or 0.0 for a in result.annotators) > 0.999
 
 
 def test_one_cluster_shows_next_to_nothing() -> None:
@@ -392,12 +440,10 @@ def test_where_nothing_can_be_compared_there_is_a_reason(
 
 
 def test_one_item_gives_figures_and_no_win() -> None:
-    for few_items, p_value in (("t", 0.5), ("signed-rank", 0.5)):
-        result = alternative_annotator_test(
-            np.zeros(1), np.zeros((1, 3)), score="same", few_items=few_items
-        )
+    for test in ("score", "t", "signed-rank"):
+        result = alternative_annotator_test(np.zeros(1), np.zeros((1, 3)), score="same", test=test)
         assert result.passes is False
-        assert [a.p_value for a in result.annotators] == [p_value] * 3
+        assert [a.p_value for a in result.annotators] == [0.5] * 3
 
 
 @pytest.mark.parametrize(
@@ -409,7 +455,7 @@ def test_one_item_gives_figures_and_no_win() -> None:
         ({"humans": np.full((3, 2), -np.inf)}, "finite numbers"),
         ({"clusters": np.zeros(2)}, "clusters: expected 3 entries, got 2"),
         ({"score": "rank"}, "score: .*got 'rank'"),
-        ({"few_items": "sign"}, "few_items: .*got 'sign'"),
+        ({"test": "sign"}, "test: .*got 'sign'"),
         ({"epsilon": 1.0}, "epsilon: .*got 1.0"),
         ({"epsilon": float("nan")}, "epsilon: .*got nan"),
         ({"q": 0.0}, "q: .*got 0.0"),

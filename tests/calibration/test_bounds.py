@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.calibration.coded import Settings
-from apbjudge.calibration.intervals import Estimate, wilson
+from apbjudge.calibration.intervals import Estimate, modified_wilson
 from apbjudge.calibration.measures import calibrate
 from apbjudge.calibration.ratings import LEVELS, Ratings
 from apbjudge.calibration.results import Calibration
@@ -84,8 +84,8 @@ def test_two_unscored_of_ten_by_hand(
     name: str, least: tuple[int, int], greatest: tuple[int, int]
 ) -> None:
     found = bounds(JUDGE, HUMAN).measures[name]
-    assert found.low == pytest.approx(wilson(*least)[0])
-    assert found.high == pytest.approx(wilson(*greatest)[1])
+    assert found.low == pytest.approx(modified_wilson(*least)[0])
+    assert found.high == pytest.approx(modified_wilson(*greatest)[1])
     expected = least[0] / least[1], greatest[0] / greatest[1]
     assert values(found) == pytest.approx(expected, abs=5e-5)
     assert (found.value, found.method) == (None, "bounds")
@@ -252,7 +252,10 @@ def test_a_measure_without_value_at_an_end_says_so() -> None:
 def test_an_end_without_interval_leaves_the_values() -> None:
     # filled in the best way all agree, and leaving one out shows no spread
     judge, human = of_correct([1, 0, 1, 0, 1, 0, -1]), of_correct([1, 0, 1, 0, 1, 0, 1])
-    found = bounds(judge, human).measures["kappa"]
+    whole = bounds(judge, human).measures["kappa"]
+    assert values(whole)[1] == whole.high == 1
+    jackknife = Settings(method="jackknife")
+    found = calibrate(judge, human, unscored="bounds", settings=jackknife).measures["kappa"]
     assert values(found)[1] == 1
     assert (found.value, found.low, found.high) == (None, None, None)
     assert found.note.endswith("; no interval: the items show no spread")

@@ -192,7 +192,8 @@ def test_strata_that_differ_but_are_fixed_narrow_the_interval() -> None:
     values = (strata ^ flips).astype(float)
     first = np.arange(200) < 100
     plain = ends(of_parts(values, first))
-    stratified = ends(of_parts(values, first, Sample(strata=strata)))
+    apart = strata + 2 * first  # each part has its share of each stratum, not by chance
+    stratified = ends(of_parts(values, first, Sample(strata=apart)))
     assert stratified[1] - stratified[0] < 0.75 * (plain[1] - plain[0])
 
 

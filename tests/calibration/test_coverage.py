@@ -7,6 +7,7 @@ that the intervals beside them, which are known to be too narrow, fall out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -17,8 +18,11 @@ from apbjudge.calibration import Estimate, wilson
 from apbjudge.calibration.agreement import cohen_kappa, gwet_ac, phi
 from apbjudge.calibration.coded import Coded, Settings
 from apbjudge.calibration.intervals import Array, Ids
+from apbjudge.calibration.krippendorff import coincidences_of_table, krippendorff_alpha
+from apbjudge.calibration.measures import calibrate, grade_prior
+from apbjudge.calibration.ratings import Ratings
 from apbjudge.calibration.resampling import METHODS, Method
-from apbjudge.calibration.sample import Sample
+from apbjudge.calibration.sample import Sample, Strata
 from apbjudge.calibration.shares import bounded, share
 
 LEVELS = np.linspace(0, 1, 6)
@@ -174,3 +178,144 @@ def test_coefficients_by_case_are_covered_while_rows_taken_for_independent_are_n
             found[name].append(Coded(codes, 4, sample).measure(of, Settings()))
     assert 0.92 <= held(iter(found["cases"]), truth) <= 0.98
     assert held(iter(found["rows"]), truth) < 0.85
+
+
+# Under a label plan -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run whose rows a plan draws labels from, by verdict.
+
+    Attributes:
+        p: Share of correct plans.
+        n: Labels.
+        n_rows: Rows of the run.
+        cases: Cases that the rows are of, 0 where each is of its own.
+        half: Whether each verdict gets half of the labels; else as many as its share of rows.
+    """
+
+    p: float
+    n: int
+    n_rows: int
+    cases: int = 0
+    half: bool = True
+
+    def draw(self, rng: np.random.Generator) -> tuple[Ids, Ids, Sample]:
+        """Verdicts and labels of the drawn rows, and how they were drawn."""
+        clusters = np.arange(self.n_rows) % self.cases if self.cases else None
+        chance = rng.beta(4 * self.p, 4 - 4 * self.p, max(1, self.cases))
+        rate = np.full(self.n_rows, self.p) if clusters is None else chance[clusters]
+        human = rng.random(self.n_rows) < rate
+        right = rng.random(self.n_rows) < np.where(human, SENSITIVITY, SPECIFICITY)
+        judge = (human == right).astype(np.int64)
+        of_verdict = [np.flatnonzero(judge == v) for v in (0, 1)]
+        wanted = [0.5 if self.half else len(rows) / self.n_rows for rows in of_verdict]
+        rows = np.concatenate(
+            [
+                rng.permutation(those)[: round(self.n * part)]
+                for those, part in zip(of_verdict, wanted, strict=True)
+            ]
+        )
+        sizes, drawn = (np.bincount(of, minlength=2) for of in (judge, judge[rows]))
+        sample = Sample(
+            clusters=None if clusters is None else clusters[rows],
+            weights=(sizes / drawn)[judge[rows]],
+            strata=judge[rows],
+            design=Strata.counted(judge[rows], judge, clusters),
+        )
+        return judge[rows], human[rows].astype(np.int64), sample
+
+    def truths(self) -> dict[str, float]:
+        _, fn, fp, tp = cells(self.p)
+        f1 = 2 * tp / (2 * tp + fp + fn)
+        return {"recall": SENSITIVITY, "specificity": SPECIFICITY, "F1": f1, "human CR": self.p}
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        Planned(0.9, 200, 750, half=False),
+        Planned(0.5, 360, 750),
+        Planned(0.7, 200, 1000, cases=60),
+    ],
+    ids=["by size", "half per verdict", "cases"],
+)
+def test_measures_under_a_label_plan_are_covered(planned: Planned) -> None:
+    rng = np.random.default_rng(26)
+    nothing = np.zeros(planned.n_rows, dtype=np.uint8)
+    held_by: dict[str, list[bool]] = {}
+    for _ in range(300):
+        judge, human, sample = planned.draw(rng)
+        raters = [
+            Ratings(
+                correct=verdicts.astype(np.int8),
+                grade=np.full(len(verdicts), -1, np.int8),
+                flags=nothing[: len(verdicts)],
+                known=nothing[: len(verdicts)],
+            )
+            for verdicts in (judge, human)
+        ]
+        measures = calibrate(*raters, sample, settings=Settings(n_resamples=300)).measures
+        for name, truth in planned.truths().items():
+            low, high = measures[name].low, measures[name].high
+            held_by.setdefault(name, []).append(low is not None and low <= truth <= (high or 0))
+    for name, hits in held_by.items():
+        assert 0.92 <= np.mean(hits) <= 0.995, name
+
+
+def test_rows_left_out_of_a_rate_s_denominator_count_within_strata() -> None:
+    """Plans that both found incorrect are not in F1's denominator; how many there are varies."""
+    planned, rng = Planned(0.9, 200, 750, half=False), np.random.default_rng(27)
+    drawn = [planned.draw(rng) for _ in range(300)]
+    f1 = planned.truths()["F1"]
+
+    def jaccard(*, forgetful: bool) -> Iterator[Estimate]:
+        for judge, human, sample in drawn:
+            part = (judge | human) == 1
+            rows = sample.take(part)
+            if forgetful:
+                rows = Sample(weights=rows.weights, strata=rows.strata)
+            yield bounded((judge & human)[part].astype(float), rows)
+
+    assert held(jaccard(forgetful=True), f1 / (2 - f1)) < 0.87
+    assert 0.92 <= held(jaccard(forgetful=False), f1 / (2 - f1)) <= 0.985
+
+
+# Rare classes -------------------------------------------------------------------------------------
+
+
+def graded(p: float, se: float, sp: float) -> Array:
+    """Shares of the 36 cells, rows the judge: the best grade is that of correct plans alone."""
+    table = np.zeros((6, 6))
+    table[5, 5] = p * se
+    table[:5, 5] = p * (1 - se) * binom.pmf(np.arange(5), 4, 0.7)
+    for grade, share_of in enumerate((1 - p) * binom.pmf(np.arange(5), 4, 0.5)):
+        table[5, grade] = share_of * (1 - sp)
+        table[grade, grade] += share_of * sp * 0.6
+        for step in (-1, 1):
+            table[min(4, max(0, grade + step)), grade] += share_of * sp * 0.2
+    return table.ravel()
+
+
+def grid(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda counts: measure(counts.reshape(*counts.shape[:-1], 6, 6))
+
+
+@pytest.mark.parametrize("sensitivity", [0.9, 0.7])
+def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not(
+    sensitivity: float,
+) -> None:
+    shares = graded(0.95, sensitivity, sensitivity - 0.1)
+    of = grid(lambda t: krippendorff_alpha(coincidences_of_table(t), metric="ordinal"))
+    truth, rng = float(of(shares * 1e9)), np.random.default_rng(28)
+    drawn = [Coded(rng.choice(36, 30, p=shares), 36, Sample()) for _ in range(300)]
+    drawn = [items for items in drawn if not np.isnan(of(items.counts))]
+
+    def hits(settings: Settings) -> float:
+        made = [items.measure(of, settings, prior=grade_prior(LEVELS.tolist())) for items in drawn]
+        made = [one for one in made if one.low is not None and one.high is not None]
+        return float(np.mean([one.low <= truth <= one.high for one in made]))
+
+    assert 0.92 <= hits(Settings(n_resamples=500)) <= 0.995
+    assert hits(Settings(method="jackknife")) < 0.85

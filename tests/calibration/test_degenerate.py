@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from apbjudge.calibration import Estimate, Sample, bounded, cluster_bootstrap, ratio, share, wilson
+from apbjudge.calibration import (
+    Estimate,
+    Sample,
+    bounded,
+    cluster_bootstrap,
+    modified_wilson,
+    ratio,
+    share,
+    wilson,
+)
 from apbjudge.calibration.intervals import Array
 
 
@@ -96,8 +105,8 @@ def test_shared_cases_that_all_agree_get_the_wilson_interval_of_the_cases(outcom
 def test_rows_that_share_no_case_get_the_wilson_interval() -> None:
     estimate = rate(array(1, 1, 0, 1), np.array(["a", "b", "c", "d"]))
     assert estimate.value == 0.75
-    assert ends(estimate) == wilson(3, 4)
-    assert (estimate.method, estimate.n_items, estimate.n_clusters) == ("wilson", 4, 4)
+    assert ends(estimate) == modified_wilson(3, 4)
+    assert (estimate.method, estimate.n_items, estimate.n_clusters) == ("wilson-modified", 4, 4)
 
 
 @pytest.mark.parametrize("grade", [0.0, 0.2, 0.6, 0.8, 1.0])

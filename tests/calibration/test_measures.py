@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from apbjudge.calibration import Estimate, wilson
+from apbjudge.calibration import Estimate, modified_wilson, wilson
 from apbjudge.calibration.coded import Settings
 from apbjudge.calibration.intervals import Ids
 from apbjudge.calibration.measures import PAPER, calibrate, paper_measures
@@ -269,7 +269,7 @@ def test_bounds_by_hand() -> None:
     agreement = found.measures["agreement"]
     assert (agreement.value, agreement.method) == (None, "bounds")
     assert agreement.note.startswith("0.3333 to 0.6667")
-    assert ends(agreement) == (wilson(2, 6)[0], wilson(4, 6)[1])
+    assert ends(agreement) == (modified_wilson(2, 6)[0], modified_wilson(4, 6)[1])
     notes = {name: found.measures[name].note[:16] for name in ("recall", "judge CR", "grade MAE")}
     assert notes == {
         "recall": "0.3333 to 0.6667",
@@ -294,8 +294,8 @@ def test_bounds_hold_what_the_other_policies_say_of_agreement(rows: list[tuple[i
     found = {p: calibrate(judge, human, unscored=p).measures["agreement"] for p in POLICIES}
     low, high = ends(found["bounds"])
     k, n = sum(scored), len(rows)
-    assert low == wilson(k, n)[0]
-    assert high == wilson(k + n - len(scored), n)[1]
+    assert low == modified_wilson(k, n)[0]
+    assert high == modified_wilson(k + n - len(scored), n)[1]
     assert found["wrong"].value == k / n
     if scored:
         assert low <= (found["exclude"].value or 0) <= high
@@ -350,7 +350,8 @@ def test_weights_stand_for_items_that_were_not_drawn() -> None:
 def test_everything_can_be_resampled_instead(method: Method) -> None:
     judge, human = random_pair(300, 8)
     chosen = Settings(method=method, rates="method", n_resamples=2000)
-    resampled, scored = (calibrate(judge, human, settings=s).measures for s in (chosen, Settings()))
+    usual = Settings(method="jackknife")
+    resampled, scored = (calibrate(judge, human, settings=s).measures for s in (chosen, usual))
     for name, estimate in resampled.items():
         assert estimate.method == method, name
         assert estimate.seed == chosen.seed, name
@@ -360,10 +361,14 @@ def test_everything_can_be_resampled_instead(method: Method) -> None:
     assert calibrate(judge, human, settings=chosen).measures == resampled
 
 
-def test_kappa_has_no_interval_where_one_item_is_all_of_a_class() -> None:
+def test_the_jackknife_of_kappa_has_no_interval_where_one_item_is_all_of_a_class() -> None:
     judge = ratings([1] * 20 + [0, 0, 1])
     human = ratings([1] * 20 + [0, 1, 1])
-    found = calibrate(judge, human).measures
+    usual = calibrate(judge, human).measures
+    for name in ("kappa", "phi"):
+        low, high = ends(usual[name])
+        assert high - low > 0.5, name
+    found = calibrate(judge, human, settings=Settings(method="jackknife")).measures
     assert found["kappa"].value == pytest.approx(sk.cohen_kappa_score(human.correct, judge.correct))
     assert (found["kappa"].low, found["phi"].low) == (None, None)
     assert found["kappa"].note == "leaving out one item leaves it undefined"
@@ -467,7 +472,8 @@ def _stated(estimate: Estimate, where: str) -> None:
 def test_all_agree_is_full_agreement_with_an_honest_interval() -> None:
     found = calibrate(*DEGENERATE["all agree, both classes"]).measures
     assert (found["agreement"].value, ends(found["agreement"])) == (1.0, wilson(20, 20))
-    assert (found["kappa"].value, found["kappa"].note) == (1.0, "the items show no spread")
+    assert (found["kappa"].value, found["kappa"].high) == (1.0, 1.0)
+    assert 0.6 < (found["kappa"].low or 0) < 0.95
     assert found["grade MAE"].value == 0.0
     assert ends(found["grade MAE"]) == pytest.approx((0.0, wilson(0, 20)[1]))
 

@@ -285,8 +285,8 @@ def test_stand_in_is_the_alternative_annotator_test_of_verdicts() -> None:
     )
     assert found == expected
     assert found.winning_rate is not None
-    assert {one.test for one in found.annotators} == {"cluster-t"}
-    assert {one.test for one in stand_in(judge, people, level=0.9).annotators} == {"t"}
+    assert {one.test for one in found.annotators} == {"cluster-score"}
+    assert {one.test for one in stand_in(judge, people, level=0.9).annotators} == {"score"}
 
 
 def test_a_judge_like_the_others_may_stand_in_and_one_that_guesses_may_not() -> None:

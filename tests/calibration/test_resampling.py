@@ -325,3 +325,33 @@ def test_only_some_codes_leave_others_uncounted() -> None:
     assert items.only(np.ones(3)) is items
     again = kept.only(np.array([0.0, 1, 1]))
     assert (again.counts.tolist(), again.n_items) == ([0, 0, 6], 6)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 12), (3, 20), (40, 50), (100, 100)])
+def test_jeffreys_interval_of_a_rate_is_that_of_the_beta_distribution(k: int, n: int) -> None:
+    """Brown, Cai & DasGupta 2001, section 3.1.3: quantiles of Beta(k + 1/2, n - k + 1/2)."""
+    items = Coded(np.repeat([0, 1], [n - k, k]), 2, Sample())
+    made = items.measure(
+        lambda t: t[..., 1] / t.sum(axis=-1),
+        Settings(n_resamples=40_000),
+        prior=np.array([0.5, 0.5]),
+    )
+    low, high = stats.beta.ppf([0.025, 0.975], k + 0.5, n - k + 0.5)
+    assert made.low == pytest.approx(min(low, k / n), abs=0.004)
+    assert made.high == pytest.approx(max(high, k / n), abs=0.004)
+    assert (made.method, made.n_items, made.n_resamples) == ("jeffreys", n, 40_000)
+
+
+def test_jeffreys_interval_counts_rows_that_repeat_each_other_once() -> None:
+    rng = np.random.default_rng(3)
+    codes = rng.choice(4, 60, p=[0.3, 0.1, 0.1, 0.5])
+    of = lambda t: cohen_kappa(t.reshape(*t.shape[:-1], 2, 2))  # noqa: E731
+    prior = np.full(4, 0.5)
+    once = Coded(codes, 4, Sample()).measure(of, Settings(), prior=prior)
+    clusters = np.repeat(np.arange(60), 5)
+    many = Coded(np.repeat(codes, 5), 4, Sample(clusters=clusters))
+    together = many.measure(of, Settings(), prior=prior)
+    assert together.value == pytest.approx(once.value)
+    width = (once.high or 0) - (once.low or 0)
+    assert (together.high or 0) - (together.low or 0) == pytest.approx(width, rel=0.1)
+    assert (together.n_items, together.n_clusters) == (300, 60)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.proportion import proportion_confint
 
-from apbjudge.calibration import Estimate, wilson
+from apbjudge.calibration import Estimate, modified_wilson, wilson
+from apbjudge.calibration.coded import Coded
 from apbjudge.calibration.intervals import Array
 from apbjudge.calibration.moments import effective_df, ratio_moments
-from apbjudge.calibration.sample import Sample
+from apbjudge.calibration.resampling import jackknife_variance
+from apbjudge.calibration.sample import Sample, Strata
 from apbjudge.calibration.shares import (
     bounded,
     bounded_ratio,
@@ -53,7 +55,10 @@ def numbers(rows: list[tuple[bool, int]]) -> tuple[Array, Array]:
 )
 def test_published_wilson_intervals(k: int, n: int, low: float, high: float) -> None:
     """Newcombe 1998 (Statistics in Medicine 17:857), table I, method 3."""
+    assert wilson(k, n) == pytest.approx((low, high), abs=5e-5)
     yes = np.arange(n) < k
+    if k == 1:  # the lower end is that of a Poisson mean: -log(0.95) / n
+        low = 0.051293 / n
     for made in (
         share(yes, np.ones(n, dtype=bool), Sample()),
         share(yes.astype(float), np.ones(n), Sample(clusters=np.arange(n))),
@@ -61,13 +66,45 @@ def test_published_wilson_intervals(k: int, n: int, low: float, high: float) -> 
         counted_ratio(np.array([k, n - k]), np.array([1.0, 0.0]), np.ones(2)),
     ):
         assert ends(made) == pytest.approx((low, high), abs=5e-5)
-        assert (made.value, made.method, made.n_items) == (k / n, "wilson", n)
+        method = "wilson-modified" if k == 1 else "wilson"
+        assert (made.value, made.method, made.n_items) == (k / n, method, n)
 
 
 @given(st.integers(0, 60), st.integers(1, 60), st.sampled_from([0.8, 0.95, 0.99]))
 def test_counted_agrees_with_statsmodels(k: int, more: int, level: float) -> None:
     theirs = proportion_confint(k, k + more, alpha=1 - level, method="wilson")
-    assert ends(counted(k, k + more, level=level)) == pytest.approx(theirs, abs=1e-12)
+    assert wilson(k, k + more, level=level) == pytest.approx(theirs, abs=1e-12)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.8, 0.95, 0.99]))
+def test_counted_is_wilson_s_interval_with_the_limits_of_few_successes_and_failures(
+    k: int, more: int, level: float
+) -> None:
+    """Brown, Cai & DasGupta 2001, section 4.1: half the chi-squared quantile with 2 k degrees."""
+    assume(k + more)
+    n = k + more
+    low, high = wilson(k, n, level=level)
+    if 1 <= k <= 3:
+        low = min(low, stats.chi2.ppf(1 - level, 2 * k) / (2 * n))
+    if 1 <= more <= 3:
+        high = max(high, 1 - stats.chi2.ppf(1 - level, 2 * more) / (2 * n))
+    made = counted(k, n, level=level)
+    assert ends(made) == pytest.approx((low, high), rel=1e-9)
+    assert (made.method == "wilson") == (ends(made) == wilson(k, n, level=level))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 10, 30, 100])
+def test_rates_near_0_and_1_are_covered_where_wilson_s_own_interval_fails(n: int) -> None:
+    rates = np.concatenate([np.logspace(-4, -1, 120), np.linspace(0.1, 0.5, 80)])
+    k = np.arange(n + 1)
+
+    def least(intervals: list[tuple[float, float]]) -> float:
+        low, high = np.array(intervals).T
+        held = (low <= rates[:, None]) & (rates[:, None] <= high)
+        return float((stats.binom.pmf(k, n, rates[:, None]) * held).sum(axis=1).min())
+
+    assert least([modified_wilson(int(i), n) for i in k]) > 0.915
+    assert least([wilson(int(i), n) for i in k]) < 0.85
 
 
 def test_the_score_interval_is_wilson_s_where_the_variance_is_binomial() -> None:
@@ -205,12 +242,12 @@ def test_only_rows_of_the_denominator_count() -> None:
 def test_rows_that_are_left_alone_in_their_cases_have_wilson_s_interval() -> None:
     yes, among = np.array([1.0, 0, 1, 0]), np.array([1.0, 0, 1, 1])
     made = share(yes, among, Sample(clusters=np.array([1, 1, 2, 3])))
-    assert ends(made) == wilson(2, 3)
+    assert ends(made) == modified_wilson(2, 3)
 
 
 def test_an_increasing_function_moves_all_three_numbers() -> None:
     made = transformed(counted(3, 10), lambda x: 2 * x - 1)
-    low, high = wilson(3, 10)
+    low, high = modified_wilson(3, 10)
     assert (made.value, made.low, made.high) == (2 * 0.3 - 1, 2 * low - 1, 2 * high - 1)
     assert transformed(counted(0, 0), lambda x: x + 1).value is None
 
@@ -236,3 +273,63 @@ def test_parts_of_a_stratum_of_one_row_have_a_stated_outcome() -> None:
     assert made.value == pytest.approx(2 / 3)
     assert made.low is not None
     assert made.method == "wilson-clusters"
+
+
+def planned(seed: int, n: int = 400) -> tuple[Array, Array, Sample]:
+    """Yes or no among some of the rows of three strata that were drawn with unequal chances."""
+    rng = np.random.default_rng(seed)
+    of_all = rng.choice(3, 4 * n, p=[0.6, 0.3, 0.1])
+    rows = np.concatenate([np.flatnonzero(of_all == s)[: n // 3] for s in range(3)])
+    strata = of_all[rows]
+    sizes, drawn = np.bincount(of_all), np.bincount(strata)
+    among = (rng.random(len(rows)) < 0.7 - 0.2 * strata).astype(float)
+    yes = among * (rng.random(len(rows)) < 0.95 - 0.45 * strata)
+    sample = Sample(
+        weights=(sizes / drawn)[strata], strata=strata, design=Strata.counted(strata, of_all, None)
+    )
+    return yes, among, sample
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_variance_under_a_plan_is_that_of_the_jackknife_of_all_drawn_rows(seed: int) -> None:
+    """Another way to the same: one drawn row left out at a time, those that don't count too."""
+    yes, among, sample = planned(seed)
+    exact = Sample(weights=sample.weights, strata=sample.strata)  # shares taken as known
+    moments = ratio_moments(yes, among, exact)
+    items = Coded((among + yes).astype(np.int64), 3, exact)
+    variance, _ = jackknife_variance(items.strata, lambda t: t[..., 2] / (t[..., 1] + t[..., 2]))
+    assert moments is not None
+    assert moments.variance == pytest.approx(variance, rel=0.03)
+    alone = Sample(weights=exact.weights[among > 0], strata=exact.strata[among > 0])
+    forgetful = ratio_moments(yes[among > 0], among[among > 0], alone)
+    assert forgetful is not None
+    assert forgetful.variance < 0.9 * variance
+
+
+def test_shares_that_were_counted_in_few_rows_widen_the_interval() -> None:
+    yes, among, sample = planned(4)
+    exact = Sample(weights=sample.weights, strata=sample.strata)
+    widths = [np.subtract(*ends(share(yes, among, s))[::-1]) for s in (exact, sample)]
+    assert widths[0] < widths[1] < 1.5 * widths[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_part_of_a_planned_sample_is_its_rows_or_the_rest_at_0(seed: int) -> None:
+    yes, among, sample = planned(seed)
+    rows = among > 0
+    whole = share(yes, among, sample)
+    part = share(yes[rows], among[rows], sample.take(rows))
+    assert ends(part) == pytest.approx(ends(whole), abs=1e-12)
+    assert (part.value, part.n_items) == (pytest.approx(whole.value), whole.n_items)
+
+
+def test_one_outcome_alone_may_hide_another_in_the_heaviest_stratum() -> None:
+    """All 40 rows of the light stratum that count are yes; the heavy one has none that count."""
+    strata = np.repeat([0, 1], [50, 50])
+    of_all = np.repeat([0, 1], [100, 900])
+    among = np.append(np.ones(40), np.zeros(60))
+    weights = np.repeat([2.0, 18.0], 50)
+    design = Strata.counted(strata, of_all, None)
+    made = share(among, among, Sample(weights=weights, strata=strata, design=design))
+    assert made.value == 1
+    assert ends(made) == pytest.approx(wilson(40 / 9, 40 / 9))

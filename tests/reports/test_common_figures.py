@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from apbjudge.calibration import wilson
+from apbjudge.calibration import modified_wilson, wilson
 
 from .rows import Row, about, bad_row, group, points, summary_of, unscored, verdict
 
@@ -41,8 +41,8 @@ def test_figures_of_four_plans_are_what_one_counts_by_hand() -> None:
 def test_rates_of_rows_without_shared_cases_have_wilson_intervals() -> None:
     figures = group(summary_of(FOUR)).figures
     for name, hits in {"scored": 4, "CR": 2, "E1": 0, "E2-H": 1, "E5": 2}.items():
-        assert figures[name].method == "wilson"
-        assert (figures[name].low, figures[name].high) == wilson(hits, 4)
+        assert figures[name].method == ("wilson-modified" if 0 < hits < 4 else "wilson")
+        assert (figures[name].low, figures[name].high) == modified_wilson(hits, 4)
         assert (figures[name].level, figures[name].n_clusters) == (0.95, 4)
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from .confusion import Confusion
     from .contrasts import Contrast, independent_difference, part_difference
-    from .intervals import Estimate, cluster_bootstrap, ratio, wilson
+    from .intervals import Estimate, cluster_bootstrap, modified_wilson, ratio, wilson
     from .krippendorff import coincidences, coincidences_of_table, krippendorff_alpha
     from .measures import calibrate, paper_measures
     from .paired import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .ratings import CODES, LEVELS, Ratings, grade_codes, levels_of
     from .rectification import Rectified, rectify
     from .results import Calibration
-    from .sample import Sample
+    from .sample import Sample, Strata
     from .selection import Selection, doubt_strata, select
     from .shares import bounded, counted, counted_ratio, share
 
@@ -66,7 +66,7 @@ _HOMES = {
     "comparison": "McNemar PairedTest adjust detectable_difference mcnemar newcombe paired_test",
     "confusion": "Confusion",
     "contrasts": "Contrast independent_difference part_difference",
-    "intervals": "Estimate cluster_bootstrap ratio wilson",
+    "intervals": "Estimate cluster_bootstrap modified_wilson ratio wilson",
     "krippendorff": "coincidences coincidences_of_table krippendorff_alpha",
     "measures": "calibrate paper_measures",
     "classes": "Nominal nominal",
@@ -77,7 +77,7 @@ _HOMES = {
     "ratings": "CODES LEVELS Ratings grade_codes levels_of",
     "rectification": "Rectified rectify",
     "results": "Calibration",
-    "sample": "Sample",
+    "sample": "Sample Strata",
     "selection": "Selection doubt_strata select",
     "shares": "bounded counted counted_ratio share",
 }
@@ -106,6 +106,7 @@ __all__ = [
     "Selection",
     "SelfEvaluation",
     "Settings",
+    "Strata",
     "adjust",
     "alternative_annotator_test",
     "bennett_s",
@@ -132,6 +133,7 @@ __all__ = [
     "levels_of",
     "linear_weights",
     "mcnemar",
+    "modified_wilson",
     "n_for_difference",
     "n_for_mean",
     "n_for_rate",

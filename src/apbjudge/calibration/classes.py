@@ -84,9 +84,16 @@ def nominal(
         )
     diagonal = np.append(np.eye(k).ravel(), np.zeros(k))
     below = usable if unscored == "exclude" else np.ones(k * (k + 1))
+    # Jeffreys' two items, spread evenly; none of a class that never occurs, which no macro
+    # average counts
+    third = unscored == "wrong" and bool((told.counts * (1 - usable)).any())
+    cells = np.ones(k * (k + 1)) if third else usable
+    prior = 2 * cells / cells.sum()
     measures = {"agreement": counted.ratio(diagonal, below, made)}
     for name, (measure, bounds) in _MEASURES.items():
-        measures[name] = counted.measure(_Table(measure, k), made, bounds=bounds)
+        measures[name] = counted.measure(
+            _Table(measure, k), made, bounds=bounds, prior=None if "macro" in name else prior
+        )
     return Nominal(
         scored=told.ratio(usable, np.ones(k * (k + 1)), made),
         measures=measures,

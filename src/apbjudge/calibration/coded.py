@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, SEED, Array, Estimate, Ids
+from .intervals import CONFIDENCE_LEVEL, SEED, Array, Estimate, Ids, nothing
+from .moments import spread
 from .resampling import N_RESAMPLES, Draws, Measure, Method, bootstrap, draw, jackknife
 from .sample import Sample
-from .shares import bounded_ratio, counted_ratio, transformed
+from .shares import bounded_ratio, cluster_note, counted_ratio, transformed
+from .student import t_quantile
 from .units import Kinds, plain, tabulate
 
 Change = Callable[[float], float]
 
 _FEW_CODES = 8
+_POPULATION = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +30,8 @@ class Settings:
 
     Attributes:
         level: Confidence level, between 0 and 1.
-        method: Interval of what is neither a rate nor a bounded mean: ``jackknife``, ``bca`` or
-            ``percentile``.
+        method: Interval of what is neither a rate nor a bounded mean: ``jeffreys``,
+            ``jackknife``, ``bca`` or ``percentile``.
         rates: Interval of rates and bounded means: ``score`` (Wilson's, with an effective number
             of rows) or ``method``.
         n_resamples: Bootstrap resamples, where there are any.
@@ -35,7 +39,7 @@ class Settings:
     """
 
     level: float = CONFIDENCE_LEVEL
-    method: Method = "jackknife"
+    method: Method = "jeffreys"
     rates: Literal["score", "method"] = "score"
     n_resamples: int = N_RESAMPLES
     seed: int = SEED
@@ -104,6 +108,7 @@ class Coded:
         settings: Settings,
         *,
         bounds: tuple[float, float] | None = (-1.0, 1.0),
+        prior: Array | None = None,
     ) -> Estimate:
         """Any function of the counts, with its interval.
 
@@ -111,14 +116,90 @@ class Coded:
             measure: Maps tables of shape (..., n_codes) to values of shape (...).
             settings: How the interval is made.
             bounds: Least and greatest value; None for a measure without.
+            prior: Shape (n_codes,): items of each code that ``jeffreys`` counts beforehand; None
+                where no such prior is known: the jackknife stands in.
         """
         n, level = self.n_items, settings.level
-        if settings.method == "jackknife":
+        if settings.method == "jeffreys" and prior is not None:
+            return self._jeffreys(measure, prior, settings)
+        if settings.method in {"jackknife", "jeffreys"}:
             return jackknife(self.strata, measure, n_items=n, level=level, bounds=bounds)
         draws = self._draws(settings)
-        return bootstrap(
-            self.strata, draws, measure, n_items=n, level=level, method=settings.method
+        method = "percentile" if settings.method == "percentile" else "bca"
+        return bootstrap(self.strata, draws, measure, n_items=n, level=level, method=method)
+
+    def _jeffreys(self, measure: Measure, prior: Array, settings: Settings) -> Estimate:
+        """The middle of what the measure may be, given the counts and a few items beforehand.
+
+        The shares of the codes have a Dirichlet distribution, given the counts; the interval ends
+        where ``(1 - level) / 2`` of the draws from it lie outside. The items beforehand are those
+        of Jeffreys (1946, doi:10.1098/rspa.1946.0056): they stand for what n items may not have
+        shown. Where rows share clusters, have weights or strata, counts are those of as many
+        independent items as would be as precise.
+
+        Unlike the jackknife it has an interval where one class has a single item or the judge was
+        always right, and holds the true value about as often as it says in small samples of rare
+        classes (docs/coverage.md).
+        """
+        counts, level = self.counts, settings.level
+        if not counts.sum() > 0:
+            return nothing(level)
+        n_units = self._n_units
+        estimate = Estimate(
+            value=float(measure(counts)),
+            low=None,
+            high=None,
+            level=level,
+            method="none",
+            n_items=self.n_items,
+            n_clusters=n_units,
+            note=cluster_note(self.n_items, n_units) if n_units > 1 else "one unit shows no spread",
         )
+        value = estimate.value or 0.0
+        if np.isnan(value):
+            return nothing(level, n_items=self.n_items, note="not defined for these counts")
+        if n_units < 2:
+            return estimate
+        rng = np.random.default_rng(settings.seed)
+        items = counts / counts.sum() * self._n_effective(measure, level) + prior
+        drawn = rng.standard_gamma(items, size=(settings.n_resamples, self.n_codes))
+        # alpha corrects for few ratings; of a population it takes no correction
+        values = measure(drawn / drawn.sum(axis=1, keepdims=True) * _POPULATION)
+        low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
+        return replace(
+            estimate,
+            low=min(low, value),
+            high=max(high, value),
+            method="jeffreys",
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+        )
+
+    @property
+    def _n_units(self) -> int:
+        """Items or clusters that are counted."""
+        if self.sample.is_plain:
+            return self.n_items
+        clusters = self._counted[1].clusters
+        return self.n_items if clusters is None else len(np.unique(clusters))
+
+    def _n_effective(self, measure: Measure, level: float) -> float:
+        """Independent items that would tell as much: by the ratio of the variances, and by t."""
+        if self.sample.is_plain:
+            return float(self.n_items)
+        codes, sample = self._counted
+        n, step = float(len(codes)), 1e-4
+        shares = self.counts / self.counts.sum()
+        slopes = (measure(n * shares + step * np.eye(self.n_codes)) - measure(n * shares)) / step
+        slopes = slopes - np.nansum(slopes * shares)
+        weights = np.ones(len(codes)) if sample.weights is None else sample.weights
+        by_rows = spread(slopes[codes] * weights, sample)
+        alone = float(np.sum(n * shares * np.where(shares > 0, slopes, 0.0) ** 2))
+        if not (alone > 1e-12 and by_rows.variance > 1e-12 and by_rows.effective_df > 0):
+            return by_rows.n_clusters * sample.evenness
+        tail = 0.5 + level / 2
+        wider = t_quantile(tail, by_rows.effective_df) / NormalDist().inv_cdf(tail)
+        return n * alone / by_rows.variance / wider**2
 
     def only(self, kept: Array) -> Coded:
         """The same items without those of some codes.
@@ -186,7 +267,7 @@ class Coded:
     ) -> Estimate:
         """A ratio by resampling all items, those outside its denominator too."""
         counted, ratio = self.only(below), _Ratio(above, below)
-        if settings.method == "jackknife":
+        if settings.method in {"jackknife", "jeffreys"}:
             return counted.measure(ratio, settings, bounds=bounds)
         if self.sample.is_plain and self.n_codes > _FEW_CODES:
             return self._of_kinds(above, below, settings, bounds)
@@ -196,7 +277,7 @@ class Coded:
             ratio,
             n_items=counted.n_items,
             level=settings.level,
-            method=settings.method,
+            method="percentile" if settings.method == "percentile" else "bca",
         )
 
     def _of_kinds(

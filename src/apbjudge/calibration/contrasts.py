@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from .comparison import detectable_difference, paired_test
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, wilson
 from .sample import Sample
 from .shares import bounded, cluster_note
 
@@ -151,9 +151,12 @@ def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: f
 
 
 def _reach(estimate: Estimate) -> tuple[float, float]:
-    """How far the interval reaches down and up from its value."""
-    value = estimate.value or 0.0
-    return value - (estimate.low or 0.0), (estimate.high or 0.0) - value
+    """How far the interval reaches down and up from its value; of rates, Wilson's own."""
+    value, low, high = estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0
+    if estimate.method == "wilson-modified":
+        n = estimate.n_items
+        low, high = wilson(min(n, value * n), n, level=estimate.level)
+    return value - low, high - value
 
 
 def _across(one: float, other: float, correlation: float) -> float:

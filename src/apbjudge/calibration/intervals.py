@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import sqrt
+from functools import lru_cache
+from math import exp, factorial, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -24,6 +25,7 @@ CONFIDENCE_LEVEL = 0.95
 N_RESAMPLES = 4000
 SEED = 20_260_101
 _CHUNK = 4_000_000
+_NEAR_THE_END = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +37,10 @@ class Estimate:
         low: Lower end of the interval, None when there is none.
         high: Upper end.
         level: Confidence level, 0 to 1.
-        method: How the interval was made. ``wilson``, ``wilson-effective``, ``wilson-clusters``
-            (``shares``); ``jackknife``, ``bca``, ``percentile`` (``resampling``);
-            ``cluster-bootstrap``, ``no-spread`` (here); ``t-bonett-price`` (``comparison``);
+        method: How the interval was made. ``wilson``, ``wilson-modified``, ``wilson-effective``,
+            ``wilson-clusters`` (``shares``); ``jeffreys`` (``coded``); ``jackknife``, ``bca``,
+            ``percentile`` (``resampling``); ``cluster-bootstrap``, ``no-spread`` (here);
+            ``t-bonett-price`` (``comparison``);
             ``mover`` (``contrasts``); ``ppi++``, ``ppi-stratified``, ``ppi-weighted``
             (``rectification``), ``lang-reiczigel`` (``prevalence``); ``bounds``;
             ``hand-picked``, ``none``: there is none.
@@ -99,6 +102,46 @@ def wilson(k: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> tuple[floa
     half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low = 0.0 if k == 0 else max(0.0, float(centre - half))
     return low, 1.0 if k == n else min(1.0, float(centre + half))
+
+
+def modified_wilson(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
+    """Wilson's interval with its ends next to 0 and 1 moved outwards.
+
+    Wilson's interval leaves out rates just below what one to three successes suggest, and covers
+    as little as 84 % there: recall over three items, say, or a rate of 2 in 1,000. Brown, Cai &
+    DasGupta 2001 (section 4.1, doi:10.1214/ss/1009213286) take the one-sided limit of a Poisson
+    mean there; coverage is then 91.7 % or more for every rate and number of trials.
+
+    Args:
+        k: Successes, 0 to ``n``.
+        n: Independent trials, above 0.
+        level: Confidence level, between 0 and 1.
+
+    Returns:
+        Lower and upper end; those of ``wilson`` with more than three successes and failures.
+
+    Raises:
+        ValueError: If the counts or the level are out of range.
+    """
+    low, high = wilson(k, n, level=level)
+    if 1 <= k <= _NEAR_THE_END:
+        low = min(low, _poisson_limit(k, 1 - level) / n)
+    if 1 <= n - k <= _NEAR_THE_END:
+        high = max(high, 1 - _poisson_limit(n - k, 1 - level) / n)
+    return low, high
+
+
+@lru_cache
+def _poisson_limit(k: int, alpha: float) -> float:
+    """The mean of a Poisson variable that reaches k with chance alpha, by Newton's method."""
+    mean = k * alpha ** (1 / k)
+    for _ in range(60):
+        terms = [exp(-mean) * mean**j / factorial(j) for j in range(k)]
+        step = (1 - sum(terms) - alpha) / terms[-1]
+        mean -= step
+        if abs(step) < 1e-14 * mean:
+            break
+    return mean
 
 
 def ratio(

@@ -2,12 +2,12 @@
 
 Definitions: Agent Planning Benchmark, arXiv:2606.04874, appendix D. *Positive* means that a plan
 is correct. Rates and their increasing functions have Wilson's interval over their denominator,
-means of grades the same with an effective number of rows, coefficients a jackknife interval.
+means of grades the same with an effective number of rows, coefficients Jeffreys' interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -290,6 +290,27 @@ def _marks(cells: tuple[int, ...]) -> Array:
     return marks
 
 
+_BEFOREHAND = 2.0
+"""Items that coefficients count beforehand: Jeffreys' half an item in each cell of a 2x2 table."""
+
+
+def grade_prior(levels: Sequence[float]) -> Array:
+    """Jeffreys' two items over the cells of two raters' grades, shape (k * k,).
+
+    One as if each rater gave the best grade, that of correct plans, half the time, so that the 2x2
+    table of correct and not has its part of Jeffreys' prior. The other on grades that are close,
+    falling by e for a fifth of the range: with it spread evenly, a rater who is never off by more
+    than a step would have intervals that reach for errors by the whole range (docs/coverage.md).
+
+    Args:
+        levels: Shape (k,), in order.
+    """
+    values, k = np.asarray(levels), len(levels)
+    grade = np.append(np.full(k - 1, 0.5 / (k - 1)), 0.5)
+    near = np.exp(-5 * np.abs(values[:, None] - values) / (values[-1] - values[0]))
+    return _BEFOREHAND / 2 * (np.outer(grade, grade) + near / near.sum()).ravel()
+
+
 _NONE_COMPARED = "no item with a verdict and a human label"
 _EMPTY = {
     "agreement": _NONE_COMPARED,
@@ -307,13 +328,17 @@ def _coefficients(cells: Coded, unscored: Policy, made: Settings) -> dict[str, E
     """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
     third = unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
     cells = cells if third else cells.only(_marks(_SAID))
+    prior = np.ones(N_CELLS) if third else _marks(_SAID)
+    prior = prior * _BEFOREHAND / prior.sum()
     found: dict[str, Estimate] = {}
     for name, measure in _COEFFICIENTS.items():
         if third and name == "phi":
             found[name] = nothing(made.level, note="not defined for three answers")
         else:
-            found[name] = cells.measure(_Square(measure, third=third), made)
-    return found if third else {**found, "kappa": _with_both_classes(found)}
+            found[name] = cells.measure(_Square(measure, third=third), made, prior=prior)
+    if third or made.method == "jeffreys":
+        return found
+    return {**found, "kappa": _with_both_classes(found)}
 
 
 def _with_both_classes(found: Mapping[str, Estimate]) -> Estimate:
@@ -382,7 +407,8 @@ def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
         return {name: nothing(made.level, note=note) for name in measures}
 
     scored = cells.grade.only(np.repeat([1.0, 0.0], [k * k, k]))
-    return {name: scored.measure(_Grid(m, k), made) for name, m in measures.items()}
+    prior = np.append(grade_prior(cells.levels), np.zeros(k))
+    return {name: scored.measure(_Grid(m, k), made, prior=prior) for name, m in measures.items()}
 
 
 @dataclass(frozen=True, slots=True)

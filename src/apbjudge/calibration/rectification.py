@@ -218,7 +218,9 @@ def _alone(rows: Rows, clusters: Ids | None, bounds: Bounds, level: float) -> Es
     estimate = replace(estimate, value=own.value, low=None, high=None, method="none")
     if own.df < 1:
         return replace(estimate, note="too few labels to show a spread")
-    low, high = score_interval(own.value, own.variance, own.df, level=level, bounds=bounds)
+    low, high = score_interval(
+        own.value, own.variance, own.effective_df, level=level, bounds=bounds
+    )
     return replace(estimate, low=low, high=high, method="wilson-effective")
 
 
@@ -279,4 +281,6 @@ def _interval(
     p = min(1.0, max(0.0, (found.value - bounds[0]) / width))
     q = (of_labels - bounds[0]) / width
     as_there = found.variance * max(p * (1 - p), 1e-12) / (q * (1 - q))
-    return score_interval(bounds[0] + width * p, as_there, found.df, level=level, bounds=bounds)
+    return score_interval(
+        bounds[0] + width * p, as_there, found.effective_df, level=level, bounds=bounds
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .intervals import Array, Ids
+from .moments import effective_df
 from .sample import Sample
 
 
@@ -57,11 +58,20 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
-    """A corrected mean, the variance of it, and that variance's degrees of freedom."""
+    """A corrected mean and how far it may be off.
+
+    Attributes:
+        value: The mean.
+        variance: Its variance.
+        df: Labelled units less strata.
+        effective_df: Degrees of freedom of the variance as it turned out, at most ``df``: few
+            where a few labels make up most of it.
+    """
 
     value: float
     variance: float
     df: int
+    effective_df: float
 
 
 def rows_of(judged: Array, labels: Array, sample: Sample, *, unequal: bool, width: float) -> Rows:
@@ -147,12 +157,17 @@ def corrected(rows: Rows, power: float) -> Corrected:
         unseen = _heaviest(rows)
     else:
         influence = _from_their_like(rows, parts, rows.weights * (lacking - mean)) / n
-        unseen = 0.0
-    together = float((np.bincount(rows.unit, weights=influence) ** 2).sum())
-    variance = max(together, float((influence**2).sum()))
+        unseen = _without_spread(rows, lacking)
+    together: Array = np.bincount(rows.unit, weights=influence).astype(float)
+    larger = max(together, influence, key=lambda sums: float(sums @ sums))
+    variance = float(larger @ larger)
     df = rows.n_units - int(rows.strata.max()) - 1
+    powers = (np.array([float((larger**k).sum())]) for k in (2, 4))
     return Corrected(
-        value=float(parts.mean()), variance=unseen + variance * rows.n_units / max(1, df), df=df
+        value=float(parts.mean()),
+        variance=unseen + variance * rows.n_units / max(1, df),
+        df=df,
+        effective_df=min(df, effective_df(np.array([len(larger)]), *powers)),
     )
 
 
@@ -160,6 +175,28 @@ def _heaviest(rows: Rows) -> float:
     """One label more of the greatest weight, off by the whole range; 0 if all weigh the same."""
     weights = rows.weights[rows.labelled] / len(rows.judged) * rows.width
     return max(0.0, float(weights.max() ** 2 - weights.mean() ** 2))
+
+
+def _without_spread(rows: Rows, lacking: Array) -> float:
+    """Half a label more, off by the whole range, in the strata whose labels show no spread.
+
+    A judge that was right on each of the few labels of a stratum is not always right there. Where
+    all labels are in one stratum, ``with_doubt`` sees to it; a stratum that is labelled in full
+    hides nothing.
+    """
+    n_strata = int(rows.strata.max()) + 1
+    if n_strata == 1:
+        return 0.0
+    on = rows.labelled
+    drawn = np.bincount(rows.strata[on], minlength=n_strata)
+    means = np.bincount(rows.strata[on], lacking[on], n_strata) / np.maximum(drawn, 1)
+    off = np.bincount(rows.strata[on], np.abs(lacking[on] - means[rows.strata[on]]), n_strata)
+    sizes = np.bincount(rows.strata, minlength=n_strata)
+    alike = (off < 1e-9) & (drawn < sizes) & (drawn > 0)
+    if not alike.any():
+        return 0.0
+    share = float(sizes[alike].sum()) / len(rows.judged)
+    return 0.5 * (share / float(drawn[alike].sum()) * rows.width) ** 2
 
 
 def _from_their_like(rows: Rows, parts: Array, from_all: Array) -> Array:

@@ -23,8 +23,8 @@ from .units import Kinds
 Measure = Callable[[Array], Array]
 """Maps tables of counts, shape (..., n_codes), to values, shape (...); NaN where undefined."""
 
-Method = Literal["jackknife", "bca", "percentile"]
-METHODS: tuple[Method, ...] = ("jackknife", "bca", "percentile")
+Method = Literal["jeffreys", "jackknife", "bca", "percentile"]
+METHODS: tuple[Method, ...] = ("jeffreys", "jackknife", "bca", "percentile")
 
 N_RESAMPLES = 10_000
 UNDEFINED_ALLOWED = 0.05

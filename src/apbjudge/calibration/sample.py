@@ -10,7 +10,67 @@ import numpy as np
 from .intervals import Array, Ids
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: units are found once
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Strata:
+    """What is known of strata beside which rows are of which.
+
+    Attributes:
+        n_drawn: Shape (S,): rows drawn in each stratum, those included that a part of the sample
+            leaves out. A rate among some of the rows varies with how many of them were drawn.
+        shares: Shape (S,): each stratum's share of the population; None: not known.
+        n_counted: Rows that the shares were counted in, if they are a sample of independent rows;
+            None where the shares are exact, not known, or of rows in clusters.
+        by_cluster: Shape (C, S): what each cluster adds to the error of the shares, where they
+            were counted in a sample of clusters; the sample's clusters are indices into it.
+    """
+
+    n_drawn: Ids
+    shares: Array | None = None
+    n_counted: int | None = None
+    by_cluster: Array | None = None
+
+    @classmethod
+    def counted(cls, of_labelled: Ids, of_all: Ids, clusters: Ids | None) -> Strata:
+        """Strata of a run whose rows are a sample, and of which some were labelled.
+
+        Args:
+            of_labelled: Shape (n,): stratum of each labelled row, from 0.
+            of_all: Shape (N,): stratum of each row of the run.
+            clusters: Shape (N,), whole numbers from 0: what rows of the run were drawn together;
+                None where each was drawn by itself.
+
+        Returns:
+            The strata. One without labels has a share of 0: nothing is said of it.
+        """
+        n_drawn = np.bincount(of_labelled, minlength=int(of_all.max()) + 1)
+        size = len(n_drawn)
+        covered = n_drawn[of_all] > 0
+        of_all = of_all[covered]
+        n = len(of_all)
+        shares: Array = np.bincount(of_all, minlength=size) / n
+        if clusters is None:
+            return cls(n_drawn=n_drawn, shares=shares, n_counted=n)
+        cells = np.bincount(
+            clusters[covered] * size + of_all, minlength=(int(clusters.max()) + 1) * size
+        ).reshape(-1, size)
+        excess = (cells - cells.sum(axis=1, keepdims=True) * shares) / n
+        return cls(n_drawn=n_drawn, shares=shares, by_cluster=excess)
+
+    def share_variance(self, slopes: Array) -> float:
+        """Variance of a sum of shares because they were counted in a sample; else 0.
+
+        Args:
+            slopes: Shape (S,), what each share is multiplied with.
+        """
+        if self.by_cluster is not None:
+            return float(((self.by_cluster @ slopes) ** 2).sum())
+        if self.shares is None or self.n_counted is None:
+            return 0.0
+        mean = float(self.shares @ slopes)
+        return float(self.shares @ (slopes - mean) ** 2) / self.n_counted
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: units are made once
 class Sample:
     """How n rows were drawn; ``Sample()`` says: each by itself, all equally likely.
 
@@ -21,8 +81,10 @@ class Sample:
         weights: Shape (n,), above 0: the inverse of each row's chance to be drawn, up to a common
             factor; kept with a mean of 1. None when all had the same chance.
         strata: Shape (n,): rows of different strata were drawn apart from each other. None when
-            there was one stratum. Clusters do not reach beyond their stratum: parts of one in
-            two strata count as two clusters.
+            there was one stratum. Where clusters are resampled, parts of one in two strata count
+            as two.
+        design: What is known of the strata, by their index in ``strata``; made from ``strata``
+            where it is not given. Parts of the sample keep it (``take``).
 
     Raises:
         ValueError: If lengths differ or a weight is not above 0.
@@ -31,6 +93,7 @@ class Sample:
     clusters: Ids | None = None
     weights: Array | None = None
     strata: Ids | None = None
+    design: Strata | None = None
 
     def __post_init__(self) -> None:
         lengths = {
@@ -42,11 +105,16 @@ class Sample:
             raise ValueError("weights: expected numbers above 0")
         for name in ("clusters", "strata"):
             part = getattr(self, name)
+            if self.design is not None:
+                continue  # they are indices into what the design knows
             if part is not None and not _is_coded(part):
                 codes = np.unique(part, return_inverse=True)[1].astype(np.int64)
                 object.__setattr__(self, name, codes)
-        if self.clusters is not None and not np.any(np.bincount(self.clusters) > 1):
+        alone = self.clusters is not None and not np.any(np.bincount(self.clusters) > 1)
+        if alone and (self.design is None or self.design.by_cluster is None):
             object.__setattr__(self, "clusters", None)
+        if self.strata is not None and self.design is None:
+            object.__setattr__(self, "design", Strata(n_drawn=np.bincount(self.strata)))
         if self.weights is not None and len(self.weights):
             object.__setattr__(self, "weights", _with_mean_1(self.weights))
 
@@ -57,14 +125,45 @@ class Sample:
             return False
         return self.weights is None or bool(np.all(self.weights == 1))
 
+    @property
+    def stratum_weights(self) -> Array | None:
+        """Shape (S,): weight of a row of each stratum, drawn into this part or not; else None."""
+        design, weights, strata = self.design, self.weights, self.strata
+        if design is None or design.shares is None or weights is None or strata is None:
+            return None
+        if not len(strata):
+            return None
+        of_row = design.shares / np.maximum(design.n_drawn, 1)
+        return of_row * (weights[0] / of_row[strata[0]])
+
+    @property
+    def evenness(self) -> float:
+        """Mean weight over the greatest of a row that was drawn: 1 where all weigh the same.
+
+        Times the number of rows it says how many of the heaviest kind would be worth as much.
+        """
+        if self.weights is None or not len(self.weights):
+            return 1.0
+        greatest, of_strata = float(self.weights.max()), self.stratum_weights
+        if of_strata is not None:
+            greatest = max(greatest, float(of_strata.max()))
+        return float(self.weights.mean()) / greatest
+
     def take(self, rows: Ids) -> Sample:
-        """The sample of some rows.
+        """The sample of some rows; strata remember how many rows were drawn in all.
 
         Args:
             rows: Indices or marks, as numpy takes them.
         """
-        kept = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Sample(**{k: None if part is None else part[rows] for k, part in kept.items()})
+        columns = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "design"
+        }
+        return Sample(
+            **{name: None if part is None else part[rows] for name, part in columns.items()},
+            design=self.design,
+        )
 
     def units(self, n: int) -> tuple[Ids, Ids]:
         """What is drawn as one: clusters within strata, or single rows.

@@ -15,7 +15,7 @@ from math import sqrt
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, wilson
+from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, modified_wilson, nothing, wilson
 from .moments import Moments, effective_df, ratio_moments
 from .sample import Sample
 from .student import t_quantile
@@ -156,6 +156,7 @@ def _moments_of_kinds(counts: Array, residuals: Array, value: float) -> Moments:
         n_clusters=n,
         df=n - 1,
         effective_df=effective_df(np.array([n]), np.array([squares]), np.array([fourths])),
+        n_effective=n,
     )
 
 
@@ -164,7 +165,9 @@ def _is_counted(column: Ids) -> bool:
 
 
 def counted(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
-    """A rate of independent rows from its counts, with Wilson's interval.
+    """A rate of independent rows from its counts, with Wilson's modified interval.
+
+    The method is ``wilson-modified`` where one to three successes or failures move an end.
 
     Args:
         k: Successes, 0 to ``n``.
@@ -174,12 +177,13 @@ def counted(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
     if n == 0:
         return nothing(level)
     low, high = wilson(k, n, level=level)
+    near = modified_wilson(k, n, level=level)
     return Estimate(
         value=k / n,
-        low=low,
-        high=high,
+        low=near[0],
+        high=near[1],
         level=level,
-        method="wilson",
+        method="wilson" if near == (low, high) else "wilson-modified",
         n_items=n,
         n_clusters=n,
     )
@@ -216,7 +220,7 @@ def _estimate(moments: Moments | None, bounds: tuple[float, float], level: float
     if moments.n_clusters == 1:
         return replace(estimate, note="one cluster shows no spread")
     if moments.variance == 0 or moments.df == 0:
-        return replace(_widest(estimate, bounds, level), note=estimate.note)
+        return replace(_widest(estimate, moments.n_effective, bounds, level), note=estimate.note)
     low, high = score_interval(
         moments.value, moments.variance, moments.effective_df, level=level, bounds=bounds
     )
@@ -237,11 +241,18 @@ def without_interval(moments: Moments, level: float) -> Estimate:
     )
 
 
-def _widest(estimate: Estimate, bounds: tuple[float, float], level: float) -> Estimate:
-    """Among all distributions with a given mean, the one on the two bounds spreads most."""
+def _widest(estimate: Estimate, n: float, bounds: tuple[float, float], level: float) -> Estimate:
+    """Among all distributions with a given mean, the one on the two bounds spreads most.
+
+    Args:
+        estimate: Without interval.
+        n: Effective number of units.
+        bounds: Least and greatest possible value.
+        level: Confidence level.
+    """
     least, width = bounds[0], bounds[1] - bounds[0]
     p = min(1.0, max(0.0, ((estimate.value or 0.0) - least) / width))
-    low, high = wilson(p * estimate.n_clusters, estimate.n_clusters, level=level)
+    low, high = wilson(p * n, n, level=level)
     return replace(
         estimate, low=least + width * low, high=least + width * high, method="wilson-clusters"
     )

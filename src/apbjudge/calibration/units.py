@@ -48,7 +48,8 @@ def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
 
     Returns:
         The kinds of units of each stratum. Neither the order of the rows nor the names of
-        clusters have an influence.
+        clusters have an influence. Rows of a stratum that this part of a sample leaves out are
+        units that add nothing.
 
     Raises:
         ValueError: If a code is out of range.
@@ -84,7 +85,14 @@ def _strata(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
             float
         )
         tables, size = flat.reshape(len(stratum), n_codes), np.ones(len(stratum), dtype=np.int64)
-    return [_merged(tables[stratum == s], size[stratum == s]) for s in np.unique(stratum)]
+    kinds: list[Kinds] = []
+    n_in = np.bincount(sample.strata) if sample.strata is not None else np.array([n])
+    for s in np.unique(stratum):
+        own, counts = tables[stratum == s], size[stratum == s]
+        if sample.design is not None and (left_out := int(sample.design.n_drawn[s] - n_in[s])) > 0:
+            own, counts = np.vstack([own, np.zeros(n_codes)]), np.append(counts, left_out)
+        kinds.append(_merged(own, counts))
+    return kinds
 
 
 def _single_rows(

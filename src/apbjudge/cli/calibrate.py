@@ -71,7 +71,7 @@ def run_calibrate(options: CalibrateOptions) -> int:
     return 1 if report.problems else 0
 
 
-def interval_settings(level: float, interval: str = "jackknife") -> Settings:
+def interval_settings(level: float, interval: str = "jeffreys") -> Settings:
     """How intervals are made.
 
     Raises:

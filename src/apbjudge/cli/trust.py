@@ -115,8 +115,8 @@ def calibrate(
     ] = 0.2,
     level: Level = 0.95,
     interval: Annotated[
-        str, typer.Option(help="Of coefficients: jackknife, bca or percentile.")
-    ] = "jackknife",
+        str, typer.Option(help="Of coefficients: jeffreys, jackknife, bca, percentile.")
+    ] = "jeffreys",
     format: Format = "text",
 ) -> None:
     """Prints how far judges can be trusted, against human labels.

@@ -139,7 +139,7 @@ def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(plain: tuple[Tabl
         "21",
         "20",
     )
-    assert (line["level"], line["method"], line["best"]) == ("0.95", "wilson", "0")
+    assert (line["level"], line["method"], line["best"]) == ("0.95", "wilson-modified", "0")
 
 
 def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:

@@ -151,7 +151,7 @@ class _Given:
 def _reliability(given: _Given, judged: Judged, problems: Problems) -> Reliability:
     matched = match(judged, given.labels, problems)
     clusters = cluster_ids(judged, given.order.cluster)
-    drawn = None if given.plan is None else drawn_by(given.plan, judged, matched)
+    drawn = None if given.plan is None else drawn_by(given.plan, judged, matched, clusters)
     if drawn is not None:
         matched = matched.only(drawn.kept)
     return _Work(given, judged, matched, clusters, drawn).reliability()
@@ -244,7 +244,10 @@ class _Work:
         clusters = None if self.clusters is None else self.clusters[self.rows]
         if self.drawn is None:
             return Sample(clusters=clusters)
-        return Sample(clusters=clusters, weights=self.drawn.weights, strata=self.drawn.strata)
+        drawn = self.drawn
+        return Sample(
+            clusters=clusters, weights=drawn.weights, strata=drawn.strata, design=drawn.design
+        )
 
     @property
     def n_clusters(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from ...calibration.intervals import Array
 from ...calibration.ratings import CODES
 from ...calibration.rectification import Design, rectify
-from ...calibration.sample import Sample
+from ...calibration.sample import Sample, Strata
 from ...errors import InputError, visible
 from ...reports.reliability import CorrectedFigure
 from .judged import Judged, Key, Said, Vector
@@ -30,6 +30,7 @@ class Drawn:
         strata: Shape (kept,): stratum of each.
         weights: Shape (kept,): judged rows of the stratum for each one whose label is decided.
         all_strata: Shape (n,): stratum of every judged row.
+        design: Rows drawn in each stratum, and how sure its share of the population is.
         n_unplanned: Labelled rows that the plan had not chosen.
         n_skipped: Chosen rows without label, although a later one of their stratum has one.
     """
@@ -38,6 +39,7 @@ class Drawn:
     strata: Vector
     weights: Array
     all_strata: Vector
+    design: Strata
     n_unplanned: int
     n_skipped: int
 
@@ -60,11 +62,17 @@ class Drawn:
             )
 
 
-def drawn_by(plan: Drawing, judged: Judged, matched: Matched) -> Drawn:
+def drawn_by(plan: Drawing, judged: Judged, matched: Matched, clusters: Vector | None) -> Drawn:
     """How the labelled rows came to be labelled.
 
     Within a stratum, labels are a random draw as long as they were made in the plan's order; the
     plan may be unfinished.
+
+    Args:
+        plan: The plan.
+        judged: The run that it is of.
+        matched: The labelled rows.
+        clusters: Cluster of each row of the run; None where rows are independent.
 
     Raises:
         InputError: If the plan is of another run or chose none of the labelled rows.
@@ -95,6 +103,7 @@ def drawn_by(plan: Drawing, judged: Judged, matched: Matched) -> Drawn:
         strata=of_label,
         weights=(sizes / np.maximum(labelled, 1))[of_label].astype(float),
         all_strata=strata,
+        design=Strata.counted(of_label, strata, clusters),
         n_unplanned=int(np.count_nonzero(~chosen)),
         n_skipped=_skipped(plan, {judged.keys[at] for at in matched.rows}),
     )
