@@ -390,3 +390,71 @@ def test_several_judges_stand_side_by_side_and_blind_ones_are_told(tmp_path: Pat
     report = apbjudge.calibrate([first, blind], write(tmp_path / "labels.jsonl", LABELS))
     assert [judge.judge for judge in report.judges] == ["openai/umpire", "openai/umpire (blind)"]
     assert "openai/umpire (blind)" in apbjudge.reliability_text(report)
+
+
+# Scales of grades --------------------------------------------------------------------------------
+
+ON_THIRDS = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 3), (3, 1), (0, 2)]
+"""Grades by judge and humans on 0 to 3."""
+
+
+def graded(folder: Path, judge: list[float], human: list[float], **more: Any) -> Reliability:
+    rows = [judgement(f"i{n}", g == 1, grade=g, **more) for n, g in enumerate(judge)]
+    labels = [label(f"i{n}", g == 1, grade=g) for n, g in enumerate(human)]
+    return calibrated(folder, rows, labels, cluster="none")
+
+
+def ac2(pairs: list[tuple[int, int]], k: int) -> float:
+    """Gwet's AC2 with quadratic weights, from its definition, item by item."""
+    weights = 1 - (np.subtract.outer(np.arange(k), np.arange(k)) / (k - 1)) ** 2
+    shares = np.bincount(np.ravel(pairs), minlength=k) / (2 * len(pairs))
+    expected = weights.sum() / (k * (k - 1)) * np.sum(shares * (1 - shares))
+    observed = np.mean([weights[a, b] for a, b in pairs])
+    return float((observed - expected) / (1 - expected))
+
+
+@pytest.mark.parametrize("rubric", ["apb-holistic@1", "theirs"])
+def test_grades_on_another_scale_have_its_levels_alone(tmp_path: Path, rubric: str) -> None:
+    judge, human = ([pair[i] / 3 for pair in ON_THIRDS] for i in (0, 1))
+    found = graded(tmp_path, judge, human, rubric=rubric)
+    assert len(found.whole.tables["grade"].first) == 4
+    value = found.whole.measures["grade AC2 (quadratic)"].value
+    assert value == pytest.approx(ac2(ON_THIRDS, 4), abs=1e-12)
+    assert any("scale of 4 levels: 0, 0.333333, 0.666667, 1" in note for note in found.notes)
+
+
+def test_a_grade_is_the_same_with_more_or_fewer_decimals(tmp_path: Path) -> None:
+    steps = [step for step, _ in ON_THIRDS]
+    written = [(0.0, 0.33, 0.667, 1.0)[step] for step in steps]
+    found = graded(tmp_path, [step / 3 for step in steps], written)
+    measures = found.whole.measures
+    for name in ("grade alpha (ordinal)", "grade AC2 (quadratic)", "grade kappa (quadratic)"):
+        assert measures[name].value == 1
+    assert measures["grade MAE"].value == measures["grade bias"].value == 0
+    assert any("such as 0.33 as 0.333333" in note for note in found.notes)
+
+
+def test_the_scale_of_the_run_s_own_rubric_wins(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"grades": [1.0, 0.75, 0.5, 0.25, 0.0]}))
+    pairs = [(0, 4), (4, 4), (2, 2), (2, 0), (4, 2)]
+    judge, human = ([pair[i] / 4 for pair in pairs] for i in (0, 1))
+    found = graded(tmp_path, judge, human, rubric="mine@1")
+    value = found.whole.measures["grade AC2 (quadratic)"].value
+    assert value == pytest.approx(ac2(pairs, 5), abs=1e-12)
+
+
+def test_a_stray_label_is_one_level_more_on_the_rubric_s_scale(tmp_path: Path) -> None:
+    grades = [0.2, 0.4, 0.6, 0.8, 1.0]
+    found = graded(tmp_path, grades, [0.2, 0.5, 0.6, 0.8, 1.0])
+    names = found.whole.tables["grade"].first
+    assert names == ("0", "0.2", "0.4", "0.5", "0.6", "0.8", "1")
+
+
+def test_grades_of_a_slider_have_coefficients(tmp_path: Path) -> None:
+    judge = [n / 149 for n in range(150)]
+    human = [1 - g if n % 10 == 0 else g for n, g in enumerate(judge)]
+    found = graded(tmp_path, judge, human, rubric="slider")
+    assert found.whole.measures["grade MAE"].value == pytest.approx(
+        np.mean(np.abs(np.subtract(judge, human))), abs=0.005
+    )
+    assert (found.whole.measures["grade kappa (quadratic)"].value or 0) > 0.5

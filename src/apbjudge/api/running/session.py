@@ -229,6 +229,7 @@ def _manifest(order: Order) -> dict[str, Any]:
         "input": source.name,
         "cases": cases,
         "identity": order.identity,
+        "grades": list(source.rubric.scale.grades) if source.rubric else None,
         "settings": order.settings or own,
         "transport": _transport(order),
         "note": order.note,

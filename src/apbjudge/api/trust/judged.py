@@ -12,10 +12,11 @@ from typing import Any, cast
 import numpy as np
 import orjson
 
-from ...calibration.ratings import CODES, Ratings, grade_codes
+from ...calibration.ratings import CODES, LEVELS, Ratings, grade_codes
 from ...errors import InputError, OptionError, RowError, visible
 from ...jsonl import read_lines
 from ...judge.store import JUDGEMENTS, MANIFEST
+from ...rubrics import rubric_names
 
 Vector = np.ndarray[Any, Any]
 Key = tuple[str, str | None]
@@ -65,6 +66,12 @@ class Said:
         grade = grade_codes(self.grade, levels)
         return Ratings(correct=self.correct, grade=grade, flags=self.flags, known=self.known)
 
+    def on_levels(self, levels: tuple[float, ...]) -> Said:
+        """The same with each grade replaced by its level."""
+        codes = grade_codes(self.grade, levels)
+        grade = np.where(codes < 0, np.nan, np.asarray(levels)[codes])
+        return replace(self, grade=grade)
+
     def take(self, rows: Vector) -> Said:
         """Those of some rows; the row -1 stands for one of which nothing is said."""
         nothing = Said.of([None])
@@ -85,6 +92,7 @@ class Judged:
         entropy: Shape (n,), doubt of ``is_correct`` in bits, NaN where it was not measured.
         matches: Shape (n,), int8: 1 the reference's chain, 0 another, -1 not known.
         fields: Columns by which rows can be grouped, as text; None where not stated.
+        scale: Grades of the rubric; None where the run does not say which they are.
     """
 
     name: str
@@ -95,9 +103,14 @@ class Judged:
     entropy: Vector
     matches: Vector
     fields: dict[str, list[str | None]]
+    scale: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def on_levels(self, levels: tuple[float, ...]) -> Judged:
+        """The same with each grade replaced by its level."""
+        return replace(self, said=self.said.on_levels(levels))
 
     def only(self, rows: list[int]) -> Judged:
         """Those of some rows."""
@@ -140,9 +153,9 @@ def read_judged(path: Path, problems: Problems) -> Judged:
     if not columns.keys:
         wanted = "expected judgements, one a line, as apbjudge grade writes them"
         raise InputError(f"{file}: {wanted}{first_of(problems[n_before:])}")
-    model = columns.judge.name
+    model, manifest = columns.judge.name, _manifest_of(file)
     return Judged(
-        name=f"{model} (blind)" if _is_blind(file) else model,
+        name=f"{model} (blind)" if _is_blind(manifest) else model,
         model=model,
         path=file,
         keys=columns.keys,
@@ -150,6 +163,7 @@ def read_judged(path: Path, problems: Problems) -> Judged:
         entropy=np.asarray(columns.entropy),
         matches=np.asarray(columns.matches),
         fields={name: column for name, column in columns.fields.items() if any(column)},
+        scale=_scale(manifest, {*columns.fields["rubric"]}),
     )
 
 
@@ -182,7 +196,15 @@ def joined(parts: Sequence[Judged], name: str) -> Judged:
             name: [text for part in parts for text in part.fields.get(name, [None] * len(part))]
             for name in names
         },
+        scale=common_scale(parts),
     )
+
+
+def common_scale(runs: Iterable[Judged]) -> tuple[float, ...] | None:
+    """The grades of the rubrics of several runs; None where one of them does not say."""
+    scales = [run.scale for run in runs]
+    grades = {grade for scale in scales for grade in scale or ()}
+    return None if None in scales else tuple(sorted(grades))
 
 
 class OneJudge:
@@ -383,10 +405,26 @@ def _tristate(value: bool | None) -> int:  # noqa: FBT001 - it is what the row s
     return -1 if value is None else int(value)
 
 
-def _is_blind(judgements: Path) -> bool:
-    """Whether the manifest beside the judgements says that the judge saw no reference."""
+def _manifest_of(judgements: Path) -> Mapping[str, Any]:
+    """The manifest beside the judgements; empty where there is none that can be read."""
     try:
         manifest = orjson.loads((judgements.parent / MANIFEST).read_bytes())
-        return bool(manifest["settings"].get("blind"))
-    except (OSError, orjson.JSONDecodeError, KeyError, AttributeError, TypeError):
-        return False
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return cast("Mapping[str, Any]", manifest) if isinstance(manifest, dict) else {}
+
+
+def _is_blind(manifest: Mapping[str, Any]) -> bool:
+    """Whether the manifest says that the judge saw no reference."""
+    settings = manifest.get("settings")
+    return isinstance(settings, dict) and bool(cast("Mapping[str, Any]", settings).get("blind"))
+
+
+def _scale(manifest: Mapping[str, Any], rubrics: set[str | None]) -> tuple[float, ...] | None:
+    """The grades of the run's own rubric as the manifest states them, or of shipped rubrics."""
+    stated = manifest.get("grades")
+    own = cast("list[Any]", stated) if isinstance(stated, list) else []
+    shipped = {*rubric_names()}
+    if own and all(_is_within(grade, 0, 1) for grade in own):
+        return tuple(sorted({*map(float, own), *(LEVELS if rubrics & shipped else ())}))
+    return LEVELS if rubrics <= shipped else None
