@@ -458,3 +458,14 @@ def test_grades_of_a_slider_have_coefficients(tmp_path: Path) -> None:
         np.mean(np.abs(np.subtract(judge, human))), abs=0.005
     )
     assert (found.whole.measures["grade kappa (quadratic)"].value or 0) > 0.5
+
+
+def test_a_judge_s_grades_on_another_scale_are_refused(tmp_path: Path) -> None:
+    marks = [1, 2, 3, 4, 5, 5, 1]
+    rows = [judgement(f"i{n}", mark == 5, grade=mark) for n, mark in enumerate(marks)]
+    labels = [label(f"i{n}", mark == 5) for n, mark in enumerate(marks)]
+    wanted = r"judgements.jsonl:2: field grade: expected .*5 of the 7 values by openai/umpire"
+    with pytest.raises(InputError, match=wanted):
+        calibrated(tmp_path, rows, labels)
+    with pytest.raises(InputError, match=wanted):
+        apbjudge.report(tmp_path / "judgements.jsonl").tables()

@@ -16,6 +16,8 @@ from ...calibration.ratings import CODES, LEVELS, Ratings, grade_codes
 from ...errors import InputError, OptionError, RowError, visible
 from ...jsonl import read_lines
 from ...judge.store import JUDGEMENTS, MANIFEST
+from ...records.labels import CATEGORY, GRADE, place_of_category, place_of_grade
+from ...records.scales import ScaleCheck
 from ...rubrics import rubric_names
 
 Vector = np.ndarray[Any, Any]
@@ -144,7 +146,8 @@ def read_judged(path: Path, problems: Problems) -> Judged:
             another judge than the first one's, which are left out too.
 
     Raises:
-        InputError: If the file can't be read or holds no judgement.
+        InputError: If the file can't be read, holds no judgement, or its grades or categories are
+            on another scale.
     """
     file = judgements_of(path)
     columns = _Columns(file, problems)
@@ -312,12 +315,15 @@ class _Columns:
         self.fields: dict[str, list[str | None]] = {name: [] for name in names}
 
     def __iter__(self) -> Iterator[Mapping[str, Any] | None]:
+        scales = ScaleCheck(self._path)
         for line in read_lines(self._path):
+            check_scales(scales, line.values, line.number)
             complaint = row_complaint(line.values)
             if complaint:
                 self._problems.append(f"{self._path}:{line.number}: {complaint}")
             elif not isinstance(line.values, RowError) and self._counts(line.values, line.number):
                 yield self._take(line.values)
+        scales.close()
         self.judge.complain(self._problems)
 
     def _counts(self, row: Mapping[str, Any], line: int) -> bool:
@@ -353,6 +359,21 @@ def row_complaint(values: Mapping[str, Any] | RowError) -> str:
         if not is_right(values):
             return str(RowError(name, (_SHAPE | _LATER)[name][1], values[name]))
     return ""
+
+
+def check_scales(scales: ScaleCheck, values: Mapping[str, Any] | RowError, line: int) -> None:
+    """Counts a judgement's numbers by where they lie on the scale of their field."""
+    if isinstance(values, RowError) or not isinstance(values.get("judge"), str):
+        return
+    judge, correct = values["judge"], values.get("is_correct")
+    grade, category = (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        for value in (values.get("grade"), values.get("category"))
+    )
+    if place := place_of_grade(grade, correct if isinstance(correct, bool) else None):
+        scales.add(judge, line, place, RowError("grade", GRADE, values["grade"]))
+    if place := place_of_category(category):
+        scales.add(judge, line, place, RowError("category", CATEGORY, values["category"]))
 
 
 _NONE = type(None)

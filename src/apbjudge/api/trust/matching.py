@@ -265,7 +265,7 @@ def scale_note(levels: Sequence[float], used: Iterable[float]) -> str | None:
         levels: As ``grade_levels`` gives them.
         used: Grades as they were given.
     """
-    given = (float(grade) for grade in used if grade == grade)  # NaN stands for no grade
+    given = (float(grade) for grade in used if not np.isnan(grade))
     nearest = {grade: min(levels, key=lambda level: abs(level - grade)) for grade in given}
     moved = {grade: level for grade, level in nearest.items() if abs(grade - level) > 1e-6}
     if tuple(levels) == LEVELS and not moved:
@@ -275,7 +275,8 @@ def scale_note(levels: Sequence[float], used: Iterable[float]) -> str | None:
     text = f"Grades are taken to be on a scale of {len(levels)} levels: {shown}{more}."
     if moved:
         grade, level = min(moved.items())
-        text += f" Grades within 0.01 of a level count as that level, such as {grade:.6g} as {level:.6g}."
+        example = f"{grade:.6g} as {level:.6g}"
+        text += f" Grades within 0.01 of a level count as that level, such as {example}."
     return text
 
 
