@@ -469,3 +469,52 @@ def test_a_judge_s_grades_on_another_scale_are_refused(tmp_path: Path) -> None:
         calibrated(tmp_path, rows, labels)
     with pytest.raises(InputError, match=wanted):
         apbjudge.report(tmp_path / "judgements.jsonl").tables()
+
+
+# The text ----------------------------------------------------------------------------------------
+
+
+def text_of(folder: Path, *judges: Iterable[Mapping[str, Any]], **options: Any) -> list[str]:
+    paths = [write(folder / f"{n}.jsonl", rows) for n, rows in enumerate(judges)]
+    labels = write(folder / "labels.jsonl", LABELS)
+    return apbjudge.reliability_text(apbjudge.calibrate(paths, labels, **options)).splitlines()
+
+
+def test_a_figure_that_no_judge_has_is_a_dash_and_its_reason_names_it(tmp_path: Path) -> None:
+    never = [judgement(item, False, grade=None) for item in IDS]
+    lines = text_of(tmp_path, never)
+    for name in ("precision", "grade MAE", "judge grade", "human grade", "grade alpha (ordinal)"):
+        assert any(line.startswith(f"{name} ") and line.endswith(" - /0") for line in lines), name
+    assert "precision (all, E1, E2, E3, E5, E6): the judge said yes to no item" in lines
+    (graded,) = (line for line in lines if line.endswith(": no item that both graded"))
+    for name in ("grade MAE", "human grade", "grade kappa (quadratic)", "grade AC2 (quadratic)"):
+        assert name in graded
+    assert not any(line.endswith("no rows") for line in lines)
+
+
+def test_a_reason_names_the_judge_that_it_is_of(tmp_path: Path) -> None:
+    never = [judgement(item, False, judge="openai/never") for item in IDS]
+    lines = text_of(tmp_path, JUDGED, never)
+    (reason,) = (line for line in lines if line.endswith("the judge said yes to no item"))
+    assert "openai/never" in reason
+    assert "openai/umpire," not in reason
+    twice = text_of(tmp_path, never, never)
+    (reason,) = (line for line in twice if line.endswith("the judge said yes to no item"))
+    assert "openai/never," in reason
+    assert "openai/never #2" in reason
+
+
+def test_a_reason_names_the_part_that_it_is_of(tmp_path: Path) -> None:
+    groups = ({"dataset": "odd" if item in {"i4", "i5"} else "d"} for item in IDS)
+    rows = [row | {"groups": group} for row, group in zip(JUDGED, groups, strict=True)]
+    lines = text_of(tmp_path, rows, by=["dataset"])
+    (reason,) = (line for line in lines if line.endswith("neither said yes to any item"))
+    assert "dataset odd" in reason
+
+
+def test_what_makes_intervals_rough_names_them(tmp_path: Path) -> None:
+    cases = [row | {"case_id": f"c{n // 2}"} for n, row in enumerate(JUDGED)]
+    lines = text_of(tmp_path, cases)
+    rough = [line for line in lines if "clusters: with fewer than 15 intervals are rough" in line]
+    assert rough[-1].startswith("all other intervals above: 5 clusters")
+    assert all(line.split(":")[0] for line in rough)

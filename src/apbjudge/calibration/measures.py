@@ -251,7 +251,7 @@ class _Cells:
         above = np.concatenate([distances, farthest]) * counted
         width = float(ends[1] - ends[0])
         found = self.grade.ratio(above, counted, made, bounds=(0.0, width))
-        return _explained(found, "no item that both graded")
+        return _explained(found, _NONE_GRADED)
 
     def error_type(self, made: Settings, *, incorrect_only: bool) -> Estimate:
         """Share of flags that agree, an item's flags taken together."""
@@ -291,6 +291,7 @@ def _marks(cells: tuple[int, ...]) -> Array:
 
 
 _NONE_COMPARED = "no item with a verdict and a human label"
+_NONE_GRADED = "no item that both graded"
 _EMPTY = {
     "agreement": _NONE_COMPARED,
     "PABAK": _NONE_COMPARED,
@@ -307,6 +308,8 @@ def _coefficients(cells: Coded, unscored: Policy, made: Settings) -> dict[str, E
     """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
     third = unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
     cells = cells if third else cells.only(_marks(_SAID))
+    if not cells.counts.any():
+        return {name: nothing(made.level, note=_NONE_COMPARED) for name in _COEFFICIENTS}
     found: dict[str, Estimate] = {}
     for name, measure in _COEFFICIENTS.items():
         if third and name == "phi":
@@ -364,7 +367,7 @@ def _grade_means(cells: _Cells, made: Settings) -> dict[str, Estimate]:
         "judge grade": cells.grade.ratio(judged, scored, made, bounds=ends),
         "human grade": cells.grade.ratio(labelled, scored, made, bounds=ends),
     }
-    return {name: _explained(made, "no item that both graded") for name, made in found.items()}
+    return {name: _explained(made, _NONE_GRADED) for name, made in found.items()}
 
 
 def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
@@ -382,6 +385,8 @@ def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
         return {name: nothing(made.level, note=note) for name in measures}
 
     scored = cells.grade.only(np.repeat([1.0, 0.0], [k * k, k]))
+    if not scored.counts.any():
+        return {name: nothing(made.level, note=_NONE_GRADED) for name in measures}
     return {name: scored.measure(_Grid(m, k), made) for name, m in measures.items()}
 
 

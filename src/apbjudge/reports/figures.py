@@ -6,6 +6,7 @@ Definitions: Agent Planning Benchmark, arXiv:2606.04874, section 4 and appendice
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .columns import NO_FLAGS, Columns, Vector
 
 Figures = dict[str, Estimate]
 
+UNSCORED = "no row with a verdict"
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
 
 
@@ -56,12 +58,21 @@ def rate(hits: Vector, cases: Vector | None) -> Estimate:
         hits: Shape (n,), 0 or 1.
         cases: Shape (n,); None where each row is a case of its own.
     """
-    return share(hits == 1, np.ones(len(hits), dtype=bool), Sample(clusters=cases))
+    found = share(hits == 1, np.ones(len(hits), dtype=bool), Sample(clusters=cases))
+    return found if len(hits) else replace(found, note=UNSCORED)
 
 
-def mean(c: Columns, values: Vector, rows: Vector) -> Estimate:
-    """Mean of a column over some rows, resampled by case."""
-    return ratio(values[rows].astype(float), np.ones(len(rows)), c.case[rows])
+def mean(c: Columns, values: Vector, rows: Vector, *, note: str) -> Estimate:
+    """Mean of a column over some rows, resampled by case.
+
+    Args:
+        c: All judgements.
+        values: The column.
+        rows: Indices of the rows.
+        note: What to say where there are none.
+    """
+    found = ratio(values[rows].astype(float), np.ones(len(rows)), c.case[rows])
+    return found if len(rows) else replace(found, note=note)
 
 
 def broken_figures(c: Columns, rows: Vector) -> Figures:
@@ -102,9 +113,9 @@ def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
     passed = priced[c.correct[priced] == 1]
     common = passed[np.isin(c.case[passed], cases_all_right(c, all_rows))]
     return {
-        "C_all": mean(c, c.cost, priced),
-        "C_pass": mean(c, c.cost, passed),
-        "C_com": mean(c, c.cost, common),
+        "C_all": mean(c, c.cost, priced, note="no plan whose cost is known"),
+        "C_pass": mean(c, c.cost, passed, note="no correct plan whose cost is known"),
+        "C_com": mean(c, c.cost, common, note="no case that every tested model has right"),
     }
 
 
