@@ -468,7 +468,7 @@ def test_a_judge_s_grades_on_another_scale_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=wanted):
         calibrated(tmp_path, rows, labels)
     with pytest.raises(InputError, match=wanted):
-        apbjudge.report(tmp_path / "judgements.jsonl").tables()
+        assert apbjudge.report(tmp_path / "judgements.jsonl").tables
 
 
 # The text ----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ PASSING_REASONS = ("transport", "timeout", "budget")
 """Reasons of unscored judgements that are tried again when a run is resumed."""
 
 
-PLACE = ("line", "case_id", "groups")
+PLACE = ("line", "case_id", "content_id", "groups")
 """Fields of a judgement that tell where its row stands and not what was judged."""
 
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
@@ -111,7 +111,7 @@ class Store:
         keys, places = array("Q"), array("Q")
         for row in self.rows() if self._path.exists() else ():
             keys.append(judgement_key(row))
-            places.append(_place_key({name: row[name] for name in PLACE}))
+            places.append(_place_key({name: row.get(name) for name in PLACE}))
         sorted_keys, first = np.unique(np.asarray(keys), return_index=True)
         return sorted_keys, np.asarray(places)[first]
 

@@ -109,6 +109,7 @@ class _Judgement(Record):
     latency_s: float | None = None
     fingerprint: str
     line: int
+    content_id: str | None = None
     groups: Groups = {}
 
 
@@ -159,7 +160,7 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
     "category plan_cost uses_distractor matches_reference findings overrides inconsistent doubt "
-    "reasoning reason detail raw usage cost_usd latency_s fingerprint line groups"
+    "reasoning reason detail raw usage cost_usd latency_s fingerprint line content_id groups"
 ).split()
 
 

@@ -66,32 +66,49 @@ class HumanLabel(Record):
         return None
 
 
-def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iterator[HumanLabel]:
+def all_labels(path: Path, *, bad: Callable[[str], None]) -> list[HumanLabel]:
+    """The labels of a file whose numbers are on our scales; see ``read_labels``.
+
+    A rater's numbers in a field may be on another scale, such as marks from 1 to 5 in ``grade``:
+    those that lie on ours as well would be misread. Single ones off the scale are bad rows where
+    at least four times as many entries show that the scale is ours: grades between 0 and 1, or 1
+    where ``is_correct`` is true, and ``true`` or ``no`` in words.
+
+    Args:
+        path: The file.
+        bad: Is given the complaint about a row that can't be used, which is left out.
+
+    Raises:
+        InputError: If the file as a whole is unusable, or a rater's field is on another scale.
+    """
+    scales = ScaleCheck(path)
+    labels = list(read_labels(path, bad=bad, scales=scales))
+    scales.close()
+    return labels
+
+
+def read_labels(
+    path: Path, *, bad: Callable[[str], None] | None = None, scales: ScaleCheck | None = None
+) -> Iterator[HumanLabel]:
     """Yields the labels of a file: a table when it is named ``.csv`` or ``.tsv``, else JSONL.
 
     Null and an empty cell mean that nothing was said; fields that a label does not have are
     ignored. ``errors`` maps codes to true or false, or lists those that are set: then all others
     were said to be false. A flag may also have a field of its own, E1 to E6.
 
-    A file is refused, once it is read, where a rater's numbers in a field are on another scale,
-    such as marks from 1 to 5 in ``grade``: those that lie on ours as well would be misread. Single
-    ones off the scale are bad rows where at least four times as many numbers show that the scale
-    is ours: grades between 0 and 1, or 1 where ``is_correct`` is true, and ``true`` or ``no`` in
-    words.
-
     Args:
         path: The file.
         bad: Is given the complaint about a row that can't be used (``file:line: field …``), which
             is then left out; None raises it.
+        scales: Takes in every number of a field that has a scale.
 
     Raises:
         InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
     """
-    scales = ScaleCheck(path)
     for number, values in _rows(path):
         if _is_judgement(values):
             raise InputError(f"{path}:{number}: expected labels of humans, got a judge's judgement")
-        if not isinstance(values, RowError):
+        if scales is not None and not isinstance(values, RowError):
             _check_scales(scales, values, number)
         try:
             label = _label(values)
@@ -102,7 +119,6 @@ def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iter
             bad(text)
         else:
             yield label
-    scales.close()
 
 
 _COLUMNS = (*(name for name in HumanLabel.model_fields if name != "note"), *ERROR_CODES)

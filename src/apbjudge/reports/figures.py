@@ -135,8 +135,8 @@ def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
     """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
 
     CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
-    base row of its case and number of steps (the mean, where a base was judged several times).
-    Overall figures weigh every pair alike.
+    base row of its case (``columns.case_numbers``) and number of steps (the mean, where a base
+    was judged several times). Overall figures weigh every pair alike.
 
     Args:
         c: All judgements.
@@ -160,8 +160,9 @@ def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str,
     if not len(pairs):
         scored = rows[c.scored[rows] == 1]
         yield "CR_E", rate(c.correct[scored], c.case[scored])
-        yield "CR_B", nothing()
-        yield "delta", nothing()
+        reason = _unpaired(c, rows, base)
+        yield "CR_B", nothing(note=reason)
+        yield "delta", nothing(note=reason)
         return
     yield "CR_E", rate(c.correct[pairs], c.case[pairs])
     sample = Sample(clusters=c.case[pairs])
@@ -181,13 +182,26 @@ def extraneous_grades(c: Columns, rows: Vector, base: Vector) -> Figures:
     if not len(pairs):
         graded = rows[~np.isnan(c.grade[rows])]
         of_graded = bounded(c.grade[graded], Sample(clusters=c.case[graded]))
-        return {"Grade_B": nothing(), "Grade_E": of_graded, "Grade delta": nothing()}
+        none = nothing(note=_unpaired(c, rows, base, what="grade"))
+        return {"Grade_B": none, "Grade_E": of_graded, "Grade delta": none}
     sample = Sample(clusters=c.case[pairs])
     return {
         "Grade_B": bounded(before, sample),
         "Grade_E": bounded(c.grade[pairs], sample),
         "Grade delta": paired_test(c.grade[pairs] - before, sample).estimate,
     }
+
+
+def _unpaired(c: Columns, rows: Vector, base: Vector, what: str = "verdict") -> str:
+    """Why no row with distractors has a base row."""
+    if not len(base):
+        return "the run has no rows without distractors of this tested model and form"
+    if not np.isin(_pair_key(c, rows), _pair_key(c, base)).any():
+        return (
+            f"none of the {len(base)} rows without distractors is of a case of these: neither "
+            "case_id nor query, system prompt, files, earlier messages and other tools are equal"
+        )
+    return f"no case has a {what} both with and without distractors"
 
 
 def pairs_with_base(c: Columns, of: Vector, rows: Vector, base: Vector) -> tuple[Vector, Array]:

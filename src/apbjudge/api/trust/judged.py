@@ -16,8 +16,10 @@ from ...calibration.ratings import CODES, LEVELS, Ratings, grade_codes
 from ...errors import InputError, OptionError, RowError, visible
 from ...jsonl import read_lines
 from ...judge.store import JUDGEMENTS, MANIFEST
+from ...judge.task import short_key
 from ...records.labels import CATEGORY, GRADE, place_of_category, place_of_grade
 from ...records.scales import ScaleCheck
+from ...reports.columns import case_keys
 from ...rubrics import rubric_names
 
 Vector = np.ndarray[Any, Any]
@@ -94,6 +96,7 @@ class Judged:
         entropy: Shape (n,), doubt of ``is_correct`` in bits, NaN where it was not measured.
         matches: Shape (n,), int8: 1 the reference's chain, 0 another, -1 not known.
         fields: Columns by which rows can be grouped, as text; None where not stated.
+        cases: Shape (n, 2), uint64: keys of each row's case (``reports.columns.case_keys``).
         scale: Grades of the rubric; None where the run does not say which they are.
     """
 
@@ -105,7 +108,8 @@ class Judged:
     entropy: Vector
     matches: Vector
     fields: dict[str, list[str | None]]
-    scale: tuple[float, ...] | None = None
+    cases: Vector
+    scale: tuple[float, ...] | None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -123,6 +127,7 @@ class Judged:
             entropy=self.entropy[rows],
             matches=self.matches[rows],
             fields={name: [column[at] for at in rows] for name, column in self.fields.items()},
+            cases=self.cases[rows],
         )
 
     def column(self, name: str, option: str) -> list[str | None]:
@@ -166,6 +171,7 @@ def read_judged(path: Path, problems: Problems) -> Judged:
         entropy=np.asarray(columns.entropy),
         matches=np.asarray(columns.matches),
         fields={name: column for name, column in columns.fields.items() if any(column)},
+        cases=np.asarray(columns.cases).reshape(-1, 2),
         scale=_scale(manifest, {*columns.fields["rubric"]}),
     )
 
@@ -199,6 +205,7 @@ def joined(parts: Sequence[Judged], name: str) -> Judged:
             name: [text for part in parts for text in part.fields.get(name, [None] * len(part))]
             for name in names
         },
+        cases=np.concatenate([part.cases for part in parts]),
         scale=common_scale(parts),
     )
 
@@ -311,6 +318,7 @@ class _Columns:
         self.judge = OneJudge(path)
         self.entropy = array("d")
         self.matches = array("b")
+        self.cases = array("Q")
         names = (*OWN_FIELDS[1:], *_GROUPS, "unsolvable_type")
         self.fields: dict[str, list[str | None]] = {name: [] for name in names}
 
@@ -336,11 +344,19 @@ class _Columns:
         entropy = by_field.get("is_correct")
         self.entropy.append(np.nan if entropy is None else entropy)
         self.matches.append(_tristate(row.get("matches_reference")))
+        self.cases.extend(self._case_keys(row))
         groups: Mapping[str, Any] = row.get("groups") or {}
         for name, column in self.fields.items():
             value = row.get(name) if name in OWN_FIELDS else groups.get(name)
             column.append(None if value is None else str(value))
         return row if row["kind"] == "verdict" else None
+
+    def _case_keys(self, row: Mapping[str, Any]) -> tuple[int, int]:
+        """Keys of the row's case; a row that names none is a case by itself."""
+        if isinstance(row.get("case_id"), str):
+            return case_keys(row)
+        key = short_key("row", str(len(self.keys)))
+        return key, key
 
 
 def row_complaint(values: Mapping[str, Any] | RowError) -> str:

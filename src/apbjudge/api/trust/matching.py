@@ -12,7 +12,8 @@ import numpy as np
 
 from ...calibration.ratings import LEVELS, levels_of, with_levels
 from ...errors import InputError, visible
-from ...records import Consensus, HumanLabel, Resolved, read_labels, resolve
+from ...records import Consensus, HumanLabel, Resolved, all_labels, resolve
+from ...reports.columns import case_numbers
 from .judged import Judged, Key, Problems, Said, Vector, common_scale, first_of
 
 NO_CLUSTERS = "none"
@@ -112,7 +113,7 @@ def load_labels(
     """
     n_before = len(problems)
     files = (path, *more)
-    labels = [label for file in files for label in read_labels(file, bad=problems.append)]
+    labels = [label for file in files for label in all_labels(file, bad=problems.append)]
     if not labels:
         wanted = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {wanted}{first_of(problems[n_before:])}")
@@ -217,13 +218,16 @@ def cluster_ids(judged: Judged, name: str) -> Vector | None:
     Args:
         judged: The run.
         name: A column, or ``none``. Rows that state nothing in it stand alone; so do all where no
-            row names a case, which is the default column.
+            row names a case, which is the default column. Rows that name no case but themselves
+            share one if they share its content.
 
     Raises:
         OptionError: If no row has such a column.
     """
     if name == NO_CLUSTERS or (name == "case_id" and name not in judged.fields):
         return None
+    if name == "case_id":
+        return case_numbers(judged.cases[:, 0], judged.cases[:, 1]).astype(np.int64)
     column = judged.column(name, "--cluster")
     known: dict[str, int] = {}
     ids = [-1 if value is None else known.setdefault(value, len(known)) for value in column]
