@@ -58,11 +58,15 @@ def test_without_a_pair_the_reason_stands_where_the_figure_does(tmp_path: Path) 
     ]
     text = summary_text(graded(tmp_path / "a", changed).summary)
     (reason,) = (line for line in text.splitlines() if line.startswith("CR_B, delta, CR_B@2"))
-    assert "(tool-extraneous (holistic): alder-large, " in reason
-    assert "neither case_id nor query, system prompt, files, earlier messages" in reason
+    assert "no row without distractors is of the same case: neither case_id nor query" in reason
     alone = [row for row in UNNAMED if "extraneous" in row["split"]]
     text = summary_text(graded(tmp_path / "b", alone).summary)
     assert "the run has no rows without distractors of this tested model and form" in text
+    some = [row for row in UNNAMED if row in alone or row["tested_model"] == "alder-large"]
+    text = summary_text(graded(tmp_path / "c", some).summary)
+    (reason,) = (line for line in text.splitlines() if line.startswith("CR_B, delta, CR_B@2"))
+    assert "(tool-extraneous (holistic) birch-medium, tool-extraneous (holistic) cress" in reason
+    assert "alder-large" not in reason
 
 
 def test_the_table_says_why_there_is_no_pair(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -198,13 +198,14 @@ def case_numbers(cases: Vector, contents: Vector) -> Vector:
     if np.array_equal(number[first][content], number):
         return number
     from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportUnknownVariableType]
 
     n_cases = int(number.max()) + 1
     edges = number, content + n_cases
     size = n_cases + len(first)
     graph = coo_array((np.ones(len(number), dtype=bool), edges), shape=(size, size))
-    return connected_components(graph, directed=False)[1][number].astype(np.int32)
+    _, component = cast("tuple[int, Vector]", connected_components(graph, directed=False))
+    return component[number].astype(np.int32)
 
 
 def _profile(row: Mapping[str, Any]) -> Profile:

@@ -198,8 +198,8 @@ def _unpaired(c: Columns, rows: Vector, base: Vector, what: str = "verdict") -> 
         return "the run has no rows without distractors of this tested model and form"
     if not np.isin(_pair_key(c, rows), _pair_key(c, base)).any():
         return (
-            f"none of the {len(base)} rows without distractors is of a case of these: neither "
-            "case_id nor query, system prompt, files, earlier messages and other tools are equal"
+            "no row without distractors is of the same case: neither case_id nor query, system "
+            "prompt, files, earlier messages and other tools are equal"
         )
     return f"no case has a {what} both with and without distractors"
 

@@ -35,11 +35,16 @@ def summary_text(summary: Summary) -> str:
 
 
 def _reasons(groups: Iterable[Group]) -> list[str]:
-    """Why figures have no value; the same figure of several groups shares the brackets."""
+    """Why figures have no value, and of which groups where others have one."""
+    figures = [(group, *figure) for group in groups for figure in group.figures.items()]
+    held = {name for _, name, estimate in figures if estimate.value is not None}
     return reasons(
-        (estimate.note, name, f"{_title(group)}: {visible(group.tested_model)}")
-        for group in groups
-        for name, estimate in group.figures.items()
+        (
+            estimate.note,
+            name,
+            f"{_title(group)} {visible(group.tested_model)}" if name in held else "",
+        )
+        for group, name, estimate in figures
         if estimate.value is None
     )
 
