@@ -51,6 +51,15 @@ def test_calibration_knows_the_case_too(tmp_path: Path) -> None:
     assert found[1].whole == found[0].whole
 
 
+def test_the_frame_tells_cases_apart(tmp_path: Path) -> None:
+    named, unnamed = (
+        apbjudge.frame(graded(tmp_path / name, rows).folder)  # type: ignore[arg-type]
+        for name, rows in (("a", ROWS), ("b", UNNAMED))
+    )
+    sizes = [sorted(table.groupby("case_id").size()) for table in (named, unnamed)]
+    assert sizes[0] == sizes[1]
+
+
 def test_without_a_pair_the_reason_stands_where_the_figure_does(tmp_path: Path) -> None:
     changed = [
         row | ({"query": row["query"] + " Thanks."} if "extraneous" in row["split"] else {})
