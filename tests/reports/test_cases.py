@@ -136,3 +136,19 @@ def test_rows_share_a_case_where_a_chain_of_keys_leads_from_one_to_the_other(
         linked = (linked @ linked > 0).astype(int)
     assert [[a == b for b in found] for a in found] == (linked > 0).tolist()
     assert sorted(set(found)) == list(range(len(set(found))))
+
+
+def test_a_run_of_an_older_version_gets_the_content_when_it_is_resumed(tmp_path: Path) -> None:
+    run = graded(tmp_path / "a", UNNAMED)
+    assert run.folder is not None
+    path = run.folder / "judgements.jsonl"
+    now = path.read_bytes()
+    rows = [orjson.loads(line) for line in now.splitlines()]
+    old = [{k: v for k, v in row.items() if k != "content_id"} for row in rows]
+    path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in old))
+    again = apbjudge.grade(tmp_path / "a" / "rows.jsonl", out=run.folder)
+    assert again.progress.skipped == len(rows)
+    assert again.summary.to_json()["groups"] == run.summary.to_json()["groups"]
+    assert {row["fingerprint"] for row in old} == {
+        orjson.loads(line)["fingerprint"] for line in path.read_bytes().splitlines()
+    }
