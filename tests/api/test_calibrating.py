@@ -390,3 +390,131 @@ def test_several_judges_stand_side_by_side_and_blind_ones_are_told(tmp_path: Pat
     report = apbjudge.calibrate([first, blind], write(tmp_path / "labels.jsonl", LABELS))
     assert [judge.judge for judge in report.judges] == ["openai/umpire", "openai/umpire (blind)"]
     assert "openai/umpire (blind)" in apbjudge.reliability_text(report)
+
+
+# Scales of grades --------------------------------------------------------------------------------
+
+ON_THIRDS = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 3), (3, 1), (0, 2)]
+"""Grades by judge and humans on 0 to 3."""
+
+
+def graded(folder: Path, judge: list[float], human: list[float], **more: Any) -> Reliability:
+    rows = [judgement(f"i{n}", g == 1, grade=g, **more) for n, g in enumerate(judge)]
+    labels = [label(f"i{n}", g == 1, grade=g) for n, g in enumerate(human)]
+    return calibrated(folder, rows, labels, cluster="none")
+
+
+def ac2(pairs: list[tuple[int, int]], k: int) -> float:
+    """Gwet's AC2 with quadratic weights, from its definition, item by item."""
+    weights = 1 - (np.subtract.outer(np.arange(k), np.arange(k)) / (k - 1)) ** 2
+    shares = np.bincount(np.ravel(pairs), minlength=k) / (2 * len(pairs))
+    expected = weights.sum() / (k * (k - 1)) * np.sum(shares * (1 - shares))
+    observed = np.mean([weights[a, b] for a, b in pairs])
+    return float((observed - expected) / (1 - expected))
+
+
+@pytest.mark.parametrize("rubric", ["apb-holistic@1", "theirs"])
+def test_grades_on_another_scale_have_its_levels_alone(tmp_path: Path, rubric: str) -> None:
+    judge, human = ([pair[i] / 3 for pair in ON_THIRDS] for i in (0, 1))
+    found = graded(tmp_path, judge, human, rubric=rubric)
+    assert len(found.whole.tables["grade"].first) == 4
+    value = found.whole.measures["grade AC2 (quadratic)"].value
+    assert value == pytest.approx(ac2(ON_THIRDS, 4), abs=1e-12)
+    assert any("scale of 4 levels: 0, 0.333333, 0.666667, 1" in note for note in found.notes)
+
+
+def test_a_grade_is_the_same_with_more_or_fewer_decimals(tmp_path: Path) -> None:
+    steps = [step for step, _ in ON_THIRDS]
+    written = [(0.0, 0.33, 0.667, 1.0)[step] for step in steps]
+    found = graded(tmp_path, [step / 3 for step in steps], written)
+    measures = found.whole.measures
+    for name in ("grade alpha (ordinal)", "grade AC2 (quadratic)", "grade kappa (quadratic)"):
+        assert measures[name].value == 1
+    assert measures["grade MAE"].value == measures["grade bias"].value == 0
+    assert any("such as 0.33 as 0.333333" in note for note in found.notes)
+
+
+def test_the_scale_of_the_run_s_own_rubric_wins(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"grades": [1.0, 0.75, 0.5, 0.25, 0.0]}))
+    pairs = [(0, 4), (4, 4), (2, 2), (2, 0), (4, 2)]
+    judge, human = ([pair[i] / 4 for pair in pairs] for i in (0, 1))
+    found = graded(tmp_path, judge, human, rubric="mine@1")
+    value = found.whole.measures["grade AC2 (quadratic)"].value
+    assert value == pytest.approx(ac2(pairs, 5), abs=1e-12)
+
+
+def test_a_stray_label_is_one_level_more_on_the_rubric_s_scale(tmp_path: Path) -> None:
+    grades = [0.2, 0.4, 0.6, 0.8, 1.0]
+    found = graded(tmp_path, grades, [0.2, 0.5, 0.6, 0.8, 1.0])
+    names = found.whole.tables["grade"].first
+    assert names == ("0", "0.2", "0.4", "0.5", "0.6", "0.8", "1")
+
+
+def test_grades_of_a_slider_have_coefficients(tmp_path: Path) -> None:
+    judge = [n / 149 for n in range(150)]
+    human = [1 - g if n % 10 == 0 else g for n, g in enumerate(judge)]
+    found = graded(tmp_path, judge, human, rubric="slider")
+    assert found.whole.measures["grade MAE"].value == pytest.approx(
+        np.mean(np.abs(np.subtract(judge, human))), abs=0.005
+    )
+    assert (found.whole.measures["grade kappa (quadratic)"].value or 0) > 0.5
+
+
+def test_a_judge_s_grades_on_another_scale_are_refused(tmp_path: Path) -> None:
+    marks = [1, 2, 3, 4, 5, 5, 1]
+    rows = [judgement(f"i{n}", mark == 5, grade=mark) for n, mark in enumerate(marks)]
+    labels = [label(f"i{n}", mark == 5) for n, mark in enumerate(marks)]
+    wanted = r"judgements.jsonl:2: field grade: expected .*5 of the 7 values by openai/umpire"
+    with pytest.raises(InputError, match=wanted):
+        calibrated(tmp_path, rows, labels)
+    with pytest.raises(InputError, match=wanted):
+        assert apbjudge.report(tmp_path / "judgements.jsonl").tables
+
+
+# The text ----------------------------------------------------------------------------------------
+
+
+def text_of(folder: Path, *judges: Iterable[Mapping[str, Any]], **options: Any) -> list[str]:
+    paths = [write(folder / f"{n}.jsonl", rows) for n, rows in enumerate(judges)]
+    labels = write(folder / "labels.jsonl", LABELS)
+    return apbjudge.reliability_text(apbjudge.calibrate(paths, labels, **options)).splitlines()
+
+
+def test_a_figure_that_no_judge_has_is_a_dash_and_its_reason_names_it(tmp_path: Path) -> None:
+    never = [judgement(item, False, grade=None) for item in IDS]
+    lines = text_of(tmp_path, never)
+    for name in ("precision", "grade MAE", "judge grade", "human grade", "grade alpha (ordinal)"):
+        assert any(line.startswith(f"{name} ") and line.endswith(" - /0") for line in lines), name
+    assert "precision (all, E1, E2, E3, E5, E6): the judge said yes to no item" in lines
+    (graded,) = (line for line in lines if line.endswith(": no item that both graded"))
+    for name in ("grade MAE", "human grade", "grade kappa (quadratic)", "grade AC2 (quadratic)"):
+        assert name in graded
+    assert not any(line.endswith("no rows") for line in lines)
+
+
+def test_a_reason_names_the_judge_that_it_is_of(tmp_path: Path) -> None:
+    never = [judgement(item, False, judge="openai/never") for item in IDS]
+    lines = text_of(tmp_path, JUDGED, never)
+    (reason,) = (line for line in lines if line.endswith("the judge said yes to no item"))
+    assert "openai/never" in reason
+    assert "openai/umpire," not in reason
+    twice = text_of(tmp_path, never, never)
+    (reason,) = (line for line in twice if line.endswith("the judge said yes to no item"))
+    assert "openai/never," in reason
+    assert "openai/never #2" in reason
+
+
+def test_a_reason_names_the_part_that_it_is_of(tmp_path: Path) -> None:
+    groups = ({"dataset": "odd" if item in {"i4", "i5"} else "d"} for item in IDS)
+    rows = [row | {"groups": group} for row, group in zip(JUDGED, groups, strict=True)]
+    lines = text_of(tmp_path, rows, by=["dataset"])
+    (reason,) = (line for line in lines if line.endswith("neither said yes to any item"))
+    assert "dataset odd" in reason
+
+
+def test_what_makes_intervals_rough_names_them(tmp_path: Path) -> None:
+    cases = [row | {"case_id": f"c{n // 2}"} for n, row in enumerate(JUDGED)]
+    lines = text_of(tmp_path, cases)
+    rough = [line for line in lines if "clusters: with fewer than 15 intervals are rough" in line]
+    assert rough[-1].startswith("all other intervals above: 5 clusters")
+    assert all(line.split(":")[0] for line in rough)

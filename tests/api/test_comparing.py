@@ -396,3 +396,21 @@ def test_the_level_is_that_of_every_interval(write: Write) -> None:
         assert {d.first.level, d.second.level, d.difference.level} == {0.8}
     assert found.first.scored.level == 0.8
     assert "[80 % interval]" in comparison_text(found)
+
+
+def test_a_grade_with_fewer_decimals_is_no_difference(write: Write) -> None:
+    marks = [0, 1, 2, 3, 3, 2, 1, 0, 2, 1]
+    a, b = (
+        [verdict(f"i{n}", grade=grades[mark], rubric="thirds") for n, mark in enumerate(marks)]
+        for grades in ((0.0, 1 / 3, 2 / 3, 1.0), (0.0, 0.33, 0.667, 1.0))
+    )
+    found = checked(compare(write("a", a), write("b", b)))
+    assert by_name(found)["Grade"].difference.value == 0
+    assert any("scale of 4 levels" in note and "0.33 as 0.333333" in note for note in found.notes)
+
+
+def test_what_makes_intervals_rough_names_the_figures(write: Write) -> None:
+    rows = [row | {"case_id": f"c{n // 4}"} for n, row in enumerate(run_of([True, False] * 10))]
+    text = comparison_text(compare(write("a", rows), write("b", run_of([True] * 20))))
+    assert "note: CR" in text
+    assert "5 clusters: with fewer than 15 intervals are rough" in text

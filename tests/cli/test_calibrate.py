@@ -99,3 +99,17 @@ def test_names_that_would_move_the_cursor_are_shown_as_they_are(apbjudge: Comman
     found = apbjudge("calibrate", "j.jsonl", "l.jsonl", "--by", "tested_model")
     assert found.code == 0
     assert not any(mark in found.out for mark in "\x1b\x07")
+
+
+def test_marks_from_1_to_5_are_refused_and_not_read_as_grades(apbjudge: Command) -> None:
+    run = graded(apbjudge, "holistic")
+    rows = [json.loads(line) for line in labels("holistic").read_text().splitlines()]
+    marks = Path("marks.csv")
+    lines = (f"{r['item_id']},{r['tested_model']},{1 + n % 5}" for n, r in enumerate(rows))
+    marks.write_text("\n".join(["item_id,tested_model,grade", *lines]), encoding="utf-8")
+    for command in ("calibrate", "report"):
+        more = ("--labels",) if command == "report" else ()
+        found = apbjudge(command, run, *more, marks)
+        assert (found.code, found.out) == (2, "")
+        assert "marks.csv:3: field grade: expected a number from 0 to 1, got '2'" in found.err
+        assert "21 of the 27 values by human are off this scale" in found.err

@@ -269,3 +269,13 @@ def test_what_can_not_be_written_has_not_been_said(
     log.add("ann", KEYS[0], WRONG)
     log.close()
     assert [row["is_correct"] for row in rows(log.path)] == [True, False]
+
+
+def test_labels_on_another_scale_are_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    marks = [{"item_id": f"i{n}", "tested_model": "m1", "grade": n % 5 + 1} for n in range(10)]
+    text = "".join(json.dumps(row) + "\n" for row in marks)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"field grade: .* 8 of the 10 values by human are off"):
+        LabelLog(path, bad=lambda _: None)
+    assert path.read_text(encoding="utf-8") == text

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import orjson
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from apbjudge.errors import InputError
-from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
+from apbjudge.records import ERROR_CODES, HumanLabel, all_labels, read_labels
 
 
 def labels_in(tmp_path: Path, *lines: object) -> list[HumanLabel]:
@@ -235,3 +238,80 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_label_can_not_be_changed() -> None:
     with pytest.raises(ValidationError):
         HumanLabel(item_id="a", is_correct=True).is_correct = False  # type: ignore[misc]
+
+
+# Another scale -----------------------------------------------------------------------------------
+
+
+def labels_file(folder: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+    path = folder / "labels.jsonl"
+    lines = (orjson.dumps({"item_id": f"i{n}", **row}) for n, row in enumerate(rows))
+    path.write_bytes(b"\n".join(lines))
+    return path
+
+
+def read_all(path: Path) -> tuple[list[HumanLabel], list[str]]:
+    complaints: list[str] = []
+    return all_labels(path, bad=complaints.append), complaints
+
+
+LIKERT = [{"grade": mark} for mark in [1] * 15 + [2, 3, 4, 5] * 20 + [5] * 5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "field", "how_many"),
+    [
+        (LIKERT, "grade", "got 2 .*85 of the 100"),
+        ([{"grade": str(row["grade"])} for row in LIKERT], "grade", "got '2'.*85 of the 100"),
+        ([{"grade": mark} for mark in (0, 1, 0, 100)], "grade", "got 100 .*1 of the 4"),
+        ([{"grade": mark / 2} for mark in range(11)], "grade", "got 1.5 .*8 of the 11"),
+        ([{"grade": mark} for mark in (2, 3, 4)], "grade", "got 2 .*3 of the 3"),
+        ([{"is_correct": mark} for mark in (1, 2, 5, 1)], "is_correct", "got 2 .*2 of the 4"),
+        ([{"E4": mark} for mark in (0, 1, 3)], "E4", "got 3 .*1 of the 3"),
+        ([{"errors": {"E4": mark}} for mark in (0, 1, 3)], "errors.E4", "got 3 .*1 of the 3"),
+        ([{"category": mark} for mark in (1, 4, 0, 3)], "category", "got 0 .*1 of the 4"),
+        ([{"is_correct": mark < 3, "grade": mark} for mark in (1, 2, 3)], "grade", "2 of the 3"),
+    ],
+)
+def test_a_column_on_another_scale_is_refused(
+    tmp_path: Path, rows: list[dict[str, object]], field: str, how_many: str
+) -> None:
+    wanted = rf"labels\.jsonl:\d+: field {field}: expected .*{how_many} values by human are off"
+    with pytest.raises(InputError, match=wanted):
+        read_all(labels_file(tmp_path, rows))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"grade": grade} for grade in (0.2, 0.8, 1, 0, 0.4, 0.6, 8.0)],
+        [{"grade": 1, "is_correct": "yes"}] * 4 + [{"grade": 10, "is_correct": True}],
+        [{"is_correct": word} for word in ("yes", "no", True, "false", 7)],
+        [{"is_correct": True}, {"grade": 3}],
+    ],
+)
+def test_a_stray_number_costs_its_own_row_alone(
+    tmp_path: Path, rows: list[dict[str, object]]
+) -> None:
+    found, complaints = read_all(labels_file(tmp_path, rows))
+    assert len(found) == len(rows) - 1
+    assert [text.split(":")[1] for text in complaints] == [str(len(rows))]
+
+
+def test_each_rater_has_a_scale(tmp_path: Path) -> None:
+    kim = [{"rater": "kim", "grade": 0.2 * n} for n in range(6)] * 20
+    ada = [{"rater": "ada", "grade": n} for n in (1, 1, 3)]
+    with pytest.raises(InputError, match="1 of the 3 values by ada are off this scale"):
+        read_all(labels_file(tmp_path, [*kim, *ada]))
+
+
+@given(
+    st.integers(2, 100),
+    st.lists(st.floats(0, 1), min_size=2, max_size=40).filter(lambda shares: max(shares) > 0.5),
+)
+def test_no_mark_on_a_coarse_scale_passes_for_a_grade(best: int, shares: list[float]) -> None:
+    """Whole marks from 0 or 1 to ``best``, of which some are above 1: nothing is read of them."""
+    marks = [round(share * best) for share in shares]
+    assume(sum(mark > 1 for mark in marks) > 1)
+    with TemporaryDirectory() as folder, pytest.raises(InputError, match="field grade"):
+        read_all(labels_file(Path(folder), ({"grade": mark} for mark in marks)))

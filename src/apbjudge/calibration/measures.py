@@ -251,7 +251,7 @@ class _Cells:
         above = np.concatenate([distances, farthest]) * counted
         width = float(ends[1] - ends[0])
         found = self.grade.ratio(above, counted, made, bounds=(0.0, width))
-        return _explained(found, "no item that both graded")
+        return _explained(found, _NONE_GRADED)
 
     def error_type(self, made: Settings, *, incorrect_only: bool) -> Estimate:
         """Share of flags that agree, an item's flags taken together."""
@@ -312,6 +312,7 @@ def grade_prior(levels: Sequence[float]) -> Array:
 
 
 _NONE_COMPARED = "no item with a verdict and a human label"
+_NONE_GRADED = "no item that both graded"
 _EMPTY = {
     "agreement": _NONE_COMPARED,
     "PABAK": _NONE_COMPARED,
@@ -328,6 +329,8 @@ def _coefficients(cells: Coded, unscored: Policy, made: Settings) -> dict[str, E
     """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
     third = unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
     cells = cells if third else cells.only(_marks(_SAID))
+    if not cells.counts.any():
+        return {name: nothing(made.level, note=_NONE_COMPARED) for name in _COEFFICIENTS}
     prior = np.ones(N_CELLS) if third else _marks(_SAID)
     prior = prior * _BEFOREHAND / prior.sum()
     found: dict[str, Estimate] = {}
@@ -389,7 +392,7 @@ def _grade_means(cells: _Cells, made: Settings) -> dict[str, Estimate]:
         "judge grade": cells.grade.ratio(judged, scored, made, bounds=ends),
         "human grade": cells.grade.ratio(labelled, scored, made, bounds=ends),
     }
-    return {name: _explained(made, "no item that both graded") for name, made in found.items()}
+    return {name: _explained(made, _NONE_GRADED) for name, made in found.items()}
 
 
 def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
@@ -407,6 +410,8 @@ def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
         return {name: nothing(made.level, note=note) for name in measures}
 
     scored = cells.grade.only(np.repeat([1.0, 0.0], [k * k, k]))
+    if not scored.counts.any():
+        return {name: nothing(made.level, note=_NONE_GRADED) for name in measures}
     prior = np.append(grade_prior(cells.levels), np.zeros(k))
     return {name: scored.measure(_Grid(m, k), made, prior=prior) for name, m in measures.items()}
 

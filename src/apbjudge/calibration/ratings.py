@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +14,16 @@ CODES = ("E1", "E2", "E3", "E4", "E5", "E6")
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Grades of the Agent Planning Benchmark (arXiv:2606.04874)."""
 
+NEAR = 0.01
+"""Grades that differ by less are one level: they agree to two decimals, rounded or cut."""
+
+MAX_LEVELS = 101
+"""The most levels; grades with more values, such as those of a slider, count to two decimals."""
+
 ALL_KNOWN = 63
+_NEAR = NEAR - 1e-9  # so that hundredths stay apart however they are stored
+_EXACT = 1e-6
+_MOST_STEPS = 10
 Filling = Literal["worst", "best", "lowest", "highest"]
 
 
@@ -24,7 +34,7 @@ class Ratings:
     Attributes:
         correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 nothing said. A judge that says
             nothing here left the item unscored.
-        grade: Shape (n,), int8: index into the levels, -1 nothing said.
+        grade: Shape (n,), int16: index into the levels, -1 nothing said.
         flags: Shape (n,), uint8: bit i is set where code E(i+1) is.
         known: Shape (n,), uint8: bit i is set where something was said of code E(i+1).
     """
@@ -51,25 +61,98 @@ class Ratings:
         )
 
 
-def levels_of(*grades: Array) -> tuple[float, ...]:
-    """The levels of the benchmark and whatever else occurs, in order.
+def levels_of(*grades: Array, scale: tuple[float, ...] | None = None) -> tuple[float, ...]:
+    """The levels of the scale that grades are on, in order.
+
+    Grades within less than ``NEAR`` of each other, such as 0.33 and 1/3, are one level written
+    with different precision. In this order of preference the levels are
+
+    1. those of the scale in question, where all grades are on it;
+    2. the evenly spaced levels k/m of the smallest m up to 10 that has all grades, where each is
+       k/m exactly or is k/m rounded or cut to two or more decimals. Levels that nobody used count;
+       if grades are rounded, at least half of the levels must occur, since two or three rounded
+       numbers are on some such scale by chance;
+    3. the ends 0 and 1 and the grades that occur; above ``MAX_LEVELS`` of them, to two decimals.
 
     Args:
-        grades: Grades, NaN where there is none.
+        grades: Grades from 0 to 1, NaN where there is none.
+        scale: The scale in question; None for the benchmark's.
+
+    When not to use it: where the scale is known, since a coefficient such as AC2 depends on
+    levels that nobody used.
     """
-    found = {round(float(g), 9) for part in grades for g in np.unique(part[~np.isnan(part)])}
-    return tuple(sorted({*LEVELS, *found}))
+    known = LEVELS if scale is None else tuple(sorted(scale))
+    values = sorted(
+        {round(float(g), 9) for part in grades for g in np.unique(part[~np.isnan(part)])}
+    )
+    if all(min(abs(value - level) for level in known) < _NEAR for value in values):
+        return known
+    for steps in range(2, _MOST_STEPS + 1):
+        if (even := _even_levels(values, steps)) is not None:
+            return even
+    return with_levels((0.0, 1.0), values)
+
+
+def with_levels(levels: Sequence[float], grades: Iterable[float]) -> tuple[float, ...]:
+    """Levels, and a level more for each grade that is none of them.
+
+    Args:
+        levels: Levels of a scale.
+        grades: Grades; those within less than ``NEAR`` of each other share a level, that of the
+            one with the most decimals, unless a chain of such grades is as long as ``NEAR``.
+    """
+    known = sorted(levels)
+    more: list[list[float]] = []
+    for value in sorted({round(float(grade), 9) for grade in grades}):
+        if min(abs(value - level) for level in known) < _NEAR:
+            continue
+        if more and value - more[-1][-1] < _NEAR:
+            more[-1].append(value)
+        else:
+            more.append([value])
+    found = {*known}
+    for near in more:
+        is_one = near[-1] - near[0] < _NEAR
+        found |= {max(near, key=lambda value: len(repr(value)))} if is_one else {*near}
+    if len(found) > MAX_LEVELS:
+        found = {round(level, 2) for level in found}
+    return tuple(sorted(found))
+
+
+def _even_levels(values: Sequence[float], steps: int) -> tuple[float, ...] | None:
+    """The levels k/steps; None if a value is none of them, or too few occur to tell."""
+    nearest = [round(value * steps) / steps for value in values]
+    pairs = list(zip(values, nearest, strict=True))
+    if not all(_is_written(value, level) for value, level in pairs):
+        return None
+    is_exact = all(abs(value - level) < _EXACT for value, level in pairs)
+    if not is_exact and 2 * len(set(nearest)) < steps + 1:
+        return None
+    return tuple(step / steps for step in range(steps + 1))
+
+
+def _is_written(value: float, level: float) -> bool:
+    """Whether a number is a level, exactly or rounded or cut to two or more decimals."""
+    if abs(value - level) < _EXACT:
+        return True
+    decimals = len(repr(value).partition(".")[2])
+    cut = np.floor(level * 10**decimals) / 10**decimals
+    return decimals >= 2 and min(abs(value - round(level, decimals)), abs(value - cut)) < _EXACT
 
 
 def grade_codes(grades: Array, levels: tuple[float, ...]) -> Ids:
-    """Indices of grades in the levels, -1 for NaN.
+    """Indices of the nearest levels, -1 for NaN.
 
     Args:
         grades: Shape (n,).
         levels: As ``levels_of`` gives them for these grades.
+
+    Returns:
+        Shape (n,), int16.
     """
-    codes = np.searchsorted(np.asarray(levels), np.nan_to_num(grades) - 1e-6)
-    return np.where(np.isnan(grades), -1, codes).astype(np.int8)
+    known = np.asarray(levels)
+    codes = np.searchsorted((known[1:] + known[:-1]) / 2, np.nan_to_num(grades))
+    return np.where(np.isnan(grades), -1, codes).astype(np.int16)
 
 
 def filled(judge: Ratings, human: Ratings, levels: tuple[float, ...], how: Filling) -> Ratings:

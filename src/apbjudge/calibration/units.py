@@ -70,7 +70,11 @@ def plain(counts: Ids) -> list[Kinds]:
         Their kinds, in one stratum; none where there are no rows.
     """
     held = np.flatnonzero(counts)
-    return [Kinds(np.eye(len(counts))[held], counts[held].astype(np.int64))] if len(held) else []
+    if not len(held):
+        return []
+    tables = np.zeros((len(held), len(counts)))
+    tables[np.arange(len(held)), held] = 1
+    return [Kinds(tables, counts[held].astype(np.int64))]
 
 
 def _strata(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:

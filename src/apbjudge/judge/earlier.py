@@ -37,7 +37,7 @@ FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
 PASSING_REASONS = ("transport", "timeout", "budget")
 """Reasons of unscored judgements that are tried again when a run is resumed."""
 
-PLACE = ("line", "case_id", "groups")
+PLACE = ("line", "case_id", "content_id", "groups")
 """Fields of a judgement that tell where its row stands and not what was judged."""
 
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
@@ -48,7 +48,7 @@ _HINT = "choose another folder, or --overwrite to replace that run"
 
 def place_key(place: Mapping[str, Any]) -> int:
     """Hash of the PLACE fields of a row."""
-    own = {name: place[name] for name in PLACE}
+    own = {name: place.get(name) for name in PLACE}
     return short_key(orjson.dumps(own, option=orjson.OPT_SORT_KEYS).decode())
 
 

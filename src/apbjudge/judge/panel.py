@@ -232,7 +232,7 @@ def _common(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> dict[
     first = next((j for j in judgements if j.protocol), judgements[0])
     kept = (
         "item_id case_id tested_model protocol rubric plan_cost uses_distractor matches_reference "
-        "findings line groups"
+        "findings line content_id groups"
     )
     return {
         **{name: getattr(first, name) for name in kept.split()},

@@ -349,5 +349,6 @@ def _answer(task: Task, fingerprint: str) -> dict[str, Any]:
         "fingerprint": fingerprint,
         "line": item.line,
         "case_id": item.case_id,
+        "content_id": item.content_id,
         "groups": item.groups,
     }

@@ -47,6 +47,7 @@ class Task:
             "matches_reference": matches_reference(item),
             "findings": self.findings,
             "line": item.line,
+            "content_id": item.content_id,
             "groups": item.groups,
         }
 

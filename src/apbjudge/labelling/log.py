@@ -23,6 +23,7 @@ from ..errors import InputError, OptionError, RowError
 from ..jsonl import Appender, cut_torn_line, parse_object, read_lines, take_lock
 from ..records import HumanLabel, read_labels
 from ..records.labels import TABLE_SUFFIXES
+from ..records.scales import ScaleCheck
 from .clicks import NOTHING, LabelState, state_of
 
 Key = tuple[str, str]
@@ -264,10 +265,11 @@ def _is_own(raw: bytes, rater: str, key: Key) -> bool:
 def _lines(
     path: Path, bad: Callable[[str], None]
 ) -> Iterator[tuple[Mapping[str, Any], HumanLabel]]:
-    """Every label with the line it was read from."""
+    """Every label with the line it was read from; refuses labels on another scale at the end."""
+    scales = ScaleCheck(path)
     skipped: list[str] = []
     lines = read_lines(path)
-    for label in read_labels(path, bad=skipped.append):
+    for label in read_labels(path, bad=skipped.append, scales=scales):
         line = next(islice(lines, len(skipped), None))
         yield line.values if isinstance(line.values, dict) else {}, label
         for complaint in skipped:
@@ -275,6 +277,7 @@ def _lines(
         skipped.clear()
     for complaint in skipped:
         bad(complaint)
+    scales.close()
 
 
 def _cut_own_torn_line(path: Path) -> None:

@@ -18,7 +18,7 @@ from .judgements import (
     judgement_row,
     read_judgement,
 )
-from .labels import HumanLabel, read_labels
+from .labels import HumanLabel, all_labels, read_labels
 from .predictions import Call, Form, FormProblem, Prediction, Step
 from .responses import call_name, json_values, message_calls, message_tools
 from .tools import Tool, Toolset
@@ -54,6 +54,7 @@ __all__ = [
     "UnsolvableType",
     "Usage",
     "Verdict",
+    "all_labels",
     "call_name",
     "check_written_row",
     "json_values",

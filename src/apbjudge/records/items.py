@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, Literal
+
+import orjson
 
 from .base import Record
 from .predictions import Call, Form, Prediction, Step
@@ -123,3 +126,23 @@ class Item(Record):
     prediction: Prediction
     groups: dict[str, str | int | None]
     line: int
+
+    @cached_property
+    def content_id(self) -> str | None:
+        """Hash of what the tested model was asked, distractors left out.
+
+        Rows that differ in distractors, number of steps, response or id alone share it: query
+        (spaces apart), system prompt, files, earlier messages and names of tools are equal. None
+        without a query and earlier messages, and where these are no JSON.
+        """
+        query = " ".join(self.query.split())
+        if not query and not self.trajectory:
+            return None
+        names = self.tools.names.difference(self.condition.extraneous) if self.tools else ()
+        files = [(file.type, file.path) for file in self.files]
+        content = [query, " ".join(self.system_prompt.split()), files, sorted(names)]
+        try:
+            text = orjson.dumps([*content, self.trajectory], option=orjson.OPT_SORT_KEYS)
+        except TypeError:  # nested too deeply, or not read from JSON
+            return None
+        return blake2b(text, digest_size=8).hexdigest()

@@ -111,6 +111,7 @@ class _Judgement(Record):
     latency_s: float | None = None
     fingerprint: str
     line: int
+    content_id: str | None = None
     groups: Groups = {}
 
 
@@ -161,7 +162,7 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
     "category plan_cost uses_distractor matches_reference findings overrides inconsistent doubt "
-    "reasoning reason detail raw usage cost_usd latency_s fingerprint line groups"
+    "reasoning reason detail raw usage cost_usd latency_s fingerprint line content_id groups"
 ).split()
 
 
@@ -198,7 +199,7 @@ _NULLABLE = {"item_id", "case_id", "tested_model", "protocol", "rubric"}
 _NAMES = frozenset(_COLUMNS)
 _NAMES_UNSCORED = _NAMES - {"overrides"}
 
-_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt"})
+_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt", "content_id"})
 """Columns that rows of earlier versions do not have."""
 
 

@@ -14,6 +14,7 @@ from ..errors import InputError, RowError
 from ..jsonl import read_lines
 from .base import Record
 from .judgements import ERROR_CODES, ErrorCode
+from .scales import Place, ScaleCheck
 from .tables import read_table
 
 Flags = dict[ErrorCode, bool]
@@ -65,7 +66,30 @@ class HumanLabel(Record):
         return None
 
 
-def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iterator[HumanLabel]:
+def all_labels(path: Path, *, bad: Callable[[str], None]) -> list[HumanLabel]:
+    """The labels of a file whose numbers are on our scales; see ``read_labels``.
+
+    A rater's numbers in a field may be on another scale, such as marks from 1 to 5 in ``grade``:
+    those that lie on ours as well would be misread. Single ones off the scale are bad rows where
+    at least four times as many entries show that the scale is ours: grades between 0 and 1, or 1
+    where ``is_correct`` is true, and ``true`` or ``no`` in words.
+
+    Args:
+        path: The file.
+        bad: Is given the complaint about a row that can't be used, which is left out.
+
+    Raises:
+        InputError: If the file as a whole is unusable, or a rater's field is on another scale.
+    """
+    scales = ScaleCheck(path)
+    labels = list(read_labels(path, bad=bad, scales=scales))
+    scales.close()
+    return labels
+
+
+def read_labels(
+    path: Path, *, bad: Callable[[str], None] | None = None, scales: ScaleCheck | None = None
+) -> Iterator[HumanLabel]:
     """Yields the labels of a file: a table when it is named ``.csv`` or ``.tsv``, else JSONL.
 
     Null and an empty cell mean that nothing was said; fields that a label does not have are
@@ -76,6 +100,7 @@ def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iter
         path: The file.
         bad: Is given the complaint about a row that can't be used (``file:line: field …``), which
             is then left out; None raises it.
+        scales: Takes in every number of a field that has a scale.
 
     Raises:
         InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
@@ -83,6 +108,8 @@ def read_labels(path: Path, *, bad: Callable[[str], None] | None = None) -> Iter
     for number, values in _rows(path):
         if _is_judgement(values):
             raise InputError(f"{path}:{number}: expected labels of humans, got a judge's judgement")
+        if scales is not None and not isinstance(values, RowError):
+            _check_scales(scales, values, number)
         try:
             label = _label(values)
         except RowError as error:
@@ -123,6 +150,11 @@ def _label(values: Mapping[str, Any] | RowError) -> HumanLabel:
 # One field at a time -----------------------------------------------------------------------------
 
 
+TRUTH = "true or false (or yes, no, 1, 0)"
+GRADE = "a number from 0 to 1"
+CATEGORY = "a whole number from 1 to 5"
+
+
 def _name(value: object, field: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise RowError(field, "a non-empty string", value)
@@ -140,7 +172,7 @@ def _truth(value: object, field: str) -> bool:
     is_plain = isinstance(value, str | bool | int | float)
     truth = _TRUTHS.get(str(value).strip().lower()) if is_plain else None
     if truth is None:
-        raise RowError(field, "true or false (or yes, no, 1, 0)", value)
+        raise RowError(field, TRUTH, value)
     return truth
 
 
@@ -160,19 +192,76 @@ def _number(value: object) -> float | None:
 def _grade(value: object, field: str) -> float:
     number = _number(value)
     if number is None or not 0 <= number <= 1:
-        raise RowError(field, "a number from 0 to 1", value)
+        raise RowError(field, GRADE, value)
     return number
 
 
 def _category(value: object, field: str) -> int:
     number = _number(value)
     if number not in (1, 2, 3, 4, 5):
-        raise RowError(field, "a whole number from 1 to 5", value)
+        raise RowError(field, CATEGORY, value)
     return int(number)
 
 
 def _remark(value: object, field: str) -> str:
     return value if isinstance(value, str) else ""
+
+
+# Scales ------------------------------------------------------------------------------------------
+
+
+def _check_scales(scales: ScaleCheck, values: Mapping[str, Any], line: int) -> None:
+    """Counts a row's numbers by where they lie on the scale of their field."""
+    rater = values.get("rater")
+    who = rater if isinstance(rater, str) else "human"
+    errors = values.get("errors")
+    flags = cast("dict[str, object]", errors) if isinstance(errors, dict) else {}
+    truths: dict[str, object] = {
+        "is_correct": values.get("is_correct"),
+        **{code: values.get(code) for code in ERROR_CODES},
+        **{f"errors.{code}": flag for code, flag in flags.items()},
+    }
+    for field, value in truths.items():
+        if place := _place_of_truth(value):
+            scales.add(who, line, place, RowError(field, TRUTH, value))
+    correct = _TRUTHS.get(str(values.get("is_correct")).strip().lower())
+    if place := place_of_grade(_number(values.get("grade")), correct):
+        scales.add(who, line, place, RowError("grade", GRADE, values["grade"]))
+    if place := place_of_category(_number(values.get("category"))):
+        scales.add(who, line, place, RowError("category", CATEGORY, values["category"]))
+
+
+def _place_of_truth(value: object) -> Place | None:
+    """Words are sure; of numbers, 1 is the worst mark of many a scale, and 0 of others."""
+    number = _number(value)
+    if number is None:
+        is_word = isinstance(value, bool) or str(value).strip().lower() in _TRUTHS
+        return "sure" if value is not None and is_word else None
+    return "within" if number in (0, 1) else "off"
+
+
+def place_of_grade(grade: float | None, correct: bool | None) -> Place | None:  # noqa: FBT001
+    """Where a grade lies; None for none.
+
+    Other scales have 0 and 1 as well, few what is between; nor is their 1 the grade of what is
+    correct, or their 0 that of what is not.
+
+    Args:
+        grade: The grade.
+        correct: ``is_correct`` of the same row.
+    """
+    if grade is None:
+        return None
+    if 0 < grade < 1 or (correct is not None and grade == correct):
+        return "sure"
+    return "within" if grade in (0, 1) else "off"
+
+
+def place_of_category(category: float | None) -> Place | None:
+    """Where a category lies; None for none. Categories that are counted from 0 look like ours."""
+    if category is None:
+        return None
+    return "within" if category in (1, 2, 3, 4, 5) else "off"
 
 
 _READERS: Mapping[str, Callable[[object, str], Any]] = {

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Columns:
         codes: For each grouping field, a code per profile.
         labels: For each grouping field, the text behind a code.
         levels: Number of distractors, per profile.
-        case: Number of the case.
+        case: Number of the case; see ``case_numbers``.
         item: Key of the item id, the same in every run and for all tested models; empty unless
             asked for.
         scored: Whether there is a verdict.
@@ -125,7 +125,7 @@ def read_columns(
 
 _TYPES: Mapping[str, str] = {
     "profile": "i",
-    **dict.fromkeys(("case", "item"), "Q"),
+    **dict.fromkeys(("case", "content", "item"), "Q"),
     **dict.fromkeys(("scored", "correct", "category"), "b"),
     **dict.fromkeys(("distractor", "inconsistent", "overridden"), "b"),
     **dict.fromkeys(("grade", "cost"), "d"),
@@ -144,7 +144,9 @@ class _Growing:
     def add(self, row: Mapping[str, Any], *, items: bool) -> None:
         profiles, to, used = self._profiles, self._vectors, row["uses_distractor"]
         to["profile"].append(profiles.setdefault(_profile(row), len(profiles)))
-        to["case"].append(short_key(row["case_id"]))
+        case, content = case_keys(row)
+        to["case"].append(case)
+        to["content"].append(content)
         if items:
             to["item"].append(short_key(row["item_id"]))
         to["scored"].append(row["kind"] == "verdict")
@@ -161,12 +163,51 @@ class _Growing:
         codes, labels = _codes(list(self._profiles))
         levels = np.array([key[-1] for key in self._profiles], dtype=np.int64)
         vectors: dict[str, Vector] = {of: np.asarray(own) for of, own in self._vectors.items()}
-        vectors["case"] = _numbered(vectors["case"])
+        vectors["case"] = case_numbers(vectors["case"], vectors.pop("content"))
         return Columns(codes=codes, labels=labels, levels=levels, **vectors)
 
 
-def _numbered(keys: Vector) -> Vector:
-    return np.unique(keys, return_inverse=True)[1].astype(np.int32)
+def case_keys(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Keys by which a judgement's case is known: of its ``case_id`` and of its content.
+
+    Where a row names no case but itself, its content tells of which case it is; a row that does
+    name one has the key of that name twice.
+
+    Args:
+        row: A row of ``judgements.jsonl`` with a case_id.
+    """
+    case = short_key(row["case_id"])
+    content = row.get("content_id")
+    if row["case_id"] != row["item_id"] or not isinstance(content, str):
+        return case, case
+    return case, short_key("content", content)
+
+
+def case_numbers(cases: Vector, contents: Vector) -> Vector:
+    """Numbers of cases from 0, the same for rows that share either key, directly or in a chain.
+
+    Args:
+        cases: Shape (n,), keys of ``case_id``.
+        contents: Shape (n,), keys of contents; see ``case_keys``.
+
+    Returns:
+        Shape (n,), int32.
+    """
+    number = np.unique(cases, return_inverse=True)[1].astype(np.int32)
+    if np.array_equal(cases, contents):
+        return number
+    _, first, content = np.unique(contents, return_index=True, return_inverse=True)
+    if np.array_equal(number[first][content], number):
+        return number
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportUnknownVariableType]
+
+    n_cases = int(number.max()) + 1
+    edges = number, content + n_cases
+    size = n_cases + len(first)
+    graph = coo_array((np.ones(len(number), dtype=bool), edges), shape=(size, size))
+    _, component = cast("tuple[int, Vector]", connected_components(graph, directed=False))
+    return component[number].astype(np.int32)
 
 
 def _profile(row: Mapping[str, Any]) -> Profile:

@@ -9,7 +9,7 @@ from typing import Any
 from ..calibration.intervals import Estimate
 from ..calibration.paired import Difference, Family, Flips
 from ..errors import visible
-from .tables import lined_up, p_value
+from .tables import lined_up, p_value, reasons
 
 _NAMES_SHOWN = 3
 _ON_SCALE = ("Grade", "grade MAE")
@@ -250,5 +250,5 @@ def _foot(found: Comparison) -> Iterator[str]:
         "rates in percent, grades from 0 to 1; intervals and p are of each figure alone; what "
         "would have been seen: with a chance of 80 %"
     )
-    shown = (d.difference for d in found.differences if d.difference.low is not None)
-    yield from (f"note: {note}" for note in dict.fromkeys(e.note for e in shown) if note)
+    shown = (d for d in found.differences if d.difference.low is not None and d.difference.note)
+    yield from (f"note: {line}" for line in reasons((d.difference.note, d.name, "") for d in shown))

@@ -6,6 +6,7 @@ Definitions: Agent Planning Benchmark, arXiv:2606.04874, section 4 and appendice
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .columns import NO_FLAGS, Columns, Vector
 
 Figures = dict[str, Estimate]
 
+UNSCORED = "no row with a verdict"
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
 
 
@@ -56,12 +58,21 @@ def rate(hits: Vector, cases: Vector | None) -> Estimate:
         hits: Shape (n,), 0 or 1.
         cases: Shape (n,); None where each row is a case of its own.
     """
-    return share(hits == 1, np.ones(len(hits), dtype=bool), Sample(clusters=cases))
+    found = share(hits == 1, np.ones(len(hits), dtype=bool), Sample(clusters=cases))
+    return found if len(hits) else replace(found, note=UNSCORED)
 
 
-def mean(c: Columns, values: Vector, rows: Vector) -> Estimate:
-    """Mean of a column over some rows, resampled by case."""
-    return ratio(values[rows].astype(float), np.ones(len(rows)), c.case[rows])
+def mean(c: Columns, values: Vector, rows: Vector, *, note: str) -> Estimate:
+    """Mean of a column over some rows, resampled by case.
+
+    Args:
+        c: All judgements.
+        values: The column.
+        rows: Indices of the rows.
+        note: What to say where there are none.
+    """
+    found = ratio(values[rows].astype(float), np.ones(len(rows)), c.case[rows])
+    return found if len(rows) else replace(found, note=note)
 
 
 def broken_figures(c: Columns, rows: Vector) -> Figures:
@@ -102,9 +113,9 @@ def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
     passed = priced[c.correct[priced] == 1]
     common = passed[np.isin(c.case[passed], cases_all_right(c, all_rows))]
     return {
-        "C_all": mean(c, c.cost, priced),
-        "C_pass": mean(c, c.cost, passed),
-        "C_com": mean(c, c.cost, common),
+        "C_all": mean(c, c.cost, priced, note="no plan whose cost is known"),
+        "C_pass": mean(c, c.cost, passed, note="no correct plan whose cost is known"),
+        "C_com": mean(c, c.cost, common, note="no case that every tested model has right"),
     }
 
 
@@ -124,8 +135,8 @@ def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
     """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
 
     CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
-    base row of its case and number of steps (the mean, where a base was judged several times).
-    Overall figures weigh every pair alike.
+    base row of its case (``columns.case_numbers``) and number of steps (the mean, where a base
+    was judged several times). Overall figures weigh every pair alike.
 
     Args:
         c: All judgements.
@@ -149,8 +160,9 @@ def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str,
     if not len(pairs):
         scored = rows[c.scored[rows] == 1]
         yield "CR_E", rate(c.correct[scored], c.case[scored])
-        yield "CR_B", nothing()
-        yield "delta", nothing()
+        reason = _unpaired(c, rows, base)
+        yield "CR_B", nothing(note=reason)
+        yield "delta", nothing(note=reason)
         return
     yield "CR_E", rate(c.correct[pairs], c.case[pairs])
     sample = Sample(clusters=c.case[pairs])
@@ -170,13 +182,26 @@ def extraneous_grades(c: Columns, rows: Vector, base: Vector) -> Figures:
     if not len(pairs):
         graded = rows[~np.isnan(c.grade[rows])]
         of_graded = bounded(c.grade[graded], Sample(clusters=c.case[graded]))
-        return {"Grade_B": nothing(), "Grade_E": of_graded, "Grade delta": nothing()}
+        none = nothing(note=_unpaired(c, rows, base, what="grade"))
+        return {"Grade_B": none, "Grade_E": of_graded, "Grade delta": none}
     sample = Sample(clusters=c.case[pairs])
     return {
         "Grade_B": bounded(before, sample),
         "Grade_E": bounded(c.grade[pairs], sample),
         "Grade delta": paired_test(c.grade[pairs] - before, sample).estimate,
     }
+
+
+def _unpaired(c: Columns, rows: Vector, base: Vector, what: str = "verdict") -> str:
+    """Why no row with distractors has a base row."""
+    if not len(base):
+        return "the run has no rows without distractors of this tested model and form"
+    if not np.isin(_pair_key(c, rows), _pair_key(c, base)).any():
+        return (
+            "no row without distractors is of the same case: neither case_id nor query, system "
+            "prompt, files, earlier messages and other tools are equal"
+        )
+    return f"no case has a {what} both with and without distractors"
 
 
 def pairs_with_base(c: Columns, of: Vector, rows: Vector, base: Vector) -> tuple[Vector, Array]:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..calibration.intervals import Estimate
 from ..calibration.measures import PAPER
 from ..errors import visible
-from .reliability import Reliability, ReliabilityReport
-from .tables import across, cell, difference, down, lined_up, matrix, named, number, p_value
+from .reliability import CorrectedFigure, Reliability, ReliabilityReport
+from .tables import (
+    across,
+    cell,
+    difference,
+    down,
+    is_missing,
+    lined_up,
+    matrix,
+    named,
+    number,
+    p_value,
+    reasons,
+)
 
 JUDGES_ACROSS = 3
 _BEYOND = (
@@ -22,6 +35,7 @@ _BEYOND = (
     "grade alpha (ordinal)",
 )
 _RATES = ("specificity", "judge CR", "human CR", "judge grade", "human grade", "Err-Type (all)")
+_OF_JUDGE = ("scored", *PAPER, *_RATES, *_BEYOND)
 _OF_CODE = ("judge rate", "human rate", "precision", "recall", "F1", "kappa", "AC1")
 _OF_GROUP = ("agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias")
 _OF_PAIR = ("agreement", "kappa", "AC1", "grade MAE", "grade bias", "grade kappa (quadratic)")
@@ -47,11 +61,19 @@ def reliability_text(report: ReliabilityReport) -> str:
 
 def _measures(judges: Sequence[Reliability]) -> list[str]:
     heads = [*dict.fromkeys(line for judge in judges for line in _head(judge))]
-    columns: dict[str, Mapping[str, Estimate]] = {}
+    columns = {
+        name: {"scored": judge.whole.scored, **judge.whole.measures}
+        for name, judge in _by_name(judges).items()
+    }
+    return [*heads, "", *down(columns, _OF_JUDGE)]
+
+
+def _by_name(judges: Sequence[Reliability]) -> dict[str, Reliability]:
+    """Judges by the heading of their column."""
+    found: dict[str, Reliability] = {}
     for i, judge in enumerate(judges):
-        name = judge.judge if judge.judge not in columns else f"{judge.judge} #{i + 1}"
-        columns[name] = {"scored": judge.whole.scored, **judge.whole.measures}
-    return [*heads, "", *down(columns, ("scored", *PAPER, *_RATES, *_BEYOND))]
+        found[judge.judge if judge.judge not in found else f"{judge.judge} #{i + 1}"] = judge
+    return found
 
 
 def _head(judge: Reliability) -> Iterator[str]:
@@ -122,7 +144,7 @@ def _between(judge: Reliability) -> list[str]:
         f"{judge.raters[pair.first]} and {judge.raters[pair.second]}": pair.measures
         for pair in found.pairs
     }
-    whole = [f"{name} {named(name, e)}" for name, e in found.together.items() if e.n_items]
+    whole = [f"{name} {named(name, e)}" for name, e in found.together.items()]
     lines = [f"over all pairs of raters: {', '.join(whole)}"]
     return [*lines, *across(pairs, _OF_PAIR)] if pairs else lines
 
@@ -164,8 +186,7 @@ def _diversity(judge: Reliability) -> list[str]:
         rows.append([name, cell(group.agreement, percent=True), cell(group.error, percent=False)])
     lines = lined_up(rows)
     lines.append(f"difference of agreement {difference(found.agreement, percent=True)}")
-    if found.error.estimate.value is not None:
-        lines.append(f"difference of MAE {difference(found.error, percent=False)}")
+    lines.append(f"difference of MAE {difference(found.error, percent=False)}")
     if found.n_unknown:
         lines.append(f"{found.n_unknown} more of which the chain is not known")
     return lines
@@ -189,7 +210,7 @@ def _self_evaluation(judge: Reliability) -> list[str]:
     lines = lined_up(rows)
     if found.rate is not None:
         lines.append(f"itself less others, CR bias: {difference(found.rate, percent=True)}")
-    if found.grade is not None and found.grade.estimate.value is not None:
+    if found.grade is not None:
         lines.append(f"itself less others, grade bias: {difference(found.grade, percent=False)}")
     return lines
 
@@ -201,10 +222,8 @@ def _design(judge: Reliability) -> str:
 
 def _corrected(judge: Reliability) -> list[str]:
     rows = [["", "figure", "judge", "corrected", "labels alone", "labels"]]
-    for part in judge.corrected:
-        if part.field and part.figure not in {"CR", "Grade"}:
-            continue
-        where = "all" if not part.field else f"{part.field} {visible(part.value or 'not stated')}"
+    for part in _shown_corrections(judge):
+        where = _part(part.field, part.value)
         percent, found = part.figure != "Grade", part.found
         note = found.rectified.note if found.rectified.value is None else ""
         rows.append(
@@ -232,15 +251,100 @@ def _legend(report: ReliabilityReport) -> list[str]:
     }[report.judges[0].whole.policy]
     shown = "rates in percent, differences in percent points"
     lines = [f"value [{level * 100:g} % interval] /n; {shown}; {policy}"]
-    notes = {
-        estimate.note
-        for judge in report.judges
-        for estimate in judge.whole.measures.values()
-        if estimate.note and "as unscored items" not in estimate.note
-    }
     if report.problems:
         lines.append(f"{len(report.problems)} complaints about rows that are left out")
-    return [*lines, *sorted(notes)]
+    return [*lines, *_reasons(report), *_rough(report)]
+
+
+def _reasons(report: ReliabilityReport) -> list[str]:
+    """Why figures have no value or no interval."""
+    several = len(report.judges) > 1
+    return reasons(
+        (estimate.note, figure, " ".join(filter(None, (name if several else "", place))))
+        for name, judge in _by_name(report.judges).items()
+        for figure, place, estimate in _shown(judge)
+        if is_missing(estimate)
+    )
+
+
+def _rough(report: ReliabilityReport) -> list[str]:
+    """What makes intervals of the first table rough; a reason of all but some, last."""
+    several = len(report.judges) > 1
+    notes = [
+        (estimate.note, figure, name if several else "")
+        for name, judge in _by_name(report.judges).items()
+        for figure, estimate in judge.whole.measures.items()
+        if estimate.low is not None and "as unscored items" not in estimate.note
+    ]
+    times = Counter(note for note, _, _ in notes if note)
+    if not times:
+        return []
+    most, _ = times.most_common(1)[0]
+    if all(note for note, _, _ in notes):
+        others = reasons(entry for entry in notes if entry[0] != most)
+        return [*others, f"{'all other' if others else 'all'} intervals above: {most}"]
+    return reasons(entry for entry in notes if entry[0])
+
+
+_Shown = tuple[str, str, Estimate]
+"""Figure, what it is of, estimate."""
+
+
+def _shown(judge: Reliability) -> Iterator[_Shown]:
+    """Every estimate of the text."""
+    whole = {"scored": judge.whole.scored, **judge.whole.measures}
+    yield from ((name, "", whole[name]) for name in _OF_JUDGE if name in whole)
+    for code, figures in judge.whole.codes.items():
+        yield from ((name, code, figures[name]) for name in _OF_CODE if name in figures)
+    for group in judge.groups:
+        part = {"scored": group.found.scored, **group.found.measures}
+        where = _part(group.field, group.value)
+        yield from ((name, where, part[name]) for name in ("scored", *_OF_GROUP))
+    if judge.category is not None:
+        yield from ((name, "behaviours", e) for name, e in judge.category.measures.items())
+    yield from _shown_of_raters(judge)
+    yield from _shown_of_analyses(judge)
+    for part in _shown_corrections(judge):
+        where = _part(part.field, part.value)
+        yield f"{part.figure} by the judge", where, part.found.raw
+        yield f"{part.figure} by labels alone", where, part.found.labelled_only
+        if part.found.rectified.value is not None:  # else the reason stands in its place
+            yield f"{part.figure} corrected", where, part.found.rectified
+
+
+def _shown_of_raters(judge: Reliability) -> Iterator[_Shown]:
+    if judge.between is None:
+        return
+    yield from ((name, "all raters", e) for name, e in judge.between.together.items())
+    for pair in judge.between.pairs:
+        names = f"{judge.raters[pair.first]} and {judge.raters[pair.second]}"
+        yield from ((name, names, pair.measures[name]) for name in _OF_PAIR)
+
+
+def _shown_of_analyses(judge: Reliability) -> Iterator[_Shown]:
+    if (found := judge.diversity) is not None:
+        parts = {"other chain": found.different, "reference's chain": found.standard}
+        for name, of in parts.items():
+            yield from (("agreement", name, of.agreement), ("grade MAE", name, of.error))
+        yield "difference of agreement", "", found.agreement.estimate
+        yield "difference of MAE", "", found.error.estimate
+    if (own := judge.self_evaluation) is not None:
+        for model in own.models:
+            yield "CR bias", model.tested_model, model.rate.estimate
+            yield "grade bias", model.tested_model, model.grade.estimate
+        for name, contrast in (("CR bias", own.rate), ("grade bias", own.grade)):
+            if contrast is not None:
+                yield name, "itself less others", contrast.estimate
+
+
+def _shown_corrections(judge: Reliability) -> Iterator[CorrectedFigure]:
+    """Of parts of the rows CR and grade alone: error rates would take a page."""
+    return (c for c in judge.corrected if not c.field or c.figure in {"CR", "Grade"})
+
+
+def _part(field: str, value: str | None) -> str:
+    """A part of the rows."""
+    return f"{field} {visible(value or 'not stated')}" if field else "all"
 
 
 _SECTIONS: Mapping[str, Callable[[Reliability], list[str]]] = {

@@ -77,14 +77,53 @@ def down(columns: Mapping[str, Mapping[str, Estimate]], names: Iterable[str]) ->
 
     Args:
         columns: By heading, the figures by name.
-        names: The figures to show; one that no column has a value of is left out.
+        names: The figures to show; one that no column has is left out. One without value is a
+            dash, which ``reasons`` explains.
     """
     rows = [["", *map(visible, columns)]]
     for name in names:
         found = [figures.get(name) for figures in columns.values()]
-        if any(e is not None and (e.value is not None or e.low is not None) for e in found):
+        if any(found):
             rows.append([name, *("" if e is None else named(name, e) for e in found)])
     return lined_up(rows)
+
+
+def is_missing(estimate: Estimate) -> bool:
+    """Whether a figure lacks its value, or an interval that it could have, for a stated reason."""
+    if not estimate.note or estimate.low is not None:
+        return False
+    return estimate.value is None or estimate.method != "hand-picked"
+
+
+def reasons(notes: Iterable[tuple[str, str, str]]) -> list[str]:
+    """What is to be said of figures, a line a reason, each with the figures that it is of.
+
+    Args:
+        notes: Reason, figure, and what the figure is of (a judge, a part of the rows); empty for
+            the whole.
+
+    Returns:
+        Lines such as ``recall (E1, E3), F1: no item``; figures and reasons in order.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for reason, figure, place in notes:
+        places = found.setdefault(reason, {}).setdefault(figure, [])
+        if place not in places:
+            places.append(place)
+    return [f"{_listed(figures)}: {reason}" for reason, figures in found.items()]
+
+
+def _listed(figures: Mapping[str, list[str]]) -> str:
+    """Figures and what they are of; those of the same parts share the brackets."""
+    together: dict[tuple[str, ...], list[str]] = {}
+    for figure, places in figures.items():
+        together.setdefault(tuple(places), []).append(figure)
+    return ", ".join(
+        ", ".join(names)
+        if places == ("",)
+        else f"{', '.join(names)} ({', '.join(visible(place) or 'all' for place in places)})"
+        for places, names in together.items()
+    )
 
 
 def across(rows: Mapping[str, Mapping[str, Estimate]], names: Sequence[str]) -> list[str]:

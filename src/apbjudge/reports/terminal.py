@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..calibration.intervals import Estimate
 from ..errors import visible
 from .columns import Totals
 from .summary import Group, Summary
-from .tables import lined_up
+from .tables import lined_up, reasons
 
 MODELS_ACROSS = 3
 FEW_CASES = 15
@@ -30,7 +30,23 @@ def summary_text(summary: Summary) -> str:
         lines += ["", "value [95 % interval] /n; rates in percent, differences in percent points"]
     if any(_is_rough(e) for group in summary.groups for e in group.figures.values()):
         lines.append(f"fewer than {FEW_CASES} cases behind an interval: read it as rough")
+    lines += _reasons(summary.groups)
     return "\n".join(lines) + "\n"
+
+
+def _reasons(groups: Iterable[Group]) -> list[str]:
+    """Why figures have no value, and of which groups where others have one."""
+    figures = [(group, *figure) for group in groups for figure in group.figures.items()]
+    held = {name for _, name, estimate in figures if estimate.value is not None}
+    return reasons(
+        (
+            estimate.note,
+            name,
+            f"{_title(group)} {visible(group.tested_model)}" if name in held else "",
+        )
+        for group, name, estimate in figures
+        if estimate.value is None
+    )
 
 
 def _is_rough(estimate: Estimate) -> bool:
@@ -75,16 +91,19 @@ def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:
 
 
 def _table(block: list[Group]) -> list[str]:
-    first = block[0]
-    title = first.protocol if first.protocol == first.form else f"{first.protocol} ({first.form})"
-    for field, value in first.by.items():
-        title += f", {field} {'not stated' if value is None else visible(value)}"
     names = list(dict.fromkeys(name for group in block for name in group.figures))
     rows = [["", *(visible(group.tested_model) for group in block)]]
     for name in names:
         cells = [_cell(name, group.figures.get(name)) for group in block]
         rows.append([name, *cells])
-    return [title, *lined_up(rows)]
+    return [_title(block[0]), *lined_up(rows)]
+
+
+def _title(group: Group) -> str:
+    title = group.protocol if group.protocol == group.form else f"{group.protocol} ({group.form})"
+    for field, value in group.by.items():
+        title += f", {field} {'not stated' if value is None else visible(value)}"
+    return title
 
 
 def _cell(name: str, estimate: Estimate | None) -> str:

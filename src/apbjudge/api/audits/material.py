@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...jsonl import read_lines
 from ...judge import BadRow, Source, Task
 from ...judge.store import JUDGEMENTS
-from ...records import Consensus, ErrorCode, Unscored, Verdict, read_labels, resolve
+from ...records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
 from ...records.consensus import Key
 from ...records.rows import item_row
 from ..running.ensembles import read_run
@@ -87,7 +87,7 @@ def known_of(path: Path | None, adjudicator: str | None) -> Known:
     if path.is_dir():
         return _of_run(path)
     problems: list[str] = []
-    resolved = resolve(read_labels(path, bad=problems.append), adjudicator=adjudicator)
+    resolved = resolve(all_labels(path, bad=problems.append), adjudicator=adjudicator)
     if not resolved.items:
         first = f"; first complaint: {problems[0]}" if problems else ""
         raise InputError(f"{path}: expected labels with an item_id, one a line, got none{first}")

@@ -367,6 +367,7 @@ def _manifest(order: Order, store: Store) -> dict[str, Any]:
         "data_root": os.fsencode(root).decode(errors="backslashreplace") if root else None,
         "inputs": {name: mark and mark.to_json() for name, mark in store.inputs.items()},
         "identity": order.identity,
+        "grades": list(source.rubric.scale.grades) if source.rubric else None,
         "settings": order.settings or own,
         "transport": _transport(order),
         "note": order.note,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...records import ERROR_CODES, Consensus
 from ...records.judgements import ErrorCode
+from ...reports.columns import Vector, case_keys, case_numbers
 from ..trust.judged import Key, Problems
 from ..trust.matching import Labels, load_labels
 from .run_files import JudgeRuns, Row, by_judge, mapping, open_run
@@ -41,7 +45,8 @@ def frame(
     ``E6``, the grouping fields (``group_category`` and so on), ``entropy`` in bits and
     ``p_correct`` (share of the judge's replies that said correct, 0 to 1), ``overridden``, and
     with labels ``human_correct``, ``human_grade``, ``human_E1`` to ``human_E6``. What is missing
-    is NA or NaN. Booleans have the nullable type ``boolean``.
+    is NA or NaN. Booleans have the nullable type ``boolean``. Rows of one case have the same
+    ``case_id``, that of the first, also where only their content shows that they are.
 
     Args:
         runs: Folders of runs, or files of judgements.
@@ -71,7 +76,13 @@ def judgement_frame(
         InputError: If a file can't be read.
     """
     pandas = _pandas()
-    rows = [{"judge": judge.name, **_flat(row)} for judge in judges for row in judge.rows(problems)]
+    rows: list[dict[str, Any]] = []
+    cases = array("Q")
+    for judge in judges:
+        for row in judge.rows(problems):
+            rows.append({"judge": judge.name, **_flat(row)})
+            cases.extend(case_keys(row) if row["case_id"] is not None else (0, 0))
+    _name_cases(rows, np.asarray(cases).reshape(-1, 2))
     if labels is not None:
         answers = Counter(item for item, _ in {_key(row) for row in rows})
         rows = [row | _human(labels.of(_key(row), answers)) for row in rows]
@@ -83,6 +94,15 @@ def judgement_frame(
         if name in found:
             found[name] = found[name].astype("boolean")
     return found
+
+
+def _name_cases(rows: list[dict[str, Any]], keys: Vector) -> None:
+    """Gives all rows of a case its first ``case_id``, so that the column tells cases apart."""
+    names: dict[int, str] = {}
+    numbers: list[int] = case_numbers(keys[:, 0], keys[:, 1]).tolist()
+    for row, number in zip(rows, numbers, strict=True):
+        if row["case_id"] is not None:
+            row["case_id"] = names.setdefault(number, row["case_id"])
 
 
 def _pandas() -> Any:

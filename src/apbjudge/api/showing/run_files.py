@@ -19,7 +19,8 @@ from ...judge.store import MANIFEST
 from ...judge.task import short_key
 from ...protocols import AUTO
 from ...records.judgements import ERROR_CODES, Usage
-from ..trust.judged import OneJudge, Problems, first_of, judgements_of, row_complaint
+from ...records.scales import ScaleCheck
+from ..trust.judged import OneJudge, Problems, check_scales, first_of, judgements_of, row_complaint
 
 Row = dict[str, Any]
 
@@ -141,11 +142,13 @@ class RunFile:
                 the first one counts, as it does against labels.
 
         Raises:
-            InputError: If the file can't be read.
+            InputError: If the file can't be read, or its grades or categories are on another
+                scale.
         """
-        met, judge = KeySet(), OneJudge(self.path)
+        met, judge, scales = KeySet(), OneJudge(self.path), ScaleCheck(self.path)
         again: list[str] = []
         for line in read_lines(self.path):
+            check_scales(scales, line.values, line.number)
             complaint = row_complaint(line.values)
             if complaint:
                 problems.append(f"{self.path}:{line.number}: {complaint}")
@@ -157,6 +160,7 @@ class RunFile:
                 yield line.offset, row
             else:
                 again.append(row["item_id"])
+        scales.close()
         judge.complain(problems)
         if again:
             problems.append(

@@ -39,11 +39,12 @@ from .label_plan import read_plan
 from .matching import (
     Labels,
     Matched,
-    all_levels,
     cluster_ids,
+    grade_levels,
     is_same_model,
     load_labels,
     match,
+    scale_note,
 )
 
 
@@ -154,7 +155,10 @@ def _reliability(given: _Given, judged: Judged, problems: Problems) -> Reliabili
     drawn = None if given.plan is None else drawn_by(given.plan, judged, matched, clusters)
     if drawn is not None:
         matched = matched.only(drawn.kept)
-    return _Work(given, judged, matched, clusters, drawn).reliability()
+    levels = grade_levels([judged], given.labels, matched.human)
+    note = scale_note(levels, {*np.unique(judged.said.grade), *given.labels.grades})
+    judged, matched = judged.on_levels(levels), matched.on_levels(levels)
+    return _Work(given, judged, matched, clusters, drawn, levels, note).reliability()
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,8 @@ class _Work:
     matched: Matched
     clusters: Vector | None
     drawn: Drawn | None
+    levels: tuple[float, ...]
+    scale_note: str | None
 
     @property
     def order(self) -> CalibrationOrder:
@@ -220,11 +226,6 @@ class _Work:
     @property
     def rows(self) -> Vector:
         return self.matched.rows
-
-    @cached_property
-    def levels(self) -> tuple[float, ...]:
-        parts = [self.judged.said, self.matched.human, *self.matched.raters.values()]
-        return all_levels(parts)
 
     @cached_property
     def judge(self) -> Ratings:
@@ -360,6 +361,8 @@ class _Work:
             )
         if self.drawn is not None:
             yield from self.drawn.notes()
+        if self.scale_note is not None:
+            yield self.scale_note
         if labels.n_contradictions:
             yield (
                 f"{labels.n_contradictions} labels contradict themselves (correct with an "

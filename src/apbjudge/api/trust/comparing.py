@@ -25,7 +25,7 @@ from ...calibration.shares import share
 from ...errors import InputError, OptionError, visible
 from ...reports.comparison import Comparison, Side
 from .judged import Judged, Key, Problems, Said, Vector, check_level, judgements_of, read_judged
-from .matching import all_levels, cluster_ids, load_labels, match
+from .matching import Labels, cluster_ids, grade_levels, load_labels, match, scale_note
 
 
 def compare(
@@ -64,10 +64,10 @@ def compare(
     problems: Problems = []
     runs = _read(Path(run_a), Path(run_b), tested_models, problems)
     pairs = _paired(*runs, tested_models, problems)
-    human = None
+    known, human = None, None
     if labels is not None:
-        human = _labels(pairs, Path(labels), adjudicator, problems)
-    work = _Work(pairs, human, cluster, level)
+        known, human = _labels(pairs, Path(labels), adjudicator, problems)
+    work = _Work(pairs, known, human, cluster, level)
     return work.comparison(None if labels is None else str(labels), primary, problems)
 
 
@@ -187,21 +187,24 @@ def _nothing_shared(first: Judged, second: Judged, rows: tuple[list[int], list[i
     )
 
 
-def _labels(pairs: _Pairs, path: Path, adjudicator: str | None, problems: Problems) -> Said:
-    """What humans said of each pair."""
+def _labels(
+    pairs: _Pairs, path: Path, adjudicator: str | None, problems: Problems
+) -> tuple[Labels, Said]:
+    """The labels, and what humans said of each pair."""
     if pairs.is_of_two_models:
         raise OptionError(
             "--labels: expected two runs on the same responses, got two tested models, whose "
             "responses have labels of their own; see apbjudge calibrate --by tested_model"
         )
     first = pairs.runs[0]
-    matched = match(first, load_labels(path, adjudicator, problems), problems)
+    labels = load_labels(path, adjudicator, problems)
+    matched = match(first, labels, problems)
     place = np.full(len(first), -1)
     place[matched.rows] = np.arange(len(matched.rows))
     at = place[pairs.partners[0]]
     if not np.any(at >= 0):
         raise InputError(f"{path}: expected labels of items that both runs have, got none")
-    return matched.human.take(at)
+    return labels, matched.human.take(at)
 
 
 # Figures -----------------------------------------------------------------------------------------
@@ -212,6 +215,7 @@ class _Work:
     """Pairs, and what humans said of them."""
 
     pairs: _Pairs
+    labels: Labels | None
     human: Said | None
     cluster: str
     level: float
@@ -225,7 +229,7 @@ class _Work:
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
-        return all_levels([*self.said, *([self.human] if self.human else [])])
+        return grade_levels(self.pairs.runs, self.labels, self.human)
 
     @cached_property
     def ratings(self) -> tuple[Ratings, Ratings]:
@@ -315,6 +319,10 @@ class _Work:
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes
+        given = [run.said.grade for run in self.pairs.runs]
+        rated = () if self.labels is None else self.labels.grades
+        if note := scale_note(self.levels, {*np.unique(given[0]), *np.unique(given[1]), *rated}):
+            yield note
         if not np.all(self.told[0] & self.told[1]):
             yield (
                 "pairs without a verdict by both count nowhere; if a judge is silent on what is "

@@ -12,10 +12,15 @@ from typing import Any, cast
 import numpy as np
 import orjson
 
-from ...calibration.ratings import CODES, Ratings, grade_codes
+from ...calibration.ratings import CODES, LEVELS, Ratings, grade_codes
 from ...errors import InputError, OptionError, RowError, visible
 from ...jsonl import read_lines
 from ...judge.store import JUDGEMENTS, MANIFEST
+from ...judge.task import short_key
+from ...records.labels import CATEGORY, GRADE, place_of_category, place_of_grade
+from ...records.scales import ScaleCheck
+from ...reports.columns import case_keys
+from ...rubrics import rubric_names
 
 Vector = np.ndarray[Any, Any]
 Key = tuple[str, str | None]
@@ -65,6 +70,12 @@ class Said:
         grade = grade_codes(self.grade, levels)
         return Ratings(correct=self.correct, grade=grade, flags=self.flags, known=self.known)
 
+    def on_levels(self, levels: tuple[float, ...]) -> Said:
+        """The same with each grade replaced by its level."""
+        codes = grade_codes(self.grade, levels)
+        grade = np.where(codes < 0, np.nan, np.asarray(levels)[codes])
+        return replace(self, grade=grade)
+
     def take(self, rows: Vector) -> Said:
         """Those of some rows; the row -1 stands for one of which nothing is said."""
         nothing = Said.of([None])
@@ -85,6 +96,8 @@ class Judged:
         entropy: Shape (n,), doubt of ``is_correct`` in bits, NaN where it was not measured.
         matches: Shape (n,), int8: 1 the reference's chain, 0 another, -1 not known.
         fields: Columns by which rows can be grouped, as text; None where not stated.
+        cases: Shape (n, 2), uint64: keys of each row's case (``reports.columns.case_keys``).
+        scale: Grades of the rubric; None where the run does not say which they are.
     """
 
     name: str
@@ -95,9 +108,15 @@ class Judged:
     entropy: Vector
     matches: Vector
     fields: dict[str, list[str | None]]
+    cases: Vector
+    scale: tuple[float, ...] | None
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def on_levels(self, levels: tuple[float, ...]) -> Judged:
+        """The same with each grade replaced by its level."""
+        return replace(self, said=self.said.on_levels(levels))
 
     def only(self, rows: list[int]) -> Judged:
         """Those of some rows."""
@@ -108,6 +127,7 @@ class Judged:
             entropy=self.entropy[rows],
             matches=self.matches[rows],
             fields={name: [column[at] for at in rows] for name, column in self.fields.items()},
+            cases=self.cases[rows],
         )
 
     def column(self, name: str, option: str) -> list[str | None]:
@@ -131,7 +151,8 @@ def read_judged(path: Path, problems: Problems) -> Judged:
             another judge than the first one's, which are left out too.
 
     Raises:
-        InputError: If the file can't be read or holds no judgement.
+        InputError: If the file can't be read, holds no judgement, or its grades or categories are
+            on another scale.
     """
     file = judgements_of(path)
     columns = _Columns(file, problems)
@@ -140,9 +161,9 @@ def read_judged(path: Path, problems: Problems) -> Judged:
     if not columns.keys:
         wanted = "expected judgements, one a line, as apbjudge grade writes them"
         raise InputError(f"{file}: {wanted}{first_of(problems[n_before:])}")
-    model = columns.judge.name
+    model, manifest = columns.judge.name, _manifest_of(file)
     return Judged(
-        name=f"{model} (blind)" if _is_blind(file) else model,
+        name=f"{model} (blind)" if _is_blind(manifest) else model,
         model=model,
         path=file,
         keys=columns.keys,
@@ -150,6 +171,8 @@ def read_judged(path: Path, problems: Problems) -> Judged:
         entropy=np.asarray(columns.entropy),
         matches=np.asarray(columns.matches),
         fields={name: column for name, column in columns.fields.items() if any(column)},
+        cases=np.asarray(columns.cases).reshape(-1, 2),
+        scale=_scale(manifest, {*columns.fields["rubric"]}),
     )
 
 
@@ -182,7 +205,16 @@ def joined(parts: Sequence[Judged], name: str) -> Judged:
             name: [text for part in parts for text in part.fields.get(name, [None] * len(part))]
             for name in names
         },
+        cases=np.concatenate([part.cases for part in parts]),
+        scale=common_scale(parts),
     )
+
+
+def common_scale(runs: Iterable[Judged]) -> tuple[float, ...] | None:
+    """The grades of the rubrics of several runs; None where one of them does not say."""
+    scales = [run.scale for run in runs]
+    grades = {grade for scale in scales for grade in scale or ()}
+    return None if None in scales else tuple(sorted(grades))
 
 
 class OneJudge:
@@ -286,16 +318,20 @@ class _Columns:
         self.judge = OneJudge(path)
         self.entropy = array("d")
         self.matches = array("b")
+        self.cases = array("Q")
         names = (*OWN_FIELDS[1:], *_GROUPS, "unsolvable_type")
         self.fields: dict[str, list[str | None]] = {name: [] for name in names}
 
     def __iter__(self) -> Iterator[Mapping[str, Any] | None]:
+        scales = ScaleCheck(self._path)
         for line in read_lines(self._path):
+            check_scales(scales, line.values, line.number)
             complaint = row_complaint(line.values)
             if complaint:
                 self._problems.append(f"{self._path}:{line.number}: {complaint}")
             elif not isinstance(line.values, RowError) and self._counts(line.values, line.number):
                 yield self._take(line.values)
+        scales.close()
         self.judge.complain(self._problems)
 
     def _counts(self, row: Mapping[str, Any], line: int) -> bool:
@@ -308,11 +344,19 @@ class _Columns:
         entropy = by_field.get("is_correct")
         self.entropy.append(np.nan if entropy is None else entropy)
         self.matches.append(_tristate(row.get("matches_reference")))
+        self.cases.extend(self._case_keys(row))
         groups: Mapping[str, Any] = row.get("groups") or {}
         for name, column in self.fields.items():
             value = row.get(name) if name in OWN_FIELDS else groups.get(name)
             column.append(None if value is None else str(value))
         return row if row["kind"] == "verdict" else None
+
+    def _case_keys(self, row: Mapping[str, Any]) -> tuple[int, int]:
+        """Keys of the row's case; a row that names none is a case by itself."""
+        if isinstance(row.get("case_id"), str):
+            return case_keys(row)
+        key = short_key("row", str(len(self.keys)))
+        return key, key
 
 
 def row_complaint(values: Mapping[str, Any] | RowError) -> str:
@@ -331,6 +375,21 @@ def row_complaint(values: Mapping[str, Any] | RowError) -> str:
         if not is_right(values):
             return str(RowError(name, (_SHAPE | _LATER)[name][1], values[name]))
     return ""
+
+
+def check_scales(scales: ScaleCheck, values: Mapping[str, Any] | RowError, line: int) -> None:
+    """Counts a judgement's numbers by where they lie on the scale of their field."""
+    if isinstance(values, RowError) or not isinstance(values.get("judge"), str):
+        return
+    judge, correct = values["judge"], values.get("is_correct")
+    grade, category = (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        for value in (values.get("grade"), values.get("category"))
+    )
+    if place := place_of_grade(grade, correct if isinstance(correct, bool) else None):
+        scales.add(judge, line, place, RowError("grade", GRADE, values["grade"]))
+    if place := place_of_category(category):
+        scales.add(judge, line, place, RowError("category", CATEGORY, values["category"]))
 
 
 _NONE = type(None)
@@ -383,10 +442,26 @@ def _tristate(value: bool | None) -> int:  # noqa: FBT001 - it is what the row s
     return -1 if value is None else int(value)
 
 
-def _is_blind(judgements: Path) -> bool:
-    """Whether the manifest beside the judgements says that the judge saw no reference."""
+def _manifest_of(judgements: Path) -> Mapping[str, Any]:
+    """The manifest beside the judgements; empty where there is none that can be read."""
     try:
         manifest = orjson.loads((judgements.parent / MANIFEST).read_bytes())
-        return bool(manifest["settings"].get("blind"))
-    except (OSError, orjson.JSONDecodeError, KeyError, AttributeError, TypeError):
-        return False
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return cast("Mapping[str, Any]", manifest) if isinstance(manifest, dict) else {}
+
+
+def _is_blind(manifest: Mapping[str, Any]) -> bool:
+    """Whether the manifest says that the judge saw no reference."""
+    settings = manifest.get("settings")
+    return isinstance(settings, dict) and bool(cast("Mapping[str, Any]", settings).get("blind"))
+
+
+def _scale(manifest: Mapping[str, Any], rubrics: set[str | None]) -> tuple[float, ...] | None:
+    """The grades of the run's own rubric as the manifest states them, or of shipped rubrics."""
+    stated = manifest.get("grades")
+    own = cast("list[Any]", stated) if isinstance(stated, list) else []
+    shipped = {*rubric_names()}
+    if own and all(_is_within(grade, 0, 1) for grade in own):
+        return tuple(sorted({*map(float, own), *(LEVELS if rubrics & shipped else ())}))
+    return LEVELS if rubrics <= shipped else None

@@ -19,7 +19,7 @@ from ...errors import OptionError
 from ...reports.label_plan import LabelPlan, PlanRow
 from .judged import Judged, Said, Vector
 from .label_needs import CORRECTED, Expected, needs
-from .matching import all_levels, cluster_ids
+from .matching import cluster_ids, grade_levels
 
 ANTICIPATED = 0.15
 NOTHING = "none"
@@ -214,7 +214,7 @@ class Draw:
             return {}
         clusters = cluster_ids(self.judged, self.order.cluster)
         judge, human = self.judged.said, self.labelled.human
-        levels = all_levels([judge, human])
+        levels = grade_levels([self.judged], human=human)
         found = paper_measures(
             judge.take(at).ratings(levels),
             human.take(at).ratings(levels),

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...calibration.ratings import levels_of
+from ...calibration.ratings import LEVELS, levels_of, with_levels
 from ...errors import InputError, visible
-from ...records import Consensus, HumanLabel, Resolved, read_labels, resolve
-from .judged import Judged, Key, Problems, Said, Vector, first_of
+from ...records import Consensus, HumanLabel, Resolved, all_labels, resolve
+from ...reports.columns import case_numbers
+from .judged import Judged, Key, Problems, Said, Vector, common_scale, first_of
 
 NO_CLUSTERS = "none"
+_LEVELS_SHOWN = 12
 
 Answers = Mapping[str, int]
 """By item, how many tested models answered it."""
@@ -41,6 +43,14 @@ class Matched:
     n_adjudicated: int
     n_unmatched: int
 
+    def on_levels(self, levels: tuple[float, ...]) -> Matched:
+        """The same with each grade replaced by its level."""
+        return replace(
+            self,
+            human=self.human.on_levels(levels),
+            raters={name: said.on_levels(levels) for name, said in self.raters.items()},
+        )
+
     def only(self, kept: Vector) -> Matched:
         """Those of some labelled rows."""
         return replace(
@@ -59,11 +69,13 @@ class Labels:
         path: The file.
         resolved: The labels, by item and by rater.
         n_contradictions: Labels that contradict themselves, such as correct with an error flag.
+        grades: The different grades that raters gave, sorted.
     """
 
     path: Path
     resolved: Resolved
     n_contradictions: int
+    grades: tuple[float, ...]
 
     def key_of(self, key: Key, answers: Answers) -> Key | None:
         """The key of the label about a row; None where there is none.
@@ -101,7 +113,7 @@ def load_labels(
     """
     n_before = len(problems)
     files = (path, *more)
-    labels = [label for file in files for label in read_labels(file, bad=problems.append)]
+    labels = [label for file in files for label in all_labels(file, bad=problems.append)]
     if not labels:
         wanted = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {wanted}{first_of(problems[n_before:])}")
@@ -117,6 +129,7 @@ def load_labels(
         path=path,
         resolved=resolved,
         n_contradictions=sum(label.contradiction is not None for label in labels),
+        grades=tuple(sorted({label.grade for label in labels if label.grade is not None})),
     )
 
 
@@ -205,13 +218,16 @@ def cluster_ids(judged: Judged, name: str) -> Vector | None:
     Args:
         judged: The run.
         name: A column, or ``none``. Rows that state nothing in it stand alone; so do all where no
-            row names a case, which is the default column.
+            row names a case, which is the default column. Rows that name no case but themselves
+            share one if they share its content.
 
     Raises:
         OptionError: If no row has such a column.
     """
     if name == NO_CLUSTERS or (name == "case_id" and name not in judged.fields):
         return None
+    if name == "case_id":
+        return case_numbers(judged.cases[:, 0], judged.cases[:, 1]).astype(np.int64)
     column = judged.column(name, "--cluster")
     known: dict[str, int] = {}
     ids = [-1 if value is None else known.setdefault(value, len(known)) for value in column]
@@ -221,9 +237,51 @@ def cluster_ids(judged: Judged, name: str) -> Vector | None:
     return found
 
 
-def all_levels(parts: Sequence[Said]) -> tuple[float, ...]:
-    """The benchmark's grades and whatever else was given."""
-    return levels_of(*(part.grade for part in parts))
+def grade_levels(
+    runs: Sequence[Judged], labels: Labels | None = None, human: Said | None = None
+) -> tuple[float, ...]:
+    """The levels of the grades of judges and raters.
+
+    Those of the rubric, where the judges' grades are all on its scale, and what raters gave beside
+    them; else of the scale that the grades show (``levels_of``). A median of raters that lies
+    between two levels is a level more.
+
+    Args:
+        runs: The judges' runs.
+        labels: The labels; None without.
+        human: What the raters say together; None without labels.
+    """
+    judged = [run.said.grade for run in runs]
+    rated = np.asarray(() if labels is None else labels.grades, dtype=float)
+    scale = common_scale(runs)
+    if scale is not None and levels_of(*judged, scale=scale) == scale:
+        found = with_levels(scale, rated)
+    else:
+        found = levels_of(*judged, rated, scale=scale)
+    medians = np.zeros(0) if human is None else human.grade[~np.isnan(human.grade)]
+    return with_levels(found, np.unique(medians))
+
+
+def scale_note(levels: Sequence[float], used: Iterable[float]) -> str | None:
+    """What to say of the scale of grades; None where it is the benchmark's and all are on it.
+
+    Args:
+        levels: As ``grade_levels`` gives them.
+        used: Grades as they were given.
+    """
+    given = (float(grade) for grade in used if not np.isnan(grade))
+    nearest = {grade: min(levels, key=lambda level: abs(level - grade)) for grade in given}
+    moved = {grade: level for grade, level in nearest.items() if abs(grade - level) > 1e-6}
+    if tuple(levels) == LEVELS and not moved:
+        return None
+    shown = ", ".join(f"{level:.6g}" for level in levels[:_LEVELS_SHOWN])
+    more = f", … {levels[-1]:.6g}" if len(levels) > _LEVELS_SHOWN else ""
+    text = f"Grades are taken to be on a scale of {len(levels)} levels: {shown}{more}."
+    if moved:
+        grade, level = min(moved.items())
+        example = f"{grade:.6g} as {level:.6g}"
+        text += f" Grades within 0.01 of a level count as that level, such as {example}."
+    return text
 
 
 def is_same_model(tested_model: str, judge: str) -> bool:

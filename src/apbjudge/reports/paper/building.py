@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...calibration.intervals import CONFIDENCE_LEVEL
 from ...errors import OptionError
 from ..results import Results
+from ..tables import reasons
 from .definitions import DEFINITIONS, TABLE_KEYS, Definition
 from .drafts import Draft, marked
 from .judged import judged_rows
@@ -78,4 +79,20 @@ def _notes(of: Definition, rows: list[Draft], results: Results) -> tuple[str, ..
     else:
         shown = {row.judge for row in rows}
         own = [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
-    return tuple(dict.fromkeys((*of.notes, *own)))
+    return tuple(dict.fromkeys((*of.notes, *own, *_missing(of, rows))))
+
+
+def _missing(of: Definition, rows: list[Draft]) -> list[str]:
+    """Why figures have no value."""
+    titles = {column.id: column.title for column in of.columns}
+    several = len({row.judge for row in rows}) > 1
+    return reasons(
+        (
+            estimate.note,
+            " ".join(filter(None, (key[0], titles[key]))),
+            ", ".join(filter(None, (row.judge if several else "", *row.heads))),
+        )
+        for row in rows
+        for key, estimate in row.estimates.items()
+        if estimate.value is None and estimate.low is None and estimate.note
+    )

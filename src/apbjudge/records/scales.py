@@ -1,0 +1,79 @@
+"""Tells a column that is on another scale from one with a stray number.
+
+A grade of 4 may be a slip of the finger; 85 of them, beside 15 grades of 1, are marks from 1 to 5,
+and each of those 1s is the worst mark and not the best. Then no number of the column can be used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..errors import InputError, RowError, visible
+
+Place = Literal["off", "within", "sure"]
+"""Where a number lies: off the scale; on it, as it might lie on others; on it and on few others."""
+
+SURE_PER_STRAY = 4
+"""Numbers that show the scale which it takes to explain one off it as a slip."""
+
+
+@dataclass(slots=True)
+class _Column:
+    first: str = ""
+    n_off: int = 0
+    n_within: int = 0
+    n_sure: int = 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the numbers off the scale are more than slips; one alone misleads about none."""
+        n_others = self.n_within + self.n_sure
+        return self.n_off > int(n_others == 0) and self.n_sure < SURE_PER_STRAY * self.n_off
+
+
+class ScaleCheck:
+    """Counts the numbers of a file's columns by where they lie.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._columns: dict[tuple[str, str], _Column] = {}
+
+    def add(self, who: str, line: int, place: Place, error: RowError) -> None:
+        """Takes a number in.
+
+        Args:
+            who: Who gave it: each rater has a scale of their own.
+            line: 1-based line of the file.
+            place: Where the number lies.
+            error: What is to be said of the number if it is the first off the scale; names the
+                column.
+        """
+        column = self._columns.setdefault((who, error.field), _Column())
+        if place == "sure":
+            column.n_sure += 1
+        elif place == "within":
+            column.n_within += 1
+        else:
+            column.n_off += 1
+            column.first = column.first or f"{self._path}:{line}: {error}"
+
+    def close(self) -> None:
+        """Refuses the file where a column is on another scale.
+
+        Raises:
+            InputError: Naming the first number off the scale.
+        """
+        for (who, field), column in self._columns.items():
+            if column.is_refused:
+                n = column.n_off + column.n_within + column.n_sure
+                raise InputError(
+                    f"{column.first}; {column.n_off} of the {n} values by {visible(who)} are off "
+                    f"this scale, so {field} is on another one and the other values can't be used "
+                    "either: convert them to this scale, or leave the column out"
+                )

@@ -1,0 +1,154 @@
+"""Which judgements are of one case, where rows name none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apbjudge
+from apbjudge.records import Item, Row
+from apbjudge.reports.columns import case_numbers
+from apbjudge.reports.terminal import summary_text
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "tool_extraneous.jsonl"
+ROWS: list[dict[str, Any]] = [orjson.loads(line) for line in EXAMPLE.read_bytes().splitlines()]
+UNNAMED = [{k: v for k, v in row.items() if k != "case_id"} for row in ROWS]
+
+
+def graded(folder: Path, rows: list[dict[str, Any]]) -> apbjudge.Run:
+    folder.mkdir()
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return apbjudge.grade(path, out=folder / "run")
+
+
+def item(**fields: Any) -> Item:
+    return Row(UNNAMED[0] | fields, 1).to_item()
+
+
+def test_rows_without_case_id_are_paired_with_their_base_by_content(tmp_path: Path) -> None:
+    """Every figure and every interval is that of rows which name their case."""
+    named, unnamed = graded(tmp_path / "a", ROWS), graded(tmp_path / "b", UNNAMED)
+    assert unnamed.summary.to_json()["groups"] == named.summary.to_json()["groups"]
+    figures = next(g for g in unnamed.summary.groups if g.protocol == "tool-extraneous").figures
+    assert figures["CR_B"].value is not None
+
+
+def test_calibration_knows_the_case_too(tmp_path: Path) -> None:
+    labels = EXAMPLE.parent / "labels" / "tool_extraneous.jsonl"
+    found = [
+        apbjudge.calibrate(graded(tmp_path / name, rows).folder, labels).judges[0]  # type: ignore[arg-type]
+        for name, rows in (("a", ROWS), ("b", UNNAMED))
+    ]
+    assert found[1].n_clusters == found[0].n_clusters < 24
+    assert found[1].whole == found[0].whole
+
+
+def test_the_frame_tells_cases_apart(tmp_path: Path) -> None:
+    named, unnamed = (
+        apbjudge.frame(graded(tmp_path / name, rows).folder)  # type: ignore[arg-type]
+        for name, rows in (("a", ROWS), ("b", UNNAMED))
+    )
+    sizes = [sorted(table.groupby("case_id").size()) for table in (named, unnamed)]
+    assert sizes[0] == sizes[1]
+
+
+def test_without_a_pair_the_reason_stands_where_the_figure_does(tmp_path: Path) -> None:
+    changed = [
+        row | ({"query": row["query"] + " Thanks."} if "extraneous" in row["split"] else {})
+        for row in UNNAMED
+    ]
+    text = summary_text(graded(tmp_path / "a", changed).summary)
+    (reason,) = (line for line in text.splitlines() if line.startswith("CR_B, delta, CR_B@2"))
+    assert "no row without distractors is of the same case: neither case_id nor query" in reason
+    alone = [row for row in UNNAMED if "extraneous" in row["split"]]
+    text = summary_text(graded(tmp_path / "b", alone).summary)
+    assert "the run has no rows without distractors of this tested model and form" in text
+    some = [row for row in UNNAMED if row in alone or row["tested_model"] == "alder-large"]
+    text = summary_text(graded(tmp_path / "c", some).summary)
+    (reason,) = (line for line in text.splitlines() if line.startswith("CR_B, delta, CR_B@2"))
+    assert "(tool-extraneous (holistic) birch-medium, tool-extraneous (holistic) cress" in reason
+    assert "alder-large" not in reason
+
+
+def test_the_table_says_why_there_is_no_pair(tmp_path: Path) -> None:
+    alone = [row for row in UNNAMED if "extraneous" in row["split"]]
+    run = graded(tmp_path / "a", alone)
+    assert run.folder is not None
+    (table,) = apbjudge.report(run.folder, tables=("extraneous",)).tables
+    assert any("has no rows without distractors" in note for note in table.notes)
+
+
+def test_content_is_what_was_asked() -> None:
+    base = item()
+    names = json.loads(UNNAMED[0]["tool_names_json"])
+    tools = json.loads(UNNAMED[0]["tools_json"])
+    more = {
+        "tools_json": json.dumps([*tools, {"name": "noise"}]),
+        "tool_names_json": json.dumps([*names, "noise"]),
+        "extraneous_tool_names_json": '["noise"]',
+    }
+    same = [
+        {"id": "other", "tested_model": "m", "model_response": "no"},
+        more,
+        {"query": f" {UNNAMED[0]['query']}\n"},
+        {"tools_json": json.dumps(tools[::-1], indent=1)},
+        {"case_id": "named"},
+    ]
+    assert {item(**fields).content_id for fields in same} == {base.content_id}
+    different = [
+        {"query": "What else?"},
+        {"system_prompt": "Be brief."},
+        {"files": [{"type": "image", "path": "a.png"}]},
+        {"trajectory_prefix": [{"role": "user", "content": "go"}]},
+        more | {"extraneous_tool_names_json": "[]"},
+    ]
+    found = {item(**fields).content_id for fields in different}
+    assert len(found | {base.content_id}) == len(different) + 1
+    assert item(query="").content_id is None
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_content_that_is_no_json_is_nobody_s(n: int) -> None:
+    deep: Any = {}
+    for _ in range(300):
+        deep = {"deeper": deep}
+    values = UNNAMED[0] | {"trajectory_prefix": [deep] * n}
+    assert Row(values, 1).to_item().content_id is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=20))
+def test_rows_share_a_case_where_a_chain_of_keys_leads_from_one_to_the_other(
+    keys: list[tuple[int, int]],
+) -> None:
+    cases, contents = (np.array([key[i] for key in keys], dtype=np.uint64) for i in (0, 1))
+    found = case_numbers(cases, contents).tolist()
+    linked = np.array([[a == c or b == d for c, d in keys] for a, b in keys], dtype=int)
+    linked = linked.reshape(len(keys), len(keys))
+    for _ in keys:
+        linked = (linked @ linked > 0).astype(int)
+    assert [[a == b for b in found] for a in found] == (linked > 0).tolist()
+    assert sorted(set(found)) == list(range(len(set(found))))
+
+
+def test_a_run_of_an_older_version_gets_the_content_when_it_is_resumed(tmp_path: Path) -> None:
+    run = graded(tmp_path / "a", UNNAMED)
+    assert run.folder is not None
+    path = run.folder / "judgements.jsonl"
+    now = path.read_bytes()
+    rows = [orjson.loads(line) for line in now.splitlines()]
+    old = [{k: v for k, v in row.items() if k != "content_id"} for row in rows]
+    path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in old))
+    again = apbjudge.grade(tmp_path / "a" / "rows.jsonl", out=run.folder)
+    assert again.progress.skipped == len(rows)
+    assert again.summary.to_json()["groups"] == run.summary.to_json()["groups"]
+    assert {row["fingerprint"] for row in old} == {
+        orjson.loads(line)["fingerprint"] for line in path.read_bytes().splitlines()
+    }
