@@ -6,7 +6,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import orjson
@@ -99,8 +99,7 @@ class Store:
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise OptionError(f"--out: {path} is not a manifest of apbjudge") from None
         now = orjson.loads(orjson.dumps(identity))
-        changed = sorted(k for k in {*before, *now} if before.get(k) != now.get(k))
-        if changed:
+        if changed := _changed(before, now):
             raise OptionError(
                 f"--out: {self.folder} holds a run with other settings ({', '.join(changed)}); "
                 "choose another folder"
@@ -222,3 +221,16 @@ class Store:
             self._out.close()
         finally:
             os.close(self._lock)
+
+
+def _changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Names of what differs, such as ``protocol`` or ``judge.seed``."""
+    changed: list[str] = []
+    for name in sorted({*before, *now}):
+        one, other = before.get(name), now.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            inner = _changed(cast("dict[str, Any]", one), cast("dict[str, Any]", other))
+            changed += [f"{name}.{key}" for key in inner]
+        elif one != other or (name in before) != (name in now):
+            changed.append(name)
+    return changed
