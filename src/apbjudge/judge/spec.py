@@ -19,8 +19,8 @@ _OURS = frozenset(
     "timeout api_base base_url drop_params mock_response".split()
 )
 _SCORING = (
-    "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence images vision "
-    "max_images max_image_bytes"
+    "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
+    "images vision max_images max_image_bytes"
 ).split()
 REASKS_BEFORE = 1
 """How often every judge was asked again before that was a setting."""

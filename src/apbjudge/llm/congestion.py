@@ -217,9 +217,7 @@ class CongestionWindow:
             sample.answered += 1
             self._end(sample, now)
 
-    def refused(
-        self, sample: Sample | None, now: float, latency_s: float, pause_s: float
-    ) -> None:
+    def refused(self, sample: Sample | None, now: float, latency_s: float, pause_s: float) -> None:
         """Takes note of a call that was refused, and of the pause that was asked for."""
         self._pause_s = pause_s
         known = self._refusal_s

@@ -90,9 +90,7 @@ class Endpoint:
         if wait_s is not None:
             self._paused_until = max(self._paused_until, now + wait_s)
 
-    def failed(
-        self, sample: Sample | None, error: BaseException, begun: float, now: float
-    ) -> None:
+    def failed(self, sample: Sample | None, error: BaseException, begun: float, now: float) -> None:
         """Takes note of a failure, or of a call that was given up."""
         if isinstance(error, RateLimitedError):
             self._is_well()

@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 LONGEST_WAIT_S = 60.0
 EVEN_REFUSALS = 9
-"""Up to so many refusals with 429 waits stay at four seconds: ``congestion`` sees to the load, and a
-call that a busy endpoint refuses by chance should not wait for long. After that they double on."""
+"""Up to so many refusals with 429 waits stay at four seconds: ``congestion`` sees to the load, and
+a call that is refused by chance should not wait for long. After that they double on."""
 
 REPEATS: Mapping[type[TransportError], float] = {
     OutageError: 0.0,  # the endpoint counts as dead: the next session may try again
