@@ -2,10 +2,12 @@
 
 A refusal says that there are too many calls, or nothing about load at all: some endpoints and
 gateways refuse a share of all calls, however few there are. Only an experiment can tell the two
-apart. Calls are therefore counted in samples, each at one load. A sample with refusals is followed
-by one at a lower load. Where the load was the cause, the share of refused calls falls, and the load
-that was served is kept. Where it stays the same through two reductions, it does not depend on the
-load, and the load goes back to where it was. That verdict is tested again from time to time.
+apart. Calls are therefore counted in samples, each at one load, and a sample with refusals is
+followed by one at a lower load. Two explanations compete for what the last samples show: a limit
+of calls per second, above which the rest is refused, and one share that is refused at every load.
+Under the first, the load stays just below the limit, and more is tried now and then. Under the
+second less load would gain nothing: it goes back to where it was, and the conclusion is tested from
+time to time.
 """
 
 from __future__ import annotations
@@ -69,6 +71,9 @@ class Sample:
         ended: Those of them that have come back.
         answered: Those of them that the endpoint served.
         refused: Those of them that it refused for their number.
+        held: Calls of ``begun`` that had to wait for the window, or filled it.
+        first_at: When the first was made.
+        last_at: When the last was made.
     """
 
     window: float
@@ -180,7 +185,7 @@ class CongestionWindow:
         self._next_at = max(self._next_at, now - CATCH_UP_S) + gap
 
     def _gap_s(self) -> float:
-        if self._is_opening:
+        if self._is_opening and self._tested is None:
             return 0.0
         latency_s = UNKNOWN_LATENCY_S if self._latency_s is None else self._latency_s
         return latency_s / self.size
