@@ -49,13 +49,17 @@ QUIET = {
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked of a contestant; ``folder`` holds the rows, port 0 is any that is free."""
+    """What is asked of a contestant; ``folder`` holds the rows, port 0 is any that is free.
+
+    ``faults`` are further options of the server.
+    """
 
     folder: Path
     calls: int
     concurrency: int
     latency_ms: float = 0
     port: int = 0
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,7 @@ def server(content: str, load: Load) -> Generator[tuple[str, Callable[[], dict[s
     """A server in its own process: its address, and what ends it and says what it saw."""
     argv = [sys.executable, str(HERE / "echo_server.py"), "--content", content]
     process = subprocess.Popen(
-        [*argv, "--latency-ms", str(load.latency_ms), "--port", str(load.port)],
+        [*argv, "--latency-ms", str(load.latency_ms), "--port", str(load.port), *load.faults],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -160,8 +164,11 @@ def server(content: str, load: Load) -> Generator[tuple[str, Callable[[], dict[s
             process.communicate()
 
 
-def spawn(run: Run, log: Path) -> tuple[float, float, float]:
-    """Runs a process: CPU seconds (its children included), wall seconds, peak MB."""
+def spawn(run: Run, log: Path, ends: tuple[int, ...] = (0,)) -> tuple[float, float, float]:
+    """Runs a process: CPU seconds (its children included), wall seconds, peak MB.
+
+    ``ends`` are the exit codes that are well.
+    """
     start = time.perf_counter()
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -177,7 +184,7 @@ def spawn(run: Run, log: Path) -> tuple[float, float, float]:
         timer.cancel()
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    if process.returncode not in ends:
         last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no message"]
         raise ContestantError(f"exit code {process.returncode}: {last[0].strip(' │')}")
     return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024

@@ -173,6 +173,17 @@ def test_a_contradiction_is_asked_about_in_the_next_round(job: Job) -> None:
     assert (run.progress.done, run.progress.calls, run.progress.skipped) == (4, 5, 0)
 
 
+@pytest.mark.parametrize(("max_reasks", "sizes"), [(0, [4]), (1, [4, 1]), (2, [4, 1, 1])])
+def test_an_unusable_reply_is_asked_for_again_in_as_many_rounds_as_the_setting_says(
+    job: Job, max_reasks: int, sizes: list[int]
+) -> None:
+    job.server.replies = by_text({"(row-1)": says("no verdict")}, right)
+    job.run(max_reasks=max_reasks)
+    assert [len(batch.lines) for batch in job.server.batches] == sizes
+    assert job.reasons == {**dict.fromkeys(NAMES), "row-1": "unparsable"}
+    assert job.row("row-1")["usage"]["calls"] == max_reasks + 1
+
+
 def test_a_cut_off_reply_is_asked_for_with_a_higher_limit(job: Job) -> None:
     cut = says("{", finish="length")
 

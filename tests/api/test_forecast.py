@@ -64,6 +64,7 @@ def test_the_figures_of_known_rows(rows: Path) -> None:
         rows=4,
         bad_rows=1,
         calls=3,
+        most_calls=9,
         prompt_tokens=prompt_tokens,
         reply_tokens=1200,
         cost_usd=(prompt_tokens * 2 + 1200 * 8) / 1e6,
@@ -72,6 +73,19 @@ def test_the_figures_of_known_rows(rows: Path) -> None:
         longest_prompt_tokens=round(max(sizes) * TOKENS_PER_CHARACTER),
         max_reply_tokens=2048,
     )
+
+
+@pytest.mark.parametrize(("max_reasks", "calls"), [(0, 3), (1, 6), (4, 15)])
+def test_the_bound_is_what_a_judge_takes_that_never_gives_a_verdict(
+    rows: Path, tmp_path: Path, max_reasks: int, calls: int
+) -> None:
+    judge = spec(max_reasks=max_reasks, samples=1)
+    found = forecast(rows, judge=judge, cache=False)
+    mute = ScriptedClient(lambda request: "no verdict")
+    run = grade(rows, judge=judge, client=mute, out=tmp_path / "run", cache=False)
+    assert (found.calls, found.most_calls) == (3, calls)
+    assert run.manifest["calls"] == calls
+    assert ("at most" in forecast_text(found)) is (max_reasks > 0)
 
 
 def test_what_a_run_takes_is_what_was_said(rows: Path) -> None:
@@ -312,6 +326,7 @@ def test_the_text_of_a_forecast() -> None:
         finished=200,
         reused=120,
         calls=880,
+        most_calls=2880,
         prompt_tokens=1_020_000,
         reply_tokens=352_000,
         cost_usd=1.23456,
@@ -322,7 +337,8 @@ def test_the_text_of_a_forecast() -> None:
     )
     assert forecast_text(found) == (
         "rows      1,203: 1,000 to judge, 200 finished, 3 bad\n"
-        "calls     880, and 120 replies from the cache\n"
+        "calls     880, and 120 replies from the cache; at most 2,880 if replies have to be asked "
+        "for again\n"
         "tokens    about 1,020,000 sent and 352,000 received\n"
         "cost      about 1.2346 USD\n"
         "time      about 1 min\n"

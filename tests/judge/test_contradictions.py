@@ -1,4 +1,4 @@
-"""A judge that contradicts itself: asked again once, then settled by the written rule."""
+"""A judge that contradicts itself: asked again, then settled by the written rule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FLAGGED_BUT_RIGHT = verdict("E2", grade=0.6, is_correct=True)
         (NAMELESS, "no code flagged does not go with is_correct=false"),
     ],
 )
-def test_a_contradiction_is_asked_again_once_with_its_reason(
+def test_a_contradiction_is_asked_about_with_its_reason(
     serve: Any, bench: Any, reply: dict[str, Any], complaint: str
 ) -> None:
     server = serve([says(reply), says(verdict("E4", grade=0.2))])
@@ -77,15 +77,15 @@ def test_what_stays_contradictory_is_settled_by_the_written_rule(
     assert judged["grade"] == settled["grade"]
     assert judged["errors"] == {code: reply[code] for code in CODES}
     assert overrides(judged) == changed
-    assert judged["raw"].count(json.dumps(reply)) == 2
-    assert len(server.requests) == 2
+    assert judged["raw"].count(json.dumps(reply)) == 3
+    assert len(server.requests) == 3
 
 
 def test_a_fault_that_the_judge_can_not_name_is_no_verdict(serve: Any, bench: Any) -> None:
     judged = bench(serve([says(NAMELESS)])).judge([plan_row("a")])["a"]
     assert (judged["kind"], judged["reason"]) == ("unscored", "inconsistent")
     assert [judged["is_correct"], judged["grade"], judged["errors"]] == [None, None, None]
-    assert judged["raw"].count(json.dumps(NAMELESS)) == 2
+    assert judged["raw"].count(json.dumps(NAMELESS)) == 3
 
 
 def test_grades_must_fit_the_bands_of_single_steps(serve: Any, bench: Any) -> None:
@@ -143,5 +143,5 @@ def test_contradictions_are_counted_apart_from_overrides_and_unscored(
     assert run.manifest["inconsistent"] == 1
     assert run.manifest["unscored"] == {"inconsistent": 1}
     assert (run.manifest["rows"], run.manifest["scored"]) == (4, 3)
-    assert run.manifest["calls"] == len(server.requests) == 6
+    assert run.manifest["calls"] == len(server.requests) == 8
     assert run.unscored_fraction == 0.25

@@ -54,6 +54,7 @@ MOVING = {
     "max_image_bytes": 10_000,
     "samples": 3,
     "logprobs": True,
+    "max_reasks": 3,
 }
 STILL = {
     "api_base": "http://127.0.0.1:1/v1",
@@ -79,6 +80,12 @@ def test_every_setting_of_a_judge_is_known_to_move_scores_or_not_to() -> None:
 @pytest.mark.parametrize("name", MOVING)
 def test_a_setting_that_can_move_scores_moves_the_fingerprint(fingerprint: Any, name: str) -> None:
     assert fingerprint(ROW) != fingerprint(ROW, **{name: MOVING[name]})
+
+
+def test_runs_from_before_there_was_max_reasks_are_those_that_asked_again_once() -> None:
+    assert "max_reasks" not in JudgeSpec(model=MODEL, max_reasks=1).scoring
+    asked = [JudgeSpec(model=MODEL, max_reasks=count).scoring["max_reasks"] for count in (0, 2, 3)]
+    assert asked == [0, 2, 3]
 
 
 @pytest.mark.parametrize("name", STILL)

@@ -188,10 +188,10 @@ def test_bad_rows_stay_single_however_often_the_run_goes_on(serve: Any, bench: A
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"seed": 1}, "judge"),
-        ({"temperature": None}, "judge"),
-        ({"evidence": False}, "judge"),
-        ({"blind": True}, "judge"),
+        ({"seed": 1}, "judge.seed"),
+        ({"temperature": None}, "judge.temperature"),
+        ({"evidence": False}, "judge.evidence"),
+        ({"blind": True}, "judge.blind"),
     ],
 )
 def test_other_settings_need_another_folder(
@@ -242,3 +242,14 @@ def test_a_resumed_run_sums_up_both_sessions(serve: Any, tmp_path: Path) -> None
     assert (second.progress.skipped, second.progress.done) == (3, 1)
     fresh = apbjudge.grade(ROWS, judge=spec, cache=False)
     assert second.summary.to_json() == fresh.summary.to_json()
+
+
+def test_a_run_that_asked_again_once_goes_on_as_such(serve: Any, bench: Any) -> None:
+    """Runs from before ``max_reasks`` was a setting have none in their identity."""
+    server = serve([OK])
+    bench(server).judge(ROWS, max_reasks=1)
+    asked(server)
+    with pytest.raises(OptionError, match=r"other settings \(judge\.max_reasks\)"):
+        bench(server).judge(ROWS)
+    bench(server).judge(ROWS, max_reasks=1)
+    assert asked(server) == []

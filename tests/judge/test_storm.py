@@ -299,7 +299,7 @@ class Calendar(list[float]):
 
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["refused", "reset"])
-@pytest.mark.parametrize("waits", [3, 25])
+@pytest.mark.parametrize("waits", [3, 15])
 def test_an_endpoint_dies_and_comes_back(tmp_path: Path, waits: int, *, refuses: bool) -> None:
     with Mortal(dies_at=8, refuses=refuses) as server:
         bench = Bench(server.address, tmp_path, Calendar(waits, server.revive))

@@ -1,4 +1,4 @@
-"""One replica: how many calls it is trusted with, when it is left alone and when it is tried."""
+"""One replica: when it is left alone and when it is tried; its load is in test_congestion."""
 
 from __future__ import annotations
 
@@ -18,13 +18,8 @@ from apbjudge.errors import (
     TransportError,
     TruncatedError,
 )
-from apbjudge.llm.endpoints import (
-    FIRST_REST_S,
-    LONGEST_REST_S,
-    START,
-    STRIKES,
-    Endpoint,
-)
+from apbjudge.llm.congestion import START
+from apbjudge.llm.endpoints import FIRST_REST_S, LONGEST_REST_S, STRIKES, Endpoint
 from apbjudge.llm.scripted import ScriptedClient
 
 NOBODY = ScriptedClient(lambda request: "")
@@ -35,72 +30,24 @@ def endpoint(most: int = 1000) -> Endpoint:
 
 
 def answered(replica: Endpoint, now: float = 0.0, wait_s: float | None = None) -> None:
-    """One of as many calls as are allowed comes back."""
-    replica.flying = int(replica.allowed) - 1
-    replica.succeeded(now, wait_s)
-    replica.flying = 0
+    """One call comes back."""
+    replica.succeeded(replica.begin(now), now, now, wait_s)
+
+
+def failed(replica: Endpoint, error: JudgeError, begun: float, now: float) -> None:
+    replica.failed(replica.begin(begun), error, begun, now)
 
 
 def struck(replica: Endpoint, now: float, **more: Any) -> None:
-    replica.failed(TransportError("down", **more), now, now)
+    failed(replica, TransportError("down", **more), now, now)
 
 
 @pytest.mark.parametrize(("most", "start"), [(1, 1), (5, 5), (32, 32), (1000, START)])
 def test_a_new_endpoint_is_trusted_with_a_few_calls(most: int, start: int) -> None:
     replica = endpoint(most)
-    assert replica.allowed == start
-    replica.flying = start - 1
-    assert replica.has_room()
+    assert replica.room == start
     replica.flying = start
-    assert not replica.has_room()
-
-
-def test_an_endpoint_that_is_used_up_is_trusted_with_twice_as_many_a_round_trip() -> None:
-    replica = endpoint()
-    for _ in range(START):
-        answered(replica)
-    assert replica.allowed == 2 * START
-
-
-def test_an_endpoint_that_is_not_used_up_is_trusted_with_no_more() -> None:
-    replica = endpoint()
-    replica.flying = START // 2
-    for _ in range(100):
-        replica.succeeded(0.0, None)
-    assert replica.allowed == START
-
-
-def test_no_endpoint_is_trusted_with_more_than_the_user_allows() -> None:
-    replica = endpoint(40)
-    for _ in range(100):
-        answered(replica)
-    assert replica.allowed == 40
-
-
-def test_after_a_cut_trust_grows_by_one_a_round_trip() -> None:
-    replica = endpoint()
-    replica.failed(RateLimitedError("slowly"), 0.0, 1.0)
-    before = replica.allowed
-    for _ in range(int(before)):
-        answered(replica)
-    assert before + 0.9 <= replica.allowed <= before + 1
-
-
-def test_complaints_about_one_round_trip_halve_it_once() -> None:
-    replica = endpoint()
-    for _ in range(START):
-        replica.failed(RateLimitedError("slowly"), 0.0, 1.0)
-    assert replica.allowed == START / 2
-    replica.failed(RateLimitedError("slowly"), 1.0, 2.0)
-    assert replica.allowed == START / 4
-
-
-def test_one_call_is_always_allowed() -> None:
-    replica = endpoint()
-    for moment in range(50):
-        replica.failed(RateLimitedError("slowly"), float(moment), float(moment))
-    assert replica.allowed == 1.0
-    assert replica.has_room()
+    assert replica.room == 0
 
 
 @pytest.mark.parametrize(
@@ -114,16 +61,18 @@ def test_one_call_is_always_allowed() -> None:
         CallTimeoutError("late"),
     ],
 )
-def test_only_rate_limits_halve_it(error: JudgeError) -> None:
+def test_only_rate_limits_lower_its_load(error: JudgeError) -> None:
     replica = endpoint()
-    replica.failed(error, 0.0, 0.0)
-    assert replica.allowed == START
+    for moment in range(5 * START):
+        failed(replica, error, float(moment), float(moment))
+        answered(replica, float(moment))
+    assert replica.window.size == START
 
 
 @pytest.mark.parametrize("asked", [None, 0.0, 7.0])
 def test_an_endpoint_is_left_alone_for_as_long_as_it_asks(asked: float | None) -> None:
     replica = endpoint()
-    replica.failed(RateLimitedError("slowly", retry_after_s=asked), 0.0, 100.0)
+    failed(replica, RateLimitedError("slowly", retry_after_s=asked), 0.0, 100.0)
     assert replica.pause(100.0) == (asked or 0.0)
     assert replica.pause(107.0) == 0.0
     other = endpoint()
@@ -133,8 +82,8 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks(asked: float | None) -
 
 def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
     replica = endpoint()
-    replica.failed(RateLimitedError("slowly", retry_after_s=60.0), 0.0, 0.0)
-    replica.failed(RateLimitedError("slowly", retry_after_s=1.0), 0.0, 1.0)
+    failed(replica, RateLimitedError("slowly", retry_after_s=60.0), 0.0, 0.0)
+    failed(replica, RateLimitedError("slowly", retry_after_s=1.0), 0.0, 1.0)
     answered(replica, 2.0, wait_s=1.0)
     assert replica.pause(2.0) == 58.0
 
@@ -147,9 +96,9 @@ def test_an_endpoint_that_fails_again_and_again_is_left_alone_and_tried_with_one
         assert (replica.pause(0.0) > 0) is (strike == STRIKES)
     assert replica.pause(0.0) == FIRST_REST_S
     assert replica.pause(FIRST_REST_S) == 0.0
-    assert replica.has_room()
+    assert replica.room > 0
     replica.flying = 1
-    assert not replica.has_room()
+    assert replica.room == 0
 
 
 def test_each_failed_trial_doubles_the_rest_up_to_a_minute() -> None:
@@ -169,7 +118,7 @@ def test_each_failed_trial_doubles_the_rest_up_to_a_minute() -> None:
 def test_calls_that_fail_together_are_one_failed_trial() -> None:
     replica = endpoint()
     for _ in range(START):
-        replica.failed(TransportError("down"), 0.0, 5.0)
+        failed(replica, TransportError("down"), 0.0, 5.0)
     assert replica.pause(5.0) == FIRST_REST_S
 
 
@@ -187,7 +136,7 @@ def test_an_answer_ends_all_doubt() -> None:
     answered(replica, 400.0)
     assert replica.down_for == 0.0
     replica.flying = 5
-    assert replica.has_room()
+    assert replica.room > 0
     for _ in range(STRIKES):
         struck(replica, 500.0)
     assert replica.pause(500.0) == FIRST_REST_S
@@ -200,7 +149,7 @@ def test_an_endpoint_that_says_no_is_there(said: JudgeError) -> None:
     replica = endpoint()
     for moment in range(STRIKES):
         struck(replica, float(moment))
-        replica.failed(said, float(moment), float(moment))
+        failed(replica, said, float(moment), float(moment))
     assert replica.down_for == 0.0
     assert replica.pause(float(STRIKES)) == 0.0
 
@@ -208,22 +157,22 @@ def test_an_endpoint_that_says_no_is_there(said: JudgeError) -> None:
 def test_it_is_down_for_as_long_as_it_was_seen_to_fail() -> None:
     replica = endpoint()
     assert replica.down_for == 0.0
-    replica.failed(TransportError("down"), 100.0, 110.0)
+    failed(replica, TransportError("down"), 100.0, 110.0)
     assert replica.down_for == 10.0
-    replica.failed(TransportError("down"), 390.0, 400.0)
+    failed(replica, TransportError("down"), 390.0, 400.0)
     assert replica.down_for == 300.0
 
 
 def test_one_failure_long_ago_is_no_outage() -> None:
     replica = endpoint()
-    replica.failed(TransportError("down"), 0.0, 0.0)
+    failed(replica, TransportError("down"), 0.0, 0.0)
     assert replica.down_for == 0.0
 
 
 def test_an_endpoint_that_refuses_every_call_is_closed_for_good() -> None:
     replica = endpoint()
     refusal = AccessError("no such key")
-    replica.failed(refusal, 0.0, 0.0)
+    failed(replica, refusal, 0.0, 0.0)
     answered(replica)
     assert replica.closed is refusal
 
@@ -248,9 +197,9 @@ def test_whatever_happens_some_call_is_allowed_and_some_time_it_may_be_made(
                 "no": JudgeError("bad request"),
                 "patience": TransportError("down", retry_after_s=3600.0),
             }
-            replica.failed(errors[event], max(0.0, now - 1), now)
-        assert 1 <= int(replica.allowed) <= most
-        assert replica.has_room()
+            failed(replica, errors[event], max(0.0, now - 1), now)
+        assert 0 < replica.window.size <= most
+        assert replica.room > 0
         assert 0 <= replica.pause(now) <= 3600.0 + 1e-6
         assert replica.pause(now + 3600.0) <= 1e-6
         assert 0 <= replica.down_for <= now + 1

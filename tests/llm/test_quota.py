@@ -12,7 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
+from apbjudge.errors import TransportError
 from apbjudge.llm import quota
+from apbjudge.llm.failures import failure_of
 from apbjudge.llm.quota import LONGEST_S, retry_after, used_up_for
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -147,3 +149,29 @@ def test_a_date_is_the_same_moment_in_every_zone(seconds: int, hours: int) -> No
     then = (NOW + timedelta(seconds=seconds)).astimezone(timezone(timedelta(hours=hours)))
     expected = max(0, seconds) if seconds <= LONGEST_S else None
     assert retry_after({"retry-after": format_datetime(then)}) == expected
+
+
+@pytest.mark.parametrize("make", [dict, httpx.Headers, CIMultiDict])
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("250", 0.25), ("1500.5", 1.5005), ("-1", 9.0), ("nan", 9.0), ("soon", 9.0), ("", 9.0)],
+)
+def test_milliseconds_are_read_before_seconds(make: Any, value: str, seconds: float) -> None:
+    assert retry_after(make({"retry-after-ms": value, "retry-after": "9"})) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        (429, {"retry-after": "7", "x-ratelimit-remaining-requests": "0"}, 7.0),
+        (429, {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, 360.0),
+        (429, {"x-ratelimit-remaining-tokens": "8", "x-ratelimit-reset-tokens": "6m0s"}, None),
+        (503, {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, None),
+    ],
+)
+def test_a_refusal_may_tell_when_its_limit_is_reset(
+    status: int, headers: dict[str, str], seconds: float | None
+) -> None:
+    error = failure_of(status, "slowly", headers)
+    assert isinstance(error, TransportError)
+    assert error.retry_after_s == seconds

@@ -114,18 +114,27 @@ def test_a_failure_that_stays_is_repeated_as_the_table_says(
 @given(
     attempt=st.integers(1, 5000),
     asked=st.none() | st.floats(0, 3600),
+    kind=st.sampled_from([TransportError, RateLimitedError]),
     seed=st.integers(0, 2**32),
 )
-@example(attempt=1025, asked=None, seed=0)
+@example(attempt=1025, asked=None, kind=TransportError, seed=0)
+@example(attempt=1025, asked=None, kind=RateLimitedError, seed=0)
 @settings(max_examples=200)
 def test_a_wait_doubles_up_to_a_minute_unless_more_was_asked_for(
-    attempt: int, asked: float | None, seed: int
+    attempt: int, asked: float | None, kind: type[TransportError], seed: int
 ) -> None:
-    full = float(min(60, 2 ** (attempt - 1)))
-    wait = backoff_s(attempt, asked, random.Random(seed))
+    full = full_wait(attempt, kind)
+    wait = backoff_s(attempt, kind("busy", retry_after_s=asked), random.Random(seed))
     assert wait >= (asked or 0.0)
     assert full / 2 <= wait <= max(full, asked or 0.0)
     assert LONGEST_WAIT_S == 60.0
+
+
+def full_wait(attempt: int, kind: type[TransportError]) -> float:
+    """1, 2, 4, 8, … 60 seconds; after a 429 they stay at 4 for seven attempts."""
+    if kind is RateLimitedError:
+        attempt = min(attempt, 3) + max(0, attempt - 9)
+    return min(60.0, 2.0 ** min(attempt - 1, 6))
 
 
 @given(

@@ -29,6 +29,11 @@ def router(endpoints: Sequence[Endpoint], clock: VirtualClock | None = None) -> 
     return Router(endpoints, clock=clock or VirtualClock(), outage_s=300.0)
 
 
+def come_back(endpoint: Endpoint, error: JudgeError, begun: float, now: float) -> None:
+    """A call comes back with a failure."""
+    endpoint.failed(endpoint.begin(begun), error, begun, now)
+
+
 def entered(found: Router, prefixes: Sequence[str]) -> list[str | None]:
     """Addresses of the places that are taken one after the other, none of which is given back."""
 
@@ -84,7 +89,7 @@ def test_a_resting_replica_is_left_out_until_it_has_rested() -> None:
     clock = VirtualClock()
     well, ill = replicas(2, most=50)
     for _ in range(STRIKES):
-        ill.failed(TransportError("down"), clock.now(), clock.now())
+        come_back(ill, TransportError("down"), clock.now(), clock.now())
     found = router([well, ill], clock)
     assert set(entered(found, [""] * 10)) == {well.address}
     assert clock.waits == []
@@ -95,7 +100,7 @@ def test_a_resting_replica_is_left_out_until_it_has_rested() -> None:
 def test_a_closed_replica_is_never_called_again() -> None:
     clock = VirtualClock()
     well, ill = replicas(2, most=50)
-    ill.failed(AccessError("no such key"), 0.0, 0.0)
+    come_back(ill, AccessError("no such key"), 0.0, 0.0)
     clock.time += 10_000.0
     assert set(entered(router([well, ill], clock), [str(n) for n in range(20)])) == {well.address}
 
@@ -103,7 +108,7 @@ def test_a_closed_replica_is_never_called_again() -> None:
 def test_when_all_refuse_there_is_nothing_to_wait_for() -> None:
     endpoints = replicas(2)
     for endpoint in endpoints:
-        endpoint.failed(AccessError("no such key"), 0.0, 0.0)
+        come_back(endpoint, AccessError("no such key"), 0.0, 0.0)
     with pytest.raises(AccessError, match="no such key"):
         entered(router(endpoints), [""])
 
@@ -111,8 +116,8 @@ def test_when_all_refuse_there_is_nothing_to_wait_for() -> None:
 def test_when_all_rest_the_first_to_have_rested_is_waited_for() -> None:
     clock = VirtualClock()
     late, soon = replicas(2)
-    late.failed(RateLimitedError("slowly", retry_after_s=50.0), clock.now(), clock.now())
-    soon.failed(RateLimitedError("slowly", retry_after_s=5.0), clock.now(), clock.now())
+    come_back(late, RateLimitedError("slowly", retry_after_s=50.0), clock.now(), clock.now())
+    come_back(soon, RateLimitedError("slowly", retry_after_s=5.0), clock.now(), clock.now())
     assert entered(router([late, soon], clock), [""]) == [soon.address]
     assert sum(clock.waits) == pytest.approx(5.0, abs=0.01)
 
@@ -121,9 +126,9 @@ def test_when_all_rest_the_first_to_have_rested_is_waited_for() -> None:
 def test_after_an_outage_calls_fail_at_once(seen_s: float, dead: bool) -> None:
     clock = VirtualClock()
     (endpoint,) = replicas(1)
-    endpoint.failed(TransportError("down"), clock.now(), clock.now())
+    come_back(endpoint, TransportError("down"), clock.now(), clock.now())
     clock.time += seen_s
-    endpoint.failed(TransportError("down"), clock.now(), clock.now())
+    come_back(endpoint, TransportError("down"), clock.now(), clock.now())
     found = router([endpoint], clock)
     if dead:
         with pytest.raises(TransportError, match="no endpoint has answered for 300 s"):
@@ -137,7 +142,7 @@ def test_one_living_replica_is_enough() -> None:
     clock = VirtualClock()
     dead, well = replicas(2)
     for moment in (0.0, 400.0):
-        dead.failed(TransportError("down"), clock.now() + moment, clock.now() + moment)
+        come_back(dead, TransportError("down"), clock.now() + moment, clock.now() + moment)
     clock.time += 500.0
     assert set(entered(router([dead, well], clock), [""])) <= {dead.address, well.address}
 
@@ -154,9 +159,9 @@ def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
         waiting = [asyncio.create_task(found.enter("")) for _ in range(5)]
         await settled()
         if error is not None:
-            endpoint.failed(error, clock.now(), clock.now())
+            come_back(endpoint, error, clock.now(), clock.now())
         else:
-            endpoint.failed(TransportError("down"), clock.now() - 400, clock.now())
+            come_back(endpoint, TransportError("down"), clock.now() - 400, clock.now())
         found.leave(place)
         await all_of(waiting)
         assert all(isinstance(task.exception(), JudgeError) for task in waiting)
@@ -264,6 +269,6 @@ def _end(endpoint: Endpoint, ending: str, clock: VirtualClock) -> None:
         "no": JudgeError("bad request"),
     }
     if ending in errors:
-        endpoint.failed(errors[ending], now, now)
+        come_back(endpoint, errors[ending], now, now)
     else:
-        endpoint.succeeded(now, 2.0 if ending == "wait" else None)
+        endpoint.succeeded(endpoint.begin(now), now, now, 2.0 if ending == "wait" else None)

@@ -34,6 +34,7 @@ JUDGE_SETTINGS: Mapping[str, Setting] = {
     "temperature": Setting("0 to 2, or default for the provider's"),
     "seed": Setting("sent with each call, or default for none"),
     "max_reply_tokens": Setting("limit of a reply"),
+    "max_reasks": Setting("times that an unusable or contradictory reply is asked for again"),
     "params": Setting("table of further parameters of the model"),
     "samples": Setting("independent replies per item; the majority decides"),
     "logprobs": Setting("ask for the probabilities of the verdict", "true"),

@@ -292,12 +292,24 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
 
 def _check_identity(folder: Path, before: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     now = orjson.loads(orjson.dumps(identity))
-    changed = sorted(k for k in {*before, *now} if before.get(k) != now.get(k))
-    if changed:
+    if changed := _changed(before, now):
         settings = visible(", ".join(changed))
         raise OtherRunError(
             f"--out: {folder} holds a run with other settings ({settings}); {_HINT}"
         )
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Names of what differs, such as ``protocol`` or ``judge.seed``."""
+    changed: list[str] = []
+    for name in sorted({*before, *now}):
+        one, other = before.get(name), now.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            inner = _changed(cast("Mapping[str, Any]", one), cast("Mapping[str, Any]", other))
+            changed += [f"{name}.{key}" for key in inner]
+        elif one != other or (name in before) != (name in now):
+            changed.append(name)
+    return changed
 
 
 def _is_ended(path: Path) -> bool:

@@ -27,7 +27,7 @@ from .task import Task
 
 
 class LLMJudge:
-    """Asks a model, checks its reply, asks once more where it contradicts itself.
+    """Asks a model, checks its reply, asks again where it is unusable or contradicts itself.
 
     Args:
         spec: Model and settings.
@@ -162,6 +162,7 @@ class LLMJudge:
             request=request,
             messages=prompt.messages(),
             max_tokens=self._spec.max_reply_tokens,
+            max_reasks=self._spec.max_reasks,
         )
 
     def _request(

@@ -1,6 +1,6 @@
 """Verdict logic: what makes a reply consistent, and which rule decides when it is not.
 
-The written rule for a reply that stays contradictory after it was asked again:
+The written rule for a reply that stays contradictory however often it is asked for again:
 
 1. A flag decides. If any is set the verdict is not correct, whatever else was said, and a grade
    that may not stand beside the flags moves to the nearest one that may.

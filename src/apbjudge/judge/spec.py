@@ -19,9 +19,11 @@ _OURS = frozenset(
     "timeout api_base base_url drop_params mock_response".split()
 )
 _SCORING = (
-    "model temperature seed max_reply_tokens samples logprobs params blind evidence images vision "
-    "max_images max_image_bytes"
+    "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
+    "images vision max_images max_image_bytes"
 ).split()
+REASKS_BEFORE = 1
+"""How often every judge was asked again before that was a setting."""
 
 
 class JudgeSpec(Record):
@@ -36,6 +38,8 @@ class JudgeSpec(Record):
             where there are.
         seed: None sends none; sample *k* sends ``seed + k``.
         max_reply_tokens: Limit of a reply; a truncated one is asked for again with four times it.
+        max_reasks: How often the judge is asked again for one reply that is empty, malformed, off
+            the scale, contradictory or cut off; a refusal is not asked about again.
         samples: Independent replies per item; the majority decides.
         logprobs: Whether the probabilities of the verdict's tokens are asked for.
         params: Further parameters for litellm as they are, such as ``reasoning_effort`` or
@@ -68,6 +72,7 @@ class JudgeSpec(Record):
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     seed: int | None = Field(default=0, ge=-(2**63), lt=2**63)
     max_reply_tokens: int = Field(default=2048, ge=16, le=2**24)
+    max_reasks: int = Field(default=2, ge=0, le=20)
     samples: int = Field(default=1, ge=1, le=1000)
     logprobs: bool = False
     params: dict[str, Any] = {}
@@ -144,7 +149,10 @@ class JudgeSpec(Record):
         """Every setting that may move a score."""
         if self.is_static:
             return {"model": self.model}
-        return {name: getattr(self, name) for name in _SCORING}
+        scoring = {name: getattr(self, name) for name in _SCORING}
+        if self.max_reasks == REASKS_BEFORE:
+            del scoring["max_reasks"]  # runs made before there was this setting stay the same runs
+        return scoring
 
     @property
     def slug(self) -> str:

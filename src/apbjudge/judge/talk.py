@@ -63,6 +63,8 @@ class Talk:
         request: Makes a request from messages and a token limit.
         messages: What was said so far.
         max_tokens: Limit of a reply.
+        max_reasks: How often the judge is asked again in all.
+        reasked: How often it was.
     """
 
     client: Client
@@ -70,47 +72,54 @@ class Talk:
     request: Callable[[list[dict[str, Any]], int], Request]
     messages: list[dict[str, Any]]
     max_tokens: int
+    max_reasks: int
+    reasked: int = 0
     replies: list[str] = field(default_factory=list[str])
     usage: Usage = _NOTHING
     cost_usd: float | None = 0.0
 
     async def ruling(self) -> Outcome:
-        """The judge's consistent ruling: its first, its second, or one settled by rule.
+        """The judge's first consistent ruling, or its last one settled by rule.
 
         Raises:
             JudgeError: If there is none.
         """
-        kept: Outcome | None = None
+        last: Outcome | None = None
+        while True:
+            try:
+                last = await self._ask()
+                failure, complaint = None, contradiction(last.ruling, self.rubric)
+            except ReplyError as error:
+                failure, complaint = error, str(error)
+            if complaint is None and last is not None:
+                return last
+            if not self._may_ask_again():
+                break
+            self._object(f"{complaint}. {_AGAIN}")
+        if last is None:
+            raise failure or ReplyError("no reply")
         try:
-            kept = await self._ask()
-            complaint = contradiction(kept.ruling, self.rubric)
-        except ReplyError as error:
-            complaint = str(error)
-        if kept is not None and complaint is None:
-            return kept
-        self._object(f"{complaint}. {_AGAIN}")
-        try:
-            second = await self._ask()
-        except ReplyError:
-            if kept is None:
-                raise
-            second = kept
-        if contradiction(second.ruling, self.rubric) is None:
-            return second
-        try:
-            ruling, overrides = resolve(second.ruling, self.rubric)
+            ruling, overrides = resolve(last.ruling, self.rubric)
         except ReplyError as error:
             raise InconsistentError(str(error)) from None
-        return Outcome(ruling, second.reasoning, overrides, inconsistent=True, tokens=second.tokens)
+        return Outcome(ruling, last.reasoning, overrides, inconsistent=True, tokens=last.tokens)
+
+    def _may_ask_again(self) -> bool:
+        """Takes one of the re-asks, if any is left."""
+        if self.reasked == self.max_reasks:
+            return False
+        self.reasked += 1
+        return True
 
     async def _ask(self) -> Outcome:
         """One reply, read. A cut-off reply is asked for once more with a higher limit."""
         completion = await self._call(self.max_tokens)
+        limit = self.max_tokens
+        if completion.finish_reason == "length" and self._may_ask_again():
+            limit *= LONGER
+            completion = await self._call(limit)
         if completion.finish_reason == "length":
-            completion = await self._call(self.max_tokens * LONGER)
-            if completion.finish_reason == "length":
-                limit = self.max_tokens * LONGER
-                raise TruncatedError(f"the reply did not end within {limit} tokens")
+            raise TruncatedError(f"the reply did not end within {limit} tokens")
         if completion.refusal or completion.finish_reason in _REFUSED:
             said = completion.refusal or f"stopped: {completion.finish_reason}"
             raise RefusalError(fit_to_show(said))

@@ -1,8 +1,7 @@
 """Where calls go: several replicas of one judge, each with its own pace, health and format.
 
-Each endpoint takes as many calls at once as it bears: the number grows while it is used up,
-doubling at first, and is halved when the endpoint says that there are too many, and only then. An
-endpoint that fails again and again is left alone and tried with a single call after a while.
+Each endpoint takes as many calls at once as it bears, which ``congestion`` learns. An endpoint that
+fails again and again is left alone and tried with a single call after a while.
 """
 
 from __future__ import annotations
@@ -10,15 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from ..errors import AccessError, JudgeError, OutageError, RateLimitedError, TransportError
 from .base import Client, Format
 from .clock import Clock
-
-START = 32
-"""Calls in flight to an endpoint before anything is known of it."""
+from .congestion import CongestionWindow, Sample
 
 STRIKES = 5
 """Failures in a row after which an endpoint is left alone."""
@@ -38,7 +35,7 @@ class Endpoint:
         address: Its address, or None for the provider's own.
         most: Calls in flight at most.
         format: The strictest format it is known to take.
-        allowed: Calls in flight it bears, as far as is known.
+        window: The load it bears, as far as is known.
         flying: Calls in flight.
         closed: Why it refuses every call, or None.
     """
@@ -47,11 +44,9 @@ class Endpoint:
     address: str | None
     most: int
     format: Format = "json_schema"
-    allowed: float = 0.0
     flying: int = 0
     closed: AccessError | None = None
-    _opening: bool = True
-    _cut_at: float = float("-inf")
+    window: CongestionWindow = field(init=False)
     _paused_until: float = float("-inf")
     _strikes: int = 0
     _rest_s: float = FIRST_REST_S
@@ -60,54 +55,64 @@ class Endpoint:
     _failed_at: float = 0.0
 
     def __post_init__(self) -> None:
-        self.allowed = float(min(START, self.most))
+        self.window = CongestionWindow(self.most)
 
     def pause(self, now: float) -> float:
         """Seconds until it may be called again, 0 when it may be now."""
-        return max(0.0, self._paused_until - now)
+        return max(0.0, self._paused_until - now, self.window.wait_s(now))
+
+    def take_place(self, now: float) -> None:
+        """Takes note of a call that is about to be made."""
+        self.flying += 1
+        self.window.reserve(now)
+
+    @property
+    def room(self) -> int:
+        """How many more calls may be in flight; one at a time while its health is in doubt."""
+        limit = 1 if self._strikes >= STRIKES else self.window.limit
+        return max(0, limit - self.flying)
 
     @property
     def down_for(self) -> float:
         """Seconds over which it was seen to fail and never to answer, 0 while it is well."""
         return 0.0 if self._down_since is None else self._failed_at - self._down_since
 
-    def has_room(self) -> bool:
-        """Whether one more call may be in flight; one at a time while its health is in doubt."""
-        limit = 1 if self._strikes >= STRIKES else int(self.allowed)
-        return self.flying < limit
+    def begin(self, now: float) -> Sample | None:
+        """Counts a call that is made now; what it returns goes into how the call ended."""
+        return self.window.begin(self.flying, now)
 
-    def succeeded(self, now: float, wait_s: float | None) -> None:
+    def succeeded(
+        self, sample: Sample | None, begun: float, now: float, wait_s: float | None
+    ) -> None:
         """Takes note of an answer."""
         self._is_well()
-        if self.flying + 1 >= int(self.allowed):
-            self.allowed = min(self.most, self.allowed + (1 if self._opening else 1 / self.allowed))
+        self.window.answered(sample, now, now - begun)
         if wait_s is not None:
             self._paused_until = max(self._paused_until, now + wait_s)
 
-    def failed(self, error: JudgeError, begun: float, now: float) -> None:
-        """Takes note of a failure."""
+    def failed(self, sample: Sample | None, error: BaseException, begun: float, now: float) -> None:
+        """Takes note of a failure, or of a call that was given up."""
         if isinstance(error, RateLimitedError):
             self._is_well()
-            self._slow_down(error, begun, now)
-        elif isinstance(error, AccessError):
+            self._refused(sample, error.retry_after_s or 0.0, begun, now)
+            return
+        self.window.failed(sample, now)
+        if isinstance(error, AccessError):
             self.closed = error
         elif isinstance(error, TransportError):
             self._strike(error, begun, now)
-        else:
+        elif isinstance(error, JudgeError):
             self._is_well()  # it said no, but it spoke
+
+    def _refused(self, sample: Sample | None, pause_s: float, begun: float, now: float) -> None:
+        if self.window.heeds_pauses:
+            self._paused_until = max(self._paused_until, now + pause_s)
+        self.window.refused(sample, now, now - begun, pause_s)
 
     def _is_well(self) -> None:
         self._strikes = 0
         self._rest_s = FIRST_REST_S
         self._down_since = None
-
-    def _slow_down(self, error: RateLimitedError, begun: float, now: float) -> None:
-        self._paused_until = max(self._paused_until, now + (error.retry_after_s or 0.0))
-        if begun < self._cut_at:
-            return  # sent before the last cut: it says nothing new
-        self._opening = False
-        self._cut_at = now
-        self.allowed = max(1.0, self.allowed / 2)
 
     def _strike(self, error: TransportError, begun: float, now: float) -> None:
         self._strikes += 1
@@ -137,6 +142,8 @@ class Router:
         self._outage_s = outage_s
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._woken = 0  # of those that waited, and have not looked for a place yet
+        self._alarm: asyncio.Task[None] | None = None
+        self._alarm_at = float("inf")
 
     async def enter(self, prefix: str, *, avoid: Endpoint | None = None) -> Endpoint:
         """Waits for an endpoint with room and takes a place on it.
@@ -154,15 +161,13 @@ class Router:
                 now = self._clock.now()
                 rested = [e for e in self._living() if e.pause(now) == 0]
                 rested = [e for e in rested if e is not avoid] or rested
-                free = [e for e in rested if e.has_room()]
+                free = [e for e in rested if e.room]
                 if free:
                     endpoint = self._choose(free, prefix)
-                    endpoint.flying += 1
+                    endpoint.take_place(now)
+                    self._stir(now)
                     return endpoint
-                if rested:
-                    await self._room()
-                else:
-                    await self._clock.sleep(min(e.pause(now) for e in self._living()) + 0.001)
+                await self._turn(now)
         except BaseException:
             self._wake()  # whoever was woken and does not enter wakes the next
             raise
@@ -182,9 +187,11 @@ class Router:
         home = max(free, key=lambda e: _affinity(e.address or "", prefix))
         return home if home.flying <= least.flying * CROWDED + 2 else least
 
-    async def _room(self) -> None:
+    async def _turn(self, now: float) -> None:
+        """Waits until there may be a place: one was given back, or a pause is over."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
+        self._see_to_alarm(now)  # and wakes nobody: whoever avoids an endpoint would go in circles
         try:
             await waiter
         finally:
@@ -193,9 +200,37 @@ class Router:
     def leave(self, endpoint: Endpoint) -> None:
         """Gives a place back, and wakes as many as there are places now."""
         endpoint.flying -= 1
-        free = sum(max(0, int(e.allowed) - e.flying) for e in self.endpoints)
-        for _ in range(min(max(1, free) - self._woken, len(self._waiting))):
+        if not self._waiting:
+            return
+        if all(e.closed or e.down_for > self._outage_s for e in self.endpoints):
+            self._wake()  # to be told that there is nothing to wait for
+        self._stir(self._clock.now())
+
+    def _stir(self, now: float) -> None:
+        """Wakes those there are places for, and sees to it that the others are woken in time."""
+        places = sum(e.room for e in self.endpoints if e.closed is None and e.pause(now) == 0)
+        for _ in range(min(places - self._woken, len(self._waiting))):
             self._wake()
+        if self._waiting and not places:
+            self._see_to_alarm(now)
+
+    def _see_to_alarm(self, now: float) -> None:
+        pauses = [e.pause(now) for e in self.endpoints if e.closed is None and e.room]
+        if pauses and 0 < min(pauses) < self._alarm_at - now:
+            self._set_alarm(now + min(pauses))
+
+    def _set_alarm(self, at: float) -> None:
+        """One task waits for all: many timers for one place would be mostly in vain."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = at
+        self._alarm = asyncio.create_task(self._ring())
+
+    async def _ring(self) -> None:
+        while (wait := self._alarm_at - self._clock.now()) > 0:
+            await self._clock.sleep(wait)
+        self._alarm, self._alarm_at = None, float("inf")
+        self._stir(self._clock.now())
 
     def _wake(self) -> None:
         while self._waiting:

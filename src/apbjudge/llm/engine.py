@@ -161,17 +161,19 @@ class Engine:
         await self.budget.admit()
         tally.calls += 1
         begun = self.clock.now()
+        sample = endpoint.begin(begun)
         completion: Completion | None = None
         lost = True  # unless an answer comes
         try:
             completion = self._priced(await endpoint.client.complete(request))
-        except JudgeError as error:
-            lost = isinstance(error, TransportError) and not error.answered
-            endpoint.failed(error, begun, self.clock.now())
+        except BaseException as error:
+            if isinstance(error, JudgeError):
+                lost = isinstance(error, TransportError) and not error.answered
+            endpoint.failed(sample, error, begun, self.clock.now())
             raise
         else:
             now = self.clock.now()
-            endpoint.succeeded(now, completion.wait_s)
+            endpoint.succeeded(sample, begun, now, completion.wait_s)
             self._measured.add(now - begun, _characters(request), completion.usage)
             return completion
         finally:

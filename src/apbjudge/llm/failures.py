@@ -21,7 +21,7 @@ from ..errors import (
     TruncatedError,
     visible,
 )
-from .quota import retry_after
+from .quota import retry_after, used_up_for
 
 Meaning = type[JudgeError]
 
@@ -146,7 +146,10 @@ def failure_of(status: int, body: str, headers: Any) -> JudgeError:
 
 def _made(meaning: Meaning, text: str, headers: Any) -> JudgeError:
     if issubclass(meaning, TransportError):
-        return meaning(text, retry_after_s=retry_after(headers))
+        wait_s = retry_after(headers)
+        if wait_s is None and issubclass(meaning, RateLimitedError):
+            wait_s = used_up_for(headers)  # some servers tell when the limit is reset instead
+        return meaning(text, retry_after_s=wait_s)
     return meaning(text)
 
 

@@ -17,12 +17,17 @@ Get = Callable[[str], Any]
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds that the endpoint asked to wait (``Retry-After``), 0 to 3600; None when it did not.
+    """Seconds that the endpoint asked to wait, 0 to 3600; None when it did not.
 
-    Both forms are read, seconds and a date.
+    Read are ``retry-after-ms``, then both forms of ``Retry-After``, seconds and a date.
     """
     get = _getter(headers)
-    value = get("retry-after") if get else None
+    if get is None:
+        return None
+    exact = _seconds(str(get("retry-after-ms") or ""))
+    if exact is not None and (wait := _within(exact / 1000)) is not None:
+        return wait
+    value = get("retry-after")
     if not isinstance(value, str | int | float):
         return None
     seconds = _seconds(str(value))

@@ -18,6 +18,9 @@ from .clock import Clock
 T = TypeVar("T")
 
 LONGEST_WAIT_S = 60.0
+EVEN_REFUSALS = 9
+"""Up to so many refusals with 429 waits stay at four seconds: ``congestion`` sees to the load, and
+a call that is refused by chance should not wait for long. After that they double on."""
 
 REPEATS: Mapping[type[TransportError], float] = {
     OutageError: 0.0,  # the endpoint counts as dead: the next session may try again
@@ -38,14 +41,17 @@ def repeats(error: JudgeError, retries: int) -> int:
     return -int(-retries * factor // 1)
 
 
-def backoff_s(attempt: int, asked_s: float | None, rng: random.Random) -> float:
+def backoff_s(attempt: int, error: TransportError, rng: random.Random) -> float:
     """Seconds to wait before attempt ``attempt + 1``.
 
-    Doubling from one second, half of it at random, at most a minute; an endpoint that asked for
-    a certain time gets at least that.
+    Doubling from one second, half of it at random, at most a minute; after a 429 more slowly (see
+    ``EVEN_REFUSALS``). An endpoint that asked for a certain time gets at least that.
     """
-    wait = min(LONGEST_WAIT_S, 2.0 ** min(attempt - 1, 16)) * (0.5 + rng.random() / 2)
-    return max(wait, asked_s or 0.0)
+    doublings = attempt - 1
+    if isinstance(error, RateLimitedError):
+        doublings = max(min(doublings, 2), attempt - EVEN_REFUSALS + 2)
+    wait = min(LONGEST_WAIT_S, 2.0 ** min(doublings, 16)) * (0.5 + rng.random() / 2)
+    return max(wait, error.retry_after_s or 0.0)
 
 
 async def with_retries(
@@ -75,7 +81,7 @@ async def with_retries(
         try:
             return await call()
         except TransportError as error:
-            wait = backoff_s(attempt, error.retry_after_s, rng)
+            wait = backoff_s(attempt, error, rng)
             if attempt > repeats(error, retries) or clock.now() + wait > end:
                 raise
         await clock.sleep(wait)

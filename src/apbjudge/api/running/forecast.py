@@ -55,7 +55,7 @@ class Rates(Record):
 
 
 class Forecast(Record):
-    """What a run will take. Follow-ups to unusable replies, and retries, are not reckoned.
+    """What a run will take if every reply is usable and no call fails.
 
     Attributes:
         judge: The judge's model.
@@ -65,6 +65,8 @@ class Forecast(Record):
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
         calls: Calls to be made.
+        most_calls: Calls if every reply had to be asked for again as often as ``max_reasks``
+            allows; repeats of calls that fail come on top.
         prompt_tokens: Tokens sent.
         reply_tokens: Tokens received.
         cost_usd: Their price, as if no prefix cache helped; None when prices are not known.
@@ -83,6 +85,7 @@ class Forecast(Record):
     pictures: int = 0
     reused: int = 0
     calls: int = 0
+    most_calls: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
     cost_usd: float | None = 0.0
@@ -188,6 +191,7 @@ def _reckoned(spec: JudgeSpec, count: _Count, rates: Rates, prices: Prices) -> F
     usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=reply_tokens)
     return Forecast(
         judge=spec.model,
+        most_calls=count.calls + (count.calls + count.reused) * spec.max_reasks,
         prompt_tokens=prompt_tokens,
         reply_tokens=reply_tokens,
         cost_usd=prices.cost_usd(usage) if count.calls else 0.0,
@@ -353,7 +357,7 @@ def forecast_text(found: Forecast) -> str:
     else:
         context = ContextFound(tokens=found.rates.context_tokens)
         lines |= {
-            "calls": f"{found.calls:,}, and {found.reused:,} replies from the cache",
+            "calls": _calls_text(found),
             "tokens": f"about {found.prompt_tokens:,} sent and {found.reply_tokens:,} received"
             + (f", without those of {found.pictures:,} pictures" if found.pictures else ""),
             "cost": _cost_text(found),
@@ -367,6 +371,13 @@ def forecast_text(found: Forecast) -> str:
 def _rows_text(found: Forecast) -> str:
     left = found.rows - found.bad_rows - found.finished
     return f"{found.rows:,}: {left:,} to judge, {found.finished:,} finished, {found.bad_rows:,} bad"
+
+
+def _calls_text(found: Forecast) -> str:
+    text = f"{found.calls:,}, and {found.reused:,} replies from the cache"
+    if found.most_calls == found.calls:
+        return text
+    return f"{text}; at most {found.most_calls:,} if replies have to be asked for again"
 
 
 def _cost_text(found: Forecast) -> str:

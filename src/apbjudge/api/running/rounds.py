@@ -2,7 +2,7 @@
 
 A round judges what there are answers for and writes down the requests that there are none for;
 these are ordered as batches, and when the answers are there the next round begins. Replies that
-contradict themselves or are cut off are asked about in the next round.
+are unusable, contradict themselves or are cut off are asked about in the next round.
 """
 
 from __future__ import annotations
