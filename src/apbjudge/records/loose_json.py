@@ -23,16 +23,20 @@ def json_values(text: str) -> Iterator[object]:
 
 def _embedded_values(text: str) -> Iterator[object]:
     body = after_thinking(text)
-    decoder = json.JSONDecoder(parse_int=_integer)
+    constants: list[str] = []
+    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=constants.append)
     at, budget = 0, 8 * len(body)
     while (found := _OPENING.search(body, at)) and budget > 0:
         start = found.start()
         try:
             value, at = decoder.raw_decode(body, start)
-            yield _shallow(value)
+            # A value with NaN is no JSON, and its parts aren't the answer either.
+            if not constants:
+                yield _shallow(value)
         except (ValueError, RecursionError) as error:
             budget -= _work_of(error, body, start)
             at = max(at, start + 1)
+        constants.clear()
 
 
 def _work_of(error: Exception, body: str, start: int) -> int:
@@ -61,6 +65,10 @@ def _integer(digits: str) -> int:
         return int(digits)
     value = int(digits[:40]) * (1 if len(digits) <= 40 else 10**40)
     return min(max(value, -(2**63)), 2**64 - 1)
+
+
+def _refused(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def after_thinking(text: str) -> str:
@@ -95,7 +103,8 @@ def lenient(text: str) -> tuple[object, bool]:
     except ValueError:
         body = _LONE_SURROGATE.sub(_replaced, text.strip())
         try:
-            value, end = json.JSONDecoder(parse_int=_integer).raw_decode(body)
+            decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refused)
+            value, end = decoder.raw_decode(body)
         except RecursionError:
             return None, True
         except ValueError:

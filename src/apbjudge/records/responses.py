@@ -28,7 +28,9 @@ _ARGUMENT_KEYS = (
     "param",
 )
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
-_CHAIN_KEYS = ("tool_chain", "toolchain", "chain", "tool_calls", "calls")
+_CHAIN_KEYS = ("tool_chain", "toolchain", "chain")
+_CALL_KEYS = ("tool_calls", "calls")
+"""Hold the chain only beside a plan or a rejection; alone they make a chat message."""
 _NO_TOOL = {"", "none", "null", "n/a"}
 
 
@@ -89,7 +91,8 @@ def _interpret(value: Any, form: Form, horizon: int | None) -> Prediction | None
 
 
 def _rejection(spec: Mapping[str, Any]) -> Prediction:
-    key = next((key for key in _CHAIN_KEYS if isinstance(spec.get(key), list)), None)
+    keys = (*_CHAIN_KEYS, *_CALL_KEYS)
+    key = next((key for key in keys if isinstance(spec.get(key), list)), None)
     steps, problems = read_chain(spec[key] if key else None)
     return Prediction(kind="reject", plan=_text(spec.get("reason")), steps=steps, problems=problems)
 
@@ -103,7 +106,8 @@ def _plan(value: object) -> Prediction | None:
     if not isinstance(value, dict):
         return None
     spec = cast("dict[str, Any]", value)
-    chain_key = next((key for key in _CHAIN_KEYS if key in spec), None)
+    keys = (*_CHAIN_KEYS, *_CALL_KEYS) if "plan" in spec else _CHAIN_KEYS
+    chain_key = next((key for key in keys if key in spec), None)
     if chain_key is None and "plan" not in spec:
         return None
     steps, problems = read_chain(spec.get(chain_key, []) if chain_key else [])
