@@ -89,7 +89,7 @@ def _entries_of_list(values: list[object], horizon: int | None) -> list[object] 
     return [
         _step_of(cast("Entry", value)) if isinstance(value, dict) else value
         for value in values
-        if not (isinstance(value, dict) and cast("Entry", value).get("role") in _OTHERS)
+        if not (isinstance(value, dict) and _is_foreign(cast("Entry", value)))
     ]
 
 
@@ -154,8 +154,13 @@ def _call_of(spec: Mapping[str, Any]) -> Entry:
     return dict(spec) if body is spec else {"function": dict(body)}
 
 
+def _is_foreign(spec: Mapping[str, Any]) -> bool:
+    """Whether a message is a tool's or a user's; one with calls has only a wrong role."""
+    return spec.get("role") in _OTHERS and not spec.get("tool_calls")
+
+
 def _is_step(spec: Mapping[str, Any]) -> bool:
-    if spec.get("role") in _OTHERS:
+    if _is_foreign(spec):
         return False
     own = {"tool_calls", "function_call", "thought", "action", "tool", "tool_name"}
     if not own.isdisjoint(spec) or spec.get("role") is not None:
