@@ -118,7 +118,9 @@ def test_arguments_that_are_no_object_are_read_without_a_problem(
     assert (call.arguments, read.problems) == (expected, ())
 
 
-@pytest.mark.parametrize("text", ['{"a": ', "{'a': 1}", '{"a": NaN}', "[1,]", '{"a": 1} and', '{"a": 1}}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": ', "{'a': 1}", '{"a": NaN}', "[1,]", '{"a": 1} and', '{"a": 1}}']
+)
 def test_broken_arguments_in_a_string_are_a_problem_at_their_place(text: str) -> None:
     read = read_response(json.dumps(step(("find_trains", text))), "steps", 1)
     assert [p.where for p in read.problems] == ["step[0].tool_calls[0].arguments"]

@@ -25,7 +25,14 @@ def rows_of(n: int, n_off: int, **fields: Any) -> list[Row]:
 
 @pytest.mark.parametrize(
     ("n", "n_off", "warned"),
-    [(10, 9, True), (10, 8, False), (100, 90, True), (100, 89, False), (9, 9, False), (0, 0, False)],
+    [
+        (10, 9, True),
+        (10, 8, False),
+        (100, 90, True),
+        (100, 89, False),
+        (9, 9, False),
+        (0, 0, False),
+    ],
 )
 def test_nine_tenths_of_ten_rows_point_to_a_conversion(n: int, n_off: int, warned: bool) -> None:
     summary = summary_of([*rows_of(n, n_off), bad_row(n + 1)])
