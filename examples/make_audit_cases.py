@@ -479,7 +479,8 @@ def bases() -> Iterator[Base]:
 
 
 def row_of(base: Base) -> dict[str, Any]:
-    return item_row(base.item)
+    # What the prompt demanded is known of our own examples, not of what an audit's user grades.
+    return {k: v for k, v in item_row(base.item).items() if k != "format_demanded"}
 
 
 def label_of(base: Base) -> dict[str, Any]:

@@ -185,6 +185,14 @@ def test_evidence_is_told_and_enforced_or_neither(serve: Any, bench: Any, eviden
         assert judged["is_correct"] is True
 
 
+def test_a_correct_step_in_a_native_form_stays_correct(serve: Any, bench: Any) -> None:
+    call = {"type": "tool_use", "id": "1", "name": "find_train", "input": {"city": "Porto"}}
+    reply = json.dumps({"role": "assistant", "content": [call]})
+    judged = bench(serve([Answer(RIGHT)])).judge([step_row("porto", {}, model_response=reply)])
+    row = judged["porto"]
+    assert (row["is_correct"], row["overrides"], row["findings"]) == (True, [], [])
+
+
 def test_what_a_reply_cost_is_kept(serve: Any, bench: Any) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 8, "total_tokens": 98}
     usage["prompt_tokens_details"] = {"cached_tokens": 64}

@@ -177,6 +177,7 @@ def broken_item(response: Any) -> Item:
     row["tools"] = [{"name": name} for name in ("find_train", "find_bus", "find_ship")]
     calls = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in response]
     step = {"role": "assistant", "thought": "t", "tool_calls": calls}
+    row["format_demanded"] = True
     row["model_response"] = response if isinstance(response, (str, dict)) else step
     return Row(row, 1).to_item()
 

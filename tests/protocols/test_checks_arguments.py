@@ -93,7 +93,14 @@ def test_in_a_step_concrete_arguments_are_held_against_the_schema(
     assert proven(row) == [("E5", rule, CALL + where)]
 
 
-@pytest.mark.parametrize("arguments", [{}, None, "", "in words", "[1]", "7"])
+@pytest.mark.parametrize("arguments", ["in words", "[1]", "7", [1], 7, '{"offer_id": ', "<id>5"])
+def test_arguments_that_cannot_be_read_are_left_unchecked(arguments: Any) -> None:
+    row = step_row(step(("reserve_seat", arguments)))
+    assert proven(row) == []
+    assert ("E5", "unchecked-arguments", CALL) in suspected(row)
+
+
+@pytest.mark.parametrize("arguments", [{}, None, "", "  ", "{}"])
 def test_a_required_parameter_is_missing_in_whatever_way_arguments_are_left_out(
     arguments: Any,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apbjudge.errors import RowError
 from tests.support.rows import (
     FIND_OK,
     MAIL_OK,
@@ -21,6 +22,7 @@ from tests.support.rows import (
 )
 
 FORMAT = [("E3", "format", "response")]
+DEMANDED = {"format_demanded": True}
 REJECT = '{"status": "REJECT", "reason": "no seats are sold"}'
 
 
@@ -28,12 +30,22 @@ REJECT = '{"status": "REJECT", "reason": "no seats are sold"}'
     "reply", ["", "   \n", "I would look for a train.", '{"plan": "x", "tool_chain": [', "42", "[]"]
 )
 def test_a_reply_without_usable_json_is_a_fault_of_form_and_of_nothing_else(reply: str) -> None:
-    assert proven(plan_row(reply)) == FORMAT
-    assert proven(step_row(reply)) == FORMAT
+    for row in (plan_row(reply), step_row(reply)):
+        assert proven(row | DEMANDED) == FORMAT
+        assert suspected(row | DEMANDED) == []
+
+
+@pytest.mark.parametrize("reply", ["", "I would look for a train.", "42", "[]"])
+@pytest.mark.parametrize("demanded", [{}, {"format_demanded": False}, {"format_demanded": None}])
+def test_a_form_that_nobody_demanded_is_only_suspected(reply: str, demanded: Any) -> None:
+    for row in (plan_row(reply), step_row(reply)):
+        assert proven(row | demanded) == []
+        assert suspected(row | demanded) == FORMAT
 
 
 def test_a_plan_in_a_step_wise_case_is_a_fault_of_form() -> None:
-    assert proven(step_row(plan(FIND_OK))) == FORMAT
+    assert proven(step_row(plan(FIND_OK), **DEMANDED)) == FORMAT
+    assert proven(step_row(plan(FIND_OK))) == []
 
 
 PLAN_FAULTS = {
@@ -48,7 +60,10 @@ PLAN_FAULTS = {
 
 @pytest.mark.parametrize(("reply", "where"), PLAN_FAULTS.values(), ids=PLAN_FAULTS)
 def test_a_broken_chain_is_a_fault_of_form_at_its_place(reply: Any, where: str) -> None:
-    assert proven(plan_row(reply)) == [("E3", "format", where)]
+    expected = [("E3", "format", where)]
+    assert proven(plan_row(reply, **DEMANDED)) == expected
+    assert expected[0] not in proven(plan_row(reply))
+    assert expected[0] in suspected(plan_row(reply))
 
 
 def _step(**changes: Any) -> dict[str, Any]:
@@ -76,28 +91,44 @@ STEP_FAULTS = {
 
 @pytest.mark.parametrize(("reply", "where"), STEP_FAULTS.values(), ids=STEP_FAULTS)
 def test_a_broken_step_is_a_fault_of_form_at_its_place(reply: Any, where: str) -> None:
-    assert ("E3", "format", where) in proven(step_row(reply))
+    assert ("E3", "format", where) in proven(step_row(reply, **DEMANDED))
+    assert ("E3", "format", where) not in proven(step_row(reply))
+
+
+READABLE = ("no thought", "no role", "another role", "no tool_calls")
+
+
+@pytest.mark.parametrize("name", STEP_FAULTS)
+def test_a_step_that_was_read_all_the_same_has_no_fault_where_no_form_was_demanded(
+    name: str,
+) -> None:
+    reply, where = STEP_FAULTS[name]
+    expected = ("E3", "format", where) in suspected(step_row(reply))
+    assert expected is (name not in READABLE)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
 def test_exactly_k_steps_are_due(k: int, n: int) -> None:
     reply: Any = [step(FIND_OK) for _ in range(n)]
-    assert proven(step_row(reply, k=k)) == ([] if n == k else FORMAT)
+    assert proven(step_row(reply, k=k, **DEMANDED)) == ([] if n == k else FORMAT)
+    assert proven(step_row(reply, k=k)) == []
+    assert (FORMAT[0] in suspected(step_row(reply, k=k))) is (n != k)
 
 
 def test_one_step_may_stand_alone_and_several_may_not() -> None:
-    assert proven(step_row(step(FIND_OK), k=1)) == []
-    assert proven(step_row([step(FIND_OK)], k=1)) == []
-    assert proven(step_row(step(FIND_OK), k=2)) == FORMAT
+    assert proven(step_row(step(FIND_OK), k=1, **DEMANDED)) == []
+    assert proven(step_row([step(FIND_OK)], k=1, **DEMANDED)) == []
+    assert proven(step_row(step(FIND_OK), k=2, **DEMANDED)) == FORMAT
+    assert proven(step_row(step(FIND_OK), k=2)) == []
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_other_published_form_of_steps_counts_the_same(k: int) -> None:
     one = {"thought": "t", "action": "call", "tool": "find_trains", "arguments": FIND_OK[1]}
-    assert proven(step_row({"predicted_steps": [one] * k}, k=k)) == []
-    assert proven(step_row({"predicted_steps": [one] * (k + 1)}, k=k)) == FORMAT
-    assert proven(step_row({"predicted_steps": []}, k=k)) == FORMAT
+    for n, expected in ((k, []), (k + 1, FORMAT), (0, FORMAT)):
+        assert proven(step_row({"predicted_steps": [one] * n}, k=k, **DEMANDED)) == expected
+        assert proven(step_row({"predicted_steps": [one] * n}, k=k)) == []
 
 
 def test_the_code_of_a_broken_form_is_the_rubrics() -> None:
@@ -213,15 +244,67 @@ def test_carrying_on_is_only_suspected_where_a_plan_may_hold_the_question(kind: 
     "reply",
     [
         json.loads(REJECT),
-        json.loads(REJECT) | {"tool_chain": [{"name": "find_trains"}]},
         plan(text="The picture is missing, so I stop here."),
         plan(("finish", {}), text="stop"),
         plan(("ask_clarification", {"question": "Which picture?"})),
         plan(("Terminate", {})),
         plan(("respond_to_user", {"text": "This can't be done."})),
-        plan(text=""),
+        json.loads(REJECT) | {"tool_chain": [{"name": "ask_user"}]},
+        {"role": "assistant", "content": "I can't see a picture.", "tool_calls": []},
         "I can't see a picture. Could you send it again?",
     ],
 )
 def test_every_way_of_stopping_is_left_to_the_judge(kind: str, reply: Any) -> None:
     assert findings(_unsolvable(kind, reply)) == ()
+
+
+@pytest.mark.parametrize("key", ["tool_chain", "tool_calls", "calls"])
+@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+def test_a_rejection_that_goes_on_calling_carries_on(kind: str, key: str) -> None:
+    reply = json.loads(REJECT) | {key: [{"name": "find_trains"}]}
+    found = [(None, "carried-on", "tool_chain[0]")]
+    row = _unsolvable(kind, reply)
+    assert (proven(row), suspected(row)) == ((found, []) if kind in STOPS else ([], found))
+
+
+SILENT = [
+    plan(text=""),
+    plan(text=" \n"),
+    {"plan": None, "tool_chain": None},
+    {"plan": "", "tool_chain": [], "notes": {}},
+]
+
+
+@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+@pytest.mark.parametrize("reply", SILENT)
+def test_a_reply_that_is_empty_altogether_says_nothing(kind: str, reply: Any) -> None:
+    assert proven(_unsolvable(kind, reply)) == [(None, "says-nothing", "response")]
+
+
+@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        plan(text="") | {"question": "Which picture?"},
+        plan(text="") | {"notes": ["The picture is missing."]},
+        plan(text="") | {"confidence": 0.2},
+        "I can't see it. " + json.dumps(plan(text="")),
+        "",
+        "null",
+    ],
+)
+def test_a_word_anywhere_is_left_to_the_judge(kind: str, reply: Any) -> None:
+    assert findings(_unsolvable(kind, reply)) == ()
+
+
+@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+def test_a_bare_rejection_is_suspected_where_it_should_name_what_is_missing(kind: str) -> None:
+    row = _unsolvable(kind, {"status": "REJECT"})
+    assert proven(row) == []
+    assert suspected(row) == ([(None, "says-nothing", "response")] if kind in STOPS else [])
+
+
+@pytest.mark.parametrize("value", ["true", 1, 0, [], {}])
+def test_format_demanded_is_true_or_false(value: Any) -> None:
+    with pytest.raises(RowError, match="format_demanded"):
+        findings(plan_row(plan(FIND_OK), format_demanded=value))

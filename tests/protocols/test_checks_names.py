@@ -214,7 +214,8 @@ def test_tool_broken_findings_have_no_code_and_leave_arguments_to_the_judge(
 )
 def test_tool_broken_is_hard_on_unreadable_replies_only(reply: object, expected: Any) -> None:
     text = reply if isinstance(reply, str) else json.dumps(reply)
-    assert proven(_broken(model_response=text)) == expected
+    assert proven(_broken(model_response=text, format_demanded=True)) == expected
+    assert proven(_broken(model_response=text)) == []
 
 
 def _priced(*costs: float | None) -> list[dict[str, Any]]:

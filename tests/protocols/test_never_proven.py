@@ -219,8 +219,10 @@ def test_one_fault_in_steps_gets_exactly_its_code(
 def test_a_wrong_number_of_steps_gets_e3(data: st.DataObject, world: World, k: int, n: int) -> None:
     assume(k != n)
     calls = [call_of(data.draw, world) for _ in range(n)]
-    found = _proven(step_row([step(call) for call in calls], k, tools=world.tools))
+    row = step_row([step(call) for call in calls], k, tools=world.tools)
+    found = _proven(row | {"format_demanded": True})
     assert [(code, rule, where) for code, rule, where, _ in found] == [("E3", "format", "response")]
+    assert _proven(row) == []
 
 
 @given(data=st.data(), world=worlds(bare=False), as_plan=st.booleans())

@@ -118,7 +118,9 @@ def test_arguments_that_are_no_object_are_read_without_a_problem(
     assert (call.arguments, read.problems) == (expected, ())
 
 
-@pytest.mark.parametrize("text", ['{"a": ', "{'a': 1}", '{"a": NaN}', "[1,]", '{"a": "\\ud800"}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": ', "{'a': 1}", '{"a": NaN}', "[1,]", '{"a": 1} and', '{"a": 1}}']
+)
 def test_broken_arguments_in_a_string_are_a_problem_at_their_place(text: str) -> None:
     read = read_response(json.dumps(step(("find_trains", text))), "steps", 1)
     assert [p.where for p in read.problems] == ["step[0].tool_calls[0].arguments"]
@@ -173,7 +175,6 @@ UNREADABLE = {
     "single quotes": "{'plan': 'p', 'tool_chain': []}",
     "truncated": '{"plan": "p", "tool_chain": [{"name": "find_trains", "parameter_des',
     "huge number": 'See {"plan": ' + "9" * 5000 + ", ",
-    "lone surrogate": '{"plan": "\\ud800", "tool_chain": []}',
     "only thoughts": f"<think>{TEXT}</think>",
     "deep": "[" * 5000 + "]" * 5000,
     "deep plan": '{"plan": ' + "[" * 600 + "]" * 600 + ', "tool_chain": []}',
@@ -199,6 +200,38 @@ def test_what_cannot_be_read_is_a_problem_and_never_an_error(text: str, form: An
 )
 def test_a_piece_of_a_broken_answer_is_not_taken_for_the_answer(text: str) -> None:
     assert "Ann" not in [c.name for c in read_response(text, "plan", None).calls]
+
+
+LONE = [r"\ud800", r"\udfff", r"\ud800\ud800", r"\udc00\ud83d\ude00", "\ud800"]
+
+
+@pytest.mark.parametrize("escape", LONE)
+def test_a_lone_half_of_a_character_is_read_as_unknown(escape: str) -> None:
+    read = read_response(f'{{"plan": "a{escape}b \\\\ud800", "tool_chain": []}}', "plan", None)
+    assert (read.kind, read.problems) == ("plan", ())
+    assert read.plan[:2] == "a\ufffd"
+    assert read.plan.endswith("b \\ud800")
+
+
+@pytest.mark.parametrize("digits", [18, 19, 20, 40, 41, 5_000, 10_000])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_whole_number_of_any_length_is_read(digits: int, sign: str) -> None:
+    number = sign + "9" * digits
+    for arguments in (f'{{"n": {number}}}', json.dumps(f'{{"n": {number}}}')):
+        reply = f'[{{"name": "a", "arguments": {arguments}}}]'
+        (call,) = read_response(reply, "steps", 1).calls
+        assert call.arguments is not None
+        assert (call.arguments["n"] < 0) is bool(sign)
+        assert abs(call.arguments["n"]) >= min(int("9" * min(digits, 30)), 2**63)
+
+
+def test_calls_beside_a_plan_are_its_chain_and_alone_they_are_no_plan() -> None:
+    calls = [{"function": {"name": "find_trains", "arguments": "{}"}}]
+    for key in ("tool_calls", "calls"):
+        read = read_response(json.dumps({"plan": "p", key: calls}), "plan", None)
+        assert [c.name for c in read.calls] == ["find_trains"]
+        message = {"role": "assistant", "content": "I would stop.", key: []}
+        assert read_response(json.dumps(message), "plan", None).kind == "text"
 
 
 def test_large_numbers_and_odd_keys_are_read() -> None:

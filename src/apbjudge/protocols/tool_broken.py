@@ -41,9 +41,11 @@ def category(item: Item) -> int | None:
 
 def unreadable(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """A reply in which no step can be read; lesser faults of form are only shown."""
-    certainty = "proven" if item.prediction.kind == "text" else "suspected"
+    proven = item.format_demanded and item.prediction.kind == "text"
     for problem in item.prediction.problems:
-        yield finding("format", rubric.form_code, certainty, problem.where, problem.message)
+        if item.format_demanded or not problem.is_readable:
+            certainty = "proven" if proven else "suspected"
+            yield finding("format", rubric.form_code, certainty, problem.where, problem.message)
 
 
 TOOL_BROKEN = Protocol(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import cast
+
+import orjson
 
 from ..errors import RowError
 from ..records import Finding, Item
@@ -25,7 +28,7 @@ def _is_unsolvable(item: Item) -> None:
 
 
 def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """A plan that makes calls where stopping is required.
+    """A reply that makes calls where stopping is required, even one that says REJECT.
 
     Proven for missing visuals and removed tools, where passing requires a chain that is empty or
     only ends the task; suspected for the other two types, where a plan may contain the refusal or
@@ -33,7 +36,7 @@ def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
     generously, proves nothing.
     """
     prediction = item.prediction
-    if prediction.kind not in ("plan", "steps"):
+    if prediction.kind == "text":
         return
     working = [c for c in prediction.calls if c.name and not _ENDING.search(c.name)]
     if not working:
@@ -44,10 +47,35 @@ def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
     yield finding("carried-on", "E3", certainty, working[0].where, message)
 
 
+def says_nothing(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """A reply without a call and without a word: it names nothing, declines nothing, asks nothing.
+
+    Proven where the whole reply is one JSON object whose values are all empty; a bare REJECT does
+    decline, and is suspected where passing requires that it names what is missing.
+    """
+    prediction = item.prediction
+    if prediction.kind == "text" or any(True for _ in prediction.calls) or prediction.plan.strip():
+        return
+    try:
+        reply: object = orjson.loads(item.response)
+    except ValueError:
+        return
+    values = list(cast("dict[str, object]", reply).items()) if isinstance(reply, dict) else []
+    words = [v for k, v in values if k != "status" and v not in (None, "", [], {}, False)]
+    if not values or any(not isinstance(v, str) or v.strip() for v in words):
+        return
+    if prediction.kind != "reject":
+        message = "neither a plan nor a word of refusal"
+        yield finding("says-nothing", "E2", "proven", "response", message)
+    elif item.condition.unsolvable_type in _STOP_REQUIRED:
+        message = "rejected without saying what is missing"
+        yield finding("says-nothing", "E2", "suspected", "response", message)
+
+
 UNSOLVABLE = Protocol(
     name="unsolvable",
     shape="pass",
     rubrics={"plan": "apb-unsolvable@1"},
-    checks=(carried_on,),
+    checks=(carried_on, says_nothing),
     admit=_is_unsolvable,
 )

@@ -105,6 +105,8 @@ class Item(Record):
         trajectory: Earlier messages, as given (step-wise).
         reference: None when the case has no expert solution.
         response: The raw reply.
+        format_demanded: Whether the tested model's prompt is known to have demanded the benchmark's
+            output format.
         prediction: The reply, read.
         groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type.
         line: 1-based line of the predictions file.
@@ -123,6 +125,7 @@ class Item(Record):
     reference: Reference | None
     condition: Condition
     response: str
+    format_demanded: bool = False
     prediction: Prediction
     groups: dict[str, str | int | None]
     line: int

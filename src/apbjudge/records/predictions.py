@@ -24,12 +24,15 @@ class Call:
             None when the reply gives none or gives something that is no object.
         where: Place in the prediction, such as ``tool_chain[2]``.
         reason: Why the tested model makes the call, where it says so.
+        is_unread: Whether arguments are given that could not be read (prose, tags, a list, an
+            object nested too deeply): nothing is known of them.
     """
 
     name: str
     arguments: dict[str, Any] | None = None
     where: str = ""
     reason: str = ""
+    is_unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FormProblem:
-    """A departure from the required output format that code can prove."""
+    """A departure from the benchmark's output format.
+
+    Attributes:
+        where: Place in the prediction.
+        message: What is off.
+        is_readable: Whether steps and calls are known all the same: then it is a fault only if the
+            tested model's prompt demanded the form.
+    """
 
     where: str
     message: str
+    is_readable: bool = False
 
 
 class Prediction(Record):
@@ -56,7 +67,7 @@ class Prediction(Record):
             ``{"status": "REJECT"}`` form) or ``text`` (no usable JSON in the reply).
         plan: The plan's prose, or the reason of a rejection.
         steps: The steps; a holistic chain is one step per call.
-        problems: Provable departures from the required form.
+        problems: Departures from the benchmark's form.
     """
 
     kind: PredictionKind

@@ -2,22 +2,21 @@
 
 JSON may stand alone, in a fence, amid prose or after a thinking block; a call may be spelled
 ``name`` or ``tool_name``, its arguments may be an object or a JSON string, a step may be a chat
-message or a ``predicted_steps`` entry. Nothing here raises: what can't be read is a problem that
-the prediction carries along.
+message of any provider (``native``) or a ``predicted_steps`` entry. Nothing here raises: what can't
+be read is a problem that the prediction carries along.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import orjson
 
+from .loose_json import after_thinking, json_values, lenient
+from .native import is_call, native_entries, react_entries, tagged_entries
 from .predictions import Call, Form, FormProblem, Prediction, Step
 
-_THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _NAME_KEYS = ("name", "tool_name", "tool", "api_name", "api")
 _ARGUMENT_KEYS = (
     "arguments",
@@ -30,6 +29,8 @@ _ARGUMENT_KEYS = (
 )
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
 _CHAIN_KEYS = ("tool_chain", "toolchain", "chain")
+_CALL_KEYS = ("tool_calls", "calls")
+"""Hold the chain only beside a plan or a rejection; alone they make a chat message."""
 _NO_TOOL = {"", "none", "null", "n/a"}
 
 
@@ -44,14 +45,24 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
         horizon: The k of a step-wise case; None skips the check of the number of steps.
 
     Returns:
-        The prediction; its ``problems`` list every provable departure from the form.
+        The prediction; its ``problems`` list every departure from the benchmark's form.
     """
     if not text.strip():
         return _unreadable("", "the reply is empty")
+    if form == "steps":
+        body = after_thinking(text)
+        written = tagged_entries(body) or react_entries(body, horizon)
+        if written is not None:
+            return _of_entries(list(written), horizon, is_array=True)
     whole: Prediction | None = None
     bare: Prediction | None = None
+    calls: list[object] = []
     for value in json_values(text):
-        read = _interpret(value, form, horizon)
+        if form == "steps" and isinstance(value, dict) and is_call(cast("dict[str, Any]", value)):
+            calls.append(cast("object", value))
+            read = _steps(calls if len(calls) > 1 else calls[0], horizon)
+        else:
+            read = _interpret(value, form, horizon)
         if form == "plan" and isinstance(value, list):
             bare = read or bare
         else:
@@ -69,56 +80,6 @@ def _unreadable(plan: str, message: str) -> Prediction:
     )
 
 
-def json_values(text: str) -> Iterator[object]:
-    """Yields the JSON values of a reply in order; the last usable one is the answer."""
-    try:
-        whole = _shallow(orjson.loads(text))
-    except ValueError:
-        yield from _embedded_values(text)
-    else:
-        yield whole
-
-
-def _embedded_values(text: str) -> Iterator[object]:
-    body = _after_thinking(text)
-    decoder = json.JSONDecoder()
-    at, budget = 0, 8 * len(body)
-    while (found := _OPENING.search(body, at)) and budget > 0:
-        start = found.start()
-        try:
-            _, at = decoder.raw_decode(body, start)
-            yield _shallow(orjson.loads(body[start:at]))
-        except (ValueError, RecursionError) as error:
-            budget -= _work_of(error, body, start)
-            at = max(at, start + 1)
-
-
-def _work_of(error: Exception, body: str, start: int) -> int:
-    """Characters that a failed decode may have read: the total is bounded, to stay linear."""
-    if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated"):
-        # The error's own text counts the lines before it, which costs a little by itself.
-        return error.pos - start + 1 + error.pos // 256
-    return len(body) - start
-
-
-def _after_thinking(text: str) -> str:
-    """What follows the last closed thinking block."""
-    ends = [match.end() for match in _THINKING_END.finditer(text)]
-    return text[ends[-1] :] if ends else text
-
-
-_OPENING = re.compile(r"[{\[]")
-
-
-def _shallow(value: object) -> object:
-    """Returns the value, or raises ValueError when it is nested too deeply to be walked."""
-    try:
-        orjson.dumps(value)
-    except orjson.JSONEncodeError as error:
-        raise ValueError(str(error)) from None
-    return value
-
-
 def _interpret(value: Any, form: Form, horizon: int | None) -> Prediction | None:
     if isinstance(value, dict):
         spec = cast("dict[str, Any]", value)
@@ -130,7 +91,8 @@ def _interpret(value: Any, form: Form, horizon: int | None) -> Prediction | None
 
 
 def _rejection(spec: Mapping[str, Any]) -> Prediction:
-    key = next((key for key in _CHAIN_KEYS if isinstance(spec.get(key), list)), None)
+    keys = (*_CHAIN_KEYS, *_CALL_KEYS)
+    key = next((key for key in keys if isinstance(spec.get(key), list)), None)
     steps, problems = read_chain(spec[key] if key else None)
     return Prediction(kind="reject", plan=_text(spec.get("reason")), steps=steps, problems=problems)
 
@@ -144,7 +106,8 @@ def _plan(value: object) -> Prediction | None:
     if not isinstance(value, dict):
         return None
     spec = cast("dict[str, Any]", value)
-    chain_key = next((key for key in _CHAIN_KEYS if key in spec), None)
+    keys = (*_CHAIN_KEYS, *_CALL_KEYS) if "plan" in spec else _CHAIN_KEYS
+    chain_key = next((key for key in keys if key in spec), None)
     if chain_key is None and "plan" not in spec:
         return None
     steps, problems = read_chain(spec.get(chain_key, []) if chain_key else [])
@@ -167,18 +130,18 @@ def read_chain(value: object) -> tuple[tuple[Step, ...], tuple[FormProblem, ...]
 
 
 def _steps(value: object, horizon: int | None) -> Prediction | None:
-    alternative = False
     if isinstance(value, dict):
         spec = cast("dict[str, Any]", value)
-        alternative = isinstance(spec.get("predicted_steps"), list)
-        entries: list[Any] = spec["predicted_steps"] if alternative else [spec]
-        is_array = alternative
-    elif isinstance(value, list):
-        entries, is_array = cast("list[Any]", value), True
-    else:
+        listed: Any = spec.get("predicted_steps")
+        if isinstance(listed, list):
+            return _of_entries(cast("list[object]", listed), horizon, is_array=True)
+    entries = native_entries(cast("object", value), horizon)
+    if entries is None:
         return None
-    if not alternative and not any(_looks_like_step(entry) for entry in entries):
-        return None
+    return _of_entries(entries, horizon, is_array=isinstance(value, list))
+
+
+def _of_entries(entries: list[object], horizon: int | None, *, is_array: bool) -> Prediction:
     steps, problems = read_steps(entries, strict=True)
     return Prediction(
         kind="steps",
@@ -194,14 +157,8 @@ def _count_problems(n: int, horizon: int | None, *, is_array: bool) -> Iterator[
         message = f"{n} step(s) where exactly {horizon} were asked for"
         yield FormProblem(where="response", message=message)
     elif horizon > 1 and not is_array:
-        yield FormProblem(where="response", message="not an array of steps")
-
-
-def _looks_like_step(entry: object) -> bool:
-    if not isinstance(entry, dict):
-        return False
-    keys = {"tool_calls", "role", "thought", "action", "tool", "tool_name"}
-    return not keys.isdisjoint(cast("dict[str, object]", entry))
+        message = "not an array of steps"
+        yield FormProblem(where="response", message=message, is_readable=True)
 
 
 def read_steps(
@@ -251,12 +208,16 @@ def message_tools(message: Mapping[str, Any]) -> set[str]:
 
 def _missing_fields(spec: Mapping[str, Any], where: str) -> Iterator[FormProblem]:
     if not any(key in spec for key in _THOUGHT_KEYS):
-        yield FormProblem(where=where, message="the field thought is missing")
+        yield _readable(where, "the field thought is missing")
     if "tool_calls" in spec or not _is_alternative(spec):
         if spec.get("role") != "assistant":
-            yield FormProblem(where=f"{where}.role", message="role is not 'assistant'")
+            yield _readable(f"{where}.role", "role is not 'assistant'")
         if "tool_calls" not in spec:
-            yield FormProblem(where=where, message="the field tool_calls is missing")
+            yield _readable(where, "the field tool_calls is missing")
+
+
+def _readable(where: str, message: str) -> FormProblem:
+    return FormProblem(where=where, message=message, is_readable=True)
 
 
 def _is_alternative(spec: Mapping[str, Any]) -> bool:
@@ -297,11 +258,13 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
                 arguments = _decoded(arguments, f"{where}.{key}", problems)
             break
     reason: Any = spec.get("reason")
+    given: Any = next((body[key] for key in _ARGUMENT_KEYS if key in body), None)
     return Call(
         name,
         cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
         where,
         reason if isinstance(reason, str) else _text(reason),
+        is_unread=given is not None and not isinstance(arguments, dict),
     )
 
 
@@ -324,12 +287,10 @@ def _decoded(text: str, where: str, problems: list[FormProblem]) -> object:
     """Arguments given as a JSON string; prose is left as it is: nothing to be checked."""
     if not text.strip():
         return {}
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        if text.lstrip().startswith(("{", "[")):
-            problems.append(FormProblem(where=where, message="arguments are not valid JSON"))
-        return None
+    value, is_json = lenient(text)
+    if not is_json and text.lstrip().startswith(("{", "[")):
+        problems.append(FormProblem(where=where, message="arguments are not valid JSON"))
+    return value
 
 
 def _object(value: Any) -> dict[str, Any] | None:

@@ -38,6 +38,7 @@ def item_row(item: Item) -> dict[str, Any]:
         "broken_tool_name": condition.broken_tool,
         "replacement_tool": _tool(condition.replacement),
         "unsolvable_type": condition.unsolvable_type,
+        "format_demanded": item.format_demanded or None,
         "source": groups.get("dataset"),
         "task_category": groups.get("category"),
         "modality": groups.get("modality"),

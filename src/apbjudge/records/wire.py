@@ -84,6 +84,7 @@ class Row:
             reference=reference,
             condition=condition,
             response=response,
+            format_demanded=self.flag("format_demanded"),
             prediction=read_response(response, form, condition.horizon),
             groups=self.groups(condition, reference, files),
             line=self.line,
@@ -108,6 +109,13 @@ class Row:
         if not isinstance(value, str):
             raise RowError(name, "a string", value)
         return _storable(value, name)
+
+    def flag(self, name: str) -> bool:
+        """A field of true or false; missing and null are false."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, bool):
+            return value is True
+        raise RowError(name, "true or false", value)
 
     def identifier(self, *names: str) -> str:
         """The first of ``names`` that is there: a non-empty string or an integer."""

@@ -47,6 +47,7 @@ class Columns:
         distractor: 1 used, 0 not used, -1 no distractors.
         inconsistent: 0 or 1.
         overridden: 0 or 1.
+        off_form: 1 where code says something against the form of the reply, else 0.
     """
 
     profile: Vector
@@ -64,6 +65,7 @@ class Columns:
     distractor: Vector
     inconsistent: Vector
     overridden: Vector
+    off_form: Vector
 
     def code(self, field: str, rows: Vector) -> Vector:
         """Codes of a grouping field for some rows."""
@@ -127,7 +129,7 @@ _TYPES: Mapping[str, str] = {
     "profile": "i",
     **dict.fromkeys(("case", "content", "item"), "Q"),
     **dict.fromkeys(("scored", "correct", "category"), "b"),
-    **dict.fromkeys(("distractor", "inconsistent", "overridden"), "b"),
+    **dict.fromkeys(("distractor", "inconsistent", "overridden", "off_form"), "b"),
     **dict.fromkeys(("grade", "cost"), "d"),
     "errors": "B",
 }
@@ -155,6 +157,7 @@ class _Growing:
         to["distractor"].append(_UNSET if used is None else bool(used))
         to["inconsistent"].append(bool(row["inconsistent"]))
         to["overridden"].append(bool(row["overrides"]))
+        to["off_form"].append(any(f["rule"] == "format" for f in row["findings"]))
         to["grade"].append(number_or_nan(row["grade"]))
         to["cost"].append(number_or_nan(row["plan_cost"]))
         to["errors"].append(flags_of(row["errors"]))

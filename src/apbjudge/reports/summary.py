@@ -62,12 +62,14 @@ class Summary:
         note: What must be said beside every figure, or None.
         totals: Counts over all rows, bad ones included.
         groups: Whole groups first, then breakdowns.
+        warnings: What makes figures doubtful, a sentence each.
     """
 
     judge: str
     note: str | None
     totals: Totals
     groups: tuple[Group, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def scored(self) -> int:
@@ -79,6 +81,7 @@ class Summary:
         return {
             "judge": self.judge,
             "note": self.note,
+            "warnings": list(self.warnings),
             "confidence_level": CONFIDENCE_LEVEL,
             "totals": asdict(self.totals) | {"scored": self.scored},
             "groups": [asdict(group) for group in self.groups],
@@ -152,7 +155,37 @@ def summarize(
     groups = [*_groups(columns, None)]
     for field in fields:
         groups.extend(_groups(columns, field))
-    return Summary(judge=judge, note=note, totals=totals, groups=tuple(groups))
+    return Summary(
+        judge=judge,
+        note=note,
+        totals=totals,
+        groups=tuple(groups),
+        warnings=tuple(_conversions(columns)),
+    )
+
+
+CONVERSION_SHARE = 0.9
+CONVERSION_ROWS = 10
+"""From so many rows, and such a share of them in another form, a conversion is suspected."""
+
+
+def _conversions(c: Columns) -> Iterator[str]:
+    """Names tested models nearly all of whose replies under a protocol are in another form.
+
+    A model strays now and then; a program that turned its replies into rows strays each time.
+    """
+    fields = ("protocol", "tested_model")
+    keys = np.stack([c.codes[name] for name in fields], axis=1)
+    for key in np.unique(keys, axis=0):
+        rows = c.where((keys == key).all(axis=1))
+        n_off = int(c.off_form[rows].sum())
+        if len(rows) >= CONVERSION_ROWS and n_off >= CONVERSION_SHARE * len(rows):
+            protocol, model = (c.labels[name][i] for name, i in zip(fields, key, strict=True))
+            yield (
+                f"{n_off} of {len(rows)} {protocol} replies of {model} could not be read in the "
+                "benchmark's form: a conversion of the replies is the likelier cause than the "
+                "model (see docs/input.md)"
+            )
 
 
 def _groups(c: Columns, field: str | None) -> Iterator[Group]:

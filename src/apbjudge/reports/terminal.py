@@ -24,6 +24,7 @@ def summary_text(summary: Summary) -> str:
     lines = [f"judge {visible(summary.judge)}: {_totals(summary)}"]
     if summary.note:
         lines.append(summary.note)
+    lines += [visible(warning) for warning in summary.warnings]
     for block in _blocks(summary.groups):
         lines += ["", *_table(block)]
     if summary.groups:

@@ -44,6 +44,12 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
             tool = _checkable(item, call)
             if tool is None:
                 continue
+            if call.is_unread:
+                message = (
+                    f"arguments not held against the schema of {shorten(tool.name)}: {_UNREAD}"
+                )
+                yield finding("unchecked-arguments", "E5", "suspected", call.where, message)
+                continue
             if call.arguments is None:
                 if required := tool.required:
                     message = f"no arguments where {', '.join(required)} must be given"
@@ -53,6 +59,7 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
             yield from _values(call, tool, steps, placeholders=position > 0)
 
 
+_UNREAD = "they are no readable JSON object"
 STEPS_PER_REPLY = 2_000_000
 """Steps for all calls of a reply together: a few seconds."""
 

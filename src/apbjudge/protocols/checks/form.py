@@ -10,9 +10,16 @@ from .rules import finding
 
 
 def output_format(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """Everything the reader of replies found off in the form; the rubric says which code it is."""
+    """What is off in the form of the reply; the rubric says which code it is.
+
+    Proven where the tested model's prompt is known to have demanded the form. Elsewhere a reply in
+    another form that was read all the same has no fault, and what could not be read is suspected.
+    """
+    demanded = item.format_demanded
     for problem in item.prediction.problems:
-        yield finding("format", rubric.form_code, "proven", problem.where, problem.message)
+        if demanded or not problem.is_readable:
+            certainty = "proven" if demanded else "suspected"
+            yield finding("format", rubric.form_code, certainty, problem.where, problem.message)
 
 
 def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:

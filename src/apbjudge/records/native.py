@@ -1,0 +1,301 @@
+"""Steps in the forms in which models and their servers write them.
+
+Agents answer as chat messages of their provider, as bare calls, with calls between tags, or as
+Thought, Action and Action Input. Each becomes a step with ``tool_calls``, whatever its spelling;
+what can't be read for sure is left alone, since a guess could charge the tested model with a call
+that it never made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from .loose_json import json_values
+
+Entry = dict[str, Any]
+
+_CALL_TYPES = frozenset({"function", "function_call", "tool_call", "tool_use", "toolUse"})
+_TEXT_TYPES = frozenset({"text", "output_text", "input_text", "summary_text"})
+_ASSISTANT = frozenset({"assistant", "model", "ai"})
+_OTHERS = frozenset({"tool", "function", "user", "human", "system", "developer"})
+_NAMES = ("name", "tool_name", "tool", "api_name", "api", "function_name")
+_ARGUMENTS = (
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "kwargs",
+    "parameter_description",
+    "param",
+)
+_OWN_FORM = frozenset({"thought", "action", "predicted_steps", "tool", "tool_name"})
+_WRAPPERS = ("choices", "candidates", "output", "messages", "generations")
+
+
+def native_entries(value: object, horizon: int | None) -> list[object] | None:
+    """The steps of a JSON value, as ``{"thought" or "content", "tool_calls"}``.
+
+    Read are the benchmark's own steps; messages of OpenAI (also its older ``function_call`` and
+    the items of its Responses), Anthropic, Gemini, Bedrock and LangChain, alone, in a list or in
+    the response as a server sends it; bare calls. Messages of tools and users are left out.
+
+    Args:
+        value: A JSON value.
+        horizon: The k of the case: a list of as many bare calls is taken for k steps, any other
+            for the calls of one step where k is 1.
+
+    Returns:
+        One entry a step; None where the value holds no step.
+    """
+    if isinstance(value, list):
+        return _entries_of_list(cast("list[object]", value), horizon)
+    if not isinstance(value, dict):
+        return None
+    spec = cast("Entry", value)
+    for wrapper in _WRAPPERS:
+        inner: Any = spec.get(wrapper)
+        if isinstance(inner, list) and inner and "role" not in spec:
+            parts = [_unwrapped(part) for part in cast("list[object]", inner)]
+            chosen = parts[:1] if wrapper in ("choices", "candidates", "generations") else parts
+            return native_entries(chosen if len(chosen) > 1 else chosen[0], horizon)
+    if is_call(spec):
+        return [{"tool_calls": [_call_of(spec)]}]
+    return [_step_of(spec)] if _is_step(spec) else None
+
+
+def _unwrapped(part: object) -> object:
+    """The message in an entry of ``choices``, ``candidates`` or ``generations``."""
+    if isinstance(part, dict):
+        spec = cast("Entry", part)
+        for name in ("message", "content"):
+            if isinstance(spec.get(name), dict):
+                return cast("object", spec[name])
+    return cast("object", part)
+
+
+def _entries_of_list(values: list[object], horizon: int | None) -> list[object] | None:
+    specs = [cast("Entry", v) for v in values if isinstance(v, dict)]
+    if specs and len(specs) == len(values):
+        if all(map(is_call, specs)):
+            return _steps_of_calls(specs, horizon)
+        if all(_is_block(spec) for spec in specs) and any(
+            is_call(spec) or spec.get("type") in _TEXT_TYPES | {"message"} for spec in specs
+        ):
+            return _steps_of_blocks(specs, horizon)
+    if not any(_is_step(spec) for spec in specs):
+        return None
+    return [
+        _step_of(cast("Entry", value)) if isinstance(value, dict) else value
+        for value in values
+        if not (isinstance(value, dict) and _is_foreign(cast("Entry", value)))
+    ]
+
+
+def _steps_of_calls(calls: Sequence[Entry], horizon: int | None) -> list[object]:
+    apart = horizon is not None and horizon > 1
+    groups = [[call] for call in calls] if apart else [list(calls)]
+    return [{"tool_calls": [_call_of(call) for call in group]} for group in groups]
+
+
+def _is_block(spec: Mapping[str, Any]) -> bool:
+    return isinstance(spec.get("type"), str) and spec.get("role") not in _OTHERS
+
+
+def _steps_of_blocks(blocks: Sequence[Entry], horizon: int | None) -> list[object]:
+    """Content blocks of one message, or the items of a response: texts and calls."""
+    text = "\n".join(filter(None, map(_text_of, blocks)))
+    calls = [block for block in blocks if is_call(block)]
+    if horizon is not None and horizon > 1 and len(calls) == horizon:
+        return _steps_of_calls(calls, horizon)
+    return [{"content": text, "tool_calls": [_call_of(call) for call in calls]}]
+
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    text: Any = block.get("text")
+    if isinstance(text, str):
+        return text
+    content: Any = block.get("content")
+    if block.get("type") == "message" and isinstance(content, list):
+        parts = (cast("Entry", part) for part in cast("list[object]", content) if _is_object(part))
+        return "\n".join(filter(None, map(_text_of, parts)))
+    return content if isinstance(content, str) else ""
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _body(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a call that has its name and arguments."""
+    for key in ("function", "toolUse", "functionCall", "function_call"):
+        inner: Any = spec.get(key)
+        if isinstance(inner, dict) and inner:
+            return cast("Entry", inner)
+    return spec
+
+
+def is_call(spec: Mapping[str, Any]) -> bool:
+    """Whether an object is a call by itself: a name, and arguments or a type that says so."""
+    if spec.get("role") is not None or not _OWN_FORM.isdisjoint(spec) or "tool_calls" in spec:
+        return False
+    body = _body(spec)
+    named = any(isinstance(body.get(key), str) and body[key].strip() for key in _NAMES)
+    return named and (
+        any(key in body for key in _ARGUMENTS)
+        or spec.get("type") in _CALL_TYPES
+        or body is not spec
+    )
+
+
+def _call_of(spec: Mapping[str, Any]) -> Entry:
+    body = _body(spec)
+    return dict(spec) if body is spec else {"function": dict(body)}
+
+
+def _is_foreign(spec: Mapping[str, Any]) -> bool:
+    """Whether a message is a tool's or a user's; one with calls has only a wrong role."""
+    return spec.get("role") in _OTHERS and not spec.get("tool_calls")
+
+
+def _is_step(spec: Mapping[str, Any]) -> bool:
+    if _is_foreign(spec):
+        return False
+    own = {"tool_calls", "function_call", "thought", "action", "tool", "tool_name"}
+    if not own.isdisjoint(spec) or spec.get("role") is not None:
+        return True
+    return spec.get("type") in ("message", "ai") or isinstance(spec.get("parts"), list)
+
+
+def _step_of(spec: Entry) -> Entry:
+    """A step whose calls, if any, are in ``tool_calls`` and whose text is in ``content``."""
+    step, blocks = dict(spec), _blocks(spec)
+    calls = [_call_of(block) for block in blocks or () if is_call(block)]
+    older: Any = spec.get("function_call")
+    if isinstance(older, dict):
+        calls.append(cast("Entry", older))
+    if blocks is not None:
+        texts = (_text_of(block) for block in blocks if not is_call(block))
+        step["content"] = "\n".join(filter(None, texts))
+    content: Any = step.get("content")
+    if not calls and isinstance(content, str):
+        calls = [call for entry in tagged_entries(content) or () for call in entry["tool_calls"]]
+    if calls and not step.get("tool_calls"):
+        step["tool_calls"] = calls
+    if step.get("role") in _ASSISTANT:
+        step["role"] = "assistant"
+    return step
+
+
+def _blocks(spec: Mapping[str, Any]) -> list[Entry] | None:
+    """The parts of a message's content; None where it is no list."""
+    content: Any = spec.get("content")
+    inner: Any = cast("Entry", content) if isinstance(content, dict) else spec
+    blocks: Any = cast("object", content) if isinstance(content, list) else inner.get("parts")
+    if not isinstance(blocks, list):
+        return None
+    listed = cast("list[object]", blocks)
+    return [cast("Entry", b) if isinstance(b, dict) else {"text": b} for b in listed]
+
+
+# Text ---------------------------------------------------------------------------------------------
+
+_TOOL_CALL = re.compile(r"<tool_?calls?>(.*?)(?:</tool_?calls?>|\Z)", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
+_INVOKE = re.compile(r"<invoke name=[\"']([^\"'>]+)[\"']>(.*?)(?:</invoke>|\Z)", re.DOTALL)
+_MISTRAL = re.compile(r"\[TOOL_CALLS\]\s*")
+
+
+def tagged_entries(text: str) -> list[Entry] | None:
+    """One step of the calls that a text holds between tags; None where it holds none.
+
+    Read are ``<tool_call>`` (Hermes, Qwen), ``<function=NAME>`` (Llama), ``<invoke name=NAME>``
+    (Anthropic) and ``[TOOL_CALLS]`` (Mistral). Parameters between tags of their own have no types,
+    so they are left unread.
+    """
+    calls = [{"function": call} for call in _tagged_calls(text)]
+    if not calls:
+        return None
+    before = re.split(r"<(?:tool_?calls?|function=|function_calls|invoke )|\[TOOL_CALLS\]", text)[0]
+    return [{"content": before.strip(), "tool_calls": calls}]
+
+
+def _tagged_calls(text: str) -> Iterator[Entry]:
+    if "<function=" in text or "<invoke " in text:
+        for pattern in (_FUNCTION, _INVOKE):
+            for name, body in pattern.findall(text):
+                yield {"name": name, **({"arguments": body.strip()} if body.strip() else {})}
+        return
+    bodies = _TOOL_CALL.findall(text) if "<tool" in text else []
+    if mistral := _MISTRAL.search(text):
+        bodies.append(text[mistral.end() :])
+    for body in bodies:
+        for value in json_values(body):
+            listed = cast("list[object]", value) if isinstance(value, list) else [value]
+            for entry in listed:
+                if isinstance(entry, dict) and is_call(cast("Entry", entry)):
+                    yield dict(_body(cast("Entry", entry)))
+
+
+_LABEL = re.compile(
+    r"^[ \t>*_#]*(Thought|Action|Action[ _]Input|Observation|Final Answer)[ \t*_]*:[ \t*_]*(.*)$",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[`\"']?([A-Za-z_][\w.\-/:]*)[`\"']?[ \t*_.]*")
+_APPLIED = re.compile(r"`?([A-Za-z_][\w.\-/:]*)[ ]?([(\[])(.*)([)\]])`?[ \t*_.]*", re.DOTALL)
+_FENCE = re.compile(r"\A```\w*\s*|\s*```\s*\Z")
+
+
+def react_entries(text: str, horizon: int | None) -> list[Entry] | None:
+    """Steps written as Thought, Action and Action Input; None where the text has none.
+
+    An action has to begin a line and to be the name of a tool, alone or with its arguments in
+    brackets; alone it needs an input or a thought beside it. What follows an observation that the
+    model made up itself is left out beyond the steps that were asked for.
+    """
+    fields = _labelled(text)
+    labels = {label for label, _ in fields}
+    if not labels & {"action", "final answer"}:
+        return None
+    steps: list[Entry] = []
+    thought = ""
+    for i, (label, body) in enumerate(fields):
+        if label == "thought":
+            thought = body
+        elif label == "action":
+            given = fields[i + 1][1] if i + 1 < len(fields) else ""
+            has_input = i + 1 < len(fields) and fields[i + 1][0] == "action input"
+            call = _action(body, given if has_input else None, known="thought" in labels)
+            if call is None:
+                return None
+            steps.append({"thought": thought, "tool_calls": [{"function": call}]})
+            thought = ""
+        elif label == "final answer":
+            steps.append({"thought": f"{thought}\n{body}".strip(), "tool_calls": []})
+    if "observation" in labels and horizon is not None:
+        steps = steps[:horizon]
+    return steps or None
+
+
+def _labelled(text: str) -> list[tuple[str, str]]:
+    """The labelled parts of a text in order, each with all its lines."""
+    parts: list[tuple[str, list[str]]] = []
+    for line in text.split("\n"):
+        if label := _LABEL.match(line):
+            name = label.group(1).lower().replace("_", " ")
+            parts.append((name, [label.group(2)]))
+        elif parts:
+            parts[-1][1].append(line)
+    return [(name, "\n".join(lines).strip()) for name, lines in parts]
+
+
+def _action(body: str, given: str | None, *, known: bool) -> Entry | None:
+    if (named := _NAME.fullmatch(body)) and (given is not None or known):
+        call: Entry = {"name": named.group(1)}
+        return call if given is None else {**call, "arguments": _FENCE.sub("", given)}
+    if applied := _APPLIED.fullmatch(body):
+        name, opening, inner, closing = applied.groups()
+        if opening + closing in ("()", "[]"):
+            return {"name": name, "arguments": inner}
+    return None
