@@ -180,7 +180,8 @@ def _conversions(c: Columns) -> Iterator[str]:
         rows = c.where((keys == key).all(axis=1))
         n_off = int(c.off_form[rows].sum())
         if len(rows) >= CONVERSION_ROWS and n_off >= CONVERSION_SHARE * len(rows):
-            protocol, model = (c.labels[name][i] for name, i in zip(fields, key, strict=True))
+            protocol = c.labels["protocol"][int(key[0])]
+            model = c.labels["tested_model"][int(key[1])]
             yield (
                 f"{n_off} of {len(rows)} {protocol} replies of {model} could not be read in the "
                 "benchmark's form: a conversion of the replies is the likelier cause than the "
