@@ -240,7 +240,8 @@ def test_as_many_predictions_as_wanted_whole_cases_at_a_time() -> None:
 
 def test_another_judges_run_is_the_baseline_and_makes_no_base(tmp_path: Path) -> None:
     rows = write_rows(
-        tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b", model_response="nothing")]
+        tmp_path / "rows.jsonl",
+        [plan_row("a"), plan_row("b", model_response="nothing", format_demanded=True)],
     )
     grade(rows, out=tmp_path / "run")
     found = prepared(rows, labels=tmp_path / "run")

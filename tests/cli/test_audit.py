@@ -110,7 +110,8 @@ def test_a_dry_run_names_calls_tokens_and_price(serve: Any, apbjudge: Command) -
     server = serve()
     priced = ("--price-input", "2", "--price-output", "8")
     found = reckoned(apbjudge("audit", *judge(server), *SMALL, *priced, "--dry-run").out)
-    assert found["calls"] == f"{N:,}, and 0 replies from the cache"
+    most = f"at most {3 * N:,} if replies have to be asked for again"
+    assert found["calls"] == f"{N:,}, and 0 replies from the cache; {most}"
     sent = int(found["tokens"].split()[1].replace(",", ""))
     assert found["tokens"] == f"about {sent:,} sent and {400 * N:,} received"
     assert sent > 500 * N

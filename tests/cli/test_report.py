@@ -151,7 +151,7 @@ def test_the_help_names_every_table() -> None:
 def test_no_text_from_data_is_a_formula_in_any_csv_file(tmp_path: Path, apbjudge: Command) -> None:
     formula = '=HYPERLINK("http://127.0.0.1","x")'
     rows = [
-        plan_row(name, tested_model=model, task_category="@SUM(1)")
+        plan_row(name, tested_model=model, task_category="@SUM(1)", format_demanded=True)
         for name in ("+1", "b")
         for model in (formula, "-2+3")
     ]

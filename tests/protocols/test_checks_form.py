@@ -288,6 +288,7 @@ def test_a_reply_that_is_empty_altogether_says_nothing(kind: str, reply: Any) ->
         plan(text="") | {"question": "Which picture?"},
         plan(text="") | {"notes": ["The picture is missing."]},
         plan(text="") | {"confidence": 0.2},
+        plan(text="") | {"status": "NEEDS_IMAGE"},
         "I can't see it. " + json.dumps(plan(text="")),
         "",
         "null",

@@ -61,7 +61,8 @@ def says_nothing(item: Item, rubric: Rubric) -> Iterator[Finding]:
     except ValueError:
         return
     values = list(cast("dict[str, object]", reply).items()) if isinstance(reply, dict) else []
-    words = [v for k, v in values if k != "status" and v not in (None, "", [], {}, False)]
+    own = "status" if prediction.kind == "reject" else ""
+    words = [v for k, v in values if k != own and v not in (None, "", [], {}, False)]
     if not values or any(not isinstance(v, str) or v.strip() for v in words):
         return
     if prediction.kind != "reject":

@@ -157,7 +157,7 @@ class _Growing:
         to["distractor"].append(_UNSET if used is None else bool(used))
         to["inconsistent"].append(bool(row["inconsistent"]))
         to["overridden"].append(bool(row["overrides"]))
-        to["off_form"].append(any(f["rule"] == "format" for f in row["findings"]))
+        to["off_form"].append(_is_off_form(row.get("findings")))
         to["grade"].append(number_or_nan(row["grade"]))
         to["cost"].append(number_or_nan(row["plan_cost"]))
         to["errors"].append(flags_of(row["errors"]))
@@ -168,6 +168,15 @@ class _Growing:
         vectors: dict[str, Vector] = {of: np.asarray(own) for of, own in self._vectors.items()}
         vectors["case"] = case_numbers(vectors["case"], vectors.pop("content"))
         return Columns(codes=codes, labels=labels, levels=levels, **vectors)
+
+
+def _is_off_form(findings: object) -> bool:
+    """Whether a row has a finding about the form of the reply."""
+    listed = cast("list[object]", findings) if isinstance(findings, list) else []
+    return any(
+        isinstance(one, Mapping) and cast("Mapping[str, Any]", one).get("rule") == "format"
+        for one in listed
+    )
 
 
 def case_keys(row: Mapping[str, Any]) -> tuple[int, int]:
