@@ -153,6 +153,13 @@ def test_an_empty_plan_is_proven(reply: Any) -> None:
     assert proven(plan_row(reply)) == [("E2", "empty-plan", "tool_chain")]
 
 
+def test_an_empty_plan_beside_something_else_is_only_suspected() -> None:
+    """The plan may stand there under a name that nobody knows."""
+    reply = {"plan": "", "tool_chain": [], "workflow": [{"do": "look for a train"}]}
+    assert proven(plan_row(reply)) == []
+    assert suspected(plan_row(reply)) == [("E2", "empty-plan", "tool_chain")]
+
+
 def test_a_rejected_task_that_can_be_solved_is_proven() -> None:
     assert proven(plan_row(REJECT)) == [("E2", "empty-plan", "response")]
 

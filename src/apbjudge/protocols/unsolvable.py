@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
-
-import orjson
 
 from ..errors import RowError
 from ..records import Finding, Item
 from ..rubrics import Rubric
 from .base import Protocol
+from .checks.form import is_mute
 from .checks.rules import finding
 
 _ENDING = re.compile(
@@ -56,14 +54,7 @@ def says_nothing(item: Item, rubric: Rubric) -> Iterator[Finding]:
     prediction = item.prediction
     if prediction.kind == "text" or any(True for _ in prediction.calls) or prediction.plan.strip():
         return
-    try:
-        reply: object = orjson.loads(item.response)
-    except ValueError:
-        return
-    values = list(cast("dict[str, object]", reply).items()) if isinstance(reply, dict) else []
-    own = "status" if prediction.kind == "reject" else ""
-    words = [v for k, v in values if k != own and v not in (None, "", [], {}, False)]
-    if not values or any(not isinstance(v, str) or v.strip() for v in words):
+    if not is_mute(item):
         return
     if prediction.kind != "reject":
         message = "neither a plan nor a word of refusal"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
+
+import orjson
 
 from ...records import Finding, Item
 from ...rubrics import Rubric
@@ -22,10 +25,23 @@ def output_format(item: Item, rubric: Rubric) -> Iterator[Finding]:
             yield finding("format", rubric.form_code, certainty, problem.where, problem.message)
 
 
+def is_mute(item: Item) -> bool:
+    """Whether the whole reply is one JSON object whose values, but for a REJECT, are all empty."""
+    try:
+        reply: object = orjson.loads(item.response)
+    except ValueError:
+        return False
+    values = list(cast("dict[str, object]", reply).items()) if isinstance(reply, dict) else []
+    own = "status" if item.prediction.kind == "reject" else ""
+    words = [v for k, v in values if k != own and v not in (None, "", [], {}, False)]
+    return bool(values) and all(isinstance(v, str) and not v.strip() for v in words)
+
+
 def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E2 of a whole plan: a rejected solvable task, or neither calls nor a word of plan.
 
-    A plan in words with an empty chain is only suspected: it might get by without tools.
+    A plan in words with an empty chain is only suspected: it might get by without tools. So is a
+    reply with something else in it, which may be the plan under a name of its own.
     """
     prediction = item.prediction
     if prediction.kind == "text" or any(True for _ in prediction.calls):
@@ -34,7 +50,8 @@ def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
         message = "the task is rejected although it can be solved"
         yield finding("empty-plan", "E2", "proven", "response", message)
     elif not prediction.plan.strip():
-        yield finding("empty-plan", "E2", "proven", "tool_chain", "no plan and no call")
+        certainty = "proven" if is_mute(item) else "suspected"
+        yield finding("empty-plan", "E2", certainty, "tool_chain", "no plan and no call")
     elif item.reference is not None and item.reference.names:
         message = "a plan in words without a single call"
         yield finding("empty-plan", "E2", "suspected", "tool_chain", message)
