@@ -21,15 +21,16 @@ _TEXT_TYPES = frozenset({"text", "output_text", "input_text", "summary_text"})
 _ASSISTANT = frozenset({"assistant", "model", "ai"})
 _OTHERS = frozenset({"tool", "function", "user", "human", "system", "developer"})
 _NAMES = ("name", "tool_name", "tool", "api_name", "api", "function_name")
-_ARGUMENTS = (
+ARGUMENT_KEYS = (
     "arguments",
+    "parameter_description",
     "parameters",
     "args",
     "input",
     "kwargs",
-    "parameter_description",
     "param",
 )
+"""Names under which a call's arguments stand; the first that is there counts."""
 _OWN_FORM = frozenset({"thought", "action", "predicted_steps", "tool", "tool_name"})
 _WRAPPERS = ("choices", "candidates", "output", "messages", "generations")
 
@@ -143,7 +144,7 @@ def is_call(spec: Mapping[str, Any]) -> bool:
     body = _body(spec)
     named = any(isinstance(body.get(key), str) and body[key].strip() for key in _NAMES)
     return named and (
-        any(key in body for key in _ARGUMENTS)
+        any(key in body for key in ARGUMENT_KEYS)
         or spec.get("type") in _CALL_TYPES
         or body is not spec
     )

@@ -14,19 +14,10 @@ from typing import Any, cast
 import orjson
 
 from .loose_json import after_thinking, json_values, lenient
-from .native import is_call, native_entries, react_entries, tagged_entries
+from .native import ARGUMENT_KEYS, is_call, native_entries, react_entries, tagged_entries
 from .predictions import Call, Form, FormProblem, Prediction, Step
 
 _NAME_KEYS = ("name", "tool_name", "tool", "api_name", "api")
-_ARGUMENT_KEYS = (
-    "arguments",
-    "parameter_description",
-    "parameters",
-    "args",
-    "input",
-    "kwargs",
-    "param",
-)
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
 _CHAIN_KEYS = ("tool_chain", "toolchain", "chain")
 _CALL_KEYS = ("tool_calls", "calls")
@@ -250,15 +241,12 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
     name = call_name(spec)
     if not name:
         problems.append(FormProblem(where=where, message="a call without a tool name"))
-    arguments: Any = None
-    for key in _ARGUMENT_KEYS:
-        if key in body:
-            arguments = body[key]
-            if isinstance(arguments, str):
-                arguments = _decoded(arguments, f"{where}.{key}", problems)
-            break
+    key = next((key for key in ARGUMENT_KEYS if key in body), "")
+    given: Any = body[key] if key else None
+    arguments: Any = given
+    if isinstance(given, str):
+        arguments = _decoded(given, f"{where}.{key}", problems)
     reason: Any = spec.get("reason")
-    given: Any = next((body[key] for key in _ARGUMENT_KEYS if key in body), None)
     return Call(
         name,
         cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
