@@ -136,7 +136,7 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("an engine was made")
 
-    monkeypatch.setattr("apbjudge.api.running.session.make_judge", never)
+    monkeypatch.setattr("apbjudge.judge.session.make_judge", never)
     found = audit("static", order())
     assert (found.card.cost.calls, found.n_unscored) == (0, 0)
     assert found.card.judge == "static"

@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.heard import Heard
-from apbjudge.audits.probes import (
-    consistency,
-    faults,
-    injection,
-    length,
-    presentation,
-    reference,
-)
+from apbjudge.audits.probes import consistency, faults, injection, length, presentation, reference
 from apbjudge.audits.variants import Variant
 from apbjudge.audits.verdicts import LISTED
 from apbjudge.records import ERROR_CODES

@@ -14,7 +14,7 @@ from apbjudge.audits.heard import MAIN, Heard
 from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe
 from apbjudge.audits.probes.slopes import slope
 from apbjudge.audits.variants import CORRECT, Truth, Variant
-from apbjudge.calibration.sample import Sample
+from apbjudge.statistics.sample import Sample
 
 from .hearing import (
     FAULTY,

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api import grade
 from apbjudge.audits.reading import read_card
 from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS
+from apbjudge.judge.grade import grade
 from tests.support.auditing import SHORT, prepared, whimsical
 from tests.support.commands import start
 from tests.support.judging import plan_row, read_rows, verdict, write_rows

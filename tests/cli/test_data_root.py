@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
+from apbjudge.labelling.label import LabelOrder, open_desk
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import Answer, ChatServer
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.labelling.desk import Desk
+from apbjudge.labelling.label import LabelOrder, open_desk
 from apbjudge.labelling.server import application
 from tests.support.server import PATIENCE_S
 
@@ -27,7 +27,7 @@ TOKEN = "token-of-the-tests"
 _PROGRAM = """
 import json, sys
 from pathlib import Path
-from apbjudge.api.showing.labelling import LabelOrder
+from apbjudge.labelling.label import LabelOrder
 from apbjudge.cli.label import LabelOptions, run_label
 from apbjudge.errors import ApbJudgeError
 given = json.loads(sys.argv[1])

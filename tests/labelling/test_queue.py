@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Source, Task
+from apbjudge.labelling.label import LabelOrder, open_desk
 from apbjudge.labelling.queue import drawn
 from apbjudge.labelling.shelf import Shelf
 from tests.support.judging import plan_row, write_rows

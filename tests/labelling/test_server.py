@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
+from apbjudge.calibration.results import ReliabilityReport
 from apbjudge.errors import OptionError
 from apbjudge.labelling.guard import MAX_BODY
+from apbjudge.labelling.label import LabelOrder, open_desk
 from apbjudge.records import read_labels
-from apbjudge.reports.reliability import ReliabilityReport
 from tests.labelling.serving import PATIENCE_S, Answer, Client, Program, served
 from tests.support.judging import plan_row, write_rows
 

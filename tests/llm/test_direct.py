@@ -16,7 +16,7 @@ from instructor.processing.response import handle_response_model
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
-from apbjudge.api.running.engines import transport_of
+from apbjudge.judge.resources import transport_of
 from apbjudge.llm import Request, ScriptedClient
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.body import format_arguments

@@ -26,14 +26,7 @@ from apbjudge.errors import (
 from apbjudge.llm.base import Request
 from apbjudge.llm.body import chat_body
 from apbjudge.llm.cache import ReplyCache
-from apbjudge.llm.orders import (
-    Answer,
-    Ledger,
-    OrderBook,
-    Parts,
-    read_answer,
-    read_answers,
-)
+from apbjudge.llm.orders import Answer, Ledger, OrderBook, Parts, read_answer, read_answers
 from apbjudge.llm.prices import Prices
 from tests.support.batch_server import bad, expired, good, says
 

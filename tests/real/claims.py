@@ -17,10 +17,10 @@ import orjson
 import pytest
 
 from apbjudge import JudgeSpec, Run, Unscored, Verdict, grade
-from apbjudge.api.running.checkup import check_up
-from apbjudge.api.running.ensembles import Judgement, judge_folder, read_run
 from apbjudge.judge.cascade import doubt_score, parse_when
-from apbjudge.judge.doubt import entropy_bits
+from apbjudge.judge.doctor import check_up
+from apbjudge.judge.ensembles import Judgement, judge_folder, read_run
+from apbjudge.judge.uncertainty import entropy_bits
 from apbjudge.llm.memory import Memory
 from tests.support.commands import in_process
 

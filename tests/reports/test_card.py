@@ -20,7 +20,6 @@ from apbjudge.audits.card import Card
 from apbjudge.audits.comparing import CardComparison, compare_cards
 from apbjudge.audits.reading import card_from_json
 from apbjudge.audits.verdicts import Cost, Measure, Side, Unit, measured
-from apbjudge.calibration.intervals import Estimate
 from apbjudge.reports.card.compare import cards_markdown, cards_text
 from apbjudge.reports.card.figures import (
     HOW_VERDICTS_ARE_MADE,
@@ -39,6 +38,7 @@ from apbjudge.reports.card.markdown import card_markdown
 from apbjudge.reports.card.plot import measure_plots
 from apbjudge.reports.card.text import WIDTH, card_text
 from apbjudge.reports.markdown import plain
+from apbjudge.statistics.intervals import Estimate
 
 from .cards import attacked, card
 

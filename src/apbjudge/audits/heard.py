@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..calibration.intervals import Array
-from ..calibration.sample import Sample
 from ..records import ErrorCode
+from ..statistics.intervals import Array
+from ..statistics.sample import Sample
 from .variants import Role, Variant
 
 MAIN = "main"

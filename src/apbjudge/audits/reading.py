@@ -10,8 +10,8 @@ from typing import Any, cast
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from ..calibration.intervals import Estimate
 from ..errors import InputError, shorten, visible
+from ..statistics.intervals import Estimate
 from .card import CARD_VERSION, Card
 from .verdicts import Measure
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 from typing import Literal
 
-from ..calibration.comparison import detectable_difference
-from ..calibration.intervals import Estimate
-from ..calibration.student import t_quantile
+from ..statistics.comparison import detectable_difference
+from ..statistics.intervals import Estimate
+from ..statistics.student import t_quantile
 from .heard import Observed
 
 Standing = Literal["passes", "fails", "could not tell"]

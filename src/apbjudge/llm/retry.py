@@ -6,13 +6,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from ..errors import (
-    CallTimeoutError,
-    JudgeError,
-    OutageError,
-    RateLimitedError,
-    TransportError,
-)
+from ..errors import CallTimeoutError, JudgeError, OutageError, RateLimitedError, TransportError
 from .clock import Clock
 
 T = TypeVar("T")

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from apbjudge.calibration.intervals import Estimate
 from apbjudge.errors import InputError
 from apbjudge.records import Item
 from apbjudge.reports.page import bundle
@@ -21,6 +20,7 @@ from apbjudge.reports.page.entries import Entry, ReportSize
 from apbjudge.reports.page.html import bundled, write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
 from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
+from apbjudge.statistics.intervals import Estimate
 
 from ..rows import verdict
 from .reports import Page, entry, item, report, some_entries

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from apbjudge.calibration.sample import Sample
-from apbjudge.calibration.shares import share
 from apbjudge.reports.plots import paper_figures
 from apbjudge.reports.plots.seam import style
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.shares import share
 
 
 def made(n: int, replies: int, judge: str = "judge", seed: int = 1) -> pd.DataFrame:

@@ -17,13 +17,13 @@ from ...audits.plan import QUICK_CALLS
 from ...errors import InputError, OptionError, OtherRunError
 from ...jsonl import write_atomically
 from ...judge import Events, JudgeSpec, Source
+from ...judge.dry_run import Forecast, Part, forecast_parts
+from ...judge.resources import Resources, cache_folder, shared_resources
+from ...judge.session import Run, RunConfig, judge_interleaved, run_identity, run_together
 from ...judge.store import JUDGEMENTS, MANIFEST, clear_run
 from ...llm import Client
 from ...llm.budget import Limits
 from ...version import VERSION
-from ..running.engines import Means, cache_folder, shared_means
-from ..running.forecast import Forecast, Part, forecast_parts
-from ..running.session import Order, Run, judge_interleaved, run_identity, run_together
 from .card import card_of, observed, write_files
 from .plan import AuditOrder, Prepared, prepare
 
@@ -99,7 +99,7 @@ def audit(
     if prepared.order.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
-    means = shared_means(client=client, limits=limits, cache=cache, warn=events.note)
+    means = shared_resources(client=client, limits=limits, cache=cache, warn=events.note)
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as folder:
         session = _Session(
             folder=Path(folder),
@@ -168,7 +168,7 @@ class _Session:
     folder: Path
     prepared: Prepared
     spec: JudgeSpec
-    means: Means
+    means: Resources
     events: Events
     overwrite: bool
 
@@ -245,7 +245,7 @@ class _Session:
         )
         return dict(zip(names, runs, strict=True))
 
-    def _order(self, arm: str) -> Order:
+    def _order(self, arm: str) -> RunConfig:
         order, spec, own = self.prepared.order, spec_of(self.spec, arm), self.prepared.rubric
         source = Source(
             predictions=self._written(arm),
@@ -259,7 +259,7 @@ class _Session:
             means = replace(means, cache=self._home(arm) / "cache")
         identity = run_identity(spec, order.protocol, own)
         identity["audit"] = self.prepared.plan.fingerprint
-        return Order(source, spec, identity, (), self.events, means, overwrite=self.overwrite)
+        return RunConfig(source, spec, identity, (), self.events, means, overwrite=self.overwrite)
 
     def _written(self, arm: str) -> Path:
         """The rows of an arm as a file, in the order of the schedule."""

@@ -30,7 +30,7 @@ from ...audits.variants import Variant
 from ...audits.verdicts import Probe, cost_of
 from ...jsonl import write_atomically
 from ...judge import JudgeSpec
-from ...judge.settle import is_enforced, own_ruling
+from ...judge.consistency import is_enforced, own_ruling
 from ...records import Unscored, Verdict
 from ...version import VERSION
 from .plan import Prepared

@@ -16,11 +16,11 @@ from ...audits.verdicts import Probe
 from ...errors import InputError
 from ...jsonl import read_lines
 from ...judge import BadRow, Source, Task
+from ...judge.ensembles import read_run
 from ...judge.store import JUDGEMENTS
 from ...records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
 from ...records.consensus import Key
 from ...records.rows import item_row
-from ..running.ensembles import read_run
 
 Truths = Mapping[Key, Truth]
 """What is known of predictions, by item id and tested model; None where a label names none."""

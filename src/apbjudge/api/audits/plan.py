@@ -11,9 +11,9 @@ from ...audits.probes import leaks
 from ...audits.verdicts import Probe, unasked
 from ...errors import OptionError, visible
 from ...judge import JudgeSpec, Source
+from ...judge.session import data_roots, own_rubric
 from ...protocols import AUTO
 from ...rubrics import Rubric
-from ..running.session import data_roots, own_rubric
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 
 SEED = 20_260_101

@@ -9,8 +9,8 @@ from math import sqrt
 
 import numpy as np
 
-from ...calibration.components import PARTS, Components, Part, nested_components
-from ...calibration.shares import bounded, transformed
+from ...statistics.components import PARTS, Components, Part, nested_components
+from ...statistics.shares import bounded, transformed
 from ..heard import AGAIN, MAIN, WARM, Heard, Observed, passed, sample_of
 from ..verdicts import (
     Exhibit,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...calibration.comparison import paired_test
-from ...calibration.intervals import Estimate
-from ...calibration.shares import bounded, share
+from ...statistics.comparison import paired_test
+from ...statistics.intervals import Estimate
+from ...statistics.shares import bounded, share
 from ..heard import Observed, Pair, sample_of
 from ..verdicts import Figure, Measure, Side, Unit, measured
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...calibration.comparison import paired_test
-from ...calibration.intervals import Array, Estimate
-from ...calibration.sample import Sample
+from ...statistics.comparison import paired_test
+from ...statistics.intervals import Array, Estimate
+from ...statistics.sample import Sample
 from ..heard import Heard, Observed, passed
 from ..verdicts import (
     Figure,

@@ -6,16 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..heard import Heard, Observed, Pair
-from ..verdicts import (
-    Figure,
-    Probe,
-    Table,
-    concluded,
-    cost_of,
-    exhibits_of,
-    level_for,
-    unasked,
-)
+from ..verdicts import Figure, Probe, Table, concluded, cost_of, exhibits_of, level_for, unasked
 from .pairing import (
     Flips,
     change_figure,

@@ -9,13 +9,13 @@ from math import log2
 
 import numpy as np
 
-from ...calibration.agreement import phi
-from ...calibration.intervals import Array, Estimate
-from ...calibration.resampling import jackknife
-from ...calibration.sample import Sample
-from ...calibration.shares import share
-from ...calibration.units import tabulate
 from ...records import ERROR_CODES, ErrorCode
+from ...statistics.agreement import phi
+from ...statistics.intervals import Array, Estimate
+from ...statistics.resampling import jackknife
+from ...statistics.sample import Sample
+from ...statistics.shares import share
+from ...statistics.units import tabulate
 from ..heard import MAIN, Heard, Observed, passed, sample_of
 from ..verdicts import (
     Figure,

@@ -8,19 +8,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...calibration.comparison import adjust
-from ...calibration.intervals import Array, Estimate
+from ...statistics.comparison import adjust
+from ...statistics.intervals import Array, Estimate
 from ..heard import Heard, Observed
-from ..verdicts import (
-    Probe,
-    Table,
-    concluded,
-    exhibits_of,
-    level_for,
-    said_of,
-    shown,
-    unasked,
-)
+from ..verdicts import Probe, Table, concluded, exhibits_of, level_for, said_of, shown, unasked
 from .splits import Split, beyond_kind, kind_of, mixed_alike
 
 NAME = "subgroups"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..columns import NO_FLAGS, flags_of, number_or_nan
+from ...judge.columns import NO_FLAGS, flags_of, number_or_nan
 from .entries import Entry
 
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
