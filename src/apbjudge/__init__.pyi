@@ -8,7 +8,9 @@ from .calibration.compare import compare as compare
 from .calibration.label_plan import PlanOrder as PlanOrder
 from .calibration.label_plan import plan_labels as plan_labels
 from .calibration.label_plan import read_plan as read_plan
-from .calibration.reliability import ReliabilityReport as ReliabilityReport
+from .calibration.results import Comparison as Comparison
+from .calibration.results import LabelPlan as LabelPlan
+from .calibration.results import ReliabilityReport as ReliabilityReport
 from .errors import ApbJudgeError as ApbJudgeError
 from .errors import InputError as InputError
 from .errors import JudgeError as JudgeError
@@ -38,10 +40,8 @@ from .records import read_judgement as read_judgement
 from .reports.card.html import card_html as card_html
 from .reports.card.markdown import card_markdown as card_markdown
 from .reports.card.text import card_text as card_text
-from .reports.comparison import Comparison as Comparison
 from .reports.comparison import comparison_text as comparison_text
 from .reports.frames import frame as frame
-from .reports.label_plan import LabelPlan as LabelPlan
 from .reports.label_plan import label_plan_text as label_plan_text
 from .reports.reliability_text import reliability_text as reliability_text
 from .reports.report import Report as Report
