@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from apbjudge.judge.columns import BY_FIELDS
 
 from apbjudge import OptionError
-from apbjudge.judge.columns import BY_FIELDS
 from apbjudge.judge.summary import check_by
 
 from .rows import about, bad_row, group, points, summary_of, unscored, verdict

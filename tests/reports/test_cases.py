@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+from apbjudge.judge.columns import case_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 
 import apbjudge
-from apbjudge.judge.columns import case_numbers
 from apbjudge.records import Item, Row
 from apbjudge.reports.terminal import summary_text
 

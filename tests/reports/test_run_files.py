@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apbjudge.judge.columns import read_columns
 
 from apbjudge import InputError
 from apbjudge.calibration.judged import read_judged
-from apbjudge.judge.columns import read_columns
 from apbjudge.reports.frames import frame
 from apbjudge.reports.run_files import RunFile, by_judge, open_run
 from tests.reports.rows import bad_row, unscored, verdict

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from apbjudge.judge.columns import read_columns
 
 from apbjudge.calibration.results import Reliability, ReliabilityReport
-from apbjudge.judge.columns import read_columns
 from apbjudge.reports.paper.building import paper_tables
 from apbjudge.reports.paper.formatting import shown
 from apbjudge.reports.paper.table import Table, TableRow

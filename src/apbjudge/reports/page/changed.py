@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from ..changes import KINDS, Change, Changes, Told, changes_summary, told_text
+from ...calibration.changes import KINDS, Change, Changes, ItemScore
+from ..changes import changes_summary, score_text
 
 MOST = 200
 
@@ -87,8 +88,8 @@ def _rows(changes: Changes) -> Iterator[ChangedRow]:
         )
 
 
-def _verdict(change: Change, told: Told, *, by_model: bool) -> Verdict:
+def _verdict(change: Change, told: ItemScore, *, by_model: bool) -> Verdict:
     model = told.tested_model or "not stated"
     name = f"{model}: " if by_model else ""
     address = {"view": "items", "item": change.item_id, "model": model}
-    return Verdict(text=f"{name}{told_text(told)}", fragment=urlencode(address))
+    return Verdict(text=f"{name}{score_text(told)}", fragment=urlencode(address))

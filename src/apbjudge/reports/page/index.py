@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...judge.columns import NO_FLAGS, flags_of, number_or_nan
+from ...records.columns import flag_bits
 from .entries import Entry
 
+NO_FLAGS = 255
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
 """A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
 
@@ -59,10 +61,10 @@ class Opinions:
         doubt: Mapping[str, Any] = row.get("doubt") or {}
         entropy: Mapping[str, float] = doubt.get("entropy") or {}
         self.verdict.append(_letter(said))
-        self.grade.append(number_or_nan(row.get("grade")))
-        self.flags.append(flags_of(row.get("errors")))
+        self.grade.append(_number(row.get("grade")))
+        self.flags.append(_flags(row.get("errors")))
         self.category.append(row.get("category") or 0)
-        self.entropy.append(number_or_nan(entropy.get("is_correct")))
+        self.entropy.append(_number(entropy.get("is_correct")))
         split = 4 if row.get("ties") else 0
         self.marks.append(bool(row.get("overrides")) + 2 * bool(row.get("inconsistent")) + split)
         self.reason.append(reasons.number(row.get("reason")))
@@ -79,6 +81,14 @@ class Opinions:
             if any(value != nothing for value in numbers):
                 found[name] = numbers.tolist()
         return found
+
+
+def _flags(errors: Mapping[str, bool] | None) -> int:
+    return flag_bits(errors)[0] if errors else NO_FLAGS
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _letter(said: Mapping[str, Any] | None) -> str:
