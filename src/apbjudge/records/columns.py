@@ -15,7 +15,7 @@ from .judgements import ERROR_CODES
 
 Vector = np.ndarray[Any, Any]
 
-CHUNK = 8192
+CHUNK = 512
 """Rows that are held as Python objects before they become columns."""
 
 
@@ -105,15 +105,23 @@ class Codes:
 _BITS = tuple((1 << i, code) for i, code in enumerate(ERROR_CODES))
 
 
-def flag_bits(errors: Mapping[str, bool | None] | None) -> tuple[int, int]:
-    """Error codes as bits, bit i for E(i+1): which are set, and of which something is stated."""
-    is_set = is_known = 0
-    for bit, code in _BITS if errors else ():
-        value = errors.get(code) if errors else None
-        if value is not None:
-            is_known |= bit
-            is_set |= bit * bool(value)
-    return is_set, is_known
+def flag_bits(errors: Sequence[Mapping[str, bool | None] | None]) -> tuple[Vector, Vector]:
+    """Error codes of some rows as bits, bit i for E(i+1).
+
+    Args:
+        errors: For each row, true or false by code; None, or a missing code, for nothing.
+
+    Returns:
+        Shape (n,) each, uint8: which are set, and of which something is stated.
+    """
+    of_codes = [tuple(map((row or _EMPTY).get, ERROR_CODES)) for row in errors]
+    values = np.array(of_codes, dtype=float).reshape(len(errors), len(ERROR_CODES))
+    known, is_set = ~np.isnan(values), values > 0
+    return (is_set @ _BIT_VALUES).astype(np.uint8), (known @ _BIT_VALUES).astype(np.uint8)
+
+
+_EMPTY: Mapping[str, None] = {}
+_BIT_VALUES = np.array([bit for bit, _ in _BITS])
 
 
 def tristate(values: Iterable[bool | None]) -> Vector:

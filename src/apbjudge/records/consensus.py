@@ -199,7 +199,7 @@ def resolve(
     same = (table.key[order][1:] == table.key[order][:-1]) & (
         table.rater[order][1:] == table.rater[order][:-1]
     )
-    is_last = np.append(~same, [True] * (len(order) > 0))
+    is_last = np.append(~same, np.ones(min(1, len(order)), dtype=bool))
     rows = order[is_last]
     _, first, inverse = np.unique(table.key[stated], return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)

@@ -420,10 +420,8 @@ _NO_USAGE = (-1,) + (0,) * (len(_COUNTS) - 1)
 _MOST_TOKENS = 2**31
 
 
-def row_complaint(values: Mapping[str, Any] | RowError) -> str:
+def row_complaint(values: Mapping[str, Any]) -> str:
     """Why a row is no judgement; empty when it is one."""
-    if isinstance(values, RowError):
-        return str(values)
     for name, (kinds, expected) in _SHAPE.items():
         if name in _REQUIRED and name not in values:
             return str(RowError(name, "a judgement, as apbjudge grade writes it", "no such field"))
@@ -480,9 +478,13 @@ class _Reader:
         """Takes a row in, or says why it is no judgement."""
         if isinstance(row, RowError):
             return str(row)
-        values = tuple(map(row.get, _NAMES))
+        try:
+            values = (*_OF_REQUIRED(row), *map(row.get, _OPTIONAL))
+        except KeyError:
+            self._count_scales(row, line)
+            return row_complaint(row)
         shape = (*map(type, values), *_STATES(values))
-        if shape not in self._right or not row.keys() >= _REQUIRED.keys() or _is_odd(values):
+        if shape not in self._right or _is_odd(values):
             if complaint := row_complaint(row):
                 self._count_scales(row, line)
                 return complaint
@@ -490,7 +492,7 @@ class _Reader:
             if all(map(is_, mended, values)):
                 self._right.add(shape)
             values = mended
-        if self._is_of_another(row, line):
+        if values[_JUDGE] != self._judge and self._is_of_another(row, line):
             return ""
         self._chunk.append((offset, *values))
         if len(self._chunk) == CHUNK:
@@ -549,9 +551,7 @@ class _Reader:
             n_sure, n_graded = int(sure.sum()), int((~np.isnan(grade)).sum())
             self.scales.count(self._judge, "grade", n_sure, n_graded - n_sure)
             self.scales.count(self._judge, "category", 0, int((category > 0).sum()))
-        bits = [flag_bits(errors) for errors in of["errors"]]
-        flags, known = np.array(bits, dtype=np.uint8).reshape(n, 2).T
-        doubts = [_of_doubt(doubt) if doubt else (None, None) for doubt in of["doubt"]]
+        flags, known = flag_bits(of["errors"])
         profiles = [
             (None if item is None else protocol, *rest, *map((groups or {}).get, _GROUPS))
             for item, protocol, *rest, groups in zip(
@@ -580,8 +580,8 @@ class _Reader:
                 "inconsistent": np.array(list(map(bool, of["inconsistent"])), dtype=bool),
                 "overridden": np.array(list(map(bool, of["overrides"])), dtype=bool),
                 "off_form": np.array(list(map(_is_off_form, of["findings"])), dtype=bool),
-                "entropy": numbers([entropy for entropy, _ in doubts]),
-                "p_correct": numbers([share for _, share in doubts]),
+                "entropy": numbers([_shares_of(doubt, "entropy") for doubt in of["doubt"]]),
+                "p_correct": numbers([_shares_of(doubt, "shares") for doubt in of["doubt"]]),
                 "cost_usd": _bounded(of["cost_usd"]),
                 "latency_s": numbers(of["latency_s"]),
                 "reason": self._reasons.of([reason or NOT_STATED for reason in of["reason"]]),
@@ -609,6 +609,8 @@ class _Reader:
         )
 
 
+_OF_REQUIRED, _OPTIONAL = itemgetter(*_REQUIRED), _NAMES[len(_REQUIRED) :]
+_JUDGE = _NAMES.index("judge")
 _STATES = itemgetter(*map(_NAMES.index, ("kind", "is_correct", "category")))
 _RANGED = itemgetter(*map(_NAMES.index, ("grade", "errors", "groups", "doubt")))
 
@@ -620,7 +622,7 @@ def _is_odd(values: tuple[Any, ...]) -> bool:
         (grade is not None and not 0 <= grade <= 1)
         or (errors and {*map(type, errors.values())} != {bool})
         or (groups and not {*map(type, groups.values())} <= {str, int, _NONE})
-        or (doubt and not _is_entropy(doubt.get("entropy")))
+        or (doubt and not _is_plain(doubt))
     )
 
 
@@ -631,12 +633,18 @@ def usable(name: str, value: Any) -> Any:
     return None if name in LENIENT and type(value) not in LENIENT[name] else value
 
 
-def _of_doubt(doubt: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Entropy of ``is_correct``, and the share of replies that said correct."""
-    found = (doubt.get("entropy"), doubt.get("shares"))
-    stated = [of.get("is_correct") if isinstance(of, dict) else None for of in found]
-    entropy, share = (v if type(v) in (float, int) else None for v in stated)
-    return entropy, share
+def _is_plain(doubt: Mapping[str, Any]) -> bool:
+    """Whether the entropy of ``is_correct`` is a number of bits."""
+    entropy = doubt.get("entropy")
+    bits = entropy.get("is_correct") if type(entropy) is dict else None
+    return type(bits) is float and 0 <= bits <= 1.001
+
+
+def _shares_of(doubt: Mapping[str, Any] | None, name: str) -> float | None:
+    """What a doubt states of ``is_correct``: its ``entropy``, or the ``shares`` that say so."""
+    of = doubt.get(name) if doubt else None
+    value = of.get("is_correct") if isinstance(of, dict) else None
+    return value if type(value) in (float, int) else None
 
 
 def _is_off_form(findings: list[Any] | None) -> bool:

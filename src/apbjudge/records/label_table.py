@@ -196,7 +196,7 @@ class _Reader:
         of = dict(zip(_NAMES, columns, strict=True))
         self._chunk = []
         items = encoded(of["item_id"])
-        flags, known = np.array(list(map(flag_bits, of["errors"])), np.uint8).reshape(n, 2).T
+        flags, known = flag_bits(of["errors"])
         self._parts.append(
             {
                 "correct": tristate(of["is_correct"]),

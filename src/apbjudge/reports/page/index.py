@@ -84,7 +84,7 @@ class Opinions:
 
 
 def _flags(errors: Mapping[str, bool] | None) -> int:
-    return flag_bits(errors)[0] if errors else NO_FLAGS
+    return int(flag_bits([errors])[0][0]) if errors else NO_FLAGS
 
 
 def _number(value: float | None) -> float:
