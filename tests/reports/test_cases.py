@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from apbjudge.judge.columns import case_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge.records import Item, Row
+from apbjudge.records.judgement_table import case_numbers
 from apbjudge.reports.terminal import summary_text
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tool_extraneous.jsonl"

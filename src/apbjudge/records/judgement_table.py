@@ -480,11 +480,11 @@ class _Reader:
             return str(row)
         try:
             values = (*_OF_REQUIRED(row), *map(row.get, _OPTIONAL))
-        except KeyError:
-            self._count_scales(row, line)
-            return row_complaint(row)
-        shape = (*map(type, values), *_STATES(values))
-        if shape not in self._right or _is_odd(values):
+            shape = (*map(type, values), *_STATES(values))
+            is_right = shape in self._right and not _is_odd(values)
+        except (KeyError, TypeError):  # a field is missing, or a list where a state should stand
+            values, shape, is_right = (), (), False
+        if not is_right:
             if complaint := row_complaint(row):
                 self._count_scales(row, line)
                 return complaint
