@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from ..errors import RowError, UnscoredReason
 from .base import Record, row_error
 
-ErrorCode = Literal["E1", "E2", "E3", "E4", "E5", "E6"]
+ErrorCode = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9_]{0,15}$")]
+"""A code of a rubric: a capital letter, then at most 15 letters, digits or underscores."""
 ERROR_CODES: tuple[ErrorCode, ...] = ("E1", "E2", "E3", "E4", "E5", "E6")
+"""The codes of the Agent Planning Benchmark (arXiv:2606.04874, section 4)."""
 Certainty = Literal["proven", "suspected"]
 Groups = dict[str, str | int | None]
 
