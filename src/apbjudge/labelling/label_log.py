@@ -24,7 +24,7 @@ from ..jsonl import Appender, cut_torn_line, parse_object, read_lines, take_lock
 from ..records import HumanLabel, read_labels
 from ..records.labels import TABLE_SUFFIXES
 from ..records.scales import ScaleCheck
-from .clicks import NOTHING, LabelState, state_of
+from .label_state import NOTHING, LabelState, state_of
 
 Key = tuple[str, str]
 """Item id and tested model."""
@@ -34,7 +34,7 @@ _HEAD = b'{"item_id":"'
 
 
 @dataclass(slots=True)
-class Track:
+class LabelHistory:
     """What one rater has said of one item, click by click.
 
     Attributes:
@@ -78,7 +78,7 @@ class LabelLog:
                 f"is added as a line; got {str(path)!r}"
             )
         self.path = Path(os.path.realpath(path))  # through links, so that a lock has one place
-        self._tracks: dict[tuple[str, Key], Track] = {}
+        self._histories: dict[tuple[str, Key], LabelHistory] = {}
         lock = self.path.with_name(f".{self.path.name}.lock")  # lines that go replace the file
         busy = f"--out: another process is labelling into {self.path}"
         self._lock = take_lock(lock, self.path, busy=busy)
@@ -97,34 +97,36 @@ class LabelLog:
             os.close(self._lock)
             raise
 
-    def track(self, rater: str, key: Key) -> Track:
-        """What a rater has said of an item; an empty track when nothing."""
-        return self._tracks.get((rater, key)) or Track()
+    def history(self, rater: str, key: Key) -> LabelHistory:
+        """What a rater has said of an item; an empty history when nothing."""
+        return self._histories.get((rater, key)) or LabelHistory()
 
-    def tracks(self, rater: str) -> Iterator[tuple[Key, Track]]:
+    def histories(self, rater: str) -> Iterator[tuple[Key, LabelHistory]]:
         """All items of which a rater has said something."""
-        return ((key, track) for (name, key), track in self._tracks.items() if name == rater)
+        return ((key, history) for (name, key), history in self._histories.items() if name == rater)
 
     @property
     def raters(self) -> tuple[str, ...]:
         """Everyone of whom there is a label, sorted."""
-        tracks = self._tracks.items()
-        return tuple(sorted({rater for (rater, _), track in tracks if not track.state.is_silent}))
+        histories = self._histories.items()
+        return tuple(
+            sorted({rater for (rater, _), history in histories if not history.state.is_silent})
+        )
 
-    def add(self, rater: str, key: Key, state: LabelState) -> Track:
+    def add(self, rater: str, key: Key, state: LabelState) -> LabelHistory:
         """Adds a click; one that changes nothing is not written.
 
         Raises:
             InputError: If it can't be written; then nothing has changed.
         """
-        track = self.track(rater, key)
-        if state != track.state:
-            self._write(rater, key, state, step=len(track.steps) + 1, saw_judge=track.saw_judge)
-            track.steps.append(state)
-            self._changed(rater, key, track)
-        return track
+        history = self.history(rater, key)
+        if state != history.state:
+            self._write(rater, key, state, step=len(history.steps) + 1, saw_judge=history.saw_judge)
+            history.steps.append(state)
+            self._changed(rater, key, history)
+        return history
 
-    def undo(self, rater: str, key: Key) -> Track:
+    def undo(self, rater: str, key: Key) -> LabelHistory:
         """Takes the last click back; does nothing when there is none.
 
         Where that leaves nothing said, the lines go: an empty one would not outweigh them.
@@ -132,27 +134,27 @@ class LabelLog:
         Raises:
             InputError: If the file can't be written; then nothing has changed.
         """
-        track = self.track(rater, key)
-        if not track.steps:
-            return track
-        *kept, _ = track.steps
-        before = kept[-1] if kept else track.base
+        history = self.history(rater, key)
+        if not history.steps:
+            return history
+        *kept, _ = history.steps
+        before = kept[-1] if kept else history.base
         if not kept or before.is_silent:
-            self._rewrite(rater, key, kept, saw_judge=track.saw_judge)
+            self._rewrite(rater, key, kept, saw_judge=history.saw_judge)
         else:
-            self._write(rater, key, before, step=len(kept), saw_judge=track.saw_judge)
-        track.steps = kept
-        self._changed(rater, key, track)
-        return track
+            self._write(rater, key, before, step=len(kept), saw_judge=history.saw_judge)
+        history.steps = kept
+        self._changed(rater, key, history)
+        return history
 
-    def saw_judge(self, rater: str, key: Key) -> Track:
+    def saw_judge(self, rater: str, key: Key) -> LabelHistory:
         """Notes down that the rater is shown the judge's verdict; later lines say so too."""
-        track = self.track(rater, key)
-        if not track.saw_judge:
-            self._write(rater, key, track.state, step=len(track.steps), saw_judge=True)
-            track.saw_judge = True
-            self._changed(rater, key, track)
-        return track
+        history = self.history(rater, key)
+        if not history.saw_judge:
+            self._write(rater, key, history.state, step=len(history.steps), saw_judge=True)
+            history.saw_judge = True
+            self._changed(rater, key, history)
+        return history
 
     def close(self) -> None:
         """Closes the file and lets go of the lock."""
@@ -161,9 +163,9 @@ class LabelLog:
         finally:
             os.close(self._lock)
 
-    def _changed(self, rater: str, key: Key, track: Track) -> None:
-        track.revision += 1
-        self._tracks[rater, key] = track
+    def _changed(self, rater: str, key: Key, history: LabelHistory) -> None:
+        history.revision += 1
+        self._histories[rater, key] = history
 
     # Reading
 
@@ -180,15 +182,15 @@ class LabelLog:
             bad(complaint)
 
     def _take(self, values: Mapping[str, Any], label: HumanLabel, key: Key) -> None:
-        track = self._tracks.setdefault((label.rater, key), Track())
+        history = self._histories.setdefault((label.rater, key), LabelHistory())
         state = state_of(label, values.get("note"))
         step = values.get("step")
-        track.saw_judge = track.saw_judge or values.get("saw_judge") is True
+        history.saw_judge = history.saw_judge or values.get("saw_judge") is True
         if type(step) is not int:
             if not state.is_silent:
-                track.base, track.steps = state, []
+                history.base, history.steps = state, []
         elif step > 0:
-            track.steps[step - 1 :] = [state]
+            history.steps[step - 1 :] = [state]
 
     # Writing
 

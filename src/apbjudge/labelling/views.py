@@ -18,7 +18,7 @@ from ..records import Item
 from ..reports.page.items import case_view, prediction_view
 from ..rubrics import Rubric
 
-Sheet = dict[str, Any]
+Json = dict[str, Any]
 
 GRADE_KEYS = "qwertyasdfhl"
 """Keys of the grades, worst first; those that the page uses otherwise are not among them."""
@@ -28,7 +28,7 @@ _BY_CODE = ("problems", "findings")
 _TOLD_OF_BREAKAGE = ("broken_tool", "replacement")
 
 
-def item_sheet(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Sheet:
+def item_view(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Json:
     """An item as a blind rater sees it.
 
     Args:
@@ -49,7 +49,7 @@ def item_sheet(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Sheet:
     return {"case": case, "prediction": _prediction(item)}
 
 
-def _condition(condition: Sheet, rubric: Rubric) -> Sheet:
+def _condition(condition: Json, rubric: Rubric) -> Json:
     """What the tested model was not told and the rubric's rules are about."""
     kept = ["horizon", "extraneous"]
     if rubric.shape == "category":
@@ -63,14 +63,14 @@ def _may_show(mark: str, rubric: Rubric) -> bool:
     return mark == "distractor" or rubric.shape == "category"
 
 
-def _prediction(item: Item) -> Sheet:
+def _prediction(item: Item) -> Json:
     view = prediction_view(item, ())
     calls = [{k: v for k, v in call.items() if k != "unknown"} for call in view["calls"]]
     kept = {name: value for name, value in view.items() if name not in _BY_CODE}
     return {**kept, "calls": calls, "findings": []}
 
 
-def _files(item: Item, roots: Sequence[Path]) -> list[Sheet]:
+def _files(item: Item, roots: Sequence[Path]) -> list[Json]:
     """The files; the pictures that a judge would be sent come along."""
     pictures = [at for at, file in enumerate(item.files) if is_image(file)]
     chosen = set(sample(pictures, _JUDGED.max_images))
@@ -84,7 +84,7 @@ def _files(item: Item, roots: Sequence[Path]) -> list[Sheet]:
     ]
 
 
-def _picture(item: Item, at: int, roots: Sequence[Path]) -> Sheet:
+def _picture(item: Item, at: int, roots: Sequence[Path]) -> Json:
     alone = item.model_copy(update={"files": (item.files[at],)})
     try:
         limit = _JUDGED.max_image_bytes
@@ -97,7 +97,7 @@ def _picture(item: Item, at: int, roots: Sequence[Path]) -> Sheet:
 # What is asked -----------------------------------------------------------------------------------
 
 
-def question_sheet(item: Item, protocol: Protocol, rubric: Rubric) -> Sheet:
+def question_view(item: Item, protocol: Protocol, rubric: Rubric) -> Json:
     """What the rater is asked, with all that the rubric says about it.
 
     Returns:
@@ -119,7 +119,7 @@ def question_sheet(item: Item, protocol: Protocol, rubric: Rubric) -> Sheet:
     }
 
 
-def _grades(rubric: Rubric) -> list[Sheet]:
+def _grades(rubric: Rubric) -> list[Json]:
     bands = sorted(rubric.bands, key=lambda band: band.grade)
     keys = GRADE_KEYS.ljust(len(bands))
     return [
