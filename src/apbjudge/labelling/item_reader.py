@@ -25,7 +25,7 @@ from ..rubrics import Rubric
 from .label_log import Key
 
 Problem = Callable[[str], None]
-"""Is given the complaint about a row that can't be used (``file:line: …``)."""
+"""Called with the complaint about a row that can't be used (``file:line: …``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +103,15 @@ class ItemReader:
         """Reads all predictions and remembers where each usable row stands.
 
         Args:
-            problem: Is given the complaint about each row that can't be shown.
+            problem: Called with the complaint about each row that can't be shown.
 
         Raises:
             InputError: If the file can't be read or no row is usable.
         """
-        found = list(self._places(problem))
-        if not found:
+        places = list(self._places(problem))
+        if not places:
             raise InputError(f"{self.name}: expected at least one row that can be shown, got none")
-        return found
+        return places
 
     def item(self, place: QueuedItem) -> Item:
         """The item at a place.
@@ -187,21 +187,21 @@ def in_plan_order(places: Sequence[QueuedItem], plan: Path, problem: Problem) ->
         InputError: If the plan can't be read or names no row of the predictions.
     """
     by_key = {place.key: place for place in places}
-    found: list[QueuedItem] = []
+    queue: list[QueuedItem] = []
     absent = 0
     for key in _plan_keys(plan, problem):
         if key in by_key:
-            found.append(by_key.pop(key))
+            queue.append(by_key.pop(key))
         else:
             absent += 1
-    if not found:
+    if not queue:
         raise InputError(
             f"{plan}: expected rows of the predictions as apbjudge plan-labels writes them, "
             "got none to be labelled"
         )
     if absent:
         problem(f"{plan}: {absent} planned rows are not in the predictions, or are there twice")
-    return found
+    return queue
 
 
 def _plan_keys(plan: Path, problem: Problem) -> list[Key]:

@@ -58,7 +58,7 @@ class Labelled:
         total: Items that were to be labelled.
         by_rater: Items that each rater has labelled completely, earlier sessions included.
         out: The file of labels.
-        design: What ``calibrate --design`` is to be told; None where nothing fits.
+        design: The value for ``calibrate --design``; None where none fits.
     """
 
     total: int
@@ -72,7 +72,7 @@ def open_service(order: LabelOrder, *, problem: Problem) -> LabelService:
 
     Args:
         order: What is to be labelled.
-        problem: Is given a line about each row that can't be used.
+        problem: Called with a line about each row that can't be used.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.
@@ -111,8 +111,8 @@ def label(
     Args:
         order: What is to be labelled.
         port: Port; 0 for a free one.
-        problem: Is given a line about each row that can't be used.
-        started: Is given the address to open, token included.
+        problem: Called with a line about each row that can't be used.
+        started: Called with the address to open, token included.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.

@@ -1,7 +1,7 @@
-"""What a rater has said of an item so far, and how each click changes it.
+"""A rater's label of an item so far, and how each click changes it.
 
 A label can't contradict itself: a correct one has grade 1.0 and no flag, and whoever sets a flag
-or gives a lower grade has said that the prediction is not correct.
+or gives a lower grade states that the prediction is not correct.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MAX_NOTE = 4000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelState:
-    """What a rater says of an item; what was not said is None.
+    """A rater's label of an item; what has not been answered is None.
 
     Attributes:
         is_correct: Whether the prediction passes.
         grade: 0 to 1.
-        errors: Flag per code; None where nothing was said of any.
+        errors: Flag per code; None where none was answered.
         category: 1 to 5 (tool-broken).
         note: Free text, possibly empty.
     """
@@ -38,9 +38,9 @@ class LabelState:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is said that counts as a label; a note alone does not."""
-        said = (self.is_correct, self.grade, self.errors or None, self.category)
-        return all(value is None for value in said)
+        """Whether nothing is answered that counts as a label; a note alone does not."""
+        answers = (self.is_correct, self.grade, self.errors or None, self.category)
+        return all(value is None for value in answers)
 
     @property
     def flagged(self) -> tuple[ErrorCode, ...]:
@@ -157,11 +157,11 @@ def _wrong(state: LabelState) -> LabelState:
     )
 
 
-# What is left to be said -------------------------------------------------------------------------
+# What is still missing -------------------------------------------------------------------------
 
 
 def missing(state: LabelState, rubric: Rubric) -> tuple[str, ...]:
-    """What the rubric asks for and the rater has not said yet, in words; empty when complete."""
+    """What the rubric asks for and the rater has not answered, in words; empty when complete."""
     if rubric.shape == "category":
         return () if state.category is not None else ("a category",)
     if state.is_correct is None:

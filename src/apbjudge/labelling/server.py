@@ -60,19 +60,19 @@ _ASSETS: Mapping[str, str] = {
 """Files of the page by media type; no other is served."""
 
 _CALLS: Mapping[str, Callable[[LabelService, Mapping[str, Any]], Json]] = {
-    "start": lambda service, said: service.start(),
-    "progress": lambda service, said: {"progress": service.progress(said.get("rater"))},
-    "item": lambda service, said: service.item(said.get("rater"), said.get("item")),
-    "click": lambda service, said: service.click(*_at(said), said.get("click")),
-    "undo": lambda service, said: service.undo(*_at(said)),
-    "judge": lambda service, said: service.judge(*_at(said)),
+    "start": lambda service, body: service.start(),
+    "progress": lambda service, body: {"progress": service.progress(body.get("rater"))},
+    "item": lambda service, body: service.item(body.get("rater"), body.get("item")),
+    "click": lambda service, body: service.click(*_at(body), body.get("click")),
+    "undo": lambda service, body: service.undo(*_at(body)),
+    "judge": lambda service, body: service.judge(*_at(body)),
 }
 
 _FILES = "a file can't be read or written; the terminal says which and why"
 
 
-def _at(said: Mapping[str, Any]) -> tuple[object, object, object]:
-    return said.get("rater"), said.get("item"), said.get("revision")
+def _at(body: Mapping[str, Any]) -> tuple[object, object, object]:
+    return body.get("rater"), body.get("item"), body.get("revision")
 
 
 async def serve(
@@ -89,8 +89,9 @@ async def serve(
         service: What raters can do.
         port: Port on 127.0.0.1; 0 for a free one.
         token: What the page must know.
-        started: Is given the address to open, once it answers.
-        problem: Is given what goes wrong with files: their names could tell the tested model.
+        started: Called with the address to open, once it answers.
+        problem: Called with what goes wrong with files; the page must not show it, since file
+            names could reveal the tested model.
 
     Raises:
         OptionError: If the port can't be had.
@@ -117,9 +118,9 @@ async def serve(
 
 def _logger() -> logging.Logger:
     """Tells of our own faults, and not of requests that are no HTTP: browsers try TLS first."""
-    found = logging.getLogger(__name__)
-    found.addFilter(_is_our_fault)
-    return found
+    logger = logging.getLogger(__name__)
+    logger.addFilter(_is_our_fault)
+    return logger
 
 
 def _is_our_fault(record: logging.LogRecord) -> bool:
@@ -146,7 +147,7 @@ def application(
         if name not in _CALLS:
             raise web.HTTPNotFound
         try:
-            return await _answer(request, lambda said: _CALLS[name](service, said))
+            return await _answer(request, lambda body: _CALLS[name](service, body))
         except InputError as error:
             problem(str(error))
             return _json({"error": _FILES}, status=500)
@@ -162,11 +163,11 @@ async def _answer(request: web.Request, act: Callable[[Mapping[str, Any]], Json]
     """Carries a call out; what is saved is on disk before the answer goes."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType
-    said = parse_object(await request.read())
-    if isinstance(said, RowError):
-        return _json({"error": str(said)}, status=400)
+    body = parse_object(await request.read())
+    if isinstance(body, RowError):
+        return _json({"error": str(body)}, status=400)
     try:
-        return _json(act(said))
+        return _json(act(body))
     except RowError as error:
         return _json({"error": str(error)}, status=400)
     except StaleError as error:
@@ -240,6 +241,6 @@ def _own_hosts(request: web.Request) -> tuple[str, ...]:
 
 
 def _knows(request: web.Request, token: str) -> bool:
-    said = request.headers.get("Authorization", "")
+    received = request.headers.get("Authorization", "")
     wanted = f"Bearer {token}"
-    return secrets.compare_digest(said.encode(errors="surrogateescape"), wanted.encode())
+    return secrets.compare_digest(received.encode(errors="surrogateescape"), wanted.encode())

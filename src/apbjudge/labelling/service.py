@@ -37,7 +37,7 @@ class LabelService:
     Attributes:
         queue: The items in order.
         reader: Where items are read from.
-        log: Where labels are kept.
+        log: Where labels are written.
         order: How the queue was ordered, in words.
         rater: The only rater; None when each page asks for a name.
         verdicts: A judge's verdicts to show after the rater's own; None for none at all.
@@ -60,7 +60,7 @@ class LabelService:
         return self._statuses(self._name(rater)).decode()
 
     def item(self, rater: object, number: object) -> Json:
-        """An item as a blind rater sees it, with what was asked and said of it.
+        """An item as a blind rater sees it, with its questions and the rater's label.
 
         Args:
             rater: Name of the rater.
@@ -108,7 +108,7 @@ class LabelService:
         Raises:
             RowError: If it is not to be seen yet, or there is none.
         """
-        found: list[Json] = []
+        shown: list[Json] = []
 
         def act(name: str, place: QueuedItem, history: LabelHistory) -> None:
             verdict = self.verdicts.of(place.key) if self.verdicts else None
@@ -117,10 +117,10 @@ class LabelService:
             if missing(history.state, place.rubric):
                 raise RowError("item", "one whose label is complete", number)
             self.log.saw_judge(name, place.key)
-            found.append(verdict)
+            shown.append(verdict)
 
         label = self._change(rater, number, revision, act)
-        return {**label, "verdict": found[0]}
+        return {**label, "verdict": shown[0]}
 
     # Parts
 
@@ -145,7 +145,7 @@ class LabelService:
         if not name or not name.isprintable() or len(name) > MAX_NAME:
             raise RowError("rater", f"a name of 1 to {MAX_NAME} printable characters", rater)
         if self.rater is not None and name != self.rater:
-            raise RowError("rater", "the name given by --rater", rater)
+            raise RowError("rater", "the name in --rater", rater)
         return name
 
     def _place(self, number: object) -> QueuedItem:
@@ -173,8 +173,7 @@ class LabelService:
 
     def _statuses(self, rater: str) -> bytearray:
         if rater not in self._progress:
-            found = bytearray(self._status(rater, place) for place in self.queue)
-            self._progress[rater] = found
+            self._progress[rater] = bytearray(self._status(rater, place) for place in self.queue)
         return self._progress[rater]
 
     def _status(self, rater: str, place: QueuedItem) -> int:

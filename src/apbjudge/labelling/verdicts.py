@@ -1,4 +1,4 @@
-"""A judge's verdicts on the items of the queue, shown only to raters who have given their own."""
+"""A judge's verdicts on the items of the queue; a rater sees one after completing their own."""
 
 from __future__ import annotations
 

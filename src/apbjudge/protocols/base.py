@@ -104,7 +104,7 @@ class Protocol:
         Where the rubric has codes of its own, its ``rule_codes`` say which of them a fact stands
         for; a fact that stands for none is suspected at most.
 
-        Of one rule at most FINDINGS_PER_RULE are kept, so that a reply of a hundred thousand
+        Of one rule at most FINDINGS_PER_RULE are recorded, so that a reply of a hundred thousand
         calls does not make a judgement of a hundred thousand findings.
 
         Args:
@@ -113,7 +113,7 @@ class Protocol:
             spares_reference: Whether what the reference does too is suspected at most.
         """
         seen = Counter[tuple[str, str]]()
-        found: list[Finding] = []
+        findings: list[Finding] = []
         checked = (
             spare_shared_faults(item, lambda case: self._findings(case, rubric))
             if spares_reference
@@ -122,8 +122,8 @@ class Protocol:
         for finding in checked:
             seen[finding.rule, finding.certainty] += 1
             if seen[finding.rule, finding.certainty] <= FINDINGS_PER_RULE:
-                found.append(finding)
-        return tuple(_in_codes_of(rubric, finding) for finding in found)
+                findings.append(finding)
+        return tuple(_in_codes_of(rubric, finding) for finding in findings)
 
     def _findings(self, item: Item, rubric: Rubric) -> Iterator[Finding]:
         return (finding for check in self.checks for finding in check(item, rubric))

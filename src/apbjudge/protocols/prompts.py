@@ -1,4 +1,4 @@
-"""Prompts: what a judge is sent, made from a rubric, an item and what code has found.
+"""Prompts: what a judge is sent, rendered from a rubric, an item and its findings.
 
 What many requests share comes first (rubric, then the case, then the prediction), so that prefix
 caches of providers and servers are hit by the replies of several tested models to one case.
@@ -58,7 +58,7 @@ class PromptMaker:
 
     Args:
         blind: Leaves the reference out.
-        evidence: Tells the judge the proven findings; suspected ones are never told.
+        evidence: Shows the judge the proven findings; suspected ones are never shown.
     """
 
     def __init__(self, *, blind: bool = False, evidence: bool = True) -> None:

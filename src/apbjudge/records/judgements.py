@@ -20,7 +20,7 @@ Groups = dict[str, str | int | None]
 
 
 class Finding(Record):
-    """A fact found by code before any model is asked.
+    """A fact established by code before any model is asked.
 
     Attributes:
         code: Error code, or None where the protocol has no error codes (unsolvable,
@@ -129,7 +129,7 @@ class Verdict(_Judgement):
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
         uses_distractor: Whether a listed distractor is called; None without distractors.
         matches_reference: Whether the reference's tools are called in its order; None where that
-            can't be said, and in rows written before there was this column.
+            is unknown, and in rows of versions without this column.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
         doubt: How sure the judge was; None when it was asked once and for no probabilities.

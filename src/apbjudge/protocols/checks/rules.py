@@ -1,4 +1,4 @@
-"""The rules by which code finds facts, each with the sentence a judge is told.
+"""The rules by which code finds facts, each with the sentence that a judge reads.
 
 The sentence never quotes the prediction: a fact is believed by the judge, so nothing that a
 tested model wrote may stand in it.
