@@ -127,17 +127,16 @@ def _consensus(key: Key, by_rater: dict[str, HumanLabel], adjudicator: str | Non
     others = [label for rater, label in by_rater.items() if rater != adjudicator]
     votes = {**_votes(others), **_votes(final)}
     grades = votes.pop("grade", [])
-    consensus = {field: _most(votes[field]) for field in _FIELDS if field in votes}
+    agreed = {field: _most(votes[field]) for field in _FIELDS if field in votes}
     return Consensus(
         item_id=key[0],
         tested_model=key[1],
-        is_correct=consensus.get("is_correct"),
+        is_correct=agreed.get("is_correct"),
         grade=_median(grades) if grades else None,
-        errors={code: consensus[code] for code in ERROR_CODES if consensus.get(code) is not None}
-        or None,
-        category=consensus.get("category"),
+        errors={code: agreed[code] for code in ERROR_CODES if agreed.get(code) is not None} or None,
+        category=agreed.get("category"),
         raters=tuple(sorted(label.rater for label in others)),
-        ties=tuple(field for field, value in consensus.items() if value is None),
+        ties=tuple(field for field, value in agreed.items() if value is None),
         adjudicated=bool(final),
     )
 
