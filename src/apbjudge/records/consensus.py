@@ -15,7 +15,7 @@ from .label_table import LabelTable, label_table
 from .labels import HumanLabel
 
 Key = tuple[str, str | None]
-"""Item id and tested model; labels that name no tested model are kept apart."""
+"""Item id and tested model; labels without a tested model are separate."""
 
 TIES = ("is_correct", *ERROR_CODES, "category")
 """Fields on which raters may be split, in the order of the bits of ``ConsensusTable.ties``."""
@@ -31,11 +31,11 @@ class Consensus:
     Attributes:
         item_id: The item.
         tested_model: Whose response it was; None where the labels don't say.
-        is_correct: Whether the prediction passes; None where nobody said or they are split.
+        is_correct: Whether the prediction passes; None where nobody answered or they are split.
         grade: Median, 0 to 1; between two levels where the middle two of an even number differ.
         errors: The codes that were decided; None where none was.
-        category: 1 to 5; None where nobody said or they are split.
-        raters: Those who said anything of the item, sorted, the adjudicator not among them.
+        category: 1 to 5; None where nobody answered or they are split.
+        raters: Those with a label of the item, sorted, without the adjudicator.
         ties: Fields on which no value has more than half: ``is_correct``, ``E1`` … ``category``.
         adjudicated: Whether the adjudicator decided any field.
     """
@@ -64,7 +64,7 @@ class ConsensusTable(Scores):
             adjudicator not among them.
         entry: Shape (labels,): entry of each label that counts, -1 for others.
         n_repeated: Labels that a later one of the same rater on the same item replaces.
-        n_changed: Those of them that said something else than the one that replaces them.
+        n_changed: Those of them that differ from the label that replaces them.
         n_silent: Labels that say nothing; they are left out everywhere.
     """
 
@@ -182,8 +182,7 @@ def resolve(
     """Puts the labels of each item together, field by field.
 
     The adjudicator's word stands where there is one. Otherwise is_correct, each flag and the
-    category are what more than half of those say who said anything of it; where no value has so
-    many, nothing is decided and the field is named in ``ties``. The grade is the median.
+    category are what more than half of those say who answered; where no value has so many, nothing is decided and the field is named in ``ties``. The grade is the median.
 
     Not for measuring how well raters agree (``by_rater`` is), nor where some raters are known to
     be better than others: every one has the same say.
