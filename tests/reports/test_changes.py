@@ -22,7 +22,7 @@ from apbjudge.calibration.changes import (
     change_of,
     worst_first,
 )
-from apbjudge.records.judgement_table import table_of
+from apbjudge.records.judgement_reader import table_of
 from apbjudge.reports.changes import changes_csv, changes_markdown, changes_text
 from tests.reports.rows import unscored, verdict
 

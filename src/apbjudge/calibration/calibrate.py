@@ -281,7 +281,7 @@ class _Calibrating:
         """Values of a column, and where among some rows they occur; the missing one last."""
         codes, labels = self.run.column(name, "--by")
         codes = codes if rows is None else codes[rows]
-        present = {labels[code]: code for code in np.unique(codes).tolist()}
+        present: dict[str | None, int] = {labels[at]: at for at in set(codes.tolist())}
         for value in sorted(present, key=lambda value: (value is None, value or "")):
             yield value, np.flatnonzero(codes == present[value])
 

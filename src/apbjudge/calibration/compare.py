@@ -265,7 +265,10 @@ class _Comparing:
     def side(self, i: int) -> Side:
         run, rows = self.pairs.runs[i], self.pairs.rows[i]
         scored = run.table.correct[rows] >= 0
-        rubrics = {run.table.labels["rubric"][at] or "" for at in run.table.code("rubric", rows)}
+        rubrics = {
+            run.table.labels["rubric"][at] or ""
+            for at in set(run.table.code("rubric", rows).tolist())
+        }
         return Side(
             judge=run.name,
             source=run.path,

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import InputError, OptionError
 from ..records.columns import Codes, Scores, Vector
-from ..records.judgement_table import JudgementTable, Problems, case_numbers, first_complaint
+from ..records.judgement_reader import first_complaint
+from ..records.judgement_table import JudgementTable, Problems, case_numbers
 from ..records.keys import short_key
 from ..records.run_folder import RunFolder, read_run
 from ..rubrics import rubric_names

@@ -15,7 +15,8 @@ from ..errors import InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
 from ..records.columns import Scores, Vector, no_scores
 from ..records.consensus import Key
-from ..records.judgement_table import Problems, first_complaint
+from ..records.judgement_reader import first_complaint
+from ..records.judgement_table import Problems
 from ..statistics.intervals import Array, Estimate
 from ..statistics.measures import paper_measures
 from ..statistics.rectification import rectify

@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import InputError, visible
 from ..records.columns import Scores, Vector
 from ..records.consensus import TIES, ConsensusTable, answers_of, resolve
-from ..records.judgement_table import JudgementTable, Problems, first_complaint
+from ..records.judgement_reader import first_complaint
+from ..records.judgement_table import JudgementTable, Problems
 from ..records.label_table import read_label_table
 from .judged_run import JudgedRun, on_levels
 
@@ -153,8 +154,8 @@ def _no_match(run: JudgedRun, labels: Labels) -> str:
 def tested_models(table: JudgementTable, rows: Vector) -> list[str | None]:
     """Whose responses some rows are about, sorted; None last."""
     names = table.labels["tested_model"]
-    found = [names[code] for code in np.unique(table.code("tested_model", rows))]
-    return sorted(found, key=lambda name: (name is None, name or ""))
+    present = [names[code] for code in np.unique(table.code("tested_model", rows)).tolist()]
+    return sorted(present, key=lambda name: (name is None, name or ""))
 
 
 def pair_rows(

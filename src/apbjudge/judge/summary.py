@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import OptionError
 from ..records.columns import Vector
-from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals, table_of
+from ..records.judgement_reader import table_of
+from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals
 from ..records.tables import text_cell
 from ..statistics.intervals import CONFIDENCE_LEVEL
 from .metrics import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from itertools import count
 from typing import Any, Self
@@ -82,6 +82,51 @@ def keys_of(values: Iterable[bytes | None]) -> Vector:
     none = bytes(8)
     digests = [none if v is None else blake2b(v, digest_size=8).digest() for v in values]
     return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+
+
+class ColumnBuilder:
+    """Takes rows and makes columns of them, a chunk at a time.
+
+    Args:
+        names: Names of the values of a row.
+        columns_of: Makes columns of the values of some rows, by name; a column is an array or
+            ``Texts``.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        columns_of: Callable[[Mapping[str, Sequence[Any]]], dict[str, Any]],
+    ) -> None:
+        self.n_rows = 0
+        self._names, self._columns_of = names, columns_of
+        self._chunk: list[tuple[Any, ...]] = []
+        self._parts: list[dict[str, Any]] = []
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Takes in the values of a row."""
+        self.n_rows += 1
+        self._chunk.append(row)
+        if len(self._chunk) == CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Makes columns of the rows that are not yet any."""
+        columns = zip(*self._chunk, strict=True) if self._chunk else [()] * len(self._names)
+        self._chunk = []
+        self._parts.append(self._columns_of(dict(zip(self._names, columns, strict=True))))
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of all rows."""
+        if self._chunk or not self._parts:
+            self.flush()
+        parts, self._parts = self._parts, []
+        whole: dict[str, Any] = {}
+        for name in list(parts[0]):
+            some = [part.pop(name) for part in parts]  # popped, so that memory is freed meanwhile
+            is_text = isinstance(some[0], Texts)
+            whole[name] = Texts.joined(some) if is_text else np.concatenate(some)
+        return whole
 
 
 class Codes:
@@ -184,8 +229,6 @@ class Scores:
 
     def with_grades(self, grade: Vector) -> Self:
         """The same with other grades."""
-        from dataclasses import replace
-
         return replace(self, grade=grade)
 
 

@@ -182,7 +182,8 @@ def resolve(
     """Puts the labels of each item together, field by field.
 
     The adjudicator's word stands where there is one. Otherwise is_correct, each flag and the
-    category are what more than half of those say who answered; where no value has so many, nothing is decided and the field is named in ``ties``. The grade is the median.
+    category are what more than half of those say who answered; where no value has so many,
+    nothing is decided and the field is named in ``ties``. The grade is the median.
 
     Not for measuring how well raters agree (``by_rater`` is), nor where some raters are known to
     be better than others: every one has the same say.
@@ -235,7 +236,8 @@ def resolve(
 def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
     """What ``resolve`` says of ``is_correct``; items on which nothing is decided are left out."""
     found = resolve(labels)
-    return {found.key_at(at): bool(found.correct[at]) for at in np.flatnonzero(found.correct >= 0)}
+    decided: list[int] = np.flatnonzero(found.correct >= 0).tolist()
+    return {found.key_at(at): bool(found.correct[at]) for at in decided}
 
 
 def _n_changed(table: LabelTable, earlier: Vector, later: Vector) -> int:

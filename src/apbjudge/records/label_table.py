@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import RowError
 from .columns import (
-    CHUNK,
     Codes,
+    ColumnBuilder,
     Scores,
     Texts,
     Vector,
@@ -106,11 +106,14 @@ def label_table(labels: Iterable[HumanLabel]) -> LabelTable:
     """The table of labels in memory."""
     reader = _Reader()
     for label in labels:
-        reader.add(_values_of(label))
+        reader.rows.add(_values_of(label))
     return reader.table()
 
 
-_NAMES = ("item_id", "tested_model", "rater", "is_correct", "grade", "category", "errors", "note")
+_NAMES = (
+    *("item_id", "tested_model", "rater", "is_correct", "grade", "category", "errors", "note"),
+    "is_plain",
+)
 _KINDS: Mapping[str, frozenset[type]] = {
     "item_id": frozenset({str}),
     "tested_model": frozenset({str, type(None)}),
@@ -130,23 +133,22 @@ _RATER = "human"
 
 
 class _Reader:
-    """Takes labels and makes columns of them, a chunk at a time."""
+    """Takes in labels of files."""
 
     def __init__(self) -> None:
         self._models, self._raters = Codes(), Codes()
         self._plain: set[tuple[type, ...]] = set()
-        self._chunk: list[tuple[Any, ...]] = []
-        self._parts: list[dict[str, Any]] = []
+        self.rows = ColumnBuilder(_NAMES, self._columns_of)
+        self._counts: dict[str, Vector] = {}
 
     def read(self, path: Path, problems: list[str]) -> None:
         """Takes in the labels of a file."""
-        scales, first = ScaleCheck(path), self._n_rows
-        is_read: list[int] = []
+        scales, self._counts = ScaleCheck(path), {}
         for number, row in label_rows(path):
             if not isinstance(row, RowError):
                 values = tuple(map(row.get, _ALL))
                 if self._is_plain(values):
-                    self.add(values[: len(_NAMES)])
+                    self.rows.add((*values[: len(_NAMES) - 1], True))
                     continue
                 check_scales(scales, row, number)
             try:
@@ -154,15 +156,12 @@ class _Reader:
             except RowError as error:
                 problems.append(f"{path}:{number}: {error}")
             else:
-                is_read.append(self._n_rows)
-                self.add(_values_of(label))
-        self._flush()
-        self._count_scales(scales, first, np.array(is_read, dtype=np.int64))
+                self.rows.add(_values_of(label))
+        self.rows.flush()
+        for name, counts in self._counts.items():
+            for who, (n_sure, n_stated) in zip(self._raters.names, counts.tolist(), strict=False):
+                scales.count(who, name, n_sure, n_stated - n_sure)
         scales.close()
-
-    @property
-    def _n_rows(self) -> int:
-        return sum(len(part["correct"]) for part in self._parts) + len(self._chunk)
 
     def _is_plain(self, values: tuple[Any, ...]) -> bool:
         """Whether every field of a row stands for itself and is on its scale."""
@@ -184,71 +183,44 @@ class _Reader:
             )
         )
 
-    def add(self, values: tuple[Any, ...]) -> None:
-        """Takes in a label: the values of ``_NAMES``."""
-        self._chunk.append(values)
-        if len(self._chunk) == CHUNK:
-            self._flush()
-
-    def _flush(self) -> None:
-        n = len(self._chunk)
-        columns = zip(*self._chunk, strict=True) if n else [()] * len(_NAMES)
-        of = dict(zip(_NAMES, columns, strict=True))
-        self._chunk = []
+    def _columns_of(self, of: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         items = encoded(of["item_id"])
         flags, known = flag_bits(of["errors"])
-        self._parts.append(
-            {
-                "correct": tristate(of["is_correct"]),
-                "grade": numbers(of["grade"]),
-                "flags": flags,
-                "known": known,
-                "category": np.array([value or 0 for value in of["category"]], dtype=np.int8),
-                "item_id": texts_of(items),
-                "item": keys_of(items),
-                "model": self._models.of(of["tested_model"]),
-                "rater": self._raters.of([_RATER if r is None else r for r in of["rater"]]),
-                "note": texts_of(encoded(value or None for value in of["note"])),
-            }
-        )
-
-    def _count_scales(self, scales: ScaleCheck, first: int, is_read: Vector) -> None:
-        """Counts the numbers of the rows from one on whose fields stand for themselves."""
-        whole = {
-            name: np.concatenate([part[name] for part in self._parts])[first:]
-            for name in ("correct", "grade", "known", "category", "rater")
+        columns = {
+            "correct": tristate(of["is_correct"]),
+            "grade": numbers(of["grade"]),
+            "flags": flags,
+            "known": known,
+            "category": np.array([value or 0 for value in of["category"]], dtype=np.int8),
+            "item_id": texts_of(items),
+            "item": keys_of(items),
+            "model": self._models.of(of["tested_model"]),
+            "rater": self._raters.of([_RATER if name is None else name for name in of["rater"]]),
+            "note": texts_of(encoded(value or None for value in of["note"])),
         }
-        plain = np.ones(len(whole["rater"]), dtype=bool)
-        plain[is_read - first] = False
-        correct, grade, known, category, rater = (column[plain] for column in whole.values())
+        self._count(columns, np.array(of["is_plain"], dtype=bool))
+        return columns
+
+    def _count(self, of: Mapping[str, Vector], is_plain: Vector) -> None:
+        """Counts the numbers of plain rows by rater: those sure to be on our scale, and all."""
+        correct, grade, known = of["correct"], of["grade"], of["known"]
         graded = ~np.isnan(grade)
         sure = graded & (((grade > 0) & (grade < 1)) | ((correct >= 0) & (grade == correct)))
-        fields = {
-            "is_correct": (correct >= 0, correct >= 0),
-            **{
-                f"errors.{code}": ((known >> i & 1) > 0, (known >> i & 1) > 0)
-                for i, code in enumerate(ERROR_CODES)
-            },
-            "grade": (graded, sure),
-            "category": (category > 0, np.zeros(len(category), dtype=bool)),
-        }
-        for name, (stated, is_sure) in fields.items():
-            n_stated = np.bincount(rater[stated], minlength=1).tolist()
-            n_sure = np.bincount(rater[is_sure], minlength=len(n_stated)).tolist()
-            for who, n, certain in zip(self._raters.names, n_stated, n_sure, strict=False):
-                scales.count(who, name, certain, n - certain)
+        fields = {"is_correct": (correct >= 0, correct >= 0), "grade": (sure, graded)}
+        fields["category"] = (np.zeros(len(correct), dtype=bool), of["category"] > 0)
+        for i, code in enumerate(ERROR_CODES):
+            fields[f"errors.{code}"] = ((known >> i & 1) > 0,) * 2
+        n = len(self._raters.names)
+        for name, marks in fields.items():
+            counts = np.stack([np.bincount(of["rater"][is_plain & m], minlength=n) for m in marks])
+            before = self._counts.get(name, np.zeros((0, 2), dtype=np.int64))
+            self._counts[name] = counts.T + np.pad(before, ((0, n - len(before)), (0, 0)))
 
     def table(self) -> LabelTable:
         """The table of all labels that were taken in."""
-        if self._chunk or not self._parts:
-            self._flush()
-        columns: dict[str, Any] = {}
-        for name in self._parts[0].copy():
-            parts = [part.pop(name) for part in self._parts]
-            is_text = isinstance(parts[0], Texts)
-            columns[name] = Texts.joined(parts) if is_text else np.concatenate(parts)
+        columns = self.rows.columns()
         return LabelTable(models=self._models.names, raters=self._raters.names, **columns)
 
 
 def _values_of(label: HumanLabel) -> tuple[Any, ...]:
-    return itemgetter(*_NAMES)(label.__dict__)
+    return (*itemgetter(*_NAMES[:-1])(label.__dict__), False)

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from ..errors import InputError, RowError
 from ..jsonl import parse_object, read_line_at, read_lines
 from .base import row_error
-from .judgement_table import LENIENT, NOT_STATED, JudgementTable, Problems, read_table, usable
+from .judgement_reader import LENIENT, NOT_STATED, read_table, usable
+from .judgement_table import JudgementTable, Problems
 from .judgements import ERROR_CODES, Unscored, Verdict, read_judgement
 
 JUDGEMENTS = "judgements.jsonl"
@@ -70,7 +71,7 @@ def read_run(path: Path) -> RunFolder:
         path: Its folder, or its file of judgements.
 
     Raises:
-        InputError: See ``judgement_table.read_table``.
+        InputError: See ``judgement_reader.read_table``.
     """
     file, problems = judgements_path(path), Problems()
     table = read_table(file, problems)
