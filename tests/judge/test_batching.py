@@ -25,12 +25,12 @@ from apbjudge.judge.batch_journal import Journal, locked
 from apbjudge.judge.batch_rounds import batch_prices
 from apbjudge.judge.batching import export_requests, import_answers, run_batched
 from apbjudge.judge.grade import grade
-from apbjudge.judge.resources import Resources
 from apbjudge.judge.session import Run, RunConfig, run_identity
 from apbjudge.judge.store import clear_run
+from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.budget import Limits
-from apbjudge.llm.orders import Ledger, Parts
+from apbjudge.llm.resources import Resources
 from tests.support.batch_server import (
     BatchServer,
     Replies,
@@ -440,10 +440,10 @@ async def _then_die(work: Any) -> None:
 STEPS = [
     *((Journal, "save", n) for n in range(1, 11)),
     *((BatchApi, "order", n) for n in (1, 2)),
-    *((Ledger, "enter", n) for n in (1, 3)),
+    *((BatchResults, "enter", n) for n in (1, 3)),
     (BatchApi, "fetch", 1),
-    (Ledger, "enter_missing", 1),
-    (Ledger, "close", 2),
+    (BatchResults, "enter_missing", 1),
+    (BatchResults, "close", 2),
 ]
 
 
@@ -574,7 +574,7 @@ def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.judge.batch_rounds.Parts", partial(Parts, max_lines=2))
+    monkeypatch.setattr("apbjudge.judge.batch_rounds.BatchFiles", partial(BatchFiles, max_lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]

@@ -16,12 +16,12 @@ from instructor.processing.response import handle_response_model
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
-from apbjudge.judge.resources import transport_of
 from apbjudge.llm import Request, ScriptedClient
 from apbjudge.llm.base import FORMATS, Format
-from apbjudge.llm.body import format_arguments
+from apbjudge.llm.chat_format import format_arguments
 from apbjudge.llm.direct import KEYS, PASSED, DirectClient, serves_exactly
 from apbjudge.llm.litellm_client import LitellmClient
+from apbjudge.llm.resources import transport_of
 from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from tests.support.server import Answer, ChatServer, Seen, in_turn
 

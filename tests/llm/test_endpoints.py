@@ -18,9 +18,9 @@ from apbjudge.errors import (
     TransportError,
     TruncatedError,
 )
+from apbjudge.llm.base import ScriptedClient
 from apbjudge.llm.congestion import START
 from apbjudge.llm.endpoints import FIRST_REST_S, LONGEST_REST_S, STRIKES, Endpoint
-from apbjudge.llm.scripted import ScriptedClient
 
 NOBODY = ScriptedClient(lambda request: "")
 

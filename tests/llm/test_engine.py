@@ -21,15 +21,14 @@ from apbjudge.errors import (
     RefusalError,
     TransportError,
 )
-from apbjudge.llm.base import FORMATS, Completion, Format, Request
+from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient
 from apbjudge.llm.budget import Limits
 from apbjudge.llm.cache import ReplyCache
+from apbjudge.llm.endpoint_cache import EndpointCache
 from apbjudge.llm.endpoints import Endpoint
-from apbjudge.llm.engine import Engine, kept, read_kept
+from apbjudge.llm.engine import Engine, dump_completion, load_completion
 from apbjudge.llm.logprobs import TokenChoice
-from apbjudge.llm.memory import Memory
-from apbjudge.llm.prices import Prices
-from apbjudge.llm.scripted import ScriptedClient
+from apbjudge.llm.model_table import Prices
 from apbjudge.records import Usage
 from apbjudge.rubrics import load_rubric, reply_model
 from tests.support.clock import VirtualClock
@@ -159,12 +158,12 @@ def test_a_looser_form_that_the_caller_wants_is_not_made_stricter() -> None:
 
 
 def test_the_form_is_remembered_between_sessions(tmp_path: Path) -> None:
-    site = Site(only("json_object"), model="hosted_vllm/m", memory=Memory(tmp_path))
+    site = Site(only("json_object"), model="hosted_vllm/m", endpoint_cache=EndpointCache(tmp_path))
     site.answered()
     site.close()
-    known = Memory(tmp_path).recall("hosted_vllm/m", "http://host0/v1")
+    known = EndpointCache(tmp_path).get("hosted_vllm/m", "http://host0/v1")
     assert known["format"] == "json_object"
-    assert Memory(tmp_path).recall("hosted_vllm/m", "http://host1/v1") == {}
+    assert EndpointCache(tmp_path).get("hosted_vllm/m", "http://host1/v1") == {}
 
 
 def test_a_form_that_no_call_confirmed_is_asked_for_again() -> None:
@@ -276,7 +275,7 @@ def test_a_reply_that_is_kept_calls_nobody_and_costs_nothing(tmp_path: Path) -> 
     tokens = (TokenChoice("{}", -0.5, (("{}", -0.5), ("[", -1.0))),)
     told = answer('{"a": 1}', cost_usd=0.1, logprobs=tokens)
     site = cached(tmp_path, lambda request: told)
-    assert site.answered() == told
+    assert site.answered() == told.model_copy(update={"latency_s": 0.0})
     again = site.answered()
     site.close()
     later = cached(tmp_path, failing(TransportError("down")), limits=Limits(max_calls=0))
@@ -336,8 +335,10 @@ def test_only_replies_that_another_call_would_give_again_are_kept(
 
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b"{}", b"[]", b'["a"]', b'["a", "stop", 5]'])
 def test_what_is_no_reply_of_ours_is_asked_again(data: bytes) -> None:
-    assert read_kept(data) is None
-    assert read_kept(kept(answer("a"))) == answer("a", usage=Usage(reused=1), cost_usd=0.0)
+    assert load_completion(data) is None
+    assert load_completion(dump_completion(answer("a"))) == answer(
+        "a", usage=Usage(reused=1), cost_usd=0.0
+    )
 
 
 def test_a_replica_without_access_is_left_and_the_others_go_on() -> None:

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import AccessError, JudgeError, RateLimitedError, TransportError
+from apbjudge.llm.base import ScriptedClient
 from apbjudge.llm.endpoints import STRIKES, Endpoint, Router
-from apbjudge.llm.scripted import ScriptedClient
 from tests.support.clock import VirtualClock
 
 NOBODY = ScriptedClient(lambda request: "")

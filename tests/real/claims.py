@@ -21,7 +21,7 @@ from apbjudge.judge.cascade import doubt_score, parse_when
 from apbjudge.judge.doctor import check_up
 from apbjudge.judge.ensembles import Judgement, judge_folder, read_run
 from apbjudge.judge.uncertainty import entropy_bits
-from apbjudge.llm.memory import Memory
+from apbjudge.llm.endpoint_cache import EndpointCache
 from tests.support.commands import in_process
 
 RUBRIC = str(Path(__file__).parents[2] / "examples" / "rubrics" / "small-unsolvable.toml")
@@ -126,7 +126,7 @@ class Claims:
             assert list(reply) == ["reasoning", "is_correct"]
             assert verdict.is_correct is reply["is_correct"]
             assert not verdict.overrides
-        known = Memory(graded.cache).recall(f"hosted_vllm/{served.model}", served.address)
+        known = EndpointCache(graded.cache).recall(f"hosted_vllm/{served.model}", served.address)
         assert known["format"] == "json_schema"
 
     def test_tokens_are_those_that_the_server_counted(self, graded: Graded) -> None:

@@ -1,6 +1,5 @@
 """The only folder that touches a network, and the only importer of litellm and instructor."""
 
-from .base import Client, Completion, Request
-from .scripted import ScriptedClient
+from .base import Client, Completion, Request, ScriptedClient, ToolCall
 
-__all__ = ["Client", "Completion", "Request", "ScriptedClient"]
+__all__ = ["Client", "Completion", "Request", "ScriptedClient", "ToolCall"]

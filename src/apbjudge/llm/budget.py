@@ -9,8 +9,7 @@ from pydantic import Field
 
 from ..errors import BudgetError
 from ..records import Record, Usage
-from .base import Completion
-from .clock import Clock
+from .base import Clock, Completion
 
 
 class Limits(Record):

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from ..errors import AccessError, JudgeError, OutageError, RateLimitedError, TransportError
-from .base import Client, Format
-from .clock import Clock
+from .base import Client, Clock, Format
 from .congestion import CongestionWindow, Sample
 
 STRIKES = 5

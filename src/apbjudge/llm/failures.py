@@ -21,7 +21,7 @@ from ..errors import (
     TruncatedError,
     visible,
 )
-from .quota import retry_after, used_up_for
+from .rate_limit_headers import retry_after, used_up_for
 
 Meaning = type[JudgeError]
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from ..errors import CallTimeoutError, JudgeError, OutageError, RateLimitedError, TransportError
-from .clock import Clock
+from .base import Clock
 
 T = TypeVar("T")
 

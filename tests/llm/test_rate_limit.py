@@ -9,20 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.llm.pace import BURST_S, CHARACTERS_PER_TOKEN, USUAL_REPLY_TOKENS, Pace
+from apbjudge.llm.rate_limit import BURST_S, CHARACTERS_PER_TOKEN, USUAL_REPLY_TOKENS, RateLimit
 from tests.support.clock import VirtualClock
 
 RATE = st.floats(1, 6000)
 
 
-def starts(pace: Pace, clock: VirtualClock, pauses: list[float], characters: int) -> list[float]:
+def starts(
+    limit: RateLimit, clock: VirtualClock, pauses: list[float], characters: int
+) -> list[float]:
     """When calls that are made one after the other, with pauses between, may begin."""
 
     async def main() -> list[float]:
         begun: list[float] = []
         for pause in pauses:
             clock.time += pause
-            await pace.take(characters)
+            await limit.acquire(characters)
             begun.append(clock.now())
         return begun
 
@@ -34,7 +36,7 @@ def test_no_stretch_of_time_holds_more_calls_than_the_rate_allows(
     rpm: float, pauses: list[float]
 ) -> None:
     clock = VirtualClock()
-    begun = starts(Pace(rpm, None, clock), clock, pauses, 0)
+    begun = starts(RateLimit(rpm, None, clock), clock, pauses, 0)
     for first in range(len(begun)):
         for last in range(first, len(begun)):
             allowed = (begun[last] - begun[first] + BURST_S) * rpm / 60 + 1
@@ -48,12 +50,12 @@ def test_no_stretch_of_time_holds_more_tokens_than_the_rate_allows(
     async def main() -> list[tuple[float, int]]:
         taken: list[tuple[float, int]] = []
         for size in sizes:
-            tokens = await pace.take(size)
+            tokens = await limit.acquire(size)
             taken.append((clock.now(), tokens))
         return taken
 
     clock = VirtualClock()
-    pace = Pace(None, tpm, clock)
+    limit = RateLimit(None, tpm, clock)
     taken = asyncio.run(main())
     for first in range(len(taken)):
         for last in range(first, len(taken)):
@@ -65,7 +67,7 @@ def test_no_stretch_of_time_holds_more_tokens_than_the_rate_allows(
 @given(rpm=RATE, count=st.integers(2, 60))
 def test_who_has_calls_to_make_makes_them_at_the_rate(rpm: float, count: int) -> None:
     clock = VirtualClock()
-    begun = starts(Pace(rpm, None, clock), clock, [0.0] * count, 0)
+    begun = starts(RateLimit(rpm, None, clock), clock, [0.0] * count, 0)
     interval = 60 / rpm
     assert begun[-1] - begun[0] <= (count - 1) * interval + 1e-6
     assert all(after - before <= interval + 1e-6 for before, after in pairwise(begun))
@@ -73,25 +75,25 @@ def test_who_has_calls_to_make_makes_them_at_the_rate(rpm: float, count: int) ->
 
 def test_after_a_quiet_hour_no_more_than_a_short_burst_goes_at_once() -> None:
     clock = VirtualClock()
-    pace = Pace(60.0, None, clock)
-    starts(pace, clock, [0.0], 0)
-    begun = starts(pace, clock, [3600.0, *[0.0] * 20], 0)
+    limit = RateLimit(60.0, None, clock)
+    starts(limit, clock, [0.0], 0)
+    begun = starts(limit, clock, [3600.0, *[0.0] * 20], 0)
     assert sum(at == begun[0] for at in begun) == int(BURST_S) + 1
 
 
 def test_calls_side_by_side_are_spread_like_calls_in_a_row() -> None:
     async def main() -> list[float]:
-        await asyncio.gather(*(pace.take(0) for _ in range(12)))
+        await asyncio.gather(*(limit.acquire(0) for _ in range(12)))
         return clock.waits
 
     clock = VirtualClock()
-    pace = Pace(60.0, None, clock)
+    limit = RateLimit(60.0, None, clock)
     assert asyncio.run(main()) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 
 
 def test_without_a_rate_nothing_waits() -> None:
     clock = VirtualClock()
-    begun = starts(Pace(None, None, clock), clock, [0.0] * 100, 10**6)
+    begun = starts(RateLimit(None, None, clock), clock, [0.0] * 100, 10**6)
     assert set(begun) == {begun[0]}
     assert clock.waits == []
 
@@ -102,13 +104,13 @@ def test_an_estimate_is_replaced_by_what_the_call_used(used: int, full: float) -
 
     async def main() -> None:
         clock.time += BURST_S
-        estimate = await pace.take(0)
+        estimate = await limit.acquire(0)
         assert estimate == USUAL_REPLY_TOKENS == 400
-        pace.correct(estimate, used)
-        await pace.take(0)
+        limit.correct(estimate, used)
+        await limit.acquire(0)
 
     clock = VirtualClock()
-    pace = Pace(None, 1000.0, clock)
+    limit = RateLimit(None, 1000.0, clock)
     asyncio.run(main())
 
     assert clock.waits == [pytest.approx(full - BURST_S)]
@@ -117,5 +119,5 @@ def test_an_estimate_is_replaced_by_what_the_call_used(used: int, full: float) -
 def test_the_slower_of_two_rates_counts() -> None:
     clock = VirtualClock()
     size = 600 * CHARACTERS_PER_TOKEN
-    begun = starts(Pace(60.0, 6000.0, clock), clock, [0.0] * 10, size)
+    begun = starts(RateLimit(60.0, 6000.0, clock), clock, [0.0] * 10, size)
     assert begun[-1] - begun[-2] == pytest.approx(10.0)

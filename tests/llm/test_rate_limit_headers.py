@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from apbjudge.errors import TransportError
-from apbjudge.llm import quota
+from apbjudge.llm import rate_limit_headers
 from apbjudge.llm.failures import failure_of
-from apbjudge.llm.quota import LONGEST_S, retry_after, used_up_for
+from apbjudge.llm.rate_limit_headers import LONGEST_S, retry_after, used_up_for
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 KINDS = ("requests", "tokens")
@@ -35,7 +35,7 @@ def noon(monkeypatch: pytest.MonkeyPatch) -> None:
         def now(cls, tz: Any = None) -> datetime:
             return NOW
 
-    monkeypatch.setattr(quota, "datetime", Noon)
+    monkeypatch.setattr(rate_limit_headers, "datetime", Noon)
 
 
 @pytest.mark.parametrize("make", [dict, httpx.Headers, CIMultiDict])

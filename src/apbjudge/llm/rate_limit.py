@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .clock import Clock
+from .base import Clock
 
 BURST_S = 5.0
 """Seconds' worth of calls that may be made at once after a quiet time."""
@@ -11,13 +11,13 @@ USUAL_REPLY_TOKENS = 400
 CHARACTERS_PER_TOKEN = 4
 
 
-class Pace:
+class RateLimit:
     """Lets calls through at most at a given rate.
 
     Args:
         rpm: Requests per minute, None for no limit.
         tpm: Tokens per minute, sent and received, None for no limit.
-        clock: Tells the time and waits.
+        clock: Measures time and waits.
     """
 
     def __init__(self, rpm: float | None, tpm: float | None, clock: Clock) -> None:
@@ -25,7 +25,7 @@ class Pace:
         self._tokens = _Stream(tpm, clock) if tpm else None
         self._clock = clock
 
-    async def take(self, characters: int) -> int:
+    async def acquire(self, characters: int) -> int:
         """Waits until a call may be made; returns the tokens it was counted as.
 
         Args:
@@ -38,10 +38,10 @@ class Pace:
             await self._clock.sleep(max(waits))
         return tokens
 
-    def correct(self, taken: int, used: int) -> None:
+    def correct(self, reserved: int, used: int) -> None:
         """Replaces an estimate by what a call really used."""
         if self._tokens and used:
-            self._tokens.take(used - taken)
+            self._tokens.take(used - reserved)
 
 
 class _Stream:
