@@ -36,6 +36,6 @@ class KeySet:
         return True
 
     def _is_sorted_in(self, key: int) -> bool:
-        found = self._view  # a view gives integers, which take less time than numbers of numpy
-        at = bisect_left(found, key)
-        return at < len(found) and found[at] == key
+        keys = self._view  # a view yields integers, which take less time than numbers of numpy
+        at = bisect_left(keys, key)
+        return at < len(keys) and keys[at] == key
