@@ -15,6 +15,7 @@ from .base import Completion, Request, ToolCall
 from .chat_format import clean, count_of, shape_arguments, tool_call
 from .failures import translate
 from .logprobs import read_logprobs
+from .model_table import model_entry, model_prices
 from .rate_limit_headers import used_up_for
 
 
@@ -24,10 +25,11 @@ class LitellmClient:
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``."""
         litellm = load_litellm()
+        is_priced = _is_priced(request.model)
         try:
             async with asyncio.timeout(request.timeout_s):
                 response = await litellm.acompletion(**_arguments(request))
-            return _completion(response, has_tools=bool(request.tools))
+            return _completion(response, has_tools=bool(request.tools), is_priced=is_priced)
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
         except Exception as error:  # noqa: BLE001 - every failure is translated
@@ -45,8 +47,13 @@ def load_litellm() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     is_log_requested = "LITELLM_LOG" in os.environ
     os.environ.setdefault("LITELLM_LOG", "CRITICAL")
-    import litellm
-
+    collects = gc.isenabled()
+    gc.disable()  # the collector would take a third of the import's time
+    try:
+        import litellm
+    finally:
+        if collects:
+            gc.enable()
     if not is_log_requested:  # else a program that logs everything would log every prompt
         for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -58,6 +65,21 @@ def load_litellm() -> Any:
     if gc.get_freeze_count():  # the program has asked for this already, and here is much more
         gc.freeze()
     return module
+
+
+@lru_cache(maxsize=256)
+def _is_priced(model: str) -> bool:
+    """Whether litellm's table has a price of a model.
+
+    Others are registered at no price: a failed search of the table for each call would take a
+    third of its processor time.
+    """
+    provider, slash, _ = model.partition("/")
+    if slash and not model_entry(model):
+        entry = {"litellm_provider": provider, "mode": "chat"}
+        price = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+        load_litellm().register_model({model: entry | price})
+    return model_prices(model).are_known
 
 
 def _arguments(request: Request) -> dict[str, Any]:
@@ -79,7 +101,7 @@ def _arguments(request: Request) -> dict[str, Any]:
     return arguments
 
 
-def _completion(response: Any, *, has_tools: bool) -> Completion:
+def _completion(response: Any, *, has_tools: bool, is_priced: bool) -> Completion:
     choice = response.choices[0] if response.choices else None
     message = choice.message if choice is not None else None
     text, calls = clean(getattr(message, "content", None) or ""), _tool_calls(message)
@@ -99,7 +121,7 @@ def _completion(response: Any, *, has_tools: bool) -> Completion:
             cached_tokens=count_of(getattr(details, "cached_tokens", None)),
             calls=1,
         ),
-        cost_usd=_price(hidden.get("response_cost")),
+        cost_usd=_price(hidden.get("response_cost")) if is_priced else None,
         logprobs=read_logprobs(getattr(getattr(choice, "logprobs", None), "content", None)),
         wait_s=used_up_for(hidden.get("additional_headers")),
     )
