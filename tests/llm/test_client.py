@@ -10,7 +10,7 @@ import pytest
 
 from apbjudge import Completion, Request, ScriptedClient
 from apbjudge.errors import CallTimeoutError
-from apbjudge.llm.base import FORMATS, Format
+from apbjudge.llm.base import FORMATS, Format, ToolCall
 from apbjudge.llm.direct import DirectClient
 from apbjudge.llm.litellm_client import LitellmClient
 from apbjudge.rubrics import load_rubric, reply_model
@@ -22,7 +22,9 @@ TEXT = '{"reasoning": "r", "is_correct": true}'
 
 def request(**changes: Any) -> Request:
     messages = [{"role": "user", "content": "Is it right?"}]
-    return Request(model="hosted_vllm/m", messages=messages, reply=PASS, **changes)
+    return Request(
+        **{"model": "hosted_vllm/m", "messages": messages, "reply": PASS, **changes},
+    )
 
 
 def complete(client: Any, asked: Request) -> Completion:
@@ -58,6 +60,73 @@ def test_the_schema_is_sent_only_when_the_endpoint_is_to_enforce_it(
     assert ("tools" in seen.body) is ("tool_choice" in seen.body) is (form == "tool")
     asked = seen.body.get("response_format", {}).get("type")
     assert asked == (form if form in ("json_schema", "json_object") else None)
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find_train",
+        "description": "Finds trains.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
+}
+CALLS = [
+    {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "find_train", "arguments": '{"city": "A"}'},
+    },
+    {"id": "b", "type": "function", "function": {"name": "find_train", "arguments": "{broken"}},
+]
+
+
+@pytest.mark.parametrize("choice", [None, "required"])
+def test_tools_are_sent_and_their_calls_come_back(transport: Any, choice: Any) -> None:
+    messages = [
+        {"role": "user", "content": "Which trains go to A?"},
+        {"role": "assistant", "content": "", "tool_calls": CALLS[:1]},
+        {"role": "tool", "tool_call_id": "a", "content": "none"},
+    ]
+    reply = Answer(None, "tool_calls", message={"tool_calls": CALLS})
+    with ChatServer(in_turn([reply])) as server:
+        asked = request(
+            api_base=server.address,
+            messages=messages,
+            reply=None,
+            tools=(TOOL,),
+            tool_choice=choice,
+        )
+        done = complete(transport, asked)
+    (seen,) = server.requests
+    assert seen.body["tools"] == [TOOL]
+    assert seen.body.get("tool_choice") == choice
+    assert seen.body["messages"] == messages
+    assert "response_format" not in seen.body
+    assert done.tool_calls == (
+        ToolCall(name="find_train", arguments='{"city": "A"}', id="a"),
+        ToolCall(name="find_train", arguments="{broken", id="b"),
+    )
+    assert (done.text, done.finish_reason, done.served_model) == ("", "tool_calls", "scripted")
+
+
+def test_a_model_may_answer_in_words_and_call_a_tool(transport: Any) -> None:
+    reply = Answer("I'll look.", "tool_calls", message={"tool_calls": CALLS[:1]})
+    with ChatServer(in_turn([reply, Answer("None go there.")])) as server:
+        asked = request(api_base=server.address, reply=None, tools=(TOOL,))
+        both, words = complete(transport, asked), complete(transport, asked)
+    assert (both.text, [call.id for call in both.tool_calls]) == ("I'll look.", ["a"])
+    assert (words.text, words.tool_calls) == ("None go there.", ())
+
+
+def test_plain_text_is_requested_without_any_form(transport: Any) -> None:
+    with ChatServer(in_turn([Answer("Lisbon")])) as server:
+        assert complete(transport, request(api_base=server.address, reply=None)).text == "Lisbon"
+    assert not {"response_format", "tools", "tool_choice"} & server.requests[0].body.keys()
+
+
+def test_a_request_has_a_reply_model_or_tools() -> None:
+    with pytest.raises(ValueError, match="reply or tools"):
+        request(tools=(TOOL,))
 
 
 def test_an_openai_compatible_server_needs_no_key(
@@ -104,7 +173,8 @@ def test_calls_of_one_session_share_connections() -> None:
 
 
 def test_a_scripted_client_answers_by_its_script_and_keeps_what_it_was_asked() -> None:
-    told = Completion(text="cut", finish_reason="length")
+    call = ToolCall(name="find_train", arguments="{}")
+    told = Completion(text="", finish_reason="tool_calls", tool_calls=(call,))
     client = ScriptedClient(lambda asked: told if asked.max_tokens < 100 else TEXT)
     short, long = request(max_tokens=50), request()
     assert complete(client, short) is told

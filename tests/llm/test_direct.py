@@ -12,7 +12,7 @@ from typing import Any
 
 import instructor
 import pytest
-from instructor.processing.response import handle_response_model
+from instructor.processing import handle_response_model
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError

@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from apbjudge.errors import (
     RefusalError,
     TransportError,
 )
-from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient
+from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient, ToolCall
 from apbjudge.llm.budget import Limits
 from apbjudge.llm.cache import ReplyCache
 from apbjudge.llm.endpoint_cache import EndpointCache
@@ -35,6 +36,7 @@ from tests.support.clock import VirtualClock
 
 PASS = reply_model(load_rubric("apb-unsolvable@1"))
 USAGE = Usage(prompt_tokens=100, completion_tokens=10, cached_tokens=40, calls=1)
+TOOLS = ({"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}},)
 Script = Callable[[Request], str | Completion]
 
 
@@ -155,6 +157,43 @@ def test_a_looser_form_that_the_caller_wants_is_not_made_stricter() -> None:
     site = Site(lambda request: answer())
     site.answered(asked(format="json_object"))
     assert site.clients[0].requests[0].format == "json_object"
+
+
+@pytest.mark.parametrize(
+    "looser", [{"reply": None}, {"format": "text"}, {"format": "json_object"}], ids=str
+)
+def test_a_looser_request_teaches_nothing_about_the_endpoint(
+    tmp_path: Path, looser: dict[str, Any]
+) -> None:
+    settings = {"model": "hosted_vllm/m", "endpoint_cache": EndpointCache(tmp_path)}
+    site = Site(lambda request: answer(), **settings)
+    site.answered(replace(asked(), **looser))
+    site.answered()
+    site.close()
+    assert [request.format for request in site.clients[0].requests][1] == "json_schema"
+    assert site.endpoints[0].format == "json_schema"
+    assert (
+        EndpointCache(tmp_path).get("hosted_vllm/m", "http://host0/v1")["format"] == "json_schema"
+    )
+
+
+def test_a_looser_request_that_is_refused_teaches_nothing_about_stricter_formats() -> None:
+    def script(request: Request) -> Completion:
+        if request.format == "json_object":
+            raise FormatUnsupportedError("no json_object")
+        return answer()
+
+    site = Site(script)
+    site.answered(asked(format="json_object"))
+    assert site.endpoints[0].format == "json_schema"
+
+
+def test_tools_that_an_endpoint_does_not_take_are_no_matter_of_format() -> None:
+    site = Site(failing(FormatUnsupportedError("no tools")))
+    assert isinstance(
+        site.failed(replace(asked(), reply=None, tools=TOOLS)), FormatUnsupportedError
+    )
+    assert (site.calls, site.endpoints[0].format) == ([1], "json_schema")
 
 
 def test_the_form_is_remembered_between_sessions(tmp_path: Path) -> None:
@@ -311,6 +350,58 @@ def test_another_request_is_another_reply(tmp_path: Path, changes: dict[str, Any
 
 def _fields(request: Request) -> dict[str, Any]:
     return {name: getattr(request, name) for name in request.__dataclass_fields__}
+
+
+def test_a_reply_serves_requests_of_its_own_format_only(tmp_path: Path) -> None:
+    """An endpoint that learns to enforce a schema is asked again, and one that forgets it."""
+    loose = cached(tmp_path, only("text"))
+    loose.answered()
+    loose.answered()
+    loose.close()
+    assert loose.calls == [4]
+    strict = cached(tmp_path, lambda request: answer('{"strict": 1}'))
+    assert strict.answered().text == strict.answered().text == '{"strict": 1}'
+    strict.close()
+    assert strict.calls == [1]
+    again = cached(tmp_path, failing(TransportError("down")), formats=["text"])
+    assert again.answered().text == "{}"
+    again.close()
+
+
+def test_a_reply_of_one_replica_serves_the_others_that_take_its_format(tmp_path: Path) -> None:
+    replicas = ["text", "json_schema"]
+    site = cached(tmp_path, only("text"), lambda request: answer(), formats=replicas)
+    site.ask(asked("0"), asked("1"), asked("2"), asked("3"))
+    site.ask(asked("0"), asked("1"), asked("2"), asked("3"))
+    site.close()
+    assert sum(site.calls) == 4
+
+
+def test_tool_calls_are_cached_with_the_model_that_made_them(tmp_path: Path) -> None:
+    call = ToolCall(name="find", arguments='{"city": "Porto"}', id="c1")
+    reply = answer("", tool_calls=(call,), finish_reason="tool_calls", served_model="m-2026")
+    site = cached(tmp_path, lambda request: reply)
+    request = replace(asked(), reply=None, tools=TOOLS)
+    for _ in range(2):
+        completion = site.answered(request)
+        assert (completion.tool_calls, completion.served_model) == ((call,), "m-2026")
+    site.answered(replace(request, tools=()))
+    site.answered(replace(request, tool_choice="required"))
+    site.close()
+    assert site.calls == [3]
+
+
+def test_an_entry_of_an_older_version_is_read() -> None:
+    assert load_completion(b'["a", "stop", []]') == answer("a", usage=Usage(reused=1), cost_usd=0.0)
+
+
+def test_a_call_is_timed() -> None:
+    def script(request: Request) -> Completion:
+        site.clock.time += 2.5
+        return answer()
+
+    site = Site(script)
+    assert site.answered().latency_s == 2.5
 
 
 @pytest.mark.parametrize(
