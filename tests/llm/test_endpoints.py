@@ -46,7 +46,7 @@ def struck(replica: Endpoint, now: float, **more: Any) -> None:
 def test_a_new_endpoint_is_trusted_with_a_few_calls(most: int, start: int) -> None:
     replica = endpoint(most)
     assert replica.room == start
-    replica.flying = start
+    replica.in_flight = start
     assert replica.room == 0
 
 
@@ -97,7 +97,7 @@ def test_an_endpoint_that_fails_again_and_again_is_left_alone_and_tried_with_one
     assert replica.pause(0.0) == FIRST_REST_S
     assert replica.pause(FIRST_REST_S) == 0.0
     assert replica.room > 0
-    replica.flying = 1
+    replica.in_flight = 1
     assert replica.room == 0
 
 
@@ -135,7 +135,7 @@ def test_an_answer_ends_all_doubt() -> None:
         struck(replica, 0.0)
     answered(replica, 400.0)
     assert replica.down_for == 0.0
-    replica.flying = 5
+    replica.in_flight = 5
     assert replica.room > 0
     for _ in range(STRIKES):
         struck(replica, 500.0)

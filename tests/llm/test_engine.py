@@ -267,7 +267,7 @@ def test_a_budget_stops_calls_and_tears_none(limits: Limits, made: int, word: st
     stopped = [each for each in found if isinstance(each, BudgetError)]
     assert len(found) - len(stopped) == made == sum(site.calls)
     assert all(str(each).startswith(word) and each.calls == 0 for each in stopped)
-    assert all(endpoint.flying == 0 for endpoint in site.endpoints)
+    assert all(endpoint.in_flight == 0 for endpoint in site.endpoints)
 
 
 def test_repeated_and_failed_calls_use_the_budget_up() -> None:
@@ -539,7 +539,7 @@ def test_a_cancelled_request_gives_its_place_and_its_budget_back() -> None:
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert site.endpoints[0].flying == 0
+        assert site.endpoints[0].in_flight == 0
         site.endpoints[0].client = site.clients[0]
         assert (await site.engine.complete(asked())).text == "{}"
 

@@ -241,7 +241,7 @@ def test_whatever_happens_everybody_gets_a_place_and_no_replica_gets_too_many(
     async def caller(number: int) -> None:
         endpoint = await found.enter(str(number % 3))
         try:
-            assert endpoint.flying <= most
+            assert endpoint.in_flight <= most
             for _ in range(rng.randrange(4)):
                 await asyncio.sleep(0)
             _end(endpoint, next(script, "answer"), clock)
@@ -256,7 +256,7 @@ def test_whatever_happens_everybody_gets_a_place_and_no_replica_gets_too_many(
             tasks[number].cancel()
         await all_of(tasks)
         assert all(task.cancelled() or task.exception() is None for task in tasks)
-        assert [endpoint.flying for endpoint in endpoints] == [0] * count
+        assert [endpoint.in_flight for endpoint in endpoints] == [0] * count
 
     run(main())
 

@@ -106,7 +106,7 @@ class BatchApi:
         timeout_s: Seconds until a call counts as hung.
         retries: How often a failed call is repeated (``retry.REPEATS``).
         deadline_s: Seconds within which the last attempt begins.
-        clock: Tells the time and waits.
+        clock: Measures time and waits.
         rng: Source of jitter.
         provider: The provider's name.
 

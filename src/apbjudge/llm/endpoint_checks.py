@@ -194,7 +194,9 @@ async def _check_formats(target: Target) -> tuple[Format | None, Check]:
             outcomes[form] = "unclear" if form == "json_object" else "enforced"
         else:
             outcomes[form] = "enforced" if _fits(reply.text, form) else "ignored"
-    best = next((form for form in FORMATS[:-1] if outcomes[form] == "enforced"), None)
+    best: Format | None = next(
+        (form for form in FORMATS[:-1] if outcomes[form] == "enforced"), None
+    )
     if best is None and "unclear" not in outcomes.values():
         best = "text"
     detail = ", ".join(f"{form} {outcome}" for form, outcome in outcomes.items())

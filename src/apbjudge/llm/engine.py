@@ -127,7 +127,8 @@ class Engine:
         """A reply obtained in the format that the request would be sent in now."""
         if self.cache is None:
             return None
-        for form in {request.format_at(e.format): None for e in self.endpoints}:
+        forms: set[Format] = {request.format_at(e.format) for e in self.endpoints}
+        for form in forms:
             data = self.cache.get(cache_key(key, form))
             if data is not None and (completion := load_completion(data)) is not None:
                 return completion
