@@ -115,11 +115,14 @@ def completion_of(body: Mapping[str, Any], *, has_tools: bool = False) -> Comple
     choice, message = _choice(body)
     reason = str(choice.get("finish_reason") or "none")
     text, calls = _content(message), _tool_calls(message)
+    # litellm puts some providers' refusals there
+    fields = _dict(message.get("provider_specific_fields"))
+    refusal = message.get("refusal") or fields.get("refusal")
     return Completion(
         text=text if has_tools else text or (calls[0].arguments if calls else ""),
         tool_calls=calls if has_tools else (),
         finish_reason=_FINISHED.get(reason.lower(), reason),
-        refusal=clean(message["refusal"]) if message.get("refusal") else None,
+        refusal=clean(refusal) if refusal else None,
         served_model=clean(body["model"]) if body.get("model") else None,
         usage=_usage(body.get("usage")),
         logprobs=read_logprobs(_dict(choice.get("logprobs")).get("content")),
@@ -156,16 +159,15 @@ def _content(message: dict[str, Any]) -> str:
 
 
 def _tool_calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:
-    calls = map(_dict, _list(message.get("tool_calls")))
-    return tuple(tool_call(call.get("id"), **_dict(call.get("function"))) for call in calls)
-
-
-def tool_call(id: object, name: object = "", arguments: object = "", **_: object) -> ToolCall:  # noqa: A002
-    """A tool call as an endpoint reports it; arguments as an object become JSON text."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return ToolCall(
-        name=clean(name or ""), arguments=clean(text if arguments else ""), id=clean(id or "")
-    )
+    """The calls as reported; arguments as an object become JSON text."""
+    calls: list[ToolCall] = []
+    for call in map(_dict, _list(message.get("tool_calls"))):
+        function = _dict(call.get("function"))
+        arguments = function.get("arguments") or ""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        name, call_id = clean(function.get("name") or ""), clean(call.get("id") or "")
+        calls.append(ToolCall(name=name, arguments=clean(text), id=call_id))
+    return tuple(calls)
 
 
 def clean(text: object) -> str:

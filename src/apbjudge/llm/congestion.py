@@ -161,7 +161,7 @@ class CongestionWindow:
     def heeds_pauses(self) -> bool:
         """Whether a pause that a refusal asks for holds for all calls, not for the refused alone.
 
-        It does not where refusals have nothing to do with the load, nor while a lower load tests that.
+        Not where refusals have nothing to do with the load, nor while a lower load tests that.
         """
         if self.refused_share:
             return False

@@ -10,11 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import CallTimeoutError
-from ..records import Usage
-from .base import Completion, Request, ToolCall
-from .chat_format import clean, count_of, shape_arguments, tool_call
+from .base import Completion, Request
+from .chat_format import completion_of, shape_arguments
 from .failures import translate
-from .logprobs import read_logprobs
 from .model_table import model_entry, model_prices
 from .rate_limit_headers import used_up_for
 
@@ -102,51 +100,11 @@ def _arguments(request: Request) -> dict[str, Any]:
 
 
 def _completion(response: Any, *, has_tools: bool, is_priced: bool) -> Completion:
-    choice = response.choices[0] if response.choices else None
-    message = choice.message if choice is not None else None
-    text, calls = clean(getattr(message, "content", None) or ""), _tool_calls(message)
-    usage = getattr(response, "usage", None)
-    details = getattr(usage, "prompt_tokens_details", None)
+    completion = completion_of(response.model_dump(warnings=False), has_tools=has_tools)
     # litellm documents this attribute for price and headers, despite its name
     hidden: dict[str, Any] = getattr(response, "_hidden_params", None) or {}
-    return Completion(
-        text=text if has_tools else text or (calls[0].arguments if calls else ""),
-        tool_calls=calls if has_tools else (),
-        finish_reason=str(getattr(choice, "finish_reason", None) or "none"),
-        refusal=_refusal(message),
-        served_model=clean(response.model) if getattr(response, "model", None) else None,
-        usage=Usage(
-            prompt_tokens=count_of(getattr(usage, "prompt_tokens", None)),
-            completion_tokens=count_of(getattr(usage, "completion_tokens", None)),
-            cached_tokens=count_of(getattr(details, "cached_tokens", None)),
-            calls=1,
-        ),
-        cost_usd=_price(hidden.get("response_cost")) if is_priced else None,
-        logprobs=read_logprobs(getattr(getattr(choice, "logprobs", None), "content", None)),
-        wait_s=used_up_for(hidden.get("additional_headers")),
-    )
-
-
-def _tool_calls(message: Any) -> tuple[ToolCall, ...]:
-    calls: list[Any] = getattr(message, "tool_calls", None) or []
-    functions = ((call, getattr(call, "function", None)) for call in calls)
-    return tuple(
-        tool_call(
-            getattr(call, "id", None),
-            getattr(function, "name", None),
-            getattr(function, "arguments", None),
-        )
-        for call, function in functions
-    )
-
-
-def _price(cost: object) -> float | None:
-    if isinstance(cost, bool) or not isinstance(cost, int | float):
-        return None
-    return float(cost) if 0 <= cost < 1e9 else None
-
-
-def _refusal(message: Any) -> str | None:
-    fields: dict[str, Any] = getattr(message, "provider_specific_fields", None) or {}
-    refusal = getattr(message, "refusal", None) or fields.get("refusal")
-    return clean(refusal) if refusal else None
+    update: dict[str, float | None] = {"wait_s": used_up_for(hidden.get("additional_headers"))}
+    cost = hidden.get("response_cost") if is_priced else None
+    if isinstance(cost, int | float) and 0 <= cost < 1e9:
+        update["cost_usd"] = float(cost)
+    return completion.model_copy(update=update)
