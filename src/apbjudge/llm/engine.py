@@ -128,7 +128,7 @@ class Engine:
         if self.cache is None:
             return None
         forms: set[Format] = {request.format_at(e.format) for e in self.endpoints}
-        for form in forms:
+        for form in sorted(forms, key=FORMATS.index):
             data = self.cache.get(cache_key(key, form))
             if data is not None and (completion := load_completion(data)) is not None:
                 return completion
