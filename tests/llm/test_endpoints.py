@@ -226,11 +226,6 @@ def router(endpoints: Sequence[Endpoint], clock: VirtualClock | None = None) -> 
     return Router(endpoints, clock=clock or VirtualClock(), outage_s=300.0)
 
 
-def come_back(endpoint: Endpoint, error: JudgeError, begun: float, now: float) -> None:
-    """A call comes back with a failure."""
-    endpoint.failed(endpoint.begin(begun), error, begun, now)
-
-
 def entered(found: Router, prefixes: Sequence[str]) -> list[str | None]:
     """Addresses of the places that are taken one after the other, none of which is given back."""
 
@@ -286,7 +281,7 @@ def test_a_resting_replica_is_left_out_until_it_has_rested() -> None:
     clock = VirtualClock()
     well, ill = replicas(2, most=50)
     for _ in range(STRIKES):
-        come_back(ill, TransportError("down"), clock.now(), clock.now())
+        failed(ill, TransportError("down"), clock.now(), clock.now())
     found = router([well, ill], clock)
     assert set(entered(found, [""] * 10)) == {well.address}
     assert clock.waits == []
@@ -297,7 +292,7 @@ def test_a_resting_replica_is_left_out_until_it_has_rested() -> None:
 def test_a_closed_replica_is_never_called_again() -> None:
     clock = VirtualClock()
     well, ill = replicas(2, most=50)
-    come_back(ill, AccessError("no such key"), 0.0, 0.0)
+    failed(ill, AccessError("no such key"), 0.0, 0.0)
     clock.time += 10_000.0
     assert set(entered(router([well, ill], clock), [str(n) for n in range(20)])) == {well.address}
 
@@ -305,7 +300,7 @@ def test_a_closed_replica_is_never_called_again() -> None:
 def test_when_all_refuse_there_is_nothing_to_wait_for() -> None:
     endpoints = replicas(2)
     for endpoint in endpoints:
-        come_back(endpoint, AccessError("no such key"), 0.0, 0.0)
+        failed(endpoint, AccessError("no such key"), 0.0, 0.0)
     with pytest.raises(AccessError, match="no such key"):
         entered(router(endpoints), [""])
 
@@ -313,8 +308,8 @@ def test_when_all_refuse_there_is_nothing_to_wait_for() -> None:
 def test_when_all_rest_the_first_to_have_rested_is_waited_for() -> None:
     clock = VirtualClock()
     late, soon = replicas(2)
-    come_back(late, RateLimitedError("slowly", retry_after_s=50.0), clock.now(), clock.now())
-    come_back(soon, RateLimitedError("slowly", retry_after_s=5.0), clock.now(), clock.now())
+    failed(late, RateLimitedError("slowly", retry_after_s=50.0), clock.now(), clock.now())
+    failed(soon, RateLimitedError("slowly", retry_after_s=5.0), clock.now(), clock.now())
     assert entered(router([late, soon], clock), [""]) == [soon.address]
     assert sum(clock.waits) == pytest.approx(5.0, abs=0.01)
 
@@ -323,9 +318,9 @@ def test_when_all_rest_the_first_to_have_rested_is_waited_for() -> None:
 def test_after_an_outage_calls_fail_at_once(seen_s: float, dead: bool) -> None:
     clock = VirtualClock()
     (endpoint,) = replicas(1)
-    come_back(endpoint, TransportError("down"), clock.now(), clock.now())
+    failed(endpoint, TransportError("down"), clock.now(), clock.now())
     clock.time += seen_s
-    come_back(endpoint, TransportError("down"), clock.now(), clock.now())
+    failed(endpoint, TransportError("down"), clock.now(), clock.now())
     found = router([endpoint], clock)
     if dead:
         with pytest.raises(TransportError, match="no endpoint has answered for 300 s"):
@@ -339,7 +334,7 @@ def test_one_living_replica_is_enough() -> None:
     clock = VirtualClock()
     dead, well = replicas(2)
     for moment in (0.0, 400.0):
-        come_back(dead, TransportError("down"), clock.now() + moment, clock.now() + moment)
+        failed(dead, TransportError("down"), clock.now() + moment, clock.now() + moment)
     clock.time += 500.0
     assert set(entered(router([dead, well], clock), [""])) <= {dead.address, well.address}
 
@@ -356,9 +351,9 @@ def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
         waiting = [asyncio.create_task(found.enter("")) for _ in range(5)]
         await settled()
         if error is not None:
-            come_back(endpoint, error, clock.now(), clock.now())
+            failed(endpoint, error, clock.now(), clock.now())
         else:
-            come_back(endpoint, TransportError("down"), clock.now() - 400, clock.now())
+            failed(endpoint, TransportError("down"), clock.now() - 400, clock.now())
         found.leave(place)
         await all_of(waiting)
         assert all(isinstance(task.exception(), JudgeError) for task in waiting)
@@ -466,6 +461,6 @@ def _end(endpoint: Endpoint, ending: str, clock: VirtualClock) -> None:
         "no": JudgeError("bad request"),
     }
     if ending in errors:
-        come_back(endpoint, errors[ending], now, now)
+        failed(endpoint, errors[ending], now, now)
     else:
         endpoint.succeeded(endpoint.begin(now), now, now, 2.0 if ending == "wait" else None)

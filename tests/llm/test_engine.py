@@ -23,12 +23,13 @@ from apbjudge.errors import (
     TransportError,
 )
 from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient, ToolCall
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.budget import Budget, Limits
 from apbjudge.llm.cache import ReplyCache
 from apbjudge.llm.endpoint_cache import EndpointCache
 from apbjudge.llm.endpoints import Endpoint
 from apbjudge.llm.engine import Engine, dump_completion, load_completion
 from apbjudge.llm.logprobs import TokenChoice
+from apbjudge.llm.model_spec import ModelSpec
 from apbjudge.llm.model_table import Prices
 from apbjudge.records import Usage
 from apbjudge.rubrics import load_rubric, reply_model
@@ -81,8 +82,15 @@ class Site:
             Endpoint(client=client, address=f"http://host{n}/v1", most=8, format=form)
             for n, (client, form) in enumerate(zip(self.clients, formats, strict=True))
         ]
+        names = settings.keys() & ModelSpec.model_fields.keys()
+        spec = {"model": "hosted_vllm/m", **{name: settings.pop(name) for name in names}}
+        settings.setdefault("budget", Budget(settings.pop("limits", Limits()), self.clock))
         self.engine = Engine(
-            endpoints=self.endpoints, clock=self.clock, rng=random.Random(7), **settings
+            endpoints=self.endpoints,
+            spec=ModelSpec(**spec),
+            clock=self.clock,
+            rng=random.Random(7),
+            **settings,
         )
 
     def ask(self, *requests: Request) -> list[Completion | JudgeError]:
@@ -279,7 +287,7 @@ def test_repeated_and_failed_calls_use_the_budget_up() -> None:
 
 def test_several_engines_may_draw_on_one_budget() -> None:
     first = Site(lambda request: answer(), limits=Limits(max_calls=3))
-    second = Site(lambda request: answer(), shared=first.engine.budget)
+    second = Site(lambda request: answer(), budget=first.engine.budget)
     first.ask(asked("a"), asked("b"))
     found = second.ask(asked("a"), asked("b"))
     assert sum(isinstance(each, BudgetError) for each in found) == 1
@@ -555,5 +563,7 @@ def test_a_client_that_several_replicas_share_is_closed_once() -> None:
 
     client = Counting(lambda request: answer())
     endpoints = [Endpoint(client=client, address=f"http://host{n}", most=1) for n in range(3)]
-    asyncio.run(Engine(endpoints=endpoints).close())
+    budget = Budget(Limits(), VirtualClock())
+    engine = Engine(endpoints=endpoints, spec=ModelSpec(model="m"), budget=budget)
+    asyncio.run(engine.close())
     assert closed == [1]

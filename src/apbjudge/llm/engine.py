@@ -32,11 +32,12 @@ from .base import (
     ToolCall,
     cache_key,
 )
-from .budget import Budget, Limits
+from .budget import Budget
 from .cache import ReplyCache
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint, Router
 from .logprobs import TokenChoice
+from .model_spec import ModelSpec
 from .model_table import Prices
 from .rate_limit import RateLimit
 from .retry import with_retries
@@ -50,46 +51,29 @@ class Engine:
 
     Attributes:
         endpoints: Where calls go.
-        model: Name under which properties of the endpoints are cached.
-        endpoint_cache: Properties of endpoints from earlier runs.
-        limits: Limits of the session.
-        prices: Overrides the transport's prices, where they are known.
+        spec: Name of the model, rates, retries and time limits.
+        prices: Override the transport's prices, where they are known.
         cache: Replies of earlier runs, or None.
-        retries: The measure of how often a failed call is repeated (``retry.REPEATS``).
-        deadline_s: Seconds after the first attempt within which the last one begins.
-        outage_s: Seconds without any answer after which the endpoints count as dead.
-        rpm: Calls per minute, None for no limit.
-        tpm: Tokens per minute, likewise.
-        clock: Measures time and waits.
-        rng: Source of jitter.
-        shared: A budget that other engines draw on too, in place of ``limits``.
-        budget: What is spent so far.
+        endpoint_cache: Properties of endpoints from earlier runs.
+        budget: Limits and what is spent so far; engines may share one.
     """
 
     endpoints: Sequence[Endpoint]
-    model: str = ""
-    endpoint_cache: EndpointCache = field(default_factory=lambda: EndpointCache(None))
-    limits: Limits = field(default_factory=Limits)
+    spec: ModelSpec
+    budget: Budget
     prices: Prices = field(default_factory=Prices)
     cache: ReplyCache | None = None
-    retries: int = 4
-    deadline_s: float = 900.0
-    outage_s: float = 300.0
-    rpm: float | None = None
-    tpm: float | None = None
+    endpoint_cache: EndpointCache = field(default_factory=lambda: EndpointCache(None))
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
-    shared: Budget | None = None
-    budget: Budget = field(init=False)
     _router: Router = field(init=False)
     _rate_limit: RateLimit = field(init=False)
     _place: str = field(init=False)
     _measured: _Measured = field(init=False)
 
     def __post_init__(self) -> None:
-        self.budget = self.shared or Budget(self.limits, self.clock)
-        self._router = Router(self.endpoints, clock=self.clock, outage_s=self.outage_s)
-        self._rate_limit = RateLimit(self.rpm, self.tpm, self.clock)
+        self._router = Router(self.endpoints, clock=self.clock, outage_s=self.spec.outage_s)
+        self._rate_limit = RateLimit(self.spec.rpm, self.spec.tpm, self.clock)
         self._measured = _Measured()
         self._place = place_of([e.address for e in self.endpoints])
 
@@ -108,8 +92,8 @@ class Engine:
         try:
             completion = await with_retries(
                 lambda: self._attempt(request, tally),
-                retries=self.retries,
-                deadline_s=self.deadline_s,
+                retries=self.spec.retries,
+                deadline_s=self.spec.deadline_s,
                 clock=self.clock,
                 rng=self.rng,
             )
@@ -211,7 +195,7 @@ class Engine:
             self.cache.close()
         for endpoint in self.endpoints:
             properties = {"format": endpoint.format, **self._measured.means()}
-            self.endpoint_cache.update(self.model, endpoint.address, properties)
+            self.endpoint_cache.update(self.spec.model, endpoint.address, properties)
 
 
 @dataclass(slots=True)

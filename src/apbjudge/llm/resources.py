@@ -173,17 +173,11 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
             )
             for address in spec.addresses
         ],
-        model=spec.model,
-        limits=resources.limits,
-        shared=resources.budget,
+        spec=spec,
+        budget=resources.budget or Budget(resources.limits, resources.clock),
         prices=prices if spec.price_input is not None or direct else Prices(),
         cache=resources.open_cache(),
         endpoint_cache=EndpointCache(resources.cache),
-        retries=spec.retries,
-        deadline_s=spec.deadline_s,
-        outage_s=spec.outage_s,
-        rpm=spec.rpm,
-        tpm=spec.tpm,
         clock=resources.clock,
         rng=resources.rng,
     )
