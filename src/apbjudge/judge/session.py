@@ -385,7 +385,7 @@ def _transport(config: RunConfig) -> str | None:
 
 def _versions(spec: JudgeSpec) -> dict[str, str]:
     names = ["pydantic", "orjson", "numpy"]
-    names += [] if spec.is_static else ["aiohttp", "diskcache", "instructor", "litellm"]
+    names += [] if spec.is_static else ["aiohttp", "instructor", "litellm"]
     return {name: _installed(name) for name in names}
 
 

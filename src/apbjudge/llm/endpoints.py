@@ -21,8 +21,8 @@ STRIKES = 5
 
 FIRST_REST_S = 2.0
 LONGEST_REST_S = 60.0
-CROWDED = 1.25
-"""A replica takes requests of its prefixes up to this multiple of the least busy one's load."""
+MAX_IMBALANCE = 1.25
+"""A replica takes requests of its prefixes up to this multiple of the least load."""
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +93,10 @@ class Endpoint:
         """Counts a failure, or a call that was given up."""
         if isinstance(error, RateLimitedError):
             self._recover()
-            self._refused(sample, error.retry_after_s or 0.0, begun, now)
+            pause_s = error.retry_after_s or 0.0
+            if self.window.heeds_pauses:
+                self._paused_until = max(self._paused_until, now + pause_s)
+            self.window.refused(sample, now, now - begun, pause_s)
             return
         self.window.failed(sample, now)
         if isinstance(error, AccessError):
@@ -102,11 +105,6 @@ class Endpoint:
             self._strike(error, begun, now)
         elif isinstance(error, JudgeError):
             self._recover()  # a refusal is an answer too
-
-    def _refused(self, sample: Sample | None, pause_s: float, begun: float, now: float) -> None:
-        if self.window.heeds_pauses:
-            self._paused_until = max(self._paused_until, now + pause_s)
-        self.window.refused(sample, now, now - begun, pause_s)
 
     def _recover(self) -> None:
         self._strikes = 0
@@ -184,7 +182,7 @@ class Router:
         if len(free) == 1 or not prefix:
             return least
         home = max(free, key=lambda e: _affinity(e.address or "", prefix))
-        return home if home.in_flight <= least.in_flight * CROWDED + 2 else least
+        return home if home.in_flight <= least.in_flight * MAX_IMBALANCE + 2 else least
 
     async def _turn(self, now: float) -> None:
         """Waits until there may be a place: one was given back, or a pause is over."""
