@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast
 
 import numpy as np
 
@@ -271,7 +271,7 @@ class _Calibrating:
             self.judge.take(at),
             self.human.take(at),
             self.sample.take(at),
-            unscored=_policy(self.order.unscored),
+            unscored=cast("Policy", self.order.unscored),
             levels=self.levels,
             settings=self.settings,
         )
@@ -342,12 +342,13 @@ class _Calibrating:
     def corrected(self) -> Iterator[CorrectedFigure]:
         if self.order.design is None or self.is_picked:
             return
+        design = self.order.design if self.order.design in DESIGNS else "stratified"
         correction = Correction(
             run=self.run,
             matched=self.matched,
             clusters=self.clusters,
             strata=None if self.planned is None else self.planned.all_strata,
-            design=_design(self.order.design),
+            design=cast("Design", design),
             target=self.shared.target,
             level=self.settings.level,
         )
@@ -383,11 +384,3 @@ class _Calibrating:
             yield f"{n_changed} labels were changed later in the file; the last counts."
         if self.matched.n_unmatched:
             yield f"{self.matched.n_unmatched} labelled items have no judgement here."
-
-
-def _policy(name: str) -> Policy:
-    return next(policy for policy in POLICIES if policy == name)
-
-
-def _design(name: str | None) -> Design:
-    return next((design for design in get_args(Design) if design == name), "stratified")

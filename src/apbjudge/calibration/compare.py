@@ -265,10 +265,8 @@ class _Comparing:
     def side(self, i: int) -> Side:
         run, rows = self.pairs.runs[i], self.pairs.rows[i]
         scored = run.table.correct[rows] >= 0
-        rubrics = {
-            run.table.labels["rubric"][at] or ""
-            for at in set(run.table.code("rubric", rows).tolist())
-        }
+        codes: set[int] = set(run.table.code("rubric", rows).tolist())
+        rubrics = {run.table.labels["rubric"][code] or "" for code in codes}
         return Side(
             judge=run.name,
             source=run.path,

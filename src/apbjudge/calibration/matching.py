@@ -154,7 +154,8 @@ def _no_match(run: JudgedRun, labels: Labels) -> str:
 def tested_models(table: JudgementTable, rows: Vector) -> list[str | None]:
     """Whose responses some rows are about, sorted; None last."""
     names = table.labels["tested_model"]
-    present = [names[code] for code in np.unique(table.code("tested_model", rows)).tolist()]
+    codes: set[int] = set(table.code("tested_model", rows).tolist())
+    present = [names[code] for code in codes]
     return sorted(present, key=lambda name: (name is None, name or ""))
 
 

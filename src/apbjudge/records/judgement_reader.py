@@ -140,9 +140,13 @@ _RANGES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "is_correct": lambda row: row["kind"] != "verdict" or row["is_correct"] is not None,
     "grade": lambda row: row["grade"] is None or _is_within(row["grade"], 0, 1),
     "category": lambda row: row["category"] is None or _is_within(row["category"], 1, 5),
-    "errors": lambda row: {*map(type, (row["errors"] or {}).values())} <= {bool},
+    "errors": lambda row: all(isinstance(flag, bool) for flag in _flags(row)),
     "doubt": lambda row: not row.get("doubt") or _is_entropy(row["doubt"].get("entropy")),
 }
+
+
+def _flags(row: Mapping[str, Any]) -> Iterable[object]:
+    return () if row["errors"] is None else row["errors"].values()
 
 
 def _is_within(value: object, low: float, high: float) -> bool:
@@ -327,7 +331,8 @@ def _is_plain(doubt: Mapping[str, Any]) -> bool:
 def _shares_of(doubt: Mapping[str, Any] | None, name: str) -> float | None:
     """What a doubt states of ``is_correct``: its ``entropy``, or the ``shares`` that say so."""
     of: Any = doubt.get(name) if doubt else None
-    value: Any = of.get("is_correct") if type(of) is dict else None
+    stated = cast("dict[str, Any]", of) if isinstance(of, dict) else {}
+    value = stated.get("is_correct")
     return value if type(value) in (float, int) else None
 
 

@@ -186,7 +186,7 @@ class _Reader:
     def _columns_of(self, of: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         items = encoded(of["item_id"])
         flags, known = flag_bits(of["errors"])
-        columns = {
+        columns: dict[str, Any] = {
             "correct": tristate(of["is_correct"]),
             "grade": numbers(of["grade"]),
             "flags": flags,
@@ -201,15 +201,19 @@ class _Reader:
         self._count(columns, np.array(of["is_plain"], dtype=bool))
         return columns
 
-    def _count(self, of: Mapping[str, Vector], is_plain: Vector) -> None:
+    def _count(self, of: Mapping[str, Any], is_plain: Vector) -> None:
         """Counts the numbers of plain rows by rater: those sure to be on our scale, and all."""
         correct, grade, known = of["correct"], of["grade"], of["known"]
         graded = ~np.isnan(grade)
         sure = graded & (((grade > 0) & (grade < 1)) | ((correct >= 0) & (grade == correct)))
-        fields = {"is_correct": (correct >= 0, correct >= 0), "grade": (sure, graded)}
+        fields: dict[str, tuple[Vector, Vector]] = {
+            "is_correct": (correct >= 0, correct >= 0),
+            "grade": (sure, graded),
+        }
         fields["category"] = (np.zeros(len(correct), dtype=bool), of["category"] > 0)
         for i, code in enumerate(ERROR_CODES):
-            fields[f"errors.{code}"] = ((known >> i & 1) > 0,) * 2
+            stated = (known >> i & 1) > 0
+            fields[f"errors.{code}"] = (stated, stated)
         n = len(self._raters.names)
         for name, marks in fields.items():
             counts = np.stack([np.bincount(of["rater"][is_plain & m], minlength=n) for m in marks])
