@@ -31,6 +31,7 @@ from .judged_run import (
     JudgedRun,
     grade_levels,
     on_levels,
+    once,
     ratings,
     read_judged_run,
     scale_note,
@@ -88,19 +89,15 @@ def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
     problems: Problems = []
     labels = load_labels(order.labels, order.adjudicator, problems)
     plan = _plan(order, problems)
-    target = None if order.target is None else _read(order.target, problems)
+    target = None
+    if order.target is not None:
+        target = once(read_judged_run(order.target, problems), problems)
     shared = _Shared(order, labels, plan, target)
-    runs = (_read(path, problems) for path in order.judgements)
+    runs = (once(read_judged_run(path, problems), problems) for path in order.judgements)
     judges = [_reliability(shared, run, problems) for run in runs]
     return ReliabilityReport(
         labels=str(order.labels), judges=tuple(judges), problems=tuple(problems)
     )
-
-
-def _read(path: Path, problems: Problems) -> JudgedRun:
-    """A run, each item and tested model once."""
-    run = read_judged_run(path, problems)
-    return replace(run, table=run.table.first_rows(problems))
 
 
 def calibrate_judged(

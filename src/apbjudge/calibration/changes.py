@@ -12,7 +12,7 @@ import numpy as np
 from ..records import ERROR_CODES
 from ..records.consensus import Answers
 from ..records.judgement_table import JudgementTable
-from .matching import Labels, pair_rows, tested_models
+from .matching import Labels, are_of_two_models, pair_rows
 
 ChangeKind = Literal["lost", "won", "no verdict any more", "a verdict now", "grade", "diagnosis"]
 KINDS: Mapping[ChangeKind, str] = {
@@ -123,6 +123,11 @@ class Changes:
     note: str = ""
 
     @property
+    def is_of_two_models(self) -> bool:
+        """Whether the runs are on two tested models' responses, paired by item alone."""
+        return bool(self.note)
+
+    @property
     def counts(self) -> Mapping[ChangeKind, int]:
         """Items by kind of change, every kind listed."""
         times = Counter(change.kind for change in self.items)
@@ -149,9 +154,8 @@ def find_changes(
         answers: See ``records.consensus.answers_of``; None without labels.
     """
     before, after = (table.items() for table in tables)
-    models = [tested_models(table, np.arange(len(table))) for table in (before, after)]
-    by_item = are_versions(models)
     rows = (np.arange(len(before)), np.arange(len(after)))
+    by_item = are_of_two_models((before, after), rows)
     at, on = pair_rows((before, after), rows, by_model=not by_item, by_protocol=True)
     a, b = before.scores_at(at), after.scores_at(on)
     differ = (a.correct != b.correct) | (a.category != b.category) | (a.flags != b.flags)
@@ -182,11 +186,6 @@ def find_changes(
         items=worst_first(change for change in changes if change is not None),
         note=_BY_ITEM if by_item else "",
     )
-
-
-def are_versions(models: Sequence[Sequence[str | None]]) -> bool:
-    """Whether each of two runs is of one tested model, and they differ."""
-    return len(models[0]) == len(models[1]) == 1 and models[0] != models[1]
 
 
 def change_of(

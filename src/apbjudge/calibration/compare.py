@@ -27,7 +27,7 @@ from ..statistics.sample import Sample
 from ..statistics.shares import share
 from .config import check_level
 from .judged_run import JudgedRun, grade_levels, ratings, read_judged_run, scale_note
-from .matching import Labels, load_labels, match, pair_rows
+from .matching import Labels, are_of_two_models, load_labels, match, pair_rows
 from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
 
@@ -119,11 +119,10 @@ class _Pairs:
 def _paired(runs: tuple[JudgedRun, JudgedRun], names: Sequence[str], problems: Problems) -> _Pairs:
     first, second = runs
     rows = (_rows_of(first, *names[:1]), _rows_of(second, *names[-1:]))
-    models = [tested_models_of(run.table, at) for run, at in zip(runs, rows, strict=True)]
-    two = len(models[0]) == len(models[1]) == 1 and models[0] != models[1]
+    tables = (first.table, second.table)
+    two = are_of_two_models(tables, rows)
     for run, at in zip(runs, rows, strict=True):
         _name_repeated(run, at, problems, by_model=not two)
-    tables = (first.table, second.table)
     partners = pair_rows(tables, rows, by_model=not two, by_protocol=False)
     if not len(partners[0]):
         one, other = (t.name_of(int(at[0])) for t, at in zip(tables, rows, strict=True))

@@ -136,6 +136,11 @@ def judged_run(run: RunFolder) -> JudgedRun:
     return JudgedRun(run.judge, table, scale)
 
 
+def once(run: JudgedRun, problems: Problems) -> JudgedRun:
+    """A run with the first row alone of each item and tested model; see ``first_rows``."""
+    return replace(run, table=run.table.first_rows(problems))
+
+
 def joined(parts: Sequence[JudgedRun], name: str) -> JudgedRun:
     """Several runs of one judge as one.
 

@@ -22,7 +22,7 @@ from ..statistics.measures import paper_measures
 from ..statistics.rectification import rectify
 from ..statistics.sample import Sample
 from ..statistics.selection import SEED, Selection, Stratum, doubt_strata, select
-from .judged_run import JudgedRun, grade_levels, ratings, read_judged_run
+from .judged_run import JudgedRun, grade_levels, once, ratings, read_judged_run
 from .label_needs import CORRECTED, Expected, needs
 from .matching import load_labels, match
 from .results import LabelPlan, PlanRow
@@ -81,8 +81,7 @@ def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan
     """
     _check(order)
     problems: Problems = []
-    run = read_judged_run(Path(order.judgements), problems)
-    run = replace(run, table=run.table.first_rows(problems))
+    run = once(read_judged_run(Path(order.judgements), problems), problems)
     plan = _Draw(order, run, *_labels(order, run, problems)).plan()
     if out is not None:
         _write(Path(out), plan.rows)

@@ -159,6 +159,14 @@ def tested_models(table: JudgementTable, rows: Vector) -> list[str | None]:
     return sorted(present, key=lambda name: (name is None, name or ""))
 
 
+def are_of_two_models(
+    tables: tuple[JudgementTable, JudgementTable], rows: tuple[Vector, Vector]
+) -> bool:
+    """Whether some rows of each of two runs are of one tested model, and they differ."""
+    first, second = (tested_models(table, at) for table, at in zip(tables, rows, strict=True))
+    return len(first) == len(second) == 1 and first != second
+
+
 def pair_rows(
     tables: tuple[JudgementTable, JudgementTable],
     rows: tuple[Vector, Vector],

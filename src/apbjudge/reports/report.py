@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..calibration.calibrate import calibrate_judged
-from ..calibration.changes import Changes, are_versions, find_changes
-from ..calibration.judged_run import JudgedRun, joined, judged_run
-from ..calibration.matching import Labels, load_labels, tested_models
+from ..calibration.changes import Changes, find_changes
+from ..calibration.judged_run import JudgedRun, joined, judged_run, once
+from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
@@ -99,7 +97,6 @@ class Report:
 
     def _results_of(self, judge: JudgeRuns) -> JudgeResults:
         table, totals = judge.table.items(), judge.table.totals
-        self.problems.extend(judge.problems)
         if n_never := totals.rows - len(table):
             self.problems.append(
                 f"{visible(judge.name)}: {n_never} of {totals.rows} rows never became items, "
@@ -135,22 +132,17 @@ class Report:
     @cached_property
     def _judged(self) -> list[JudgedRun]:
         """The judges with any item at all, as labels are set against them."""
-        found = [
-            (judge, [judged_run(run) for run in judge.runs if run.table.is_item.any()])
+        by_name = {
+            judge.name: [once(judged_run(run), []) for run in judge.runs if run.table.is_item.any()]
             for judge in self.judges
-        ]
-        once = [
-            (judge, [replace(part, table=part.table.first_rows([])) for part in parts])
-            for judge, parts in found
-        ]
-        return [joined(parts, judge.name) for judge, parts in once if parts]
+        }
+        return [joined(parts, name) for name, parts in by_name.items() if parts]
 
     @cached_property
     def answers(self) -> Answers:
         """By item, how many tested models answered it."""
-        tables = [run.table for run in self._judged]
-        item = np.concatenate([table.item for table in tables])
-        return answers_of(item, np.concatenate([table.key for table in tables]))
+        table = JudgementTable.joined([judge.table for judge in self.judges])
+        return answers_of(table.item[table.has_id], table.key[table.has_id])
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -207,12 +199,8 @@ class Report:
         compared = self._compared
         if compared is None or len(self.judges) > 1:
             return None
-        names, tables = compared
-        items = [table.items() for table in tables]
-        if not are_versions([tested_models(table, np.arange(len(table))) for table in items]):
-            return None
-        changes = find_changes(names, tables, None, None)
-        return changes if changes.n_pairs else None
+        changes = find_changes(*compared, None, None)
+        return changes if changes.is_of_two_models and changes.n_pairs else None
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -223,7 +211,8 @@ class Report:
     @property
     def _has_doubt(self) -> bool:
         return self.labels is not None and any(
-            not np.isnan(run.table.entropy).all() for run in self._judged
+            (run.table.entropy == run.table.entropy).any()
+            for run in self._judged  # not NaN
         )
 
     def write_page(self, path: Path) -> ReportSize:
@@ -318,6 +307,8 @@ def open_report(order: ReportOrder) -> Report:
         labels = load_labels(first, order.adjudicator, problems, more=more)
     elif order.adjudicator is not None:
         raise OptionError("--adjudicator: expected --labels with it, got none")
+    for judge in judges:
+        problems.extend(judge.problems)
     return Report(order, judges, labels, problems)
 
 
