@@ -118,7 +118,8 @@ LENIENT: Mapping[str, tuple[type, ...]] = {
 _SHAPE = {**_REQUIRED, **_ADDED_LATER}
 _NAMES = (*_SHAPE, *LENIENT)
 _COUNTS = tuple(Usage.model_fields)
-_NO_USAGE = (-1,) + (0,) * (len(_COUNTS) - 1)
+_NO_USAGE = (-1,) * len(_COUNTS)
+_COUNTS_OF = itemgetter(*_COUNTS)
 _MOST_TOKENS = 2**31
 
 
@@ -277,12 +278,12 @@ class _Reader:
             "inconsistent": np.array(list(map(bool, of["inconsistent"])), dtype=bool),
             "overridden": np.array(list(map(bool, of["overrides"])), dtype=bool),
             "off_form": np.array(list(map(_is_off_form, of["findings"])), dtype=bool),
-            "entropy": numbers([_shares_of(doubt, "entropy") for doubt in of["doubt"]]),
-            "p_correct": numbers([_shares_of(doubt, "shares") for doubt in of["doubt"]]),
+            "entropy": _of_doubts(of["doubt"], "entropy"),
+            "p_correct": _of_doubts(of["doubt"], "shares"),
             "cost_usd": _bounded(of["cost_usd"]),
             "latency_s": numbers(of["latency_s"]),
             "reason": self._reasons.of([reason or NOT_STATED for reason in of["reason"]]),
-            "usage": np.array(list(map(_counts, of["usage"])), np.int32).reshape(-1, len(_COUNTS)),
+            "usage": _usage_columns(of["usage"]),
         }
 
     def table(self) -> JudgementTable:
@@ -324,12 +325,12 @@ def usable(name: str, value: Any) -> Any:
 
 def _is_plain(doubt: Mapping[str, Any]) -> bool:
     """Whether the entropy of ``is_correct`` is a number of bits."""
-    bits = _shares_of(doubt, "entropy")
+    bits = _bits_of(doubt, "entropy")
     return bits is not None and 0 <= bits <= 1.001
 
 
-def _shares_of(doubt: Mapping[str, Any] | None, name: str) -> float | None:
-    """What a doubt states of ``is_correct``: its ``entropy``, or the ``shares`` that say so."""
+def _bits_of(doubt: Mapping[str, Any] | None, name: str) -> float | None:
+    """What a doubt states of ``is_correct``; see ``_of_doubts``."""
     of: Any = doubt.get(name) if doubt else None
     stated = cast("dict[str, Any]", of) if isinstance(of, dict) else {}
     value = stated.get("is_correct")
@@ -344,17 +345,35 @@ def _is_off_form(findings: list[Any] | None) -> bool:
     )
 
 
+def _usage_columns(usages: Sequence[dict[str, Any] | None]) -> Vector:
+    """Shape (n, 6): the counts of each usage; -1 where none is stated in numbers."""
+    try:
+        alike = [_NO_USAGE if usage is None else _COUNTS_OF(usage) for usage in usages]
+        counts = np.array(alike).reshape(-1, len(_COUNTS))
+        is_plain = all(usage is None or len(usage) == len(_COUNTS) for usage in usages)
+    except (KeyError, TypeError, ValueError):
+        counts, is_plain = np.zeros(0), False
+    if not is_plain or counts.dtype.kind != "i" or np.any(abs(counts) >= _MOST_TOKENS):
+        counts = np.array([_counts(usage) for usage in usages]).reshape(-1, len(_COUNTS))
+    return np.where(counts.min(axis=1, keepdims=True, initial=0) < 0, -1, counts).astype(np.int32)
+
+
 def _counts(usage: dict[str, Any] | None) -> tuple[int, ...]:
-    """The counts of a usage; those of none where it is not stated in numbers."""
-    if usage is None:
+    try:
+        counts = tuple(Usage.model_validate(usage).__dict__.values())
+    except ValidationError:
         return _NO_USAGE
-    counts: tuple[Any, ...] = tuple(map(usage.get, _COUNTS))
-    if {*map(type, counts)} != {int} or len(usage) != len(_COUNTS):
-        try:
-            counts = tuple(Usage.model_validate(usage).__dict__.values())
-        except ValidationError:
-            return _NO_USAGE
-    return counts if min(counts) >= 0 and max(counts) < _MOST_TOKENS else _NO_USAGE
+    return counts if max(map(abs, counts)) < _MOST_TOKENS else _NO_USAGE
+
+
+def _of_doubts(doubts: Sequence[dict[str, Any] | None], name: str) -> Vector:
+    """What doubts state of ``is_correct`` in their ``entropy`` or ``shares``; NaN for nothing."""
+    try:
+        values = [doubt[name]["is_correct"] if doubt else None for doubt in doubts]
+        is_plain = {*map(type, values)} <= {float, _NONE}
+    except (KeyError, TypeError):
+        values, is_plain = [], False
+    return numbers(values if is_plain else [_bits_of(doubt, name) for doubt in doubts])
 
 
 def _bounded(values: Sequence[float | None]) -> Vector:
