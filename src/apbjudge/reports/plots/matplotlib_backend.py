@@ -253,8 +253,9 @@ def series_legend(figure: MplFigure, titles: Sequence[str], *, lines: bool = Fal
 
     handles: list[Any] = []
     for look in map(series_style, range(len(titles))):
-        settings: dict[str, Any] = {**look.marker_settings, "linewidth": 1.1}
-        handles.append(Line2D([], [], linestyle=look.dash if lines else "none", **settings))
+        line = {"linestyle": look.dash if lines else "none", "linewidth": 1.1}
+        settings: dict[str, Any] = {**look.marker_settings, **line}
+        handles.append(Line2D([], [], **settings))
     if len(titles) > 1:
         legend(figure, handles, titles)
 

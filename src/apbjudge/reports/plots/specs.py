@@ -317,7 +317,7 @@ def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figur
         ranking = by_value(table_marks(overall, judge, "CR")) if overall is not None else ()
         drawn = distinct(mark.name for mark in marks)
         names = [*(n for n in ranking if n in drawn), *(n for n in drawn if n not in ranking)]
-    levels = {mark.level for mark in marks if mark.low is not None} if spec.intervals else set()
+    levels = {mark.level for mark in marks if spec.intervals and mark.low is not None}
     intervals = f", with {100 * min(levels):.4g} % intervals" if levels else ""
     sizes = [mark.n for mark in marks]
     rows = f", n = {min(sizes)}" + (f" to {max(sizes)}" if min(sizes) < max(sizes) else "")

@@ -59,8 +59,9 @@ def _outlines(path: str, wanted: frozenset[int]) -> frozenset[int]:
     """The characters that a font draws; an emoji may be a picture, which matplotlib can't draw."""
     from matplotlib import font_manager
 
+    manager: Any = font_manager
     try:
-        font: Any = font_manager.get_font(path)
+        font = manager.get_font(path)
         own = wanted.intersection(font.get_charmap()) if font.scalable else ()
         return frozenset(one for one in sorted(own) if _has_outline(font, one))
     except (OSError, RuntimeError, ValueError):  # removed since matplotlib looked, or broken
@@ -79,7 +80,7 @@ def characters(families: Families) -> frozenset[int]:
     from matplotlib import font_manager
 
     manager: Any = font_manager
-    properties = (manager.FontProperties(family=family) for family in families)
+    properties = (manager.FontProperties(family=[family]) for family in families)
     fonts = (manager.get_font(manager.findfont(wanted)) for wanted in properties)
     return frozenset[int]().union(*(font.get_charmap() for font in fonts))
 

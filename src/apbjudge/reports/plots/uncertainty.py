@@ -16,6 +16,8 @@ from .curves import certainty_chart, surest_chart
 from .figure import Figure
 from .marks import Frame, frame, percent
 
+Vector = np.ndarray[Any, Any]
+
 MOST_BINS = 10
 LEAST_ITEMS = 10
 _INTERVALS = f", with {100 * CONFIDENCE_LEVEL:.4g} % intervals"
@@ -33,11 +35,11 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
     """
     needed = ["p_correct", "human_correct", "is_correct"]
     used = replies[replies["judge"] == judge].dropna(subset=needed)
-    p, human, verdict = (used[name].to_numpy(dtype=float) for name in needed)
+    p, human, verdict = (np.asarray(used[name], dtype=float) for name in needed)
     # rounded, so that 1 - 0.2 and 0.8 are one certainty
-    certainty = np.round(np.maximum(p, 1 - p), 9)
-    order = np.argsort(certainty, kind="stable")
-    certainty, agrees = certainty[order], (human == verdict)[order]
+    unsorted: Vector = np.round(np.maximum(p, 1 - p), 9)
+    order = np.argsort(unsorted, kind="stable")
+    certainty, agrees = unsorted[order], (human == verdict)[order]
     cases = np.array(list(map(str, used["case_id"])), dtype=np.str_)[order]
     if len(certainty) < LEAST_ITEMS:
         return
@@ -62,7 +64,7 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
     )
 
 
-def _bins(certainty: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
+def _bins(certainty: Vector) -> list[tuple[int, int]]:
     """Start and end of bins: about equally full, equal certainties together."""
     least = max(LEAST_ITEMS, len(certainty) / MOST_BINS)
     cuts = [0]
@@ -73,9 +75,7 @@ def _bins(certainty: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def _by_certainty(
-    judge: str, certainties: list[np.ndarray[Any, Any]], agreement: list[Estimate]
-) -> Figure:
+def _by_certainty(judge: str, certainties: list[Vector], agreement: list[Estimate]) -> Figure:
     means = [float(own.mean()) for own in certainties]
     rows = [
         {"judge": judge, "from": own[0], "to": own[-1], "certainty": mean, **_columns(estimate)}
