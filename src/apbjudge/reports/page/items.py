@@ -27,12 +27,16 @@ from ...records import (
     message_calls,
 )
 from .alignment import Pair, align
-from .values import as_json, holdable, kept
 
 View = dict[str, Any]
 
 CALLS_SHOWN = 400
 """Calls of a prediction that are shown; of the others only the number."""
+
+_MAX_DEPTH = 40
+"""Values nested deeper are shown as text: what reads and writes the page has limits of its own."""
+_MAX_EXACT = 2**53
+"""Whole numbers beyond it would be rounded in the page, and are shown as text."""
 
 
 # The case ----------------------------------------------------------------------------------------
@@ -67,7 +71,7 @@ def case_view(item: Item) -> View:
     case = _Case.of(item)
     return {
         "query": case.query,
-        **kept(system=case.system_prompt),
+        **_present(system=case.system_prompt),
         "files": [{"type": file.type, "path": file.path} for file in case.files],
         "tools": None if case.tools is None else _tools(case.tools, case.condition),
         "trajectory": [_message(message) for message in case.trajectory],
@@ -107,9 +111,9 @@ def _tools(tools: Toolset, condition: Condition) -> list[View]:
 def _tool(tool: Tool, condition: Condition) -> View:
     return {
         "name": tool.name,
-        **kept(
+        **_present(
             description=tool.description,
-            parameters=None if tool.parameters is None else holdable(tool.parameters),
+            parameters=None if tool.parameters is None else _safe(tool.parameters),
             cost=tool.cost,
             marks=_marks(tool.name, condition),
         ),
@@ -128,7 +132,7 @@ def _marks(name: str, condition: Condition) -> list[str]:
 
 def _condition(condition: Condition) -> View:
     replacement = condition.replacement
-    return kept(
+    return _present(
         horizon=condition.horizon,
         extraneous=list(condition.extraneous),
         broken_tool=condition.broken_tool,
@@ -139,7 +143,7 @@ def _condition(condition: Condition) -> View:
 
 def _reference(reference: Reference) -> View:
     steps = reference.steps
-    return {**kept(plan=reference.plan, idle=_idle(steps)), "calls": _calls(steps)}
+    return {**_present(plan=reference.plan, idle=_idle(steps)), "calls": _calls(steps)}
 
 
 # Earlier messages --------------------------------------------------------------------------------
@@ -154,8 +158,8 @@ def _message(message: Mapping[str, Any]) -> View:
     role = message.get("role")
     return {
         "role": role if isinstance(role, str) else "assistant" if calls else "message",
-        "text": "\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
-        **kept(calls=[_call(call) for call in calls], name=_answering(message)),
+        "text": "\n\n".join([*filter(None, texts), *([_as_json(rest)] if rest else [])]),
+        **_present(calls=[_call(call) for call in calls], name=_answering(message)),
     }
 
 
@@ -196,7 +200,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         parts = (_part(part) for part in cast("list[Any]", value))
         return "\n".join(part for part in parts if part)
-    return as_json(value)
+    return _as_json(value)
 
 
 def _part(part: Any) -> str:
@@ -208,7 +212,7 @@ def _part(part: Any) -> str:
     for key in ("text", "content"):
         if isinstance(spec.get(key), str | list):
             return _text(spec[key])
-    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else as_json(spec)
+    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else _as_json(spec)
 
 
 def _answering(message: Mapping[str, Any]) -> str | None:
@@ -244,10 +248,10 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Fi
     strangers = {id(call) for call in unknown_calls(item)}
     views = _calls(prediction.steps, limit=CALLS_SHOWN)
     for view, call in zip(views, shown, strict=True):
-        view.update(kept(where=call.where, unknown=id(call) in strangers or None))
+        view.update(_present(where=call.where, unknown=id(call) in strangers or None))
     return {
         "kind": prediction.kind,
-        **kept(
+        **_present(
             plan=prediction.plan,
             idle=_idle(prediction.steps),
             n_calls=len(calls) if len(calls) > len(shown) else None,
@@ -267,21 +271,21 @@ def _calls(steps: Sequence[Step], *, limit: int | None = None) -> list[View]:
         for i, call in enumerate(step.calls):
             # A plan's step is its one call, whose reason serves as the thought.
             thought = step.thought if i == 0 and step.thought != call.reason else ""
-            views.append({**_call(call), "step": number, **kept(thought=thought)})
+            views.append({**_call(call), "step": number, **_present(thought=thought)})
         if limit is not None and len(views) >= limit:
             break
     return views[:limit]
 
 
 def _call(call: Call) -> View:
-    arguments = None if call.arguments is None else holdable(call.arguments)
-    return {"name": call.name, "arguments": arguments, **kept(reason=call.reason)}
+    arguments = None if call.arguments is None else _safe(call.arguments)
+    return {"name": call.name, "arguments": arguments, **_present(reason=call.reason)}
 
 
 def _idle(steps: Sequence[Step]) -> list[View]:
     """The steps that call nothing."""
     return [
-        {"step": number, **kept(thought=step.thought)}
+        {"step": number, **_present(thought=step.thought)}
         for number, step in enumerate(steps, 1)
         if not step.calls
     ][:CALLS_SHOWN]
@@ -304,7 +308,7 @@ def _finding(finding: Mapping[str, Any] | Finding, calls: Sequence[Call]) -> Vie
     values = finding.__dict__ if isinstance(finding, Finding) else finding
     where = str(values.get("where") or "")
     index = _place(where, calls)
-    view = kept(**{name: values.get(name) for name in _FINDING}, call=index)
+    view = _present(**{name: values.get(name) for name in _FINDING}, call=index)
     if index is None:
         return view
     _, _, path = where.partition(calls[index].where)
@@ -373,15 +377,54 @@ def judgement_view(row: Mapping[str, Any]) -> View:
     """
     said = [(name, value) for name in _JUDGEMENT if (value := row.get(name)) is not None]
     view = {name: _judged(name, value) for name, value in said}
-    return kept(**{**view, "inconsistent": view.get("inconsistent") or None})
+    return _present(**{**view, "inconsistent": view.get("inconsistent") or None})
 
 
 def _judged(name: str, value: Any) -> Any:
     kinds = _KINDS.get(name, str)
     if isinstance(value, kinds):
         return _changes(value) if name == "overrides" and value else value
-    return as_json(value) if kinds is str else None
+    return _as_json(value) if kinds is str else None
 
 
 def _changes(listed: list[Any]) -> list[Any]:
     return [change for change in listed if isinstance(change, dict)]
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+def _present(**values: Any) -> dict[str, Any]:
+    """The values without None and empty ones; false and zero stay."""
+    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
+
+
+def _safe(value: Any) -> Any:
+    """A value that JSON and the page can hold; parts nested too deep and huge numbers as text."""
+    try:
+        written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)  # none beyond _MAX_EXACT
+    except orjson.JSONEncodeError:
+        return _cut(value)
+    nested = written.count(b"{") + written.count(b"[")  # brackets in texts count too: no harm
+    return value if nested <= _MAX_DEPTH else _cut(value)
+
+
+def _cut(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, dict | list) and depth >= _MAX_DEPTH:
+        return _as_json(cast("object", value))
+    if isinstance(value, dict):
+        spec = cast("dict[str, Any]", value)
+        return {name: _cut(child, depth + 1) for name, child in spec.items()}
+    if isinstance(value, list):
+        return [_cut(child, depth + 1) for child in cast("list[Any]", value)]
+    if isinstance(value, int) and abs(value) > _MAX_EXACT:
+        return str(value)
+    return value
+
+
+def _as_json(value: object) -> str:
+    """A value as a text to be read."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONEncodeError:
+        return "(nested too deeply to be shown)"
