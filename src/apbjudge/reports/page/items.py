@@ -1,14 +1,15 @@
-"""What the page shows of an item, its prediction and its judgements: plain JSON, no HTML.
+"""An item, its prediction and its judgements as plain JSON for the report and labelling pages.
 
-Keys whose value is not there are left out. Texts stand as they came: the page itself makes
-invisible characters visible and never reads a text as markup.
+Keys without a value are left out. Texts are unchanged: the page itself makes invisible characters
+visible and never reads a text as markup.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from dataclasses import asdict
+from typing import Any, cast
 
 import orjson
 
@@ -16,17 +17,15 @@ from ...protocols.checks.names import unknown_calls
 from ...records import (
     Call,
     Condition,
-    FileRef,
     Finding,
     Item,
     Record,
-    Reference,
     Step,
     Tool,
     Toolset,
     message_calls,
 )
-from .alignment import Pair, align
+from .alignment import align
 
 View = dict[str, Any]
 
@@ -42,25 +41,12 @@ _MAX_EXACT = 2**53
 # The case ----------------------------------------------------------------------------------------
 
 
-class _Case(NamedTuple):
-    """What the view of a case is made of, and so its key: the item's fields of these names."""
-
-    query: str
-    system_prompt: str
-    files: tuple[FileRef, ...]
-    tools: Toolset | None
-    trajectory: tuple[dict[str, Any], ...]
-    reference: Reference | None
-    condition: Condition
-    groups: dict[str, str | int | None]
-
-    @classmethod
-    def of(cls, item: Item) -> _Case:
-        return cls(*(getattr(item, name) for name in cls._fields))
+_CASE_FIELDS = "query system_prompt files tools trajectory reference condition groups".split()
+"""Fields of an item that the view of its case is made of, and so the key."""
 
 
 def case_view(item: Item) -> View:
-    """What all responses to a case share.
+    """The part of an item that all responses to its case share.
 
     Returns:
         ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None when the row says
@@ -68,35 +54,43 @@ def case_view(item: Item) -> View:
         ``trajectory`` (role, text, calls and name of each message), ``reference`` (plan, calls,
         idle steps; or None), ``condition`` (what the tested model was not told) and ``groups``.
     """
-    case = _Case.of(item)
+    condition, replacement, reference = item.condition, item.condition.replacement, item.reference
     return {
-        "query": case.query,
-        **_present(system=case.system_prompt),
-        "files": [{"type": file.type, "path": file.path} for file in case.files],
-        "tools": None if case.tools is None else _tools(case.tools, case.condition),
-        "trajectory": [_message(message) for message in case.trajectory],
-        "reference": None if case.reference is None else _reference(case.reference),
-        "condition": _condition(case.condition),
-        "groups": {name: value for name, value in case.groups.items() if value not in (None, "")},
+        "query": item.query,
+        **_present(system=item.system_prompt),
+        "files": [{"type": file.type, "path": file.path} for file in item.files],
+        "tools": None if item.tools is None else _tools(item.tools, condition),
+        "trajectory": [_message(message) for message in item.trajectory],
+        "reference": reference
+        and {
+            **_present(plan=reference.plan, idle=_idle(reference.steps)),
+            "calls": _calls(reference.steps),
+        },
+        "condition": _present(
+            horizon=condition.horizon,
+            extraneous=list(condition.extraneous),
+            broken_tool=condition.broken_tool,
+            replacement=replacement and replacement.name,
+            unsolvable_type=condition.unsolvable_type,
+        ),
+        "groups": {name: value for name, value in item.groups.items() if value not in (None, "")},
     }
 
 
 def case_key(item: Item) -> bytes | None:
-    """All that the view of a case is made of: equal keys, equal views.
-
-    It costs a small part of the view, which so is made once for all responses to a case.
+    """A key of the view of an item's case, much cheaper than the view: equal keys, equal views.
 
     Returns:
-        The values as bytes; None for a case nested too deeply to be written.
+        The key; None for a case nested too deeply to be written.
     """
     try:
-        return orjson.dumps((*_Case.of(item),), default=_as_read)
+        return orjson.dumps([getattr(item, name) for name in _CASE_FIELDS], default=_as_read)
     except orjson.JSONEncodeError:
         return None
 
 
 def _as_read(record: Record) -> object:
-    """What a record was read from: all that it says follows from it."""
+    """The values that a record was read from, from which everything else in it follows."""
     if isinstance(record, Toolset):
         return record.text, sorted(record.listed_names)
     return {name: getattr(record, name) for name in type(record).model_fields}
@@ -109,41 +103,20 @@ def _tools(tools: Toolset, condition: Condition) -> list[View]:
 
 
 def _tool(tool: Tool, condition: Condition) -> View:
+    marks = {
+        "distractor": tool.name in condition.distractors,
+        "broken": tool.name == condition.broken_tool,
+        "replacement": condition.replacement and tool.name == condition.replacement.name,
+    }
     return {
         "name": tool.name,
         **_present(
             description=tool.description,
             parameters=None if tool.parameters is None else _safe(tool.parameters),
             cost=tool.cost,
-            marks=_marks(tool.name, condition),
+            marks=[mark for mark, holds in marks.items() if holds],
         ),
     }
-
-
-def _marks(name: str, condition: Condition) -> list[str]:
-    replacement = condition.replacement.name if condition.replacement else None
-    marks = {
-        "distractor": name in condition.distractors,
-        "broken": name == condition.broken_tool,
-        "replacement": name == replacement,
-    }
-    return [mark for mark, holds in marks.items() if holds]
-
-
-def _condition(condition: Condition) -> View:
-    replacement = condition.replacement
-    return _present(
-        horizon=condition.horizon,
-        extraneous=list(condition.extraneous),
-        broken_tool=condition.broken_tool,
-        replacement=replacement.name if replacement else None,
-        unsolvable_type=condition.unsolvable_type,
-    )
-
-
-def _reference(reference: Reference) -> View:
-    steps = reference.steps
-    return {**_present(plan=reference.plan, idle=_idle(steps)), "calls": _calls(steps)}
 
 
 # Earlier messages --------------------------------------------------------------------------------
@@ -227,10 +200,10 @@ def _answering(message: Mapping[str, Any]) -> str | None:
 
 
 def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Finding]) -> View:
-    """What one tested model answered, beside the reference, with the findings at their place.
+    """The response of one tested model, beside the reference, with the findings at their place.
 
     Args:
-        item: The item; None when its prediction is not at hand: then only findings are shown.
+        item: The item; None without its prediction: then only findings are shown.
         findings: Findings or rows of them.
 
     Returns:
@@ -256,7 +229,7 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Fi
             idle=_idle(prediction.steps),
             n_calls=len(calls) if len(calls) > len(shown) else None,
             problems=[{"where": p.where, "message": p.message} for p in prediction.problems],
-            chain=_chain(shown, item.reference),
+            chain=item.reference and [asdict(pair) for pair in align(shown, item.reference.calls)],
         ),
         "calls": views,
         "findings": [_finding(finding, shown) for finding in findings],
@@ -289,16 +262,6 @@ def _idle(steps: Sequence[Step]) -> list[View]:
         for number, step in enumerate(steps, 1)
         if not step.calls
     ][:CALLS_SHOWN]
-
-
-def _chain(calls: Sequence[Call], reference: Reference | None) -> list[View] | None:
-    if reference is None:
-        return None
-    return [_row(pair) for pair in align(calls, reference.calls)]
-
-
-def _row(pair: Pair) -> View:
-    return {"ours": pair.ours, "theirs": pair.theirs, "kind": pair.kind}
 
 
 # Findings ----------------------------------------------------------------------------------------
@@ -365,30 +328,27 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("errors", "doubt", "usage"), dict),
     "overrides": list,
 }
-"""Those that are no text."""
+"""Types of the columns that are no text."""
 
 
 def judgement_view(row: Mapping[str, Any]) -> View:
-    """What a reader wants of a row of ``judgements.jsonl``; findings belong to the prediction.
+    """A row of ``judgements.jsonl`` without its findings, which belong to the prediction.
 
     Returns:
-        The columns named above that say something; ``inconsistent`` only when it is true. A value
-        of another type, as only a damaged row has it, is left out, or shown as JSON for a text.
+        Its columns that are not empty; ``inconsistent`` only when it is true. A value of another
+        type, as only a damaged row has it, is left out, or shown as JSON where a text belongs.
     """
-    said = [(name, value) for name in _JUDGEMENT if (value := row.get(name)) is not None]
-    view = {name: _judged(name, value) for name, value in said}
-    return _present(**{**view, "inconsistent": view.get("inconsistent") or None})
-
-
-def _judged(name: str, value: Any) -> Any:
-    kinds = _KINDS.get(name, str)
-    if isinstance(value, kinds):
-        return _changes(value) if name == "overrides" and value else value
-    return _as_json(value) if kinds is str else None
-
-
-def _changes(listed: list[Any]) -> list[Any]:
-    return [change for change in listed if isinstance(change, dict)]
+    view: View = {}
+    for name in _JUDGEMENT:
+        value, kinds = row.get(name), _KINDS.get(name, str)
+        if isinstance(value, kinds):
+            view[name] = value
+        elif value is not None and kinds is str:
+            view[name] = _as_json(value)
+    listed: list[Any] = view.get("overrides", [])
+    overrides: list[Any] = [change for change in listed if isinstance(change, dict)]
+    inconsistent = view.get("inconsistent") or None
+    return _present(**{**view, "overrides": overrides, "inconsistent": inconsistent})
 
 
 # Values ------------------------------------------------------------------------------------------
