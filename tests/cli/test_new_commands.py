@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.llm.test_probes import Able, AbleServer, listed
+from tests.llm.test_endpoint_checks import Able, AbleServer, listed
 from tests.support.batch_server import answered, bad, by_text, says
 from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Behave, ChatServer, Seen, Status

@@ -23,7 +23,7 @@ from apbjudge.judge.dry_run import (
 )
 from apbjudge.judge.prompts import prompts_for
 from apbjudge.judge.store import JUDGEMENTS
-from apbjudge.llm.memory import FILE
+from apbjudge.llm.endpoint_cache import FILE
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.server import Answer, ChatServer, Status, in_turn
 

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from ..errors import InputError, OptionError
 from ..jsonl import take_lock, write_atomically
 from ..llm.base import FORMATS, Format
-from ..llm.orders import Part
+from ..llm.batch_requests import Part
 
 FILE = "batches.json"
 

@@ -14,19 +14,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..errors import ApbJudgeError, InputError, JudgeError, OptionError, TransportError
-from ..llm.base import FORMATS, Format
+from ..llm.batch_requests import BatchFiles, BatchResults, BatchWriter, body_maker, read_answers
 from ..llm.batches import BatchApi, BatchState
-from ..llm.bodies import body_maker
 from ..llm.cache import ReplyCache
 from ..llm.engine import place_of
-from ..llm.memory import Memory
-from ..llm.orders import Ledger, OrderBook, Parts, read_answers
-from ..llm.prices import Prices
-from ..llm.table import entry
+from ..llm.resources import is_shown_images, known_format, prices_of
 from . import JudgeSpec, Progress, Store
 from .batch_journal import Batch, Journal, open_journal
 from .llm_judge import LLMJudge
-from .resources import REPLIES, Resources, is_shown_pictures, prices_of
 from .session import Run, RunConfig, judge_with_model, run_in
 
 FOLDER = "batch"
@@ -77,7 +72,9 @@ class Rounds:
             rng=resources.rng,
         )
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
-        self.journal = open_journal(self.folder / FOLDER, endpoint, known_format(spec, resources))
+        self.journal = open_journal(
+            self.folder / FOLDER, endpoint, known_format(spec, spec.addresses[0], resources.cache)
+        )
         predictions = self.config.source.predictions
         if not isinstance(predictions, Path | Sequence):
             source = replace(self.config.source, predictions=list(predictions))
@@ -102,7 +99,7 @@ class Rounds:
             else:
                 patient = False  # nothing but requests that failed too often is left
 
-    def _judge(self, book: OrderBook) -> Run:
+    def _judge(self, book: BatchWriter) -> Run:
         """Judges what there are answers for, and writes down the other requests.
 
         Raises:
@@ -118,10 +115,10 @@ class Rounds:
 
         return run_in(self.folder, self.config, keep=self.keep, work=work)
 
-    def _book(self, since: int, *, patient: bool) -> OrderBook:
+    def _book(self, since: int, *, patient: bool) -> BatchWriter:
         spec = self.config.spec
-        return OrderBook(
-            parts=Parts(self.journal.folder / f"requests-{self.journal.turn + 1}.jsonl"),
+        return BatchWriter(
+            parts=BatchFiles(self.journal.folder / f"requests-{self.journal.turn + 1}.jsonl"),
             place=place_of(spec.api_base or (None,)),
             body=body_maker(spec.model),
             answers=self._answers(),
@@ -136,10 +133,7 @@ class Rounds:
         return ReplyCache(self.journal.folder / ANSWERS, warn=_fail)
 
     def _cache(self) -> ReplyCache | None:
-        resources = self.config.resources
-        return (
-            ReplyCache(resources.cache / REPLIES, warn=resources.warn) if resources.cache else None
-        )
+        return self.config.resources.open_cache()
 
     def _work_off(self) -> None:
         """Brings every batch of the journal to its end.
@@ -233,8 +227,8 @@ class Rounds:
 
     def _enter(self, batch: Batch) -> None:
         """Enters a batch's answers, and a failure for each request that has none."""
-        prices = batch_prices(self.config.spec)
-        ledger = Ledger(
+        prices = prices_of(self.config.spec, batched=True)
+        ledger = BatchResults(
             answers=self._answers(),
             cache=self._cache(),
             price=prices.cost_usd,
@@ -251,7 +245,7 @@ class Rounds:
         batch.step = "entered"
         self.journal.save()
 
-    def _read(self, results: Path, batch: Batch, ledger: Ledger) -> None:
+    def _read(self, results: Path, batch: Batch, ledger: BatchResults) -> None:
         for answer in read_answers(results):
             if isinstance(answer, InputError):
                 self.config.events.note(str(answer))
@@ -284,24 +278,6 @@ def _together(passes: Sequence[Progress]) -> Progress:
     return total
 
 
-def judge_with(book: OrderBook, spec: JudgeSpec, roots: Sequence[Path]) -> LLMJudge:
+def judge_with(book: BatchWriter, spec: JudgeSpec, roots: Sequence[Path]) -> LLMJudge:
     """The model judge that asks an order book, seeing what it would see over the network."""
-    return LLMJudge(spec, book, roots=roots, sees=is_shown_pictures(spec))
-
-
-def known_format(spec: JudgeSpec, resources: Resources) -> Format:
-    """The reply format that the endpoint took in earlier runs, else the strictest."""
-    base = spec.api_base[0] if spec.api_base else None
-    known = Memory(resources.cache).recall(spec.model, base).get("format")
-    return FORMATS[FORMATS.index(known)] if known in FORMATS else FORMATS[0]
-
-
-def batch_prices(spec: JudgeSpec) -> Prices:
-    """Prices of batched calls: those that the user gave, else those of litellm's table."""
-    if spec.price_input is not None or spec.price_output is not None:
-        return prices_of(spec)
-    found = entry(spec.model)
-    names = ("input_cost_per_token_batches", "output_cost_per_token_batches")
-    dollars = [found.get(name) for name in names]
-    known = [c * 1e6 if isinstance(c, int | float) else None for c in dollars]
-    return Prices(input=known[0], output=known[1])
+    return LLMJudge(spec, book, roots=roots, sees=is_shown_images(spec))

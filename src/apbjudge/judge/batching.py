@@ -14,18 +14,18 @@ from typing import NoReturn
 
 from ..errors import InputError, OptionError, PendingError, RowError
 from ..jsonl import read_lines
-from ..llm.bodies import body_maker
+from ..llm.base import cache_key
+from ..llm.batch_requests import BatchFiles, BatchWriter, body_maker, read_answers
 from ..llm.budget import Limits
 from ..llm.cache import ReplyCache, default_cache_folder
-from ..llm.engine import kept, place_of
-from ..llm.orders import OrderBook, Parts, read_answers
+from ..llm.engine import dump_completion, place_of
+from ..llm.resources import REPLIES, known_format
 from ..protocols import AUTO
 from ..runs.loops import beside_any_loop
 from . import JudgeSpec, Source, Task
 from .batch_journal import locked
-from .batch_rounds import FOLDER, Rounds, judge_with, known_format
+from .batch_rounds import FOLDER, Rounds, judge_with
 from .llm_judge import LLMJudge
-from .resources import REPLIES, Resources
 from .session import Rows, Run, RunConfig, claim, source_of
 
 
@@ -136,12 +136,12 @@ def export_requests(
         _check_replaceable(out)
     part = out.with_name(f"{out.name}.part")
     folder = cache or default_cache_folder()
-    book = OrderBook(
-        parts=Parts(part, max_lines=None, max_bytes=None),
+    book = BatchWriter(
+        parts=BatchFiles(part, max_lines=None, max_bytes=None),
         place=place_of(judge.api_base or (None,)),
         body=body_maker(judge.model),
         cache=ReplyCache(folder / REPLIES, warn=_fail),
-        form=known_format(judge, Resources(cache=folder)),
+        form=known_format(judge, judge.addresses[0], folder),
     )
     known, bad = beside_any_loop(lambda: asyncio.run(_write(source, judge, book)))
     size = sum(written.size for written in book.parts.written)
@@ -166,7 +166,7 @@ def _check_replaceable(out: Path) -> None:
         )
 
 
-async def _write(source: Source, spec: JudgeSpec, book: OrderBook) -> tuple[int, int]:
+async def _write(source: Source, spec: JudgeSpec, book: BatchWriter) -> tuple[int, int]:
     """Writes the requests of all rows; returns how many rows are known and how many bad."""
     judge = judge_with(book, spec, source.roots)
     known = bad = 0
@@ -213,7 +213,8 @@ def import_answers(path: Path, *, cache: Path | None = None) -> Import:
             if isinstance(answer, InputError):
                 unreadable.append(str(answer))
             elif answer.completion is not None and answer.is_good:
-                replies.put(answer.key, kept(answer.completion))
+                key = cache_key(answer.key, answer.form)
+                replies.put(key, dump_completion(answer.completion))
                 taken += 1
             else:
                 failed += 1

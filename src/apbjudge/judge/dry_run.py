@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import OtherRunError, RowError
-from ..llm.base import Request
+from ..llm.base import Request, cache_key
 from ..llm.cache import DATABASE, ReplyCache
+from ..llm.endpoint_cache import EndpointCache
+from ..llm.endpoint_checks import context_text
 from ..llm.engine import place_of
-from ..llm.memory import Memory
-from ..llm.prices import Prices
-from ..llm.probes import ContextFound
-from ..llm.table import context_tokens as table_context
+from ..llm.model_table import Prices
+from ..llm.model_table import context_tokens as table_context
+from ..llm.resources import REPLIES, Resources, cache_folder, known_format, prices_of
 from ..protocols import AUTO
 from ..protocols.prompts import Prompt
 from ..records import Record, Usage
@@ -25,7 +26,7 @@ from ..rubrics import reply_model
 from . import STATIC, JudgeSpec, Source, StaticJudge, Task
 from .earlier import Keys, judgement_key
 from .llm_judge import LLMJudge
-from .resources import REPLIES, Resources, cache_folder, make_judge, prices_of
+from .resources import make_judge
 from .session import Rows, run_identity, source_of
 from .store import finished_keys
 from .task import Entry
@@ -218,8 +219,8 @@ def _seconds(spec: JudgeSpec, calls: int, tokens: int, latency_s: float | None) 
 
 def known_rates(spec: JudgeSpec, folder: Path | None) -> Rates:
     """What earlier runs and check-ups, remembered in a folder, have learnt of the endpoints."""
-    memory = Memory(folder)
-    facts = [memory.recall(spec.model, address) for address in spec.api_base or (None,)]
+    known_facts = EndpointCache(folder)
+    facts = [known_facts.get(spec.model, address) for address in spec.api_base or (None,)]
 
     def known(name: str) -> list[float]:
         values = [fact.get(name) for fact in facts]
@@ -266,7 +267,8 @@ def _count(
 ) -> None:
     """Goes through the rows once and adds them; memory stays at one row."""
     judge = make_judge(spec, source.roots, Resources())  # renders and hashes; it is never asked
-    cache, place = _opened(folder), place_of(spec.api_base or (None,))
+    cache, place = _opened(folder), place_of(spec.addresses)
+    form = known_format(spec, spec.addresses[0], folder)
     with closing(cache) if cache else nullcontext():
         for entry in source:
             count.rows += 1
@@ -276,7 +278,10 @@ def _count(
             elif done.has(entry, judge.fingerprint(entry, prompt)):
                 count.finished += 1
             else:
-                keys = (request.key(place) for request in _requests(spec, entry, prompt))
+                requests = _requests(spec, entry, prompt)
+                keys = (
+                    cache_key(request.key(place), request.format_at(form)) for request in requests
+                )
                 reused = sum(cache.get(key) is not None for key in keys) if cache else 0
                 count.add(prompt, calls=spec.samples - reused, reused=reused)
 
@@ -355,14 +360,13 @@ def forecast_text(found: Forecast) -> str:
     if found.judge == STATIC:
         lines["calls"] = "none: the static judge asks no model"
     else:
-        context = ContextFound(tokens=found.rates.context_tokens)
         lines |= {
             "calls": _calls_text(found),
             "tokens": f"about {found.prompt_tokens:,} sent and {found.reply_tokens:,} received"
             + (f", without those of {found.pictures:,} pictures" if found.pictures else ""),
             "cost": _cost_text(found),
             "time": _time_text(found),
-            "context": f"{context.text}; {longest_text(found)}",
+            "context": f"{context_text(found.rates.context_tokens)}; {longest_text(found)}",
             "reckoned": _rates_text(found.rates),
         }
     return "".join(f"{name:<10}{text}\n" for name, text in lines.items())

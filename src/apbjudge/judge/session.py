@@ -18,6 +18,7 @@ import orjson
 
 from ..errors import AccessError, InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
+from ..llm.resources import Resources, transport_of
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import Unscored, Verdict, read_judgement
@@ -27,7 +28,7 @@ from ..version import VERSION
 from . import UPPER_BOUND, Events, JudgeSpec, Progress, Source, StaticJudge, Store
 from . import run as run_judge
 from .llm_judge import LLMJudge
-from .resources import Resources, make_judge, make_judges, transport_of
+from .resources import make_judge, make_judges
 from .run import Lane, run_interleaved
 from .static import STATIC_VERSION
 from .store import JUDGEMENTS, MANIFEST
@@ -384,7 +385,7 @@ def _transport(config: RunConfig) -> str | None:
 
 def _versions(spec: JudgeSpec) -> dict[str, str]:
     names = ["pydantic", "orjson", "numpy"]
-    names += [] if spec.is_static else ["aiohttp", "diskcache", "instructor", "litellm"]
+    names += [] if spec.is_static else ["aiohttp", "instructor", "litellm"]
     return {name: _installed(name) for name in names}
 
 

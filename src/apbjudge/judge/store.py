@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _BATCH_FILES = re.compile(r"batches\.json|(requests|answers)-[0-9]+(-[0-9]+)?\.jsonl")
-_CACHE_FILES = re.compile(r"cache\.db(-wal|-shm|-journal)?")
+_CACHE_FILES = re.compile(r"(cache|replies)\.db(-wal|-shm|-journal)?")
 
 
 class Store:

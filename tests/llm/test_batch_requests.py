@@ -24,10 +24,17 @@ from apbjudge.errors import (
     TruncatedError,
 )
 from apbjudge.llm.base import Request
-from apbjudge.llm.body import chat_body
+from apbjudge.llm.batch_requests import (
+    Answer,
+    BatchFiles,
+    BatchResults,
+    BatchWriter,
+    read_answer,
+    read_answers,
+)
 from apbjudge.llm.cache import ReplyCache
-from apbjudge.llm.orders import Answer, Ledger, OrderBook, Parts, read_answer, read_answers
-from apbjudge.llm.prices import Prices
+from apbjudge.llm.chat_format import chat_body
+from apbjudge.llm.model_table import Prices
 from tests.support.batch_server import bad, expired, good, says
 
 KEY = "0123456789abcdef" * 2
@@ -98,7 +105,7 @@ def test_a_failed_line_means_what_the_same_failure_of_a_call_means(line: Any, ki
     assert not answer.is_good
 
 
-def test_what_a_failed_line_says_is_kept() -> None:
+def test_what_a_failed_line_says_is_dump_completion() -> None:
     said = str(read_answer(bad(LINE, 400, "the moon is full")).error)
     assert "HTTP 400" in said
     assert "the moon is full" in said
@@ -169,12 +176,12 @@ class Desk(NamedTuple):
 
         return ReplyCache(self.folder / name, warn=fail)
 
-    def ask(self, *requests: Request, **settings: Any) -> tuple[list[Any], OrderBook]:
+    def ask(self, *requests: Request, **settings: Any) -> tuple[list[Any], BatchWriter]:
         """What an order book says to requests, one after the other."""
         path = self.folder / "requests.jsonl"
         given: dict[str, Any] = {"answers": self.cache("answers"), "cache": self.cache("shared")}
-        settings = {**given, "parts": Parts(path), "place": "", **settings}
-        book = OrderBook(body=lambda request: chat_body(request, "m"), **settings)
+        settings = {**given, "parts": BatchFiles(path), "place": "", **settings}
+        book = BatchWriter(body=lambda request: chat_body(request, "m"), **settings)
 
         async def each() -> list[Any]:
             said = [await _said(book, request) for request in requests]
@@ -195,12 +202,14 @@ class Desk(NamedTuple):
         ledger.close()
         return said
 
-    def ledger(self, **settings: Any) -> Ledger:
+    def ledger(self, **settings: Any) -> BatchResults:
         caches = {"answers": self.cache("answers"), "cache": self.cache("shared")}
-        return Ledger(**{**caches, "price": PRICES.cost_usd, "turn": 1, "form": "text", **settings})
+        return BatchResults(
+            **{**caches, "price": PRICES.cost_usd, "turn": 1, "form": "text", **settings}
+        )
 
 
-async def _said(book: OrderBook, request: Request) -> Any:
+async def _said(book: BatchWriter, request: Request) -> Any:
     try:
         return await book.complete(request)
     except JudgeError as error:
@@ -236,7 +245,9 @@ def test_the_book_asks_for_its_own_format(desk: Desk) -> None:
     body = desk.lines[0]["body"]
     assert "tools" in body
     assert "response_format" not in body
-    assert desk.lines[0]["custom_id"] == ask().key()
+    assert desk.lines[0]["custom_id"] == f"{ask().key()}-tool"
+    answer = read_answer(says("yes")({"custom_id": f"{ask().key()}-tool"}))
+    assert (answer.key, answer.form) == (ask().key(), "tool")
 
 
 def reply_to(request: Request, text: str = "yes", **changes: Any) -> Any:
@@ -260,8 +271,10 @@ def test_an_unknown_price_stays_unknown(desk: Desk) -> None:
 
 def test_a_good_answer_serves_other_runs_for_nothing(desk: Desk) -> None:
     desk.enter(reply_to(ask()))
-    said, _ = desk.ask(ask(), answers=None)
+    said, _ = desk.ask(ask(), answers=None, form="text")
     assert (said[0].text, said[0].cost_usd, said[0].usage.reused) == ("yes", 0.0, 1)
+    other, _ = desk.ask(ask(), answers=None, form="tool")
+    assert isinstance(other[0], PendingError)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +376,7 @@ def test_what_was_not_answered_failed(desk: Desk) -> None:
 
 def test_files_end_at_their_limits(desk: Desk) -> None:
     path = desk.folder / "requests.jsonl"
-    parts = Parts(path, max_lines=2, max_bytes=10)
+    parts = BatchFiles(path, max_lines=2, max_bytes=10)
     for line in (b"aaa\n", b"bbb\n", b"c\n", b"long line, alone\n", b"d\n"):
         parts.add(line)
     parts.close()
@@ -388,7 +401,7 @@ def test_no_line_is_lost_between_files(
     max_bytes: int | None,
 ) -> None:
     folder = tmp_path_factory.mktemp("parts")
-    parts = Parts(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
+    parts = BatchFiles(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
     lines = [b"x" * (size - 1) + b"\n" for size in sizes]
     for line in lines:
         parts.add(line)
@@ -402,7 +415,7 @@ def test_no_line_is_lost_between_files(
 def test_a_request_beyond_any_limit_is_a_failure_of_its_row(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apbjudge.llm.orders.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("apbjudge.llm.batch_requests.MAX_LINE_BYTES", 1000)
     said, book = desk.ask(ask("x" * 2000), ask("a"))
     assert "too long for a batch file" in str(said[0])
     assert not isinstance(said[0], PendingError)
@@ -420,6 +433,6 @@ def test_a_damaged_entry_counts_as_none(desk: Desk) -> None:
 
 
 def test_requests_that_can_not_be_written_are_reported(tmp_path: Path) -> None:
-    parts = Parts(tmp_path / "missing" / "r.jsonl")
+    parts = BatchFiles(tmp_path / "missing" / "r.jsonl")
     with pytest.raises(InputError, match=r"r\.jsonl: can't be written"):
         parts.add(b"x\n")

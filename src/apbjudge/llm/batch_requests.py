@@ -1,4 +1,4 @@
-"""Requests written down instead of sent, and the answers that come back for them in a file.
+"""Requests written to batch files, and the responses read back from them.
 
 A request is one line of an OpenAI batch file, its key is the line's ``custom_id``; the same lines
 are what ``vllm run-batch`` reads, and both answer in the same form.
@@ -9,21 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
+from pydantic import BaseModel
 
-from ..errors import InputError, JudgeError, PendingError, RowError
+from ..errors import InputError, JudgeError, OptionError, PendingError, RowError
 from ..jsonl import MAX_LINE_BYTES, read_lines
 from ..records import Usage
-from .base import FORMATS, Client, Completion, Format, Request
-from .body import completion_of
+from .base import FORMATS, Client, Completion, Format, Request, cache_key
+from .batch_outcomes import Outcome, outcome_of, read_outcome
 from .cache import ReplyCache
-from .engine import WORTH_KEEPING, kept, read_kept
-from .failures import failure_of
-from .outcomes import Outcome, outcome_of, read_outcome
+from .chat_format import chat_body, completion_of, shape_arguments
+from .direct import serves_exactly
+from .engine import dump_completion, is_cacheable, load_completion
+from .failures import failure_of, translate
+from .litellm_client import load_litellm
 
 URL = "/v1/chat/completions"
 MAX_LINES = 50_000
@@ -31,29 +35,30 @@ MAX_BYTES = 190_000_000
 """Limits of one batch file: OpenAI takes 50,000 lines and 200 MB."""
 
 
-_KEY = re.compile(r"[0-9a-f]{32}")
+_KEY = re.compile(r"([0-9a-f]{32})(?:-(tool|json_object|text))?")
 _NO_ANSWER = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for one request: a completion, or why there is none.
+    """The response to one request: a completion, or why there is none.
 
     Attributes:
         key: Key of the request.
+        form: Format that the reply was requested in.
         completion: The completion; its price is not known yet.
-        error: The failure; exactly one of the two is given.
+        error: The failure; exactly one of the two is set.
     """
 
     key: str
+    form: Format = FORMATS[0]
     completion: Completion | None = None
     error: JudgeError | None = None
 
     @property
     def is_good(self) -> bool:
-        """Whether the reply is worth keeping for other runs."""
-        reply = self.completion
-        return bool(reply and reply.text and reply.finish_reason in WORTH_KEEPING)
+        """Whether the reply is fit for the reply cache."""
+        return self.completion is not None and is_cacheable(self.completion)
 
 
 def read_answer(line: Mapping[str, Any]) -> Answer:
@@ -65,9 +70,11 @@ def read_answer(line: Mapping[str, Any]) -> Answer:
     Raises:
         RowError: If it answers no request.
     """
-    key = line.get("custom_id")
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise RowError("custom_id", "the key of a request, 32 hex digits", key)
+    name = line.get("custom_id")
+    match = _KEY.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        raise RowError("custom_id", "the key of a request, 32 hex digits", name)
+    key, form = match[1], cast("Format", match[2] or FORMATS[0])
     response, error = _object(line.get("response")), line.get("error")
     body = response.get("body")
     status = response.get("status_code", 200 if isinstance(body, dict) else None)
@@ -75,20 +82,22 @@ def read_answer(line: Mapping[str, Any]) -> Answer:
         raise RowError("response", "an answer or an error", line.get("response"))
     try:
         if status == 200 and error is None and isinstance(body, dict):
-            return Answer(key, completion_of(cast("dict[str, Any]", body)))
+            return Answer(key, form, completion_of(cast("dict[str, Any]", body)))
     except JudgeError as failure:
-        return Answer(key, error=failure)
-    return Answer(key, error=_failure(status, cast("object", body) if error is None else error))
+        return Answer(key, form, error=failure)
+    failure = _failure(status, cast("object", body) if error is None else error)
+    return Answer(key, form, error=failure)
 
 
-def _failure(status: object, said: object) -> JudgeError:
+def _failure(status: object, details: object) -> JudgeError:
     """What an error line means; one without any status may pass, as an expired batch does."""
-    error = _object(said)
+    error = _object(details)
     error = _object(error.get("error")) or error
     codes = (status, error.get("code"), error.get("status_code"))
     code = next((c for c in codes if isinstance(c, int) and c >= 400), _NO_ANSWER)
-    told = error if isinstance(error.get("message"), str) else {"message": str(said)}
-    return failure_of(code, orjson.dumps({"error": told}, default=str).decode(), {})
+    if not isinstance(error.get("message"), str):
+        error = {"message": str(details)}
+    return failure_of(code, orjson.dumps({"error": error}, default=str).decode(), {})
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -127,7 +136,7 @@ class Part:
     digest: Any = field(default_factory=sha256)
 
 
-class Parts:
+class BatchFiles:
     """Writes lines into one file after the other, each within the limits.
 
     Args:
@@ -187,7 +196,7 @@ class Parts:
 
 
 @dataclass(slots=True, kw_only=True)
-class OrderBook(Client):
+class BatchWriter(Client):
     """Answers what is known already and writes down the rest.
 
     Attributes:
@@ -205,7 +214,7 @@ class OrderBook(Client):
         held: Requests that failed too often and are kept pending.
     """
 
-    parts: Parts
+    parts: BatchFiles
     place: str
     body: Callable[[Request], dict[str, Any]]
     answers: ReplyCache | None = None
@@ -227,7 +236,7 @@ class OrderBook(Client):
         """
         key = request.key(self.place)
         outcome = self._outcome(key)
-        known = outcome.completion or self._kept(key)
+        known = outcome.completion or self._cached(key)
         if known is not None:
             return known
         if outcome.gives_up(self.retries, self.since):
@@ -240,9 +249,9 @@ class OrderBook(Client):
         data = self.answers.get(key) if self.answers else None
         return read_outcome(data)
 
-    def _kept(self, key: str) -> Completion | None:
-        data = self.cache.get(key) if self.cache else None
-        return read_kept(data) if data is not None else None
+    def _cached(self, key: str) -> Completion | None:
+        data = self.cache.get(cache_key(key, self.form)) if self.cache else None
+        return load_completion(data) if data is not None else None
 
     def _refuse(self, outcome: Outcome) -> None:
         """Raises the failure; one that may pass only when nothing else is awaited."""
@@ -255,7 +264,8 @@ class OrderBook(Client):
         if short in self._written:
             return
         body = self.body(replace(request, format=self.form))
-        values = {"custom_id": key, "method": "POST", "url": URL, "body": body}
+        name = cache_key(key, self.form)
+        values = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > MAX_LINE_BYTES:
             raise JudgeError(f"a request of {len(line)} bytes is too long for a batch file")
@@ -274,7 +284,7 @@ class OrderBook(Client):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
+class BatchResults:
     """Where the answers of a batch are entered.
 
     Attributes:
@@ -310,7 +320,8 @@ class Ledger:
         )
         self.answers.put(answer.key, after.dumped())
         if self.cache is not None and answer.completion is not None and answer.is_good:
-            self.cache.put(answer.key, kept(answer.completion))
+            data = dump_completion(answer.completion)
+            self.cache.put(cache_key(answer.key, self.form), data)
         return after.wants_other_format
 
     def enter_missing(self, requests: Path, error: JudgeError) -> int:
@@ -321,7 +332,7 @@ class Ledger:
         """
         missing = 0
         for line in read_lines(requests):
-            key = str(_object(line.values)["custom_id"])
+            key = str(_object(line.values)["custom_id"])[:32]
             outcome = read_outcome(self.answers.get(key))
             if outcome.completion is None and not outcome.is_of(self.turn):
                 self.enter(Answer(key, error=error))
@@ -333,3 +344,91 @@ class Ledger:
         self.answers.close()
         if self.cache is not None:
             self.cache.close()
+
+
+_NOWHERE = "http://127.0.0.1:9"
+_ROLES = ("system", "user", "assistant")
+
+
+def provider_of(model: str) -> tuple[str, str]:
+    """Provider and name of a model; litellm looks up the provider of one without."""
+    provider, slash, name = model.partition("/")
+    if slash:
+        return provider, name
+    try:
+        name, provider, *_ = load_litellm().get_llm_provider(model)
+    except Exception as error:  # noqa: BLE001 - every failure is translated
+        raise OptionError(f"--judge {model}: {translate(error)}") from None
+    return str(provider), str(name)
+
+
+def body_maker(model: str) -> Callable[[Request], dict[str, Any]]:
+    """What makes the body of a batch line for a model.
+
+    Servers that speak the OpenAI protocol get what ``chat_body`` makes; for models whose
+    parameters litellm renames, litellm is asked once per form of request, with a key and an
+    address that lead nowhere.
+    """
+    provider, name = provider_of(model)
+
+    def body(request: Request) -> dict[str, Any]:
+        plain = chat_body(request, name)
+        # litellm itself turns OpenAI's words into Google's when it uploads
+        exact = provider == "vertex_ai" or serves_exactly(
+            f"{provider}/{name}", api_base=True, params=request.settings
+        )
+        template = None if exact else _template_of(f"{provider}/{name}", request)
+        return plain if template is None else _spliced(template, request.messages)
+
+    return body
+
+
+def _spliced(template: Mapping[str, Any], messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """The template with other messages; roles that litellm renames are renamed."""
+    roles = dict(zip(_ROLES, (m["role"] for m in template["messages"]), strict=True))
+    renamed = [m | {"role": roles.get(m["role"], m["role"])} for m in messages]
+    return {**template, "messages": renamed}
+
+
+def _template_of(model: str, request: Request) -> Mapping[str, Any] | None:
+    settings = orjson.dumps(request.settings, option=orjson.OPT_SORT_KEYS)
+    form = (request.reply, request.format)
+    return _template(model, form, request.max_tokens, settings, logprobs=request.logprobs)
+
+
+@lru_cache(maxsize=1024)
+def _template(
+    model: str,
+    form: tuple[type[BaseModel] | None, Format],
+    max_tokens: int,
+    settings: bytes,
+    *,
+    logprobs: bool,
+) -> Mapping[str, Any] | None:
+    """What litellm would send, but for the messages; None when it does not say.
+
+    Returns:
+        The body, whose messages are one of each of _ROLES, in that order.
+    """
+    litellm = load_litellm()
+    reply, kind = form
+    blank = Request(model=model, messages=[], reply=reply, format=kind, logprobs=logprobs)
+    arguments: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": role, "content": "x"} for role in _ROLES],
+        "max_tokens": max_tokens,
+        "timeout": 1.0,
+        "num_retries": 0,
+        "max_retries": 0,
+        "api_base": _NOWHERE,
+        "api_version": "2024-10-21",
+        **orjson.loads(settings),
+        **shape_arguments(blank),
+    }
+    call = litellm.types.utils.CallTypes.completion
+    body: Any = litellm.utils.return_raw_request(call, arguments).get("raw_request_body")
+    if not isinstance(body, dict):
+        return None
+    template = cast("dict[str, Any]", body)
+    extra: dict[str, Any] = template.pop("extra_body", None) or {}
+    return {**template, **extra} if len(template.get("messages", ())) == len(_ROLES) else None

@@ -1,4 +1,4 @@
-"""What has become of an ordered request so far: kept as JSON, entered round by round."""
+"""The outcome of a batched request so far: stored as JSON, updated round by round."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..errors import (
 )
 from ..records import Usage
 from .base import FORMATS, Completion, Format
-from .engine import kept, read_kept
+from .engine import dump_completion, load_completion
 
 _KINDS: Mapping[str, type[JudgeError]] = {
     kind.__name__: kind
@@ -47,7 +47,7 @@ class Outcome:
     Attributes:
         completion: The reply, with what it cost; None when there is none.
         failed: Round and kind of each failure, oldest first.
-        message: What the last failure said.
+        message: Message of the last failure.
         is_final: Whether asking again would change nothing.
     """
 
@@ -103,7 +103,7 @@ class Outcome:
         values: dict[str, Any] = {"failed": self.failed, "message": self.message}
         values["final"] = self.is_final
         if reply is not None:
-            values["reply"] = orjson.Fragment(kept(reply))
+            values["reply"] = orjson.Fragment(dump_completion(reply))
             values["refusal"] = reply.refusal
             values["usage"] = reply.usage.__dict__
             values["cost_usd"] = reply.cost_usd
@@ -115,20 +115,17 @@ def read_outcome(data: bytes | None) -> Outcome:
     try:
         values: Any = orjson.loads(data) if data is not None else {}
         failed = tuple((int(turn), str(kind)) for turn, kind in values.get("failed", ()))
-        found = Outcome(None, failed, values.get("message", ""), values.get("final", False))
-        return replace(found, completion=_reply(values)) if "reply" in values else found
+        outcome = Outcome(None, failed, values.get("message", ""), values.get("final", False))
+        return replace(outcome, completion=_reply(values)) if "reply" in values else outcome
     except (ValueError, TypeError, KeyError, AttributeError):
         return Outcome()
 
 
 def _reply(values: Mapping[str, Any]) -> Completion | None:
-    reply = read_kept(orjson.dumps(values["reply"]))
-    told = {
-        "usage": Usage(**values["usage"]),
-        "cost_usd": values["cost_usd"],
-        "refusal": values["refusal"],
-    }
-    return reply.model_copy(update=told) if reply is not None else None
+    reply = load_completion(orjson.dumps(values["reply"]))
+    paid = {name: values[name] for name in ("cost_usd", "refusal")}
+    paid["usage"] = Usage(**values["usage"])
+    return reply.model_copy(update=paid) if reply is not None else None
 
 
 def outcome_of(
