@@ -132,11 +132,20 @@ def _score(x: _Key, y: _Key, unit: int) -> int:
 def _path(a: Sequence[_Key], b: Sequence[_Key]) -> list[tuple[bool, bool]]:
     """The steps of the best alignment: (both, only the first) per row."""
     # A unit outweighs all pairs of different tools together: these only fill up gaps.
-    worth = _worth(a, b, unit=min(len(a), len(b)) + 1)
+    unit = min(len(a), len(b)) + 1
+    worth = _worth(a, b, unit)
     steps: list[tuple[bool, bool]] = []
     i = j = 0
     while i < len(a) or j < len(b):
-        both, first = _step(worth, a, b, i, j)
+        both = False
+        if i == len(a) or j == len(b):
+            first = j == len(b)
+        elif worth[i][j] == worth[i + 1][j + 1] + _score(a[i], b[j], unit):
+            both = first = True
+        elif worth[i + 1][j] != worth[i][j + 1]:
+            first = worth[i + 1][j] > worth[i][j + 1]
+        else:  # as good either way: by content, not by side, so that swapping the sides mirrors
+            first = a[i][:2] < b[j][:2]
         steps.append((both, first))
         i, j = i + (both or first), j + (both or not first)
     return steps
@@ -155,17 +164,3 @@ def _worth(a: Sequence[_Key], b: Sequence[_Key], unit: int) -> list[list[int]]:
         below = row
     rows.reverse()
     return rows
-
-
-def _step(
-    worth: Sequence[Sequence[int]], a: Sequence[_Key], b: Sequence[_Key], i: int, j: int
-) -> tuple[bool, bool]:
-    if i == len(a) or j == len(b):
-        return False, j == len(b)
-    if worth[i][j] == worth[i + 1][j + 1] + _score(a[i], b[j], min(len(a), len(b)) + 1):
-        return True, True
-    without_ours, without_theirs = worth[i + 1][j], worth[i][j + 1]
-    if without_ours != without_theirs:
-        return False, without_ours > without_theirs
-    # As good either way. By content, and not by side, so that swapping the sides mirrors.
-    return False, a[i][:2] < b[j][:2]

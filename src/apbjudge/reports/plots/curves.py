@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -202,35 +202,36 @@ _SHIFTS: tuple[Point, ...] = (
 """Where a number may be beside its point, the nearest places first."""
 
 
-def cost_chart(costs: Mapping[str, Mark], correct: Mapping[str, Mark]) -> MplFigure:
+def cost_chart(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
     """A numbered point per tested model; the numbers are explained below.
 
     Args:
-        costs: Cost of a plan by tested model, in the order of the numbers.
-        correct: Share of correct plans by tested model, in the same order.
+        marks: Cost of a plan and share of correct plans of each tested model, in turn.
+        names: Not used: the numbers follow the marks.
     """
+    costs, correct = marks[::2], marks[1::2]
     lines = math.ceil(len(costs) / 2)
     below = lines * _KEY_LINE + 0.05
     figure = new_figure(ONE_COLUMN, 2.3 + below)
     axes, key = figure.subplots(2, 1, height_ratios=[2.3, below])
-    for x, y in zip(costs.values(), correct.values(), strict=True):
+    for x, y in zip(costs, correct, strict=True):
         whiskers(axes, [(y.value, x)], CONTEXT, flat=True)
         whiskers(axes, [(x.value, y)], CONTEXT, flat=False)
         axes.plot([x.value], [y.value], marker="o", markersize=3, color=INK, zorder=3)
-    limits = [value_limits(list(marks.values())) for marks in (costs, correct)]
+    limits = [value_limits(own) for own in (costs, correct)]
     value_axis(axes.xaxis, "cost", limits[0])
     value_axis(axes.yaxis, "percent", limits[1])
     axes.set(xlim=limits[0], ylim=limits[1])
     axes.set(xlabel="Mean cost of a plan", ylabel="Correct plans, %")
     grid(axes, "both")
-    short = labels(costs, 84.0)
+    short = labels([mark.name for mark in costs], 84.0)
     key.set_axis_off()
     key.set(xlim=(0, 2), ylim=(lines - 0.5, -0.5))
-    for index, name in enumerate(costs):  # two columns, read downwards
+    for index, label in enumerate(short.values()):  # two columns, read downwards
         x, y = divmod(index, lines)
-        key.text(x, y, from_left(f"{index + 1}  {short[name]}"), va="center_baseline")
+        key.text(x, y, from_left(f"{index + 1}  {label}"), va="center_baseline")
     figure.draw_without_rendering()  # gives the points their places
-    _number(axes, [(costs[name].value, correct[name].value) for name in costs])
+    _number(axes, [(x.value, y.value) for x, y in zip(costs, correct, strict=True)])
     return figure
 
 

@@ -18,10 +18,6 @@ from .uncertainty import uncertainty_figures
 Names = Sequence[str]
 
 
-def _all(marks: list[Mark]) -> list[Mark]:
-    return marks
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Spec:
     """A figure of some values in tables.
@@ -47,7 +43,7 @@ class _Spec:
     title: str
     alt: str
     draw: Callable[[Sequence[Mark], Names], MplFigure]
-    select: Callable[[list[Mark]], list[Mark]] = _all
+    select: Callable[[list[Mark]], list[Mark]] = list
     highlights: Callable[[Sequence[Mark]], str] = extremes
     names: Callable[[Sequence[Mark]], Names] | None = None
     intervals: bool = True
@@ -83,54 +79,21 @@ def _without_both_e2(marks: list[Mark]) -> list[Mark]:
     return [mark for mark in marks if mark.section not in both]
 
 
-def _as_shares(marks: list[Mark]) -> list[Mark]:
-    return [as_share(mark) for mark in marks]
+def _replacements(marks: Sequence[Mark]) -> Sequence[Mark]:
+    return [mark for mark in marks if mark.column == "Rp"] or marks
 
 
-def _replacements(marks: Sequence[Mark]) -> list[Mark]:
-    return [mark for mark in marks if mark.column == "Rp"]
-
-
-def _by_replacements(marks: Sequence[Mark]) -> Names:
-    return by_value(_replacements(marks) or marks)
-
-
-def _most_replacements(marks: Sequence[Mark]) -> str:
-    replacements = _replacements(marks)
-    return extremes(replacements, BEHAVIOURS) if replacements else ""
-
-
-def _placed_extremes(marks: Sequence[Mark], *, at: str) -> str:
-    return extremes([replace(mark, at=f"{at} {mark.at}") for mark in marks])
-
-
-def _as_rates(marks: Sequence[Mark]) -> str:
-    """Extremes with all in percent, F1 times 100 too."""
-    return extremes([replace(mark, unit="percent") for mark in marks])
-
-
-def _costs(marks: Sequence[Mark]) -> tuple[dict[str, Mark], dict[str, Mark]]:
-    """Cost and correctness of those that have both, the cheapest first."""
+def _cost_pairs(marks: list[Mark]) -> list[Mark]:
+    """Cost and correctness in turn of those that have both, the cheapest first."""
     costs = {mark.name: mark for mark in marks if mark.column == "C_all"}
     correct = {mark.name: mark for mark in marks if mark.column == "CR"}
     names = sorted(set(costs) & set(correct), key=lambda name: (costs[name].value, name))
-    return {name: costs[name] for name in names}, {name: correct[name] for name in names}
-
-
-def _with_cost_and_correctness(marks: list[Mark]) -> list[Mark]:
-    costs, correct = _costs(marks)
-    return [mark for name in costs for mark in (costs[name], correct[name])]
+    return [mark for name in names for mark in (costs[name], correct[name])]
 
 
 def _cheapest_and_best(marks: Sequence[Mark]) -> str:
-    costs, correct = _costs(marks)
-    cheapest = next(iter(costs.values()))
-    best = extremes(list(correct.values()))
-    return f"Cheapest plans: {in_words(cheapest.name)}, {cheapest.value:.2f}. {best}"
-
-
-def _draw_costs(marks: Sequence[Mark], names: Names) -> MplFigure:
-    return cost_chart(*_costs(marks))
+    cheapest = f"{in_words(marks[0].name)}, {marks[0].value:.2f}"
+    return f"Cheapest plans: {cheapest}. {extremes(marks[1::2])}"
 
 
 def _curve_spec(
@@ -141,7 +104,7 @@ def _curve_spec(
     across: str,
     columns: str = "CR",
     up: str = "Correct plans, %",
-    select: Callable[[list[Mark]], list[Mark]] = _all,
+    select: Callable[[list[Mark]], list[Mark]] = list,
     from_zero: bool = False,
 ) -> _Spec:
     return _Spec(
@@ -152,7 +115,9 @@ def _curve_spec(
         alt="A line per tested model.",
         draw=partial(curve_chart, across=across, up=up, from_zero=from_zero),
         select=select,
-        highlights=partial(_placed_extremes, at=across.lower()),
+        highlights=lambda marks: extremes(
+            [replace(mark, at=f"{across.lower()} {mark.at}") for mark in marks]
+        ),
     )
 
 
@@ -209,7 +174,7 @@ SPECS = (
         across="Distractor tools",
         columns="ExtUse",
         up="Use a distractor, %",
-        select=_as_shares,
+        select=lambda marks: [as_share(mark) for mark in marks],
         from_zero=True,
     ),
     _curve_spec(
@@ -225,8 +190,8 @@ SPECS = (
         title="What tested models do after a broken tool",
         alt="A stacked bar per tested model with the shares of five behaviours.",
         draw=partial(bar_chart, titles=BEHAVIOURS),
-        highlights=_most_replacements,
-        names=_by_replacements,
+        highlights=lambda marks: extremes(_replacements(marks), BEHAVIOURS),
+        names=lambda marks: by_value(_replacements(marks)),
         intervals=False,
     ),
     _Spec(
@@ -244,8 +209,8 @@ SPECS = (
         columns="C_all|CR",
         title="Mean cost of plans against their correctness",
         alt="A numbered point per tested model.",
-        draw=_draw_costs,
-        select=_with_cost_and_correctness,
+        draw=cost_chart,
+        select=_cost_pairs,
         highlights=_cheapest_and_best,
     ),
     _Spec(
@@ -261,7 +226,8 @@ SPECS = (
             axis="Against human labels (%, F1 \u00d7 100)",
             whole=False,
         ),
-        highlights=_as_rates,
+        # F1 is in percent here too
+        highlights=lambda marks: extremes([replace(mark, unit="percent") for mark in marks]),
         names=by_value,
     ),
 )

@@ -63,15 +63,10 @@ def _outlines(path: str, wanted: frozenset[int]) -> frozenset[int]:
     try:
         font = manager.get_font(path)
         own = wanted.intersection(font.get_charmap()) if font.scalable else ()
-        return frozenset(one for one in sorted(own) if _has_outline(font, one))
+        font.set_size(FONT_SIZE, 72)
+        return frozenset(one for one in own if font.load_char(one) and len(font.get_path()[0]))
     except (OSError, RuntimeError, ValueError):  # removed since matplotlib looked, or broken
         return frozenset()
-
-
-def _has_outline(font: Any, character: int) -> bool:
-    font.set_size(FONT_SIZE, 72)
-    font.load_char(character)
-    return len(font.get_path()[0]) > 0
 
 
 @cache
