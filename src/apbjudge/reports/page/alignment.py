@@ -1,4 +1,4 @@
-"""Two chains of calls side by side: which call of one stands beside which of the other."""
+"""Alignment of two chains of calls, to show them side by side."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ...records import Call
 Kind = Literal["same", "arguments", "different", "extra", "missing"]
 
 COMPARED = 400
-"""Calls of each side, after a common beginning, that are set against each other; those beyond
-stand alone, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
+"""Calls of each side, after a common beginning, that are compared; those beyond have rows of
+their own, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class AlignedRow:
     """One row of two aligned chains.
 
     Attributes:
@@ -43,8 +43,8 @@ class _Key(NamedTuple):
     parts: frozenset[tuple[str, bytes]]
 
 
-def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[Pair, ...]:
-    """Aligns two chains so that as much as possible stands beside its like.
+def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...]:
+    """Aligns two chains so that as many calls as possible are beside equal ones.
 
     Every call occurs exactly once and in its order. What counts is, in this order: calls of the
     same tool (more the more arguments they share, most when all are equal), then few rows. The
@@ -73,12 +73,12 @@ def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[Pair, ...]:
     return tuple(rows)
 
 
-def _pair(i: int | None, j: int | None, a: Sequence[_Key], b: Sequence[_Key]) -> Pair:
+def _pair(i: int | None, j: int | None, a: Sequence[_Key], b: Sequence[_Key]) -> AlignedRow:
     if i is None or j is None:
-        return Pair(ours=i, theirs=j, kind="extra" if j is None else "missing")
+        return AlignedRow(ours=i, theirs=j, kind="extra" if j is None else "missing")
     if a[i].name != b[j].name:
-        return Pair(ours=i, theirs=j, kind="different")
-    return Pair(ours=i, theirs=j, kind="same" if a[i] == b[j] else "arguments")
+        return AlignedRow(ours=i, theirs=j, kind="different")
+    return AlignedRow(ours=i, theirs=j, kind="same" if a[i] == b[j] else "arguments")
 
 
 # What is alike -----------------------------------------------------------------------------------

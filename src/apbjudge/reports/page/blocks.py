@@ -158,7 +158,7 @@ class Details:
         }
 
     def _case(self, item: Item) -> int:
-        """The number of an item's case; the view of a case with a known key is not made again."""
+        """The number of an item's case; a known key saves its view."""
         # a file's name doesn't identify its picture
         key = case_key(item) if self._pictures is None or not item.files else None
         if key is None:

@@ -117,14 +117,14 @@ def _index(report: ReportInput, details: Details) -> dict[str, Any]:
 
 
 def concatenated(folder: str, names: tuple[str, ...]) -> str:
-    """Files of one kind as one text that can stand inside a page.
+    """Files of one kind as one text that can be part of a page.
 
     Args:
         folder: Their folder beneath ``reports``.
         names: The files, in the order in which they are needed.
 
     Raises:
-        ValueError: If the text could end the element that it stands in, or begin a comment.
+        ValueError: If the text could end its element, or begin a comment.
     """
     text = "".join((_REPORTS / folder / name).read_text(encoding="utf-8") for name in names)
     for forbidden in ("</script", "</style", "<!--"):

@@ -134,7 +134,7 @@ class Tally:
 
 
 class Index:
-    """The columns of the list, made entry by entry."""
+    """The columns of the list, built entry by entry."""
 
     def __init__(self, n_judges: int) -> None:
         """Columns without entries, for reports of ``n_judges`` judges."""

@@ -52,7 +52,7 @@ def case_view(item: Item) -> View:
         ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None when the row says
         nothing of tools; else name, description, parameters, cost and marks of each),
         ``trajectory`` (role, text, calls and name of each message), ``reference`` (plan, calls,
-        idle steps; or None), ``condition`` (what the tested model was not told) and ``groups``.
+        idle steps; or None), ``condition`` (hidden from the tested model) and ``groups``.
     """
     condition, replacement, reference = item.condition, item.condition.replacement, item.reference
     return {

@@ -30,7 +30,7 @@ from .text import drawable, from_left, labels
 
 _NAME_ROOM = 66.0  # points, right of the axes
 _LINE_HEIGHT = 8.6  # points from one name to the next
-_MOST_TOGETHER = 5  # lines of one axes; the whiskers of more can't be told apart
+_MOST_TOGETHER = 5  # lines of one axes; the whiskers of more would overlap
 
 
 # Curves ------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def surest_chart(shares: Sequence[float], agreement: Sequence[Estimate]) -> MplF
     figure = new_figure(ONE_COLUMN, 2.2)
     axes = figure.subplots()
     _agreement(axes, shares, agreement, joined=True, least=1.0)
-    axes.set(xlim=(-0.02, 1.03), xlabel="Items kept, the surest first, %")
+    axes.set(xlim=(-0.02, 1.03), xlabel="Items, the surest first, %")
     value_axis(axes.xaxis, "percent", (0.0, 1.0))
     return figure
 

@@ -281,8 +281,8 @@ def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figur
     else:  # the same order in all figures
         overall = tables.get("overall")
         ranking = by_value(table_marks(overall, judge, "CR")) if overall is not None else ()
-        drawn = distinct(mark.name for mark in marks)
-        names = [*(n for n in ranking if n in drawn), *(n for n in drawn if n not in ranking)]
+        own = distinct(mark.name for mark in marks)
+        names = [*(n for n in ranking if n in own), *(n for n in own if n not in ranking)]
     levels = {mark.level for mark in marks if spec.intervals and mark.low is not None}
     intervals = f", with {100 * min(levels):.4g} % intervals" if levels else ""
     sizes = [mark.n for mark in marks]

@@ -13,7 +13,7 @@ from ...errors import visible
 
 OURS = "DejaVu Sans"  # comes with matplotlib: every machine has the same
 FONT_SIZE = 7.0
-BOXES_LINE = "\u25a1 stands for a character that no installed font has."
+BOXES_LINE = "\u25a1 replaces a character that no installed font has."
 """Note under a picture that has boxes; it fits the narrowest figure."""
 
 Families = tuple[str, ...]
