@@ -90,18 +90,17 @@ def table_marks(table: Table, judge: str, columns: str) -> list[Mark]:
 
 def marks_frame(marks: Sequence[Mark]) -> Frame:
     """The data of a figure, a line per mark."""
-    return frame([asdict(mark) for mark in marks], list(Mark.__dataclass_fields__))
+    return frame([asdict(mark) for mark in marks])
 
 
-def frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Frame:
-    """A frame with these columns in this order; half a character pair is escaped."""
+def frame(rows: Sequence[Mapping[str, Any]]) -> Frame:
+    """A frame with the columns of its rows; half a character pair is escaped."""
     import pandas as pd
 
     def escaped(value: Any) -> Any:  # neither pandas' strings nor files hold lone surrogates
         return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
-    clean = [{name: escaped(value) for name, value in row.items()} for row in rows]
-    return pd.DataFrame(clean, columns=list(columns))
+    return pd.DataFrame([{name: escaped(value) for name, value in row.items()} for row in rows])
 
 
 def as_share(mark: Mark) -> Mark:

@@ -21,7 +21,6 @@ Vector = np.ndarray[Any, Any]
 MOST_BINS = 10
 LEAST_ITEMS = 10
 _INTERVALS = f", with {100 * CONFIDENCE_LEVEL:.4g} % intervals"
-_ESTIMATE = ("value", "low", "high", "level", "n", "n_clusters")
 
 
 def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
@@ -96,7 +95,7 @@ def _by_certainty(judge: str, certainties: list[Vector], agreement: list[Estimat
         key="uncertainty",
         title=f"Agreement with humans by how sure the judge is{_INTERVALS}",
         alt=alt,
-        data=frame(rows, ("judge", "from", "to", "certainty", *_ESTIMATE)),
+        data=frame(rows),
         draw=partial(certainty_chart, means, agreement),
     )
 
@@ -114,7 +113,7 @@ def _on_the_surest(
         alt="A line from the surest items to all of them. The judge agrees with humans on "
         f"{percent(agreement[0].value or 0.0)} % of the surest {percent(shares[0])} % and on "
         f"{percent(agreement[-1].value or 0.0)} % of all {agreement[-1].n_items} items.",
-        data=frame(rows, ("judge", "share", "from", *_ESTIMATE)),
+        data=frame(rows),
         draw=partial(surest_chart, shares, agreement),
     )
 
