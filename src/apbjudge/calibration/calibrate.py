@@ -70,7 +70,7 @@ def calibrate(
 
 
 def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
-    """Everything that can be said of judges with these labels.
+    """Everything that these labels show of judges.
 
     Args:
         order: What is to be calibrated.
@@ -217,8 +217,10 @@ class _Calibrating:
     def between(self) -> BetweenRaters | None:
         if len(self.raters) < 2:
             return None
-        found = between_raters(self.raters, self.sample, levels=self.levels, settings=self.settings)
-        return bare_raters(found) if self.is_picked else found
+        result = between_raters(
+            self.raters, self.sample, levels=self.levels, settings=self.settings
+        )
+        return bare_raters(result) if self.is_picked else result
 
     def stand_in(self) -> AltTest | None:
         if len(self.raters) < 2 or self.is_picked:
@@ -264,7 +266,7 @@ class _Calibrating:
         return len(np.unique(self.clusters[self.rows]))
 
     def calibrate(self, at: Vector) -> Calibration:
-        found = calibrate_ratings(
+        result = calibrate_ratings(
             self.judge.take(at),
             self.human.take(at),
             self.sample.take(at),
@@ -272,7 +274,7 @@ class _Calibrating:
             levels=self.levels,
             settings=self.settings,
         )
-        return without_intervals(found) if self.is_picked else found
+        return without_intervals(result) if self.is_picked else result
 
     def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:
         """Values of a column, and where among some rows they occur; the missing one last."""

@@ -106,7 +106,7 @@ class _Pairs:
         rows: Rows of each that come into question.
         partners: Shape (n,) each: positions of the pairs' rows, in the order of the first run.
         by: Fields they were paired on.
-        notes: What is to be said of that.
+        notes: What to know of the pairing.
     """
 
     runs: tuple[JudgedRun, JudgedRun]
@@ -294,9 +294,9 @@ class _Comparing:
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes
-        given = [run.table.grade for run in self.pairs.runs]
+        grades = [run.table.grade for run in self.pairs.runs]
         rated = () if self.labels is None else self.labels.grades
-        if note := scale_note(self.levels, {*np.unique(given[0]), *np.unique(given[1]), *rated}):
+        if note := scale_note(self.levels, {*np.unique(np.concatenate(grades)), *rated}):
             yield note
         if not np.all(self.scored[0] & self.scored[1]):
             yield (

@@ -152,7 +152,7 @@ class Correction:
         """CR, Grade and error rates of some rows, as far as they have them.
 
         Args:
-            field: What these rows are told by.
+            field: What these rows have in common.
             value: Its value.
             at: Their positions.
         """

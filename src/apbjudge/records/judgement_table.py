@@ -182,16 +182,16 @@ class JudgementTable(Scores):
         _, first, times = np.unique(keys[rows], return_index=True, return_counts=True)
         if len(first) == len(rows):
             return self
-        kept = np.zeros(len(self), dtype=bool)
-        kept[rows[first]] = True
+        counts = np.zeros(len(self), dtype=bool)
+        counts[rows[first]] = True
         if by_protocol:
-            kept |= ~self.is_item
+            counts |= ~self.is_item
         example = int(rows[first[times > 1].min()])
         problems.append(
             f"{self.path}: item_id: expected one row per item and tested model, got "
-            f"{int((~kept).sum())} more, such as {self.name_of(example)}: the first one counts"
+            f"{int((~counts).sum())} more, such as {self.name_of(example)}: the first one counts"
         )
-        return self.take(np.flatnonzero(kept))
+        return self.take(np.flatnonzero(counts))
 
     # Groups ---------------------------------------------------------------------------------------
 
@@ -222,8 +222,8 @@ class JudgementTable(Scores):
     @cached_property
     def levels(self) -> Vector:
         """Number of distractors, per profile."""
-        given = (profile[-1] for profile in self.profiles)
-        return np.array([v if isinstance(v, int) else 0 for v in given], dtype=np.int64)
+        levels = (profile[-1] for profile in self.profiles)
+        return np.array([n if isinstance(n, int) else 0 for n in levels], dtype=np.int64)
 
     def code(self, field: str, rows: Vector) -> Vector:
         """Codes of a grouping field for some rows."""
