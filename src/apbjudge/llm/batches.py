@@ -129,7 +129,7 @@ class BatchApi:
         if self.provider not in PROVIDERS:
             raise OptionError(
                 f"--batch: litellm creates no batches at {self.provider} "
-                f"(only from {', '.join(PROVIDERS)})"
+                f"(only at {', '.join(PROVIDERS)})"
             )
         variable = ADDRESSES.get(self.provider)
         if variable and not self.api_base:
