@@ -26,8 +26,7 @@ from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import paper_tables
 from .paper.definitions import TABLE_KEYS
 from .paper.table import Table
-from .plots.building import paper_figures
-from .plots.figure import Figure
+from .plots import Figure, paper_figures
 from .results import JudgeResults, RefinedResults, Results
 from .run_files import JudgeRuns, RunFile, by_judge, open_run
 
