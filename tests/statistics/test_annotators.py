@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from apbjudge.statistics.annotators import (
+from apbjudge.statistics.alternative_annotator import (
     AltTest,
     _Duel,
     _p_value,
@@ -22,7 +22,7 @@ from apbjudge.statistics.annotators import (
     _signed_rank,
     alternative_annotator_test,
 )
-from apbjudge.statistics.intervals import Array
+from apbjudge.statistics.estimates import Array
 from apbjudge.statistics.sample import Sample
 
 Score = Literal["same", "distance"]

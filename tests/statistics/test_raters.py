@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import cohen_kappa_score
 
-from apbjudge.statistics.annotators import alternative_annotator_test
+from apbjudge.statistics.alternative_annotator import alternative_annotator_test
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.measures import calibrate
 from apbjudge.statistics.raters import SHOWN, between_raters, stand_in
 from apbjudge.statistics.ratings import LEVELS, Ratings

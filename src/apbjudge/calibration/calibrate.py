@@ -13,15 +13,15 @@ import numpy as np
 from ..errors import InputError, OptionError
 from ..judge import STATIC
 from ..judge.metrics import CATEGORIES
+from ..statistics.alternative_annotator import AltTest
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from ..statistics.annotators import AltTest
-from ..statistics.classes import Nominal, nominal
 from ..statistics.coded import Settings
+from ..statistics.confusion import Nominal, nominal
+from ..statistics.measures import POLICIES, Calibration, Policy
 from ..statistics.measures import calibrate as calibrate_ratings
+from ..statistics.prediction_powered import Design
 from ..statistics.raters import BetweenRaters, between_raters, stand_in
 from ..statistics.ratings import Ratings
-from ..statistics.rectification import Design
-from ..statistics.results import POLICIES, Calibration, Policy
 from ..statistics.sample import Sample
 from .config import DESIGNS, CalibrationOrder
 from .correct import Correcting, Drawing, Drawn, drawn_by

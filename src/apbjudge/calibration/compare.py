@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError, OptionError, visible
 from ..statistics.coded import Settings
-from ..statistics.intervals import CONFIDENCE_LEVEL
+from ..statistics.estimates import CONFIDENCE_LEVEL
 from ..statistics.paired import (
     Difference,
     compare_reliability,
@@ -20,9 +20,9 @@ from ..statistics.paired import (
     flips,
     with_families,
 )
+from ..statistics.proportions import share
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
-from ..statistics.shares import share
 from .judged import Judged, Key, Problems, Said, Vector, check_level, judgements_of, read_judged
 from .matching import Labels, cluster_ids, grade_levels, load_labels, match, scale_note
 from .results import Comparison, Side

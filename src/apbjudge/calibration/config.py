@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..statistics.annotators import EPSILON
+from ..statistics.alternative_annotator import EPSILON
 from ..statistics.coded import Settings
 
 DESIGNS = ("random", "other-population", "hand-picked")

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import InputError, visible
-from ..statistics.intervals import Array
+from ..statistics.estimates import Array
+from ..statistics.prediction_powered import Design, rectify
 from ..statistics.ratings import CODES
-from ..statistics.rectification import Design, rectify
 from ..statistics.sample import Sample, Strata
 from .judged import Judged, Key, Said, Vector
 from .matching import Matched

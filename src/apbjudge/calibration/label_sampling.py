@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 
 from ..errors import OptionError
-from ..statistics.intervals import Array, Estimate
+from ..statistics.estimates import Array, Estimate
 from ..statistics.measures import paper_measures
-from ..statistics.rectification import rectify
+from ..statistics.prediction_powered import rectify
 from ..statistics.sample import Sample
-from ..statistics.selection import SEED, Selection, Stratum, doubt_strata, select
+from ..statistics.stratified_sampling import SEED, Selection, Stratum, doubt_strata, select
 from .judged import Judged, Said, Vector
 from .label_needs import CORRECTED, Expected, needs
 from .matching import cluster_ids, grade_levels

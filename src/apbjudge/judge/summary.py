@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..records.tables import text_cell
-from ..statistics.intervals import CONFIDENCE_LEVEL
+from ..statistics.estimates import CONFIDENCE_LEVEL
 from .columns import BY_FIELDS, Columns, Totals, Vector, read_columns
 from .metrics import (
     Figures,

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .coded import Settings
-from .comparison import PairedTest, paired_test
-from .contrasts import Contrast, part_difference
-from .intervals import Array, Estimate, Ids
+from .differences import Contrast, PairedTest, paired_test, part_difference
+from .estimates import Array, Estimate, Ids
+from .proportions import bounded, share
 from .ratings import LEVELS, Ratings
 from .sample import Sample
-from .shares import bounded, share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from .comparison import paired_test
-from .contrasts import part_difference
-from .intervals import CONFIDENCE_LEVEL, Array, Ids
+from .differences import paired_test, part_difference
+from .estimates import CONFIDENCE_LEVEL, Array, Ids
 from .sample import Sample
 
 _WIDE = 1e3

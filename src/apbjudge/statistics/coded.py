@@ -10,16 +10,23 @@ from typing import Literal
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, SEED, Array, Estimate, Ids, nothing
+from .bootstrap import N_RESAMPLES, Draws, Measure, Method, bootstrap, draw, jackknife
+from .estimates import (
+    CONFIDENCE_LEVEL,
+    SEED,
+    Array,
+    Estimate,
+    Ids,
+    cluster_note,
+    nothing,
+    t_quantile,
+    transformed,
+)
 from .moments import spread
-from .resampling import N_RESAMPLES, Draws, Measure, Method, bootstrap, draw, jackknife
-from .sample import Sample
-from .shares import bounded_ratio, cluster_note, counted_ratio, transformed
-from .student import t_quantile
-from .units import Kinds, plain, tabulate
+from .proportions import bounded_ratio, counted_ratio
+from .sample import Kinds, Sample, plain, tabulate
 
 Change = Callable[[float], float]
-
 _FEW_CODES = 8
 _POPULATION = 1e9
 

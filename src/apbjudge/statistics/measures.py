@@ -8,15 +8,22 @@ means of grades the same with an effective number of rows, coefficients Jeffreys
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
-from .agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
-from .bounds import within_bounds
-from .cells import (
+from .agreement import (
+    cohen_kappa,
+    coincidences_of_table,
+    gwet_ac,
+    krippendorff_alpha,
+    phi,
+    quadratic_weights,
+)
+from .coded import Change, Coded, Settings
+from .confusion import (
     FN,
     FP,
     N_CELLS,
@@ -26,18 +33,41 @@ from .cells import (
     TP,
     U0,
     U1,
+    Confusion,
     code_cells,
+    confusions,
     correct_cells,
     error_cells,
     grade_cells,
 )
-from .coded import Change, Coded, Settings
-from .confusion import confusions
-from .intervals import Array, Estimate, nothing
-from .krippendorff import coincidences_of_table, krippendorff_alpha
-from .ratings import CODES, LEVELS, Ratings
-from .results import Calibration, Policy
+from .estimates import Array, Estimate, nothing
+from .ratings import CODES, LEVELS, Filling, Ratings, filled
 from .sample import Sample
+
+Policy = Literal["exclude", "wrong", "bounds"]
+POLICIES: tuple[Policy, ...] = ("exclude", "wrong", "bounds")
+"""What unscored items count as; see ``measures.calibrate``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """How far a judge agrees with humans on the same items.
+
+    Attributes:
+        n_items: Items with a human label of any kind.
+        policy: How unscored items were counted.
+        scored: Share of these items that have a verdict.
+        measures: Estimates by name.
+        codes: The same per error code, for codes on which both said something.
+        tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
+    """
+
+    n_items: int
+    policy: Policy
+    scored: Estimate
+    measures: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
+    codes: dict[str, dict[str, Estimate]] = field(default_factory=dict[str, dict[str, Estimate]])
+    tables: dict[str, Confusion] = field(default_factory=dict[str, Confusion])
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,3 +456,93 @@ class _Grid:
     def __call__(self, cells: Array) -> Array:
         k = self.k
         return self.measure(cells[..., : k * k].reshape(*cells.shape[:-1], k, k))
+
+
+class Against(Protocol):
+    """Calibrates judges against the same humans."""
+
+    def whole(self, judge: Ratings, unscored: Literal["exclude", "wrong"]) -> Calibration:
+        """All there is to say."""
+        ...
+
+    def bare(self, judge: Ratings) -> Calibration:
+        """No measures: how much was scored, and the tables."""
+        ...
+
+    def alone(self, judge: Ratings) -> Calibration:
+        """Measures that depend on what the judge says, whether or not it is right."""
+        ...
+
+
+_EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
+    "judge CR": ("lowest", "highest"),
+    "judge grade": ("lowest", "highest"),
+    "grade bias": ("lowest", "highest"),
+    "grade MAE": ("best", "worst"),
+    "judge rate": ("highest", "lowest"),
+}
+"""How unscored items are filled for the least and the greatest value; else worst and best."""
+
+
+def within_bounds(
+    judge: Ratings, human: Ratings, levels: tuple[float, ...], against: Against
+) -> Calibration:
+    """Calibrates with unscored items filled in the worst and in the best way.
+
+    After Manski 1989 (doi:10.2307/145818): nothing is assumed of what is missing. Coefficients
+    beyond chance are taken at the same two fillings, which are their extremes wherever a judge is
+    better than chance.
+
+    Returns:
+        The calibration whose intervals reach from the low end of the least value to the high end
+        of the greatest; without unscored items, the plain one.
+    """
+    bare = against.bare(judge)
+    if bare.scored.value in {None, 1.0}:
+        return replace(against.whole(judge, "wrong"), policy="bounds")
+    ends = _ends(lambda how: filled(judge, human, levels, how), against)
+    worst = ends["worst"]
+
+    def between(name: str, of: Callable[[Calibration], Mapping[str, Estimate]]) -> Estimate:
+        low, high = _EXTREMES.get(name, ("worst", "best"))
+        return _union(of(ends[low])[name], of(ends[high])[name])
+
+    return replace(
+        bare,
+        policy="bounds",
+        measures={name: between(name, lambda c: c.measures) for name in worst.measures},
+        codes={
+            code: {name: between(name, lambda c, code=code: c.codes[code]) for name in of}
+            for code, of in worst.codes.items()
+        },
+    )
+
+
+def _ends(fill: Callable[[Filling], Ratings], against: Against) -> dict[Filling, Calibration]:
+    """Calibrations of what the judge would have said at the least and at the greatest."""
+    return {
+        "worst": against.whole(fill("worst"), "exclude"),
+        "best": against.whole(fill("best"), "exclude"),
+        "lowest": against.alone(fill("lowest")),
+        "highest": against.alone(fill("highest")),
+    }
+
+
+def _union(low: Estimate, high: Estimate) -> Estimate:
+    """From the low end of the one to the high end of the other."""
+    if low.value is None or high.value is None:
+        without = low if low.value is None else high
+        return replace(without, value=None, low=None, high=None, method="none")
+    if low.value > high.value:
+        low, high = high, low
+    ends = (round(end.value or 0.0, 4) + 0.0 for end in (low, high))
+    note = f"{' to '.join(f'{end:.4f}' for end in ends)}, as unscored items would have come out"
+    without = [end for end in (low, high) if end.low is None]
+    return replace(
+        low,
+        value=None,
+        low=None if without else low.low,
+        high=None if without else high.high,
+        method="bounds",
+        note=f"{note}; no interval: {without[0].note}" if without else note,
+    )

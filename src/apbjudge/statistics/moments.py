@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .intervals import Array, Ids
+from .estimates import Array, Ids
 from .sample import Sample, Strata
 
 

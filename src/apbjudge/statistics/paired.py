@@ -8,18 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from .cells import FN, FP, TP, correct_cells
+from .bootstrap import jackknife_variance
 from .coded import Coded, Settings
-from .comparison import McNemar, PairedTest, adjust, detectable_difference, mcnemar, paired_test
-from .intervals import Array, Estimate, Ids
+from .confusion import FN, FP, TP, correct_cells
+from .differences import McNemar, PairedTest, detectable_difference, mcnemar, paired_test
+from .estimates import Array, Estimate, Ids, cluster_note, two_sided
+from .multiplicity import adjust
+from .proportions import bounded, share
 from .ratings import CODES, LEVELS, Ratings
-from .resampling import jackknife_variance
 from .sample import Sample
-from .shares import bounded, cluster_note, share
-from .student import two_sided
 
 Family = Literal["primary", "exploratory"]
-
 _BITS: Array = np.array([float(i.bit_count()) for i in range(256)])
 
 
@@ -216,14 +215,7 @@ def _bounded_means(
 def ratio_differences(
     ratings: Sequence[Ratings], sample: Sample, made: Settings
 ) -> list[Difference]:
-    """Differences of precision, recall and F1 alone; see ``compare_reliability``.
-
-    Args:
-        ratings: Two judges and the humans on n items, for all of which each said something of
-            ``is_correct``.
-        sample: How the items were drawn.
-        made: How intervals are made.
-    """
+    """Differences of precision, recall and F1 alone; see ``compare_reliability``."""
     cells = [correct_cells(judge, ratings[2]) for judge in ratings[:2]]
     joint = Coded(cells[0] // 2 * 6 + cells[1], _N_JOINT, sample)
     more = _with_halves_more(joint)

@@ -8,10 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing
 from .moments import ratio_moments
 from .sample import Sample
-from .shares import cluster_note
 
 
 def rogan_gladen(

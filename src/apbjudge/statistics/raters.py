@@ -8,14 +8,14 @@ from itertools import combinations
 
 import numpy as np
 
-from .annotators import EPSILON, AltTest, alternative_annotator_test
+from .agreement import Metric, coincidences, krippendorff_alpha
+from .alternative_annotator import EPSILON, AltTest, alternative_annotator_test
 from .coded import Coded, Settings
-from .intervals import Array, Estimate, Ids, nothing
-from .krippendorff import Metric, coincidences, krippendorff_alpha
+from .estimates import Array, Estimate, Ids, nothing
 from .measures import calibrate
+from .proportions import share
 from .ratings import LEVELS, Ratings
 from .sample import Sample
-from .shares import share
 
 SHOWN = (
     "agreement",

@@ -23,7 +23,7 @@ from ...judge.metrics import (
 from ...judge.summary import base_of
 from ...records import UNSOLVABLE_TYPES
 from ...statistics.best import Contender
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 
 Values = tuple[Vector, Vector]
 """Rows, and the value of each."""

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...statistics.intervals import CONFIDENCE_LEVEL, Estimate
+from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
+from ...statistics.proportions import share
 from ...statistics.sample import Sample
-from ...statistics.shares import share
 from .doubt_sheets import calibration_sheet, coverage_sheet
 from .drafts import Draft
 from .marks import distinct, percent

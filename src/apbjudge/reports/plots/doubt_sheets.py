@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 from .drawing import WHISKER, grid, legend, marker, style_of, value_axis
 from .palette import MUTED
 from .seam import ONE_COLUMN, Panel, Sheet, line_handle, new_sheet

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from ...statistics.shares import counted
+from ...statistics.proportions import counted
 from ..paper.table import Column, Table, Unit
 from .names import in_words
 from .seam import Frame, frame, texts

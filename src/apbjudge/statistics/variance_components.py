@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
-from .resampling import jackknife
-from .units import Kinds
+from .bootstrap import jackknife
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .sample import Kinds
 
 Part = Literal["item", "prompt", "repeat"]
 PARTS: tuple[Part, ...] = ("item", "prompt", "repeat")

@@ -14,9 +14,8 @@ from math import sqrt
 import numpy as np
 
 from ..errors import OptionError
-from .intervals import Array, Ids
+from .estimates import SEED, Array, Ids
 
-SEED = 20_260_101
 LEAST = 2
 _UNSURE = 0.1
 

@@ -14,18 +14,150 @@ from typing import Literal
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, nothing
+from .estimates import (
+    CONFIDENCE_LEVEL,
+    SEED,
+    Array,
+    Estimate,
+    Ids,
+    cluster_note,
+    nothing,
+    t_quantile,
+)
 from .moments import effective_df
-from .shares import cluster_note, score_interval
-from .student import t_quantile
-from .units import Kinds
+from .proportions import score_interval
+from .sample import Kinds
+
+Statistic = Callable[[Array], Array]
+N_CASE_RESAMPLES = 4000
+_CHUNK = 4_000_000
+
+
+def ratio(
+    numerators: Array, denominators: Array, cases: Ids | None, *, level: float = CONFIDENCE_LEVEL
+) -> Estimate:
+    """Sum of numerators over sum of denominators (a mean, with ones below), by case.
+
+    Args:
+        numerators: Shape (n,).
+        denominators: Shape (n,), not negative.
+        cases: Shape (n,); None when each row is a case of its own.
+        level: Confidence level.
+    """
+    columns = np.stack([numerators, denominators], axis=1)
+
+    def statistic(sums: Array) -> Array:
+        return sums[..., 0] / np.where(sums[..., 1] > 0, sums[..., 1], np.nan)
+
+    return cluster_bootstrap(columns, cases, statistic, n_items=len(numerators), level=level)
+
+
+def cluster_bootstrap(
+    columns: Array,
+    cases: Ids | None,
+    statistic: Statistic,
+    *,
+    n_items: int,
+    level: float = CONFIDENCE_LEVEL,
+    n_resamples: int = N_CASE_RESAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """Percentile bootstrap of a function of column sums, resampling whole cases.
+
+    Args:
+        columns: Shape (n, m): what each row adds to the m sums.
+        cases: Shape (n,): rows of one case are drawn together; None when none share one.
+        statistic: Maps sums of shape (..., m) to values of shape (...); NaN where undefined.
+        n_items: Denominator to be reported.
+        level: Confidence level.
+        n_resamples: Number of resamples, at least 1.
+        seed: Seed; the same seed gives the same interval on every machine.
+
+    Returns:
+        The estimate; without interval when there is one case (``none``) or when every resample
+        gives the same value (``no-spread``): resampling then shows no uncertainty where there is
+        some. Not bias-corrected: with fewer than about 15 cases the interval is too narrow.
+    """
+    if cases is not None and len(cases) != len(columns):
+        raise ValueError(f"cases: expected {len(columns)} entries, got {len(cases)}")
+    if len(columns) == 0:
+        return nothing(level, n_items=n_items)
+    sums = _per_case(columns, cases)
+    value = float(statistic(sums.sum(axis=0)))
+    if np.isnan(value):
+        return nothing(level, n_items=n_items)
+    n_clusters = len(sums)
+    estimate = Estimate(
+        value=value,
+        low=None,
+        high=None,
+        level=level,
+        method="none" if n_clusters == 1 else "no-spread",
+        n_items=n_items,
+        n_clusters=n_clusters,
+    )
+    if n_clusters == 1:
+        return estimate
+    drawn = _resample(sums, statistic, n_resamples, seed)
+    low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    if np.nanmax(drawn) - np.nanmin(drawn) <= 1e-9 * max(1.0, abs(value)):
+        return estimate
+    return replace(
+        estimate,
+        low=low,
+        high=high,
+        method="cluster-bootstrap",
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def _per_case(columns: Array, cases: Ids | None) -> Array:
+    if cases is None:
+        return columns
+    _, index = np.unique(cases, return_inverse=True)
+    sums = [np.bincount(index, weights=column).astype(float) for column in columns.T]
+    return _rounded(np.stack(sums, axis=1))
+
+
+def _rounded(values: Array) -> Array:
+    """To 12 significant digits, so that the order of adding up leaves no trace."""
+    size = np.abs(values)
+    exponent = np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    scale = 10.0 ** np.clip(11 - exponent, -290, 290)
+    return np.round(values * scale) / scale
+
+
+def _kinds(sums: Array) -> tuple[Array, Ids]:
+    """The distinct rows in lexicographic order, and how often each occurs.
+
+    What ``np.unique(axis=0)`` gives, several times as fast for a million rows.
+    """
+    code = np.zeros(len(sums), dtype=np.int64)
+    for column in sums.T:
+        values, inverse = np.unique(column, return_inverse=True)
+        code = np.unique(code * len(values) + inverse, return_inverse=True)[1]
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    return sums[first], counts
+
+
+def _resample(sums: Array, statistic: Statistic, n_resamples: int, seed: int) -> Array:
+    """Draws how often each distinct row of sums occurs, a chunk of resamples at a time."""
+    kinds, counts = _kinds(sums)
+    rng = np.random.default_rng(seed)
+    share = counts / counts.sum()
+    step = max(1, _CHUNK // len(kinds))
+    drawn = [
+        statistic(rng.multinomial(len(sums), share, size=min(step, n_resamples - at)) @ kinds)
+        for at in range(0, n_resamples, step)
+    ]
+    return np.concatenate(drawn)
+
 
 Measure = Callable[[Array], Array]
 """Maps tables of counts, shape (..., n_codes), to values, shape (...); NaN where undefined."""
-
 Method = Literal["jeffreys", "jackknife", "bca", "percentile"]
 METHODS: tuple[Method, ...] = ("jeffreys", "jackknife", "bca", "percentile")
-
 N_RESAMPLES = 10_000
 UNDEFINED_ALLOWED = 0.05
 UNDEFINED_WITHOUT_ONE = "leaving out one item leaves it undefined"
@@ -48,13 +180,7 @@ class Draws:
 
 
 def draw(strata: Sequence[Kinds], *, n_resamples: int, seed: int) -> Draws:
-    """Resamples units within strata.
-
-    Args:
-        strata: The units, as ``tabulate`` gives them.
-        n_resamples: Number of resamples, at least 1.
-        seed: Seed; the same seed and numpy give the same draws on every machine.
-    """
+    """Resamples units within strata."""
     rng = np.random.default_rng(seed)
     tables = np.zeros((n_resamples, strata[0].tables.shape[1]))
     for kinds in strata:
@@ -92,14 +218,7 @@ def _add_by_index(tables: Array, units: Array, rng: np.random.Generator) -> None
 def point(
     strata: Sequence[Kinds], measure: Measure, *, n_items: int, level: float
 ) -> tuple[Estimate, bool]:
-    """A measure without interval, and whether one can be made.
-
-    Args:
-        strata: The units; none where there are no rows.
-        measure: The measure.
-        n_items: Rows.
-        level: Confidence level.
-    """
+    """A measure without interval, and whether one can be made."""
     if not strata:
         return nothing(level), False
     value = float(measure(_observed(strata)))
@@ -169,10 +288,6 @@ def jackknife(
 
 def jackknife_variance(strata: Sequence[Kinds], measure: Measure) -> tuple[float, float]:
     """Sum over strata of (C - 1) / C times the squared changes.
-
-    Args:
-        strata: The units.
-        measure: The measure.
 
     Returns:
         The variance, NaN where leaving a unit out leaves the measure without value; its effective

@@ -14,17 +14,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .comparison import adjust
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, t_cdf
 from .moments import Moments, ratio_moments
+from .multiplicity import adjust
+from .proportions import share
 from .sample import Sample
-from .shares import share
-from .student import t_cdf
 
 Score = Literal["same", "distance"]
 Test = Literal["none", "score", "cluster-score", "t", "cluster-t", "signed-rank"]
 Choice = Literal["score", "t", "signed-rank"]
-
 EPSILON = 0.2
 FDR = 0.05
 FEW_ITEMS = 30
