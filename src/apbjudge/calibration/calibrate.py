@@ -20,7 +20,7 @@ from ..statistics.confusion import Nominal, nominal
 from ..statistics.measures import POLICIES, Calibration, Policy
 from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.prediction_powered import Design
-from ..statistics.raters import BetweenRaters, between_raters, stand_in
+from ..statistics.raters import BetweenRaters, between_raters, ratings_annotator_test
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
 from .config import DESIGNS, CalibrationOrder
@@ -217,7 +217,9 @@ class _Work:
         if len(self.raters) < 2 or self.is_picked:
             return None
         epsilon, level = self.order.epsilon, self.settings.level
-        return stand_in(self.judge, self.raters, self.sample, epsilon=epsilon, level=level)
+        return ratings_annotator_test(
+            self.judge, self.raters, self.sample, epsilon=epsilon, level=level
+        )
 
     @property
     def settings(self) -> Settings:

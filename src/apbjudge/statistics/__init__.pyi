@@ -56,7 +56,7 @@ from .proportions import share as share
 from .proportions import wilson as wilson
 from .raters import BetweenRaters as BetweenRaters
 from .raters import between_raters as between_raters
-from .raters import stand_in as stand_in
+from .raters import ratings_annotator_test as ratings_annotator_test
 from .ratings import CODES as CODES
 from .ratings import LEVELS as LEVELS
 from .ratings import Ratings as Ratings

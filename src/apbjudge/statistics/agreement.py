@@ -301,8 +301,8 @@ def coincidences(codes: Ids, k: int) -> Array:
         got = f"{numbers.dtype} of shape {numbers.shape}"
         raise ValueError(f"codes: expected whole numbers of shape (n, r), got {got}")
     if numbers.size and not -1 <= int(numbers.min()) <= int(numbers.max()) < k:
-        found = f"{numbers.min()} to {numbers.max()}"
-        raise ValueError(f"codes: expected -1 to {k - 1}, got {found}")
+        extremes = f"{numbers.min()} to {numbers.max()}"
+        raise ValueError(f"codes: expected -1 to {k - 1}, got {extremes}")
     counts = _counts(numbers, k)
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(k)
     return pairs / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
@@ -310,8 +310,8 @@ def coincidences(codes: Ids, k: int) -> Array:
 
 def _counts(codes: Ids, k: int) -> Array:
     """How many raters of each item gave each value, shape (n, k)."""
-    row, _ = said = np.nonzero(codes >= 0)
-    cells = row * k + codes[said]
+    row, _ = rated = np.nonzero(codes >= 0)
+    cells = row * k + codes[rated]
     return np.bincount(cells, minlength=len(codes) * k).reshape(len(codes), k).astype(float)
 
 

@@ -98,9 +98,9 @@ def cluster_bootstrap(
     )
     if n_clusters == 1:
         return estimate
-    drawn = _resample(sums, statistic, n_resamples, seed)
-    low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    if np.nanmax(drawn) - np.nanmin(drawn) <= 1e-9 * max(1.0, abs(value)):
+    resampled = _resample(sums, statistic, n_resamples, seed)
+    low, high = np.nanquantile(resampled, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    if np.nanmax(resampled) - np.nanmin(resampled) <= 1e-9 * max(1.0, abs(value)):
         return estimate
     return replace(
         estimate,
@@ -147,11 +147,11 @@ def _resample(sums: Array, statistic: Statistic, n_resamples: int, seed: int) ->
     rng = np.random.default_rng(seed)
     share = counts / counts.sum()
     step = max(1, _CHUNK // len(kinds))
-    drawn = [
+    resampled = [
         statistic(rng.multinomial(len(sums), share, size=min(step, n_resamples - at)) @ kinds)
         for at in range(0, n_resamples, step)
     ]
-    return np.concatenate(drawn)
+    return np.concatenate(resampled)
 
 
 Measure = Callable[[Array], Array]
@@ -200,19 +200,19 @@ def _add_draws(tables: Array, kinds: Kinds, rng: np.random.Generator) -> None:
     step = max(1, _CHUNK // n_kinds)
     for at in range(0, len(tables), step):
         size = min(step, len(tables) - at)
-        drawn = rng.multinomial(n_units, kinds.counts / n_units, size=size)
-        tables[at : at + size] += drawn @ kinds.tables
+        resampled = rng.multinomial(n_units, kinds.counts / n_units, size=size)
+        tables[at : at + size] += resampled @ kinds.tables
 
 
 def _add_by_index(tables: Array, units: Array, rng: np.random.Generator) -> None:
-    n, held = len(units), np.flatnonzero(units.any(axis=0))
-    units, step = units[:, held], max(1, _IN_CACHE // n)
+    n, occurring = len(units), np.flatnonzero(units.any(axis=0))
+    units, step = units[:, occurring], max(1, _IN_CACHE // n)
     for at in range(0, len(tables), step):
         size = min(step, len(tables) - at)
         index = rng.integers(0, n, size=(size, n))
         index += np.arange(0, size * n, n)[:, None]
         times = np.bincount(index.ravel(), minlength=size * n).reshape(size, n)
-        tables[at : at + size, held] += times @ units
+        tables[at : at + size, occurring] += times @ units
 
 
 def point(
@@ -280,7 +280,8 @@ def jackknife(
     if variance <= 1e-20 * max(1.0, value * value):
         return replace(estimate, note="the items show no spread")
     if bounds is None:
-        low, high = _student(value, variance, df, level)
+        half = t_quantile(0.5 + level / 2, df) * variance**0.5
+        low, high = value - half, value + half
     else:
         low, high = score_interval(value, variance, df, level=level, bounds=bounds)
     return replace(estimate, low=min(low, value), high=max(high, value), method="jackknife")
@@ -314,12 +315,6 @@ def _changes(
     values = measure(observed - kinds.observed + kinds.without * scale)
     squares = (values - np.average(values, weights=kinds.counts)) ** 2
     return n, float((kinds.counts * squares).sum()), float((kinds.counts * squares**2).sum())
-
-
-def _student(value: float, variance: float, df: float, level: float) -> tuple[float, float]:
-
-    half = t_quantile(0.5 + level / 2, df) * variance**0.5
-    return value - half, value + half
 
 
 def bootstrap(

@@ -1,6 +1,7 @@
-"""A judge against humans where the answer is one of several classes without order.
+"""Items by what the judge answered against what the humans answered: cells, matrices, classes.
 
-Such as the five behaviours after a broken tool, or which of two answers is better.
+The functions of cells give one code per item; the code after the last cell marks an item that is
+not compared.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def code_cells(judge: Ratings, human: Ratings, i: int) -> Ids:
     """Cell of error code E(i+1), as for ``is_correct``; 6 where one of them said nothing."""
     unscored = judge.correct < 0
     ours = np.where(unscored, np.uint8(0), ((judge.flags >> i) & 1) + 1)
-    told = (human.known >> i) & (unscored | (judge.known >> i)) & 1
-    return np.where(told == 1, ours * 2 + ((human.flags >> i) & 1), np.uint8(N_CELLS))
+    compared = (human.known >> i) & (unscored | (judge.known >> i)) & 1
+    return np.where(compared == 1, ours * 2 + ((human.flags >> i) & 1), np.uint8(N_CELLS))
 
 
 def grade_cells(judge: Ratings, human: Ratings, k: int) -> Ids:
@@ -45,8 +46,8 @@ def grade_cells(judge: Ratings, human: Ratings, k: int) -> Ids:
     """
     unscored = judge.correct < 0
     row = np.where(unscored, k, judge.grade).astype(np.int16)
-    told = (human.grade >= 0) & (row >= 0)
-    return np.where(told, row * k + human.grade, k * (k + 1))
+    compared = (human.grade >= 0) & (row >= 0)
+    return np.where(compared, row * k + human.grade, k * (k + 1))
 
 
 def error_cells(judge: Ratings, human: Ratings, *, count_unscored: bool) -> Ids:
@@ -116,11 +117,11 @@ def confusion(table: Array, names: tuple[str, ...]) -> Confusion | None:
     """
     if not table.any():
         return None
-    kept = len(names) + int(table[-1].any())
+    n_rows = len(names) + int(table[-1].any())
     return Confusion(
-        first=(*names, "unscored")[:kept],
+        first=(*names, "unscored")[:n_rows],
         second=names,
-        counts=tuple(tuple(float(cell) for cell in row) for row in table[:kept]),
+        counts=tuple(tuple(float(cell) for cell in row) for row in table[:n_rows]),
     )
 
 
@@ -171,39 +172,39 @@ def nominal(
     if unscored not in {"exclude", "wrong", *names}:
         expected = ", ".join(("exclude", "wrong", *names))
         raise ValueError(f"unscored: expected one of {expected}, got {unscored!r}")
-    k, made = len(names), settings or Settings()
+    k, settings = len(names), settings or Settings()
     for name, answers in (("judge", judge), ("human", human)):
         if np.any(answers >= k):
             raise ValueError(f"{name}: expected -1 to {k - 1}, got {answers.max()}")
     row = np.where(judge < 0, k, judge).astype(np.int64)
-    told = Coded(
+    items = Coded(
         np.where(human >= 0, row * k + human, k * (k + 1)), k * (k + 1), sample or Sample()
     )
     usable = np.repeat([1.0, 0.0], [k * k, k])
-    counted = told
+    counted = items
     if unscored == "exclude":
-        counted = told.only(usable)
+        counted = items.only(usable)
     elif unscored in names:
         taken = np.where(judge < 0, names.index(unscored), judge)
         counted = Coded(
-            np.where(human >= 0, taken * k + human, k * (k + 1)), k * (k + 1), told.sample
+            np.where(human >= 0, taken * k + human, k * (k + 1)), k * (k + 1), items.sample
         )
     diagonal = np.append(np.eye(k).ravel(), np.zeros(k))
     below = usable if unscored == "exclude" else np.ones(k * (k + 1))
     # Jeffreys' two items, spread evenly; none of a class that never occurs, which no macro
     # average counts
-    third = unscored == "wrong" and bool((told.counts * (1 - usable)).any())
+    third = unscored == "wrong" and bool((items.counts * (1 - usable)).any())
     cells = np.ones(k * (k + 1)) if third else usable
     prior = 2 * cells / cells.sum()
-    measures = {"agreement": counted.ratio(diagonal, below, made)}
+    measures = {"agreement": counted.ratio(diagonal, below, settings)}
     for name, (measure, bounds) in _MEASURES.items():
         measures[name] = counted.measure(
-            _Table(measure, k), made, bounds=bounds, prior=None if "macro" in name else prior
+            _Table(measure, k), settings, bounds=bounds, prior=None if "macro" in name else prior
         )
     return Nominal(
-        scored=told.ratio(usable, np.ones(k * (k + 1)), made),
+        scored=items.ratio(usable, np.ones(k * (k + 1)), settings),
         measures=measures,
-        table=confusion(told.counts.reshape(k + 1, k), names),
+        table=confusion(items.counts.reshape(k + 1, k), names),
     )
 
 

@@ -18,7 +18,7 @@ from .estimates import (
     t_quantile,
     two_sided,
 )
-from .moments import Moments, ratio_moments
+from .moments import ratio_moments
 from .proportions import bounded, wilson, without_interval
 from .sample import Sample
 
@@ -63,19 +63,13 @@ def mcnemar(b: int, c: int) -> McNemar:
     """
     if b < 0 or c < 0:
         raise ValueError(f"mcnemar: expected counts of at least 0, got {b=} {c=}")
+    from scipy.special import bdtr  # the chance of at most k heads in n tosses
+
     n, least = b + c, min(b, c)
     if n == 0:
         return McNemar(b=b, c=c, p_exact=1.0, p_mid=1.0)
-    below = _tail(least - 1, n)
-    upto = _tail(least, n)
+    below, upto = float(bdtr(least - 1, n, 0.5)) if least else 0.0, float(bdtr(least, n, 0.5))
     return McNemar(b=b, c=c, p_exact=min(1.0, 2 * upto), p_mid=min(1.0, upto + below))
-
-
-def _tail(k: int, n: int) -> float:
-    """Chance of at most k heads in n tosses of a fair coin."""
-    from scipy.special import bdtr
-
-    return float(bdtr(k, n, 0.5)) if k >= 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +132,20 @@ def paired_test(
     if moments.df == 0:
         estimate = replace(estimate, note="too few units to show a spread")
         return PairedTest(estimate=estimate, p_value=None, method="none", detectable=None)
-    size = _typical(differences, max(abs(bounds[0]), abs(bounds[1])))
-    centre, error = _with_two_more(moments, _effective_units(sample, len(differences)), size)
-    low, high = _student(centre, error, moments.df, level)
+    some = differences[differences != 0]
+    size = float(np.sqrt(np.mean(some * some))) if len(some) else max(map(abs, bounds))
+    # Kish's effective number of units: as many equal ones would be worth as much
+    sums = np.bincount(sample.units(len(differences))[0], weights=sample.weights)
+    n = float(sums.sum() ** 2 / (sums**2).sum())
+    # the mean and its error once +size and -size have been counted as units of their own
+    centre = n / (n + 2) * moments.value
+    square = moments.variance * (n - 1) + moments.value**2
+    error = sqrt((n / (n + 2) * square - centre**2 + 2 * size**2 / (n + 2)) / (n + 2))
+    half = t_quantile(0.5 + level / 2, moments.df) * error
     estimate = replace(
         estimate,
-        low=min(moments.value, max(bounds[0], low)),
-        high=max(moments.value, min(bounds[1], high)),
+        low=min(moments.value, max(bounds[0], centre - half)),
+        high=max(moments.value, min(bounds[1], centre + half)),
         method="t-bonett-price",
     )
     return PairedTest(
@@ -153,32 +154,6 @@ def paired_test(
         method="t-bonett-price",
         detectable=detectable_difference(error, level=level),
     )
-
-
-def _typical(differences: Array, greatest: float) -> float:
-    some = differences[differences != 0]
-    return float(np.sqrt(np.mean(some * some))) if len(some) else greatest
-
-
-def _effective_units(sample: Sample, n: int) -> float:
-    """Kish's effective number of units: as many equal ones would be worth as much."""
-    unit, _ = sample.units(n)
-    sums = np.bincount(unit, weights=sample.weights)
-    return float(sums.sum() ** 2 / (sums**2).sum())
-
-
-def _with_two_more(moments: Moments, n: float, size: float) -> tuple[float, float]:
-    """Mean and its standard error once +size and -size have been counted as units of their own."""
-    keep = n / (n + 2)
-    centre = keep * moments.value
-    square = moments.variance * (n - 1) + moments.value**2
-    variance = (keep * square - centre**2 + 2 * size**2 / (n + 2)) / (n + 2)
-    return centre, sqrt(variance)
-
-
-def _student(centre: float, error: float, df: int, level: float) -> tuple[float, float]:
-    half = t_quantile(0.5 + level / 2, df) * error
-    return centre - half, centre + half
 
 
 def newcombe(

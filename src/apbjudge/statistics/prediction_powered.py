@@ -126,12 +126,19 @@ def rectify(
         n_labelled=int(np.count_nonzero(~np.isnan(labels))),
     )
     if design == "other-population":
-        return _from_elsewhere(result, judged, labels, clusters)
+        target = np.isnan(labels)
+        note = "the labels are of another population, whose rate is its own"
+        return replace(
+            result,
+            raw=_mean(judged[target], clusters.take(target), (0.0, 1.0), level),
+            rectified=corrected_prevalence(judged, labels, clusters, level=level),
+            labelled_only=nothing(level, n_items=result.n_labelled, note=note),
+        )
     if result.n_labelled == 0:
         return result
     unequal, width = design == "weighted", bounds[1] - bounds[0]
     rows = rows_of(judged, labels, sample, unequal=unequal, width=width)
-    return _from_here(result, rows, sample.clusters, bounds, None if power_tuned else 1.0)
+    return _with_labels(result, rows, sample.clusters, bounds, None if power_tuned else 1.0)
 
 
 def _check_design(design: Design, sample: Sample) -> None:
@@ -165,40 +172,55 @@ def _mean(values: Array, sample: Sample, bounds: Bounds, level: float) -> Estima
     return bounded(values, sample, bounds=bounds, level=level)
 
 
-def _from_elsewhere(result: Rectified, judged: Array, labels: Array, sample: Sample) -> Rectified:
-    level, target = result.raw.level, np.isnan(labels)
-    note = "the labels are of another population, whose rate is its own"
-    return replace(
-        result,
-        raw=_mean(judged[target], sample.take(target), (0.0, 1.0), level),
-        rectified=corrected_prevalence(judged, labels, sample, level=level),
-        labelled_only=nothing(level, n_items=result.n_labelled, note=note),
-    )
-
-
-def _from_here(
+def _with_labels(
     result: Rectified, rows: Rows, clusters: Ids | None, bounds: Bounds, power: float | None
 ) -> Rectified:
-    level, empty = result.raw.level, _without_label(rows)
-    if empty:
-        missing = nothing(level, n_items=result.n_judged, note=empty)
+    level, sizes = result.raw.level, np.bincount(rows.strata)
+    empty = np.bincount(rows.strata[rows.labelled], minlength=len(sizes)) == 0
+    if empty.any():
+        note = (
+            f"no label in {np.count_nonzero(empty)} of {len(sizes)} strata, "
+            f"which hold {sizes[empty].sum()} of {sizes.sum()} rows"
+        )
+        missing = nothing(level, n_items=result.n_judged, note=note)
         return replace(result, rectified=missing, labelled_only=missing)
-    alone = _alone(rows, clusters, bounds, level)
+    alone, labels = _alone(rows, clusters, bounds, level), rows.labels[rows.labelled]
     result = replace(result, labelled_only=alone)
-    labels = rows.labels[rows.labelled]
-    if rows.labelled.all() or labels.max() == labels.min():
-        return replace(result, rectified=_labels_say_all(result), power=0.0)
+    if rows.labelled.all():
+        return replace(result, rectified=alone, power=0.0)
+    if labels.max() == labels.min():
+        note = "all labels are the same: the judge's values can't add to them"
+        return replace(result, rectified=replace(alone, note=note), power=0.0)
     power = tuned(rows) if power is None else power
-    found = corrected(rows, power)
-    result = replace(result, rectified=_value(result, rows, found, bounds), power=power)
-    if found.df < 1:
-        return result
+    mean = corrected(rows, power)
+    value = min(bounds[1], max(bounds[0], mean.value))
+    note = cluster_note(result.n_labelled, rows.n_units)
+    if abs(value - mean.value) > 1e-12:
+        note = "the correction leads beyond the possible values: cut off"
+    if mean.df < 1:
+        note = "too few labels to show a spread"
+    estimate = Estimate(
+        value=value,
+        low=None,
+        high=None,
+        level=level,
+        method=_METHODS[result.design],
+        n_items=result.n_judged,
+        n_clusters=int(rows.unit.max()) + 1,
+        note=note,
+    )
+    if mean.df < 1:
+        return replace(result, rectified=estimate, power=power)
     own = corrected(rows, 0.0)
-    variance = with_doubt(rows, found.variance, alone=own.variance)
-    low, high = _interval(replace(found, variance=variance), own.value, level, bounds)
+    variance = with_doubt(rows, mean.variance, alone=own.variance)
+    # Wilson's interval around the value, with the labels that would be as precise alone
+    p, q = ((at - bounds[0]) / rows.width for at in (value, own.value))
+    as_there = variance * max(p * (1 - p), 1e-12) / (q * (1 - q))
+    low, high = score_interval(value, as_there, mean.effective_df, level=level, bounds=bounds)
     return replace(
         result,
-        rectified=replace(result.rectified, low=low, high=high),
+        rectified=replace(estimate, low=low, high=high),
+        power=power,
         worth=result.n_labelled * own.variance / variance,
     )
 
@@ -207,8 +229,8 @@ def _alone(rows: Rows, clusters: Ids | None, bounds: Bounds, level: float) -> Es
     """What the labels say without the judge."""
     on = rows.labelled
     labels = rows.labels[on]
-    drawn = Sample(clusters=None if clusters is None else clusters[on])
-    estimate = _mean(labels, drawn, bounds, level)
+    labelled_sample = Sample(clusters=None if clusters is None else clusters[on])
+    estimate = _mean(labels, labelled_sample, bounds, level)
     if rows.is_alike or on.all() or estimate.low is None:
         return estimate
     if labels.max() == labels.min():
@@ -234,54 +256,6 @@ def _all_the_same(estimate: Estimate, rows: Rows, bounds: Bounds) -> Estimate:
         low=bounds[0] + rows.width * low,
         high=bounds[0] + rows.width * high,
         method="wilson-effective",
-    )
-
-
-def _without_label(rows: Rows) -> str:
-    sizes = np.bincount(rows.strata)
-    empty = np.bincount(rows.strata[rows.labelled], minlength=len(sizes)) == 0
-    if not empty.any():
-        return ""
-    which = f"{np.count_nonzero(empty)} of {len(sizes)} strata"
-    return f"no label in {which}, which hold {sizes[empty].sum()} of {sizes.sum()} rows"
-
-
-def _labels_say_all(result: Rectified) -> Estimate:
-    note = result.labelled_only.note
-    if result.n_labelled < result.n_judged:
-        note = "all labels are the same: the judge's values can't add to them"
-    return replace(result.labelled_only, note=note)
-
-
-def _value(result: Rectified, rows: Rows, found: Corrected, bounds: Bounds) -> Estimate:
-    cut = min(bounds[1], max(bounds[0], found.value))
-    note = cluster_note(result.n_labelled, rows.n_units)
-    if abs(cut - found.value) > 1e-12:
-        note = "the correction leads beyond the possible values: cut off"
-    if found.df < 1:
-        note = "too few labels to show a spread"
-    return Estimate(
-        value=cut,
-        low=None,
-        high=None,
-        level=result.raw.level,
-        method=_METHODS[result.design],
-        n_items=result.n_judged,
-        n_clusters=int(rows.unit.max()) + 1,
-        note=note,
-    )
-
-
-def _interval(
-    found: Corrected, of_labels: float, level: float, bounds: Bounds
-) -> tuple[float, float]:
-    """Wilson's interval around the value, with the labels that would be as precise alone."""
-    width = bounds[1] - bounds[0]
-    p = min(1.0, max(0.0, (found.value - bounds[0]) / width))
-    q = (of_labels - bounds[0]) / width
-    as_there = found.variance * max(p * (1 - p), 1e-12) / (q * (1 - q))
-    return score_interval(
-        bounds[0] + width * p, as_there, found.effective_df, level=level, bounds=bounds
     )
 
 
@@ -359,12 +333,12 @@ def rows_of(judged: Array, labels: Array, sample: Sample, *, unequal: bool, widt
         strata = np.unique(sample.strata, return_inverse=True)[1]
     weights = np.zeros(n)
     if unequal and sample.weights is not None:
-        drawn = sample.weights[labelled]
-        weights[labelled] = drawn * (n / drawn.sum())
+        label_weights = sample.weights[labelled]
+        weights[labelled] = label_weights * (n / label_weights.sum())
     else:
         sizes = np.bincount(strata)
-        drawn = np.bincount(strata[labelled], minlength=len(sizes))
-        weights[labelled] = (sizes / np.maximum(drawn, 1))[strata[labelled]]
+        n_labelled = np.bincount(strata[labelled], minlength=len(sizes))
+        weights[labelled] = (sizes / np.maximum(n_labelled, 1))[strata[labelled]]
     clusters = sample.clusters
     return Rows(
         judged=judged,
@@ -453,15 +427,15 @@ def _without_spread(rows: Rows, lacking: Array) -> float:
     if n_strata == 1:
         return 0.0
     on = rows.labelled
-    drawn = np.bincount(rows.strata[on], minlength=n_strata)
-    means = np.bincount(rows.strata[on], lacking[on], n_strata) / np.maximum(drawn, 1)
+    n_labelled = np.bincount(rows.strata[on], minlength=n_strata)
+    means = np.bincount(rows.strata[on], lacking[on], n_strata) / np.maximum(n_labelled, 1)
     off = np.bincount(rows.strata[on], np.abs(lacking[on] - means[rows.strata[on]]), n_strata)
     sizes = np.bincount(rows.strata, minlength=n_strata)
-    alike = (off < 1e-9) & (drawn < sizes) & (drawn > 0)
+    alike = (off < 1e-9) & (n_labelled < sizes) & (n_labelled > 0)
     if not alike.any():
         return 0.0
     share = float(sizes[alike].sum()) / len(rows.judged)
-    return 0.5 * (share / float(drawn[alike].sum()) * rows.width) ** 2
+    return 0.5 * (share / float(n_labelled[alike].sum()) * rows.width) ** 2
 
 
 def _from_their_like(rows: Rows, parts: Array, from_all: Array) -> Array:

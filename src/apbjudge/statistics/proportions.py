@@ -178,8 +178,8 @@ def counted_ratio(
         bounds: Least and greatest possible ratio.
         level: Confidence level.
     """
-    held = (counts > 0) & (below > 0)
-    counts, above, below = counts[held], above[held], below[held]
+    counted_kinds = (counts > 0) & (below > 0)
+    counts, above, below = counts[counted_kinds], above[counted_kinds], below[counted_kinds]
     n = int(counts.sum())
     if not n:
         return nothing(level)

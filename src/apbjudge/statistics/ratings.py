@@ -97,13 +97,13 @@ def with_levels(levels: Sequence[float], grades: Iterable[float]) -> tuple[float
             more[-1].append(value)
         else:
             more.append([value])
-    found = {*known}
+    extended = {*known}
     for near in more:
         is_one = near[-1] - near[0] < _NEAR
-        found |= {max(near, key=lambda value: len(repr(value)))} if is_one else {*near}
-    if len(found) > MAX_LEVELS:
-        found = {round(level, 2) for level in found}
-    return tuple(sorted(found))
+        extended |= {max(near, key=lambda value: len(repr(value)))} if is_one else {*near}
+    if len(extended) > MAX_LEVELS:
+        extended = {round(level, 2) for level in extended}
+    return tuple(sorted(extended))
 
 
 def _even_levels(values: Sequence[float], steps: int) -> tuple[float, ...] | None:
@@ -155,20 +155,20 @@ def filled(judge: Ratings, human: Ratings, levels: tuple[float, ...], how: Filli
 
 
 def _answer(human: Ratings, levels: tuple[float, ...], how: Filling) -> tuple[Ids, Ids, Ids]:
-    said = human.correct >= 0
+    rated = human.correct >= 0
     if how == "best":
         return human.correct, human.grade, human.flags
     if how == "worst":
         far = np.asarray(levels)[human.grade] < (levels[0] + levels[-1]) / 2
         return (
-            np.where(said, 1 - human.correct, -1),
+            np.where(rated, 1 - human.correct, -1),
             np.where(far, len(levels) - 1, 0),
             ~human.flags & human.known,
         )
     high = how == "highest"
     n = len(human)
     return (
-        np.where(said, int(high), -1),
+        np.where(rated, int(high), -1),
         np.full(n, len(levels) - 1 if high else 0),
         np.full(n, 0 if high else ALL_KNOWN, dtype=np.uint8) & human.known,
     )

@@ -69,12 +69,12 @@ def plain(counts: Ids) -> list[Kinds]:
     Returns:
         Their kinds, in one stratum; none where there are no rows.
     """
-    held = np.flatnonzero(counts)
-    if not len(held):
+    occurring = np.flatnonzero(counts)
+    if not len(occurring):
         return []
-    tables = np.zeros((len(held), len(counts)))
-    tables[np.arange(len(held)), held] = 1
-    return [Kinds(tables, counts[held].astype(np.int64))]
+    tables = np.zeros((len(occurring), len(counts)))
+    tables[np.arange(len(occurring)), occurring] = 1
+    return [Kinds(tables, counts[occurring].astype(np.int64))]
 
 
 def _strata(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
@@ -115,10 +115,10 @@ def _merged(tables: Array, counts: Ids) -> Kinds:
     """Equal units put together, in an order that depends on their content alone."""
     if len(tables) == 1:
         return Kinds(tables, counts.astype(np.int64))
-    held = tables[:, tables.any(axis=0)]
-    order = np.lexsort(held.T[::-1]) if held.size else np.arange(len(tables))
-    held = held[order]
-    first = np.flatnonzero(np.append(True, (held[1:] != held[:-1]).any(axis=1)))
+    used = tables[:, tables.any(axis=0)]
+    order = np.lexsort(used.T[::-1]) if used.size else np.arange(len(tables))
+    used = used[order]
+    first = np.flatnonzero(np.append(True, (used[1:] != used[:-1]).any(axis=1)))
     return Kinds(tables[order[first]], np.add.reduceat(counts[order], first).astype(np.int64))
 
 
@@ -280,8 +280,8 @@ class Sample:
             Shape (n,), the unit of each row, from 0 without gaps; shape (n_units,), the stratum
             of each unit.
         """
-        if (found := self._clustered) is not None:
-            return found
+        if (units := self._clustered) is not None:
+            return units
         return np.arange(n), np.zeros(n, dtype=np.int64) if self.strata is None else self.strata
 
     @cached_property

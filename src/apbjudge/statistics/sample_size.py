@@ -207,23 +207,23 @@ def plan(
     Returns:
         One row a measure, in the order given.
     """
-    return [_planned(name, estimate, half_width, n_now) for name, estimate in measures.items()]
-
-
-def _planned(name: str, estimate: Estimate, half_width: float, n_now: int | None) -> Plan:
-    now = _half_width(estimate)
-    found = None
-    if now is not None:
-        error = sqrt(2) * now / _z(estimate.level)
-        found = detectable_difference(error, level=estimate.level)
-    return Plan(
-        measure=name,
-        n_now=estimate.n_items if n_now is None else n_now,
-        half_width_now=now,
-        n_needed=needed(estimate, half_width, n_now=n_now),
-        detectable=found,
-        note=estimate.note,
-    )
+    plans: list[Plan] = []
+    for name, estimate in measures.items():
+        now, smallest = _half_width(estimate), None
+        if now is not None:
+            error = sqrt(2) * now / _z(estimate.level)
+            smallest = detectable_difference(error, level=estimate.level)
+        plans.append(
+            Plan(
+                measure=name,
+                n_now=estimate.n_items if n_now is None else n_now,
+                half_width_now=now,
+                n_needed=needed(estimate, half_width, n_now=n_now),
+                detectable=smallest,
+                note=estimate.note,
+            )
+        )
+    return plans
 
 
 def _half_width(estimate: Estimate) -> float | None:
