@@ -161,7 +161,6 @@ METHODS: tuple[Method, ...] = ("jeffreys", "jackknife", "bca", "percentile")
 N_RESAMPLES = 10_000
 UNDEFINED_ALLOWED = 0.05
 UNDEFINED_WITHOUT_ONE = "leaving out one item leaves it undefined"
-_CHUNK = 4_000_000
 _IN_CACHE = 100_000
 _CHEAPER = 8  # an index costs about an eighth of a binomial draw
 

@@ -270,14 +270,14 @@ class Coded:
         self, above: Array, below: Array, settings: Settings, bounds: tuple[float, float]
     ) -> Estimate:
         """A ratio by resampling all items, those outside its denominator too."""
-        counted, ratio = self.only(below), _Ratio(above, below)
+        counted, ratio = self.only(below), _ratio(above, below)
         if settings.method in {"jackknife", "jeffreys"}:
             return counted.measure(ratio, settings, bounds=bounds)
         if self.sample.is_plain and self.n_codes > _FEW_CODES:
             # codes that stand for the same are one, which saves draws
             kinds, kind = np.unique(np.stack([above, below], 1), axis=0, return_inverse=True)
             items = self._recoded(np.append(kind.ravel(), len(kinds)), len(kinds))
-            ratio = _Ratio(kinds[:, 0], kinds[:, 1])
+            ratio = _ratio(kinds[:, 0], kinds[:, 1])
             return items.only(kinds[:, 1]).measure(ratio, settings, bounds=bounds)
         return bootstrap(
             counted.strata,
@@ -289,11 +289,9 @@ class Coded:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ratio:
-    above: Array
-    below: Array
+def _ratio(above: Array, below: Array) -> Measure:
+    def ratio(tables: Array) -> Array:
+        total = tables @ below
+        return tables @ above / np.where(total > 0, total, np.nan)
 
-    def __call__(self, tables: Array) -> Array:
-        below = tables @ self.below
-        return tables @ self.above / np.where(below > 0, below, np.nan)
+    return ratio

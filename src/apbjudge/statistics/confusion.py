@@ -199,7 +199,10 @@ def nominal(
     measures = {"agreement": counted.ratio(diagonal, below, settings)}
     for name, (measure, bounds) in _MEASURES.items():
         measures[name] = counted.measure(
-            _Table(measure, k), settings, bounds=bounds, prior=None if "macro" in name else prior
+            _of_answers(measure, k),
+            settings,
+            bounds=bounds,
+            prior=None if "macro" in name else prior,
         )
     return Nominal(
         scored=items.ratio(usable, np.ones(k * (k + 1)), settings),
@@ -208,17 +211,15 @@ def nominal(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+def _of_answers(measure: Callable[[Array], Array], k: int) -> Callable[[Array], Array]:
     """A measure of square tables, as a function of k rows of answers and one of unusable ones."""
 
-    measure: Callable[[Array], Array]
-    k: int
+    def of(cells: Array) -> Array:
+        table = np.zeros((*cells.shape[:-1], k + 1, k + 1))
+        table[..., :-1] = cells.reshape(*cells.shape[:-1], k + 1, k)
+        return measure(table)
 
-    def __call__(self, cells: Array) -> Array:
-        table = np.zeros((*cells.shape[:-1], self.k + 1, self.k + 1))
-        table[..., :-1] = cells.reshape(*cells.shape[:-1], self.k + 1, self.k)
-        return self.measure(table)
+    return of
 
 
 def _per_class(tables: Array) -> tuple[Array, Array, Array]:

@@ -373,40 +373,29 @@ def _coefficients(cells: Coded, unscored: Policy, settings: Settings) -> dict[st
         if third and name == "phi":
             estimates[name] = nothing(settings.level, note="not defined for three answers")
         else:
-            estimates[name] = cells.measure(_Square(measure, third=third), settings, prior=prior)
-    if third or settings.method == "jeffreys":
-        return estimates
-    return {**estimates, "kappa": _with_both_classes(estimates)}
-
-
-def _with_both_classes(estimates: Mapping[str, Estimate]) -> Estimate:
-    """Kappa, without interval where phi has none.
-
-    Where one item is all there is of a class, kappa without it is 0 where phi is undefined; an
-    interval from such a change holds the true value in about 3 of 4 cases.
-    """
+            estimates[name] = cells.measure(_of_cells(measure, third=third), settings, prior=prior)
     kappa, bare = estimates["kappa"], estimates["phi"]
-    if bare.low is not None or kappa.low is None:
-        return kappa
-    note = bare.note
-    return replace(kappa, low=None, high=None, method="none", n_resamples=0, seed=None, note=note)
+    if third or settings.method == "jeffreys" or bare.low is not None or kappa.low is None:
+        return estimates
+    # Where one item is all there is of a class, kappa without it is 0 where phi is undefined; an
+    # interval from such a change holds the true value in about 3 of 4 cases.
+    kappa = replace(kappa, low=None, high=None, method="none", n_resamples=0, seed=None)
+    return {**estimates, "kappa": replace(kappa, note=bare.note)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Square:
+def _of_cells(measure: Callable[[Array], Array], *, third: bool) -> Callable[[Array], Array]:
     """A coefficient of square tables, as a function of the six cells."""
 
-    measure: Callable[[Array], Array]
-    third: bool
-
-    def __call__(self, cells: Array) -> Array:
+    def coefficient(cells: Array) -> Array:
         square = cells[..., [TN, FN, FP, TP]].reshape(*cells.shape[:-1], 2, 2)
-        if not self.third:
-            return self.measure(square)
+        if not third:
+            return measure(square)
         table = np.zeros((*cells.shape[:-1], 3, 3))
         table[..., :2, :2] = square
         table[..., 2, :2] = cells[..., [U0, U1]]
-        return self.measure(table)
+        return measure(table)
+
+    return coefficient
 
 
 def _explained(estimate: Estimate, note: str) -> Estimate:
@@ -432,14 +421,18 @@ def _grade_means(cells: _Cells, settings: Settings) -> dict[str, Estimate]:
 
 def _grade_coefficients(cells: _Cells, settings: Settings) -> dict[str, Estimate]:
     weights = quadratic_weights(np.asarray(cells.levels))
+    k = len(cells.levels)
+
+    def square(counts: Array) -> Array:
+        return counts[..., : k * k].reshape(*counts.shape[:-1], k, k)
+
     measures: Mapping[str, Callable[[Array], Array]] = {
-        "grade kappa (quadratic)": lambda t: cohen_kappa(t, weights),
-        "grade AC2 (quadratic)": lambda t: gwet_ac(t, weights),
+        "grade kappa (quadratic)": lambda t: cohen_kappa(square(t), weights),
+        "grade AC2 (quadratic)": lambda t: gwet_ac(square(t), weights),
         "grade alpha (ordinal)": lambda t: krippendorff_alpha(
-            coincidences_of_table(t), metric="ordinal"
+            coincidences_of_table(square(t)), metric="ordinal"
         ),
     }
-    k = len(cells.levels)
     if cells.unscored == "wrong" and bool(cells.grade.counts[k * k :].any()):
         note = "an unscored item has no grade: see MAE, or leave unscored items out"
         return {name: nothing(settings.level, note=note) for name in measures}
@@ -449,20 +442,8 @@ def _grade_coefficients(cells: _Cells, settings: Settings) -> dict[str, Estimate
         return {name: nothing(settings.level, note=_NONE_GRADED) for name in measures}
     prior = np.append(grade_prior(cells.levels), np.zeros(k))
     return {
-        name: scored.measure(_Grid(m, k), settings, prior=prior) for name, m in measures.items()
+        name: scored.measure(measure, settings, prior=prior) for name, measure in measures.items()
     }
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """A coefficient of k by k tables, as a function of the cells of the grade."""
-
-    measure: Callable[[Array], Array]
-    k: int
-
-    def __call__(self, cells: Array) -> Array:
-        k = self.k
-        return self.measure(cells[..., : k * k].reshape(*cells.shape[:-1], k, k))
 
 
 _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Correction = Literal["holm", "bh", "by"]
 """How p-values are adjusted; see ``adjust``."""
@@ -32,9 +32,10 @@ def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[floa
     tested = [p for p in p_values if p is not None]
     if method not in get_args(Correction) or not all(0 <= p <= 1 for p in tested):
         raise ValueError(f"adjust: expected p-values from 0 to 1 by holm, bh or by, got {method!r}")
-    if not tested:
-        return [None] * len(p_values)
-    from statsmodels.stats.multitest import multipletests
+    if len(tested) < 2:
+        return list(p_values)
+    from statsmodels.stats import multitest
 
+    multipletests: Any = multitest.multipletests  # it carries no types
     adjusted = iter(multipletests(tested, method=_STATSMODELS[method])[1].tolist())
     return [None if p is None else next(adjusted) for p in p_values]
