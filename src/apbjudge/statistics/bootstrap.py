@@ -253,7 +253,7 @@ def jackknife(
 
     The variance comes from leaving out one unit at a time (Tukey 1958; by strata, Shao & Tu 1995,
     section 6.2). A measure with bounds gets Wilson's score interval with that variance
-    (``shares.score_interval``), which can't leave them and covers better than a symmetric one;
+    (``proportions.score_interval``), which can't leave them and covers better than a symmetric one;
     Student's t has the effective degrees of freedom of the changes.
 
     Args:
@@ -343,8 +343,8 @@ def bootstrap(
         The estimate. Without interval, and with the reason in ``note``, when there is one unit,
         when resampling shows no spread, or when more than 5 % of resamples have no value.
 
-    When not to use it: for rates and bounded means ``shares`` has intervals that hold with fewer
-    rows; with fewer than about 100 rows, or rare classes, ``jackknife`` covers better; below
+    When not to use it: for rates and bounded means ``proportions`` has intervals that hold with
+    fewer rows; with fewer than about 100 rows, or rare classes, ``jackknife`` covers better; below
     about 15 units every bootstrap interval is too narrow.
     """
     estimate, whole = point(strata, measure, n_items=n_items, level=level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Literal, get_args
 
 Correction = Literal["holm", "bh", "by"]
@@ -34,8 +35,7 @@ def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[floa
         raise ValueError(f"adjust: expected p-values from 0 to 1 by holm, bh or by, got {method!r}")
     if len(tested) < 2:
         return list(p_values)
-    from statsmodels.stats import multitest
-
-    multipletests: Any = multitest.multipletests  # it carries no types
-    adjusted = iter(multipletests(tested, method=_STATSMODELS[method])[1].tolist())
+    multitest: Any = import_module("statsmodels.stats.multitest")  # it carries no types
+    _, corrected, *_ = multitest.multipletests(tested, method=_STATSMODELS[method])
+    adjusted = iter(corrected.tolist())
     return [None if p is None else next(adjusted) for p in p_values]
