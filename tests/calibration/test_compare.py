@@ -19,7 +19,7 @@ from apbjudge import InputError, OptionError
 from apbjudge.calibration.compare import compare
 from apbjudge.calibration.results import Comparison
 from apbjudge.reports.comparison import comparison_text, conclusion
-from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.paired import Difference
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows

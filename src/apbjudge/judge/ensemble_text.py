@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import isinf
 
 from ..errors import visible
-from ..statistics.intervals import wilson
+from ..statistics.proportions import wilson
 from .cascade import CurvePoint
 from .panel import Disagreement, Pair
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..calibration.results import Comparison, Side
 from ..errors import visible
-from ..statistics.intervals import Estimate
+from ..statistics.estimates import Estimate
 from ..statistics.paired import Difference, Family
 from .tables import lined_up, p_value, reasons
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..calibration.results import CorrectedFigure, Reliability, ReliabilityReport
 from ..errors import visible
-from ..statistics.intervals import Estimate
+from ..statistics.estimates import Estimate
 from ..statistics.measures import PAPER
 from .tables import (
     across,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import visible
-from ..statistics.comparison import PairedTest
 from ..statistics.confusion import Confusion
-from ..statistics.contrasts import Contrast
-from ..statistics.intervals import Estimate
+from ..statistics.differences import Contrast, PairedTest
+from ..statistics.estimates import Estimate
 
 PERCENT = frozenset(
     "agreement precision recall specificity scored".split()

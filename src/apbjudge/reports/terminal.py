@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ..errors import visible
 from ..judge.summary import Group, Summary
 from ..records.judgement_table import Totals
-from ..statistics.intervals import Estimate
+from ..statistics.estimates import Estimate
 from .tables import lined_up, reasons
 
 MODELS_ACROSS = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...statistics.best import Contender, best_set
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 from .definitions import Rivals
 from .table import Cell, Column, ColumnId, Counts, TableRow, Unit
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ...statistics.shares import counted
+from ...statistics.proportions import counted
 from ..paper.table import Table, Unit
 from .text import in_words
 

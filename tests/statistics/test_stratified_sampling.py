@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
-from apbjudge.statistics.rectification import rectify
+from apbjudge.statistics.prediction_powered import rectify
 from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.selection import Selection, doubt_strata, select
+from apbjudge.statistics.stratified_sampling import Selection, doubt_strata, select
 
 NAN = float("nan")
 NOBODY = np.zeros(60, dtype=bool)
@@ -47,7 +47,7 @@ def test_no_other_allocation_has_less_variance() -> None:
 # Scheaffer, Mendenhall & Ott, Elementary Survey Sampling, chapter 5: strata of 155, 62 and 93
 # households with standard deviations of 5, 15 and 10 hours get 17, 20 and 20 of 57 interviews.
 def test_scheaffer_s_example_comes_out() -> None:
-    from apbjudge.statistics.selection import _allocated
+    from apbjudge.statistics.stratified_sampling import _allocated
 
     sizes = np.array([155, 62, 93])
     # p(1 - p) = (S / 30)^2 gives spreads in the proportion 5 : 15 : 10

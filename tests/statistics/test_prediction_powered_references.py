@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.statistics.rectification import rectify
-from apbjudge.statistics.rectifier import corrected, rows_of, tuned
+from apbjudge.statistics.prediction_powered import corrected, rectify, rows_of, tuned
 from apbjudge.statistics.sample import Sample
 
 NAN = float("nan")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import NormalDist
 
-from .comparison import POWER, detectable_difference
-from .intervals import CONFIDENCE_LEVEL, Estimate
+from .differences import POWER, detectable_difference
+from .estimates import CONFIDENCE_LEVEL, Estimate
 
 
 def n_for_rate(
@@ -45,13 +45,7 @@ def n_for_rate(
 
 
 def half_width_of_rate(p: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> float:
-    """Half the width of Wilson's interval of a rate: the inverse of ``n_for_rate``.
-
-    Args:
-        p: The rate to be expected, 0 to 1.
-        n: Independent labels, above 0.
-        level: Confidence level.
-    """
+    """Half the width of Wilson's interval of a rate: the inverse of ``n_for_rate``."""
     if not 0 <= p <= 1 or not n > 0:
         raise ValueError(f"half_width_of_rate: expected 0 <= p <= 1 and n > 0, got {p=} {n=}")
     z = _z(level)
@@ -138,13 +132,6 @@ def detectable(
 ) -> float | None:
     """The smallest true paired difference that n items find: inverse of ``n_for_difference``.
 
-    Args:
-        n: Items, divided by the design effect where they share clusters; above 0.
-        discordant: Share of items that only one of the two gets right.
-        sd: Standard deviation of one item's difference. Give one of the two.
-        level: One minus the two-sided size of the test.
-        power: Chance to find it, above 0.5 and below 1.
-
     Returns:
         The difference; None where no difference that this discordant share allows is found.
     """
@@ -220,23 +207,23 @@ def plan(
     Returns:
         One row a measure, in the order given.
     """
-    return [_planned(name, estimate, half_width, n_now) for name, estimate in measures.items()]
-
-
-def _planned(name: str, estimate: Estimate, half_width: float, n_now: int | None) -> Plan:
-    now = _half_width(estimate)
-    found = None
-    if now is not None:
-        error = sqrt(2) * now / _z(estimate.level)
-        found = detectable_difference(error, level=estimate.level)
-    return Plan(
-        measure=name,
-        n_now=estimate.n_items if n_now is None else n_now,
-        half_width_now=now,
-        n_needed=needed(estimate, half_width, n_now=n_now),
-        detectable=found,
-        note=estimate.note,
-    )
+    plans: list[Plan] = []
+    for name, estimate in measures.items():
+        now, smallest = _half_width(estimate), None
+        if now is not None:
+            error = sqrt(2) * now / _z(estimate.level)
+            smallest = detectable_difference(error, level=estimate.level)
+        plans.append(
+            Plan(
+                measure=name,
+                n_now=estimate.n_items if n_now is None else n_now,
+                half_width_now=now,
+                n_needed=needed(estimate, half_width, n_now=n_now),
+                detectable=smallest,
+                note=estimate.note,
+            )
+        )
+    return plans
 
 
 def _half_width(estimate: Estimate) -> float | None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.statistics.components import PARTS, Components, nested_components
-from apbjudge.statistics.intervals import Array, Ids
+from apbjudge.statistics.estimates import Array, Ids
+from apbjudge.statistics.variance_components import PARTS, Components, nested_components
 
 PASTE = [
     (40, 39, 30, 30), (26, 28, 25, 26), (29, 28, 14, 15), (30, 31, 24, 24), (19, 20, 17, 17),

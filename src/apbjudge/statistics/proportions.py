@@ -9,18 +9,71 @@ where a few rows or clusters make up most of the variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, modified_wilson, nothing, wilson
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing, t_quantile
 from .moments import Moments, effective_df, ratio_moments
 from .sample import Sample
-from .student import t_quantile
 
-FEW_CLUSTERS = 15
+_NEAR_THE_END = 3
+
+
+def wilson(k: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
+    """Wilson score interval of a rate (Wilson 1927, doi:10.1080/01621459.1927.10502953).
+
+    Args:
+        k: Successes, 0 to ``n``.
+        n: Independent trials, above 0.
+        level: Confidence level, between 0 and 1.
+
+    Returns:
+        Lower and upper end; always inside [0, 1], never of zero width.
+
+    Raises:
+        ValueError: If the counts or the level are out of range.
+    """
+    if not n > 0 or not 0 <= k <= n or not 0 < level < 1:
+        expected = "0 <= k <= n, n > 0 and 0 < level < 1"
+        raise ValueError(f"wilson: expected {expected}, got {k=} {n=} {level=}")
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    p = k / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    low = 0.0 if k == 0 else max(0.0, float(centre - half))
+    return low, 1.0 if k == n else min(1.0, float(centre + half))
+
+
+def modified_wilson(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
+    """Wilson's interval with its ends next to 0 and 1 moved outwards.
+
+    Wilson's interval leaves out rates just below what one to three successes suggest, and covers
+    as little as 84 % there: recall over three items, say, or a rate of 2 in 1,000. Brown, Cai &
+    DasGupta 2001 (section 4.1, doi:10.1214/ss/1009213286) take the one-sided limit of a Poisson
+    mean there; coverage is then 91.7 % or more for every rate and number of trials.
+
+    Args:
+        k: Successes, 0 to ``n``.
+        n: Independent trials, above 0.
+        level: Confidence level, between 0 and 1.
+
+    Returns:
+        Lower and upper end; those of ``wilson`` with more than three successes and failures.
+
+    Raises:
+        ValueError: If the counts or the level are out of range.
+    """
+    from scipy.special import gammaincinv
+
+    low, high = wilson(k, n, level=level)
+    if 1 <= k <= _NEAR_THE_END:
+        low = min(low, float(gammaincinv(k, 1 - level)) / n)
+    if 1 <= n - k <= _NEAR_THE_END:
+        high = max(high, 1 - float(gammaincinv(n - k, 1 - level)) / n)
+    return low, high
 
 
 def score_interval(
@@ -36,13 +89,6 @@ def score_interval(
     For clusters see Saha, Miller & Wang 2016 (doi:10.1515/ijb-2015-0024); Student's t instead of
     the normal quantile as in Korn & Graubard 1998 (Survey Methodology 24). How well it covers is
     in docs/coverage.md.
-
-    Args:
-        value: The mean, within the bounds.
-        variance: Its variance, above 0.
-        df: Degrees of freedom of that variance, above 0.
-        level: Confidence level.
-        bounds: Least and greatest possible value of a row.
 
     Returns:
         Lower and upper end, within the bounds.
@@ -132,8 +178,8 @@ def counted_ratio(
         bounds: Least and greatest possible ratio.
         level: Confidence level.
     """
-    held = (counts > 0) & (below > 0)
-    counts, above, below = counts[held], above[held], below[held]
+    counted_kinds = (counts > 0) & (below > 0)
+    counts, above, below = counts[counted_kinds], above[counted_kinds], below[counted_kinds]
     n = int(counts.sum())
     if not n:
         return nothing(level)
@@ -242,42 +288,10 @@ def without_interval(moments: Moments, level: float) -> Estimate:
 
 
 def _widest(estimate: Estimate, n: float, bounds: tuple[float, float], level: float) -> Estimate:
-    """Among all distributions with a given mean, the one on the two bounds spreads most.
-
-    Args:
-        estimate: Without interval.
-        n: Effective number of units.
-        bounds: Least and greatest possible value.
-        level: Confidence level.
-    """
+    """Among all distributions with a given mean, the one on the two bounds spreads most."""
     least, width = bounds[0], bounds[1] - bounds[0]
     p = min(1.0, max(0.0, ((estimate.value or 0.0) - least) / width))
     low, high = wilson(p * n, n, level=level)
     return replace(
         estimate, low=least + width * low, high=least + width * high, method="wilson-clusters"
     )
-
-
-def cluster_note(n_items: int, n_clusters: int) -> str:
-    """What is to be said of few clusters; empty when there is nothing to say."""
-    if n_clusters < min(n_items, FEW_CLUSTERS):
-        return f"{n_clusters} clusters: with fewer than {FEW_CLUSTERS} intervals are rough"
-    return ""
-
-
-def transformed(estimate: Estimate, change: Callable[[float], float]) -> Estimate:
-    """The estimate of an increasing function of what was estimated.
-
-    Args:
-        estimate: Of the rate that the function is of.
-        change: The function, increasing; an interval keeps its coverage under it.
-    """
-    ends = {
-        name: None if end is None else change(end)
-        for name, end in (
-            ("value", estimate.value),
-            ("low", estimate.low),
-            ("high", estimate.high),
-        )
-    }
-    return replace(estimate, **ends)

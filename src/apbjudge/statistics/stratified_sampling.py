@@ -14,9 +14,8 @@ from math import sqrt
 import numpy as np
 
 from ..errors import OptionError
-from .intervals import Array, Ids
+from .estimates import SEED, Array, Ids
 
-SEED = 20_260_101
 LEAST = 2
 _UNSURE = 0.1
 
@@ -104,11 +103,19 @@ def select(
     When not to use it: to find as many of the judge's errors as possible; that is a search, and
     what it finds says nothing of how many there are.
     """
-    _check(doubt, strata, already, n)
+    if not len(doubt) == len(strata) == len(already):
+        lengths = f"{len(doubt)}, {len(strata)} and {len(already)}"
+        raise ValueError(f"select: expected columns of one length, got {lengths}")
+    if not bool(np.all((doubt >= 0) & (doubt <= 1))):
+        raise ValueError("doubt: expected numbers from 0 to 1")
+    if n < 1:
+        raise ValueError(f"n: expected at least 1, got {n}")
     names, codes = _coded(strata, already, already_random=already_random)
     sizes = np.bincount(codes, minlength=len(names))
     done = np.bincount(codes[already], minlength=len(names))
-    unsure = _unsure(doubt, codes, len(names))
+    # a tenth of the way to one half: the surest judge is wrong at times
+    means = np.bincount(codes, weights=doubt, minlength=len(names)) / np.maximum(sizes, 1)
+    unsure = (1 - _UNSURE) * means + _UNSURE * 0.5
     planned = _allocated(sizes, done, unsure, min(n, int((sizes - done).sum())))
     rng = np.random.default_rng(seed)
     rows = _in_order(
@@ -136,16 +143,6 @@ def select(
     )
 
 
-def _check(doubt: Array, strata: Ids, already: Ids, n: int) -> None:
-    if not len(doubt) == len(strata) == len(already):
-        lengths = f"{len(doubt)}, {len(strata)} and {len(already)}"
-        raise ValueError(f"select: expected columns of one length, got {lengths}")
-    if not bool(np.all((doubt >= 0) & (doubt <= 1))):
-        raise ValueError("doubt: expected numbers from 0 to 1")
-    if n < 1:
-        raise ValueError(f"n: expected at least 1, got {n}")
-
-
 def _coded(strata: Ids, already: Ids, *, already_random: bool) -> tuple[list[str], Ids]:
     """Names of the strata that hold an item, and the index of each item's stratum."""
     apart = already & (not already_random)
@@ -154,13 +151,6 @@ def _coded(strata: Ids, already: Ids, *, already_random: bool) -> tuple[list[str
     codes = np.full(len(strata), len(names), dtype=np.int64)
     codes[~apart] = index
     return ([*names, "labelled before"] if apart.any() else names), codes
-
-
-def _unsure(doubt: Array, codes: Ids, n_strata: int) -> Array:
-    """Mean doubt, a tenth of the way to one half: the surest judge is wrong at times."""
-    sizes = np.maximum(np.bincount(codes, minlength=n_strata), 1)
-    means = np.bincount(codes, weights=doubt, minlength=n_strata) / sizes
-    return (1 - _UNSURE) * means + _UNSURE * 0.5
 
 
 def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
@@ -196,11 +186,11 @@ def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
     """One of each stratum first, then evenly spread, so that each beginning is in proportion."""
     if not pools:
         return np.empty(0, dtype=np.int64)
-    drawn = [rng.permutation(pool)[:k] for pool, k in zip(pools, planned, strict=True)]
-    place = [(np.arange(len(rows)) + 0.5) / max(1, len(rows)) for rows in drawn]
+    permuted = [rng.permutation(pool)[:k] for pool, k in zip(pools, planned, strict=True)]
+    place = [(np.arange(len(rows)) + 0.5) / max(1, len(rows)) for rows in permuted]
     for places in place:
         places[:1] = 0.0
-    rows, places = np.concatenate(drawn), np.concatenate(place)
+    rows, places = np.concatenate(permuted), np.concatenate(place)
     return rows[np.lexsort((rng.random(len(rows)), places))]
 
 

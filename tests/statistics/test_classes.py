@@ -16,8 +16,8 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from apbjudge.statistics.classes import Nominal, nominal
 from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.confusion import Nominal, nominal
 from apbjudge.statistics.sample import Sample
 
 NAMES = ("tie", "first", "second")

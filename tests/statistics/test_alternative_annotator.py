@@ -14,15 +14,14 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from apbjudge.statistics.annotators import (
+from apbjudge.statistics.alternative_annotator import (
     AltTest,
     _Duel,
     _p_value,
-    _rejected,
     _signed_rank,
     alternative_annotator_test,
 )
-from apbjudge.statistics.intervals import Array
+from apbjudge.statistics.estimates import Array
 from apbjudge.statistics.sample import Sample
 
 Score = Literal["same", "distance"]
@@ -302,14 +301,6 @@ def test_tests_differ_where_humans_answered_differently_many_items() -> None:
     result = alternative_annotator_test(np.zeros(40), humans, score="same", test="signed-rank")
     assert [a.test for a in result.annotators] == ["t", "t", "signed-rank"]
     assert result.test == "signed-rank, t"
-
-
-@given(st.lists(st.one_of(st.none(), st.floats(0, 0.2)), max_size=9), st.floats(0.01, 0.3))
-def test_the_correction_is_benjamini_and_yekutieli_s(p_values: list, q: float) -> None:
-    known = [p for p in p_values if p is not None]
-    expected = iter(multipletests(known, q, method="fdr_by")[0] if known else [])
-    answer = [p is not None and bool(next(expected)) for p in p_values]
-    assert _rejected(p_values, q) == answer
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["same", "distance"]), st.data())

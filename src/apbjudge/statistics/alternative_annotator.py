@@ -14,17 +14,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .comparison import adjust
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, t_cdf
 from .moments import Moments, ratio_moments
+from .multiplicity import adjust
+from .proportions import share
 from .sample import Sample
-from .shares import share
-from .student import t_cdf
 
 Score = Literal["same", "distance"]
 Test = Literal["none", "score", "cluster-score", "t", "cluster-t", "signed-rank"]
 Choice = Literal["score", "t", "signed-rank"]
-
 EPSILON = 0.2
 FDR = 0.05
 FEW_ITEMS = 30
@@ -164,11 +162,21 @@ def alternative_annotator_test(
     judge, humans = judge[shared], humans[shared]
     duels = [_Duel.of(judge, humans, j, score) for j in range(humans.shape[1])]
     tested = [_p_value(duel, sample.take(duel.rows), epsilon, test) for duel in duels]
-    rejected = _rejected([p for p, _ in tested], q)
-    annotators = [
-        _annotator(j, duel, sample, level=level, p_value=p, rejected=won, test=used)
-        for j, (duel, (p, used), won) in enumerate(zip(duels, tested, rejected, strict=True))
-    ]
+    rejected = [p is not None and p <= q for p in adjust([p for p, _ in tested], method="by")]
+    annotators: list[Annotator] = []
+    for j, (duel, (p_value, used)) in enumerate(zip(duels, tested, strict=True)):
+        own, every = sample.take(duel.rows), np.ones(duel.n, dtype=bool)
+        annotators.append(
+            Annotator(
+                index=j,
+                n_items=duel.n,
+                rho_judge=share(duel.judge, every, own, level=level),
+                rho_human=share(duel.human, every, own, level=level),
+                p_value=p_value,
+                rejected=rejected[j],
+                test=used,
+            )
+        )
     n_annotators = sum(duel.n > 0 for duel in duels)
     winning_rate = sum(rejected) / n_annotators if n_annotators else None
     return AltTest(
@@ -304,32 +312,6 @@ def _signed_rank(differences: Array) -> float:
     for rank in doubled:
         ways[rank:] = ways[rank:] + ways[:-rank]
     return float(ways[: int(doubled[used > 0].sum()) + 1].sum() / ways.sum())
-
-
-def _rejected(p_values: list[float | None], q: float) -> list[bool]:
-    return [p is not None and p <= q for p in adjust(p_values, method="by")]
-
-
-def _annotator(
-    index: int,
-    duel: _Duel,
-    sample: Sample,
-    *,
-    level: float,
-    p_value: float | None,
-    rejected: bool,
-    test: Test,
-) -> Annotator:
-    own, everywhere = sample.take(duel.rows), np.ones(duel.n, dtype=bool)
-    return Annotator(
-        index=index,
-        n_items=duel.n,
-        rho_judge=share(duel.judge, everywhere, own, level=level),
-        rho_human=share(duel.human, everywhere, own, level=level),
-        p_value=p_value,
-        rejected=rejected,
-        test=test,
-    )
 
 
 def _advantage(duels: list[_Duel], sample: Sample, n: int, level: float) -> Estimate:

@@ -11,20 +11,19 @@ from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge.statistics import Estimate, modified_wilson, wilson
+from apbjudge.statistics.bootstrap import jackknife_variance
 from apbjudge.statistics.coded import Coded
-from apbjudge.statistics.intervals import Array
+from apbjudge.statistics.estimates import Array, transformed
 from apbjudge.statistics.moments import effective_df, ratio_moments
-from apbjudge.statistics.resampling import jackknife_variance
-from apbjudge.statistics.sample import Sample, Strata
-from apbjudge.statistics.shares import (
+from apbjudge.statistics.proportions import (
     bounded,
     bounded_ratio,
     counted,
     counted_ratio,
     score_interval,
     share,
-    transformed,
 )
+from apbjudge.statistics.sample import Sample, Strata
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=40)
 

@@ -13,8 +13,9 @@ from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import samplesize_confint_proportion
 
 from apbjudge.statistics import wilson
-from apbjudge.statistics.intervals import nothing
-from apbjudge.statistics.planning import (
+from apbjudge.statistics.estimates import nothing
+from apbjudge.statistics.proportions import counted
+from apbjudge.statistics.sample_size import (
     detectable,
     half_width_of_rate,
     n_for_difference,
@@ -23,7 +24,6 @@ from apbjudge.statistics.planning import (
     needed,
     plan,
 )
-from apbjudge.statistics.shares import counted
 
 RATES = st.floats(0, 1)
 WIDTHS = st.floats(0.005, 0.3)

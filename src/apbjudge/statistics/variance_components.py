@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
-from .resampling import jackknife
-from .units import Kinds
+from .bootstrap import jackknife
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .sample import Kinds
 
 Part = Literal["item", "prompt", "repeat"]
 PARTS: tuple[Part, ...] = ("item", "prompt", "repeat")
@@ -68,10 +68,10 @@ def nested_components(
         part: _share(i, sums, len(values), level) for i, part in enumerate(PARTS)
     }
     cut: tuple[Part, ...] = tuple(part for part, value in zip(PARTS, raw, strict=True) if value < 0)
-    kept: dict[Part, float] = {
+    variances: dict[Part, float] = {
         part: max(0.0, float(value)) for part, value in zip(PARTS, raw, strict=True)
     }
-    return Components(variances=kept, shares=shares, cut=cut)
+    return Components(variances=variances, shares=shares, cut=cut)
 
 
 def _sums_by_cluster(values: Array, items: Ids, prompts: Ids, clusters: Ids) -> Array:
@@ -149,7 +149,7 @@ def _share(i: int, by_cluster: Array, n: int, level: float) -> Estimate:
     parts = np.maximum(_solved(by_cluster.sum(axis=0)), 0.0)
     if parts.sum() <= 1e-18:
         return nothing(level, n_items=n, note="nothing varies")
-    found = jackknife(units, _share_of(i), n_items=n, level=level, bounds=None)
-    if found.low is None or found.high is None:
-        return found
-    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+    share = jackknife(units, _share_of(i), n_items=n, level=level, bounds=None)
+    if share.low is None or share.high is None:
+        return share
+    return replace(share, low=max(0.0, share.low), high=min(1.0, share.high))
