@@ -20,17 +20,19 @@ from hypothesis import strategies as st
 
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
-from apbjudge.judge import Events, JudgeSpec, Source
+from apbjudge.judge import JudgeSpec, Source
 from apbjudge.judge.batch_journal import Journal, locked
 from apbjudge.judge.batch_rounds import batch_prices
 from apbjudge.judge.batching import export_requests, import_answers, run_batched
 from apbjudge.judge.grade import grade
 from apbjudge.judge.resources import Resources
 from apbjudge.judge.session import Run, RunConfig, run_identity
-from apbjudge.judge.store import clear_run
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.budget import Limits
 from apbjudge.llm.orders import Ledger, Parts
+from apbjudge.runs.folder import clear_run
+from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
     BatchServer,
     Replies,
@@ -87,7 +89,7 @@ class Job:
         quiet = Events(lambda progress: None, self.notes.append, self.notes.append)
         spec = self.spec(**changes)
         identity = run_identity(spec, "auto", None)
-        return RunConfig(Source(predictions=path), spec, identity, (), quiet, resources)
+        return RunConfig(Source(path), spec, identity, (), quiet, resources)
 
     def run(self, rows: Any = NAMES, **changes: Any) -> Run:
         return run_batched(self.out, self.config(rows, **changes))
@@ -518,7 +520,7 @@ def test_a_run_is_cleared_with_its_batches_and_without_the_files_of_others(job: 
     job.run()
     mine = job.out / "batch" / "mine.txt"
     mine.write_text("mine")
-    clear_run(job.out)
+    clear_run(job.out, JUDGEMENT_RECORDS)
     left = {path.name for path in job.out.rglob("*") if path.is_file()}
     assert left == {".lock", "mine.txt"}
     mine.unlink()

@@ -100,7 +100,7 @@ def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
         path, cases = EXAMPLES / "joined" / "predictions.jsonl", EXAMPLES / "joined" / "cases.jsonl"
     else:
         path, cases = EXAMPLES / "step_wise.jsonl", None
-    tasks = [task for task in Source(predictions=path, cases=cases) if isinstance(task, Task)]
+    tasks = [task for task in Source(path, cases=cases) if isinstance(task, Task)]
     shelf = Shelf(path, cases=cases)
     places = shelf.places(pytest.fail)
     assert len(places) == len(tasks) > 3

@@ -15,9 +15,9 @@ import orjson
 from ..errors import InputError, OptionError, RowError, visible
 from ..jsonl import read_lines
 from ..judge.columns import case_keys
-from ..judge.store import JUDGEMENTS, MANIFEST
-from ..judge.task import short_key
+from ..records.keys import short_key
 from ..records.labels import CATEGORY, GRADE, place_of_category, place_of_grade
+from ..records.run_folder import JUDGEMENTS, MANIFEST
 from ..records.scales import ScaleCheck
 from ..rubrics import rubric_names
 from ..statistics.ratings import CODES, LEVELS, Ratings, grade_codes

@@ -23,11 +23,12 @@ from ..llm.memory import Memory
 from ..llm.orders import Ledger, OrderBook, Parts, read_answers
 from ..llm.prices import Prices
 from ..llm.table import entry
-from . import JudgeSpec, Progress, Store
+from ..runs.loop import Progress
+from . import JudgeSpec
 from .batch_journal import Batch, Journal, open_journal
 from .llm_judge import LLMJudge
 from .resources import REPLIES, Resources, is_shown_pictures, prices_of
-from .session import Run, RunConfig, judge_with_model, run_in
+from .session import Log, Run, RunConfig, run_in, run_judges
 
 FOLDER = "batch"
 """Folder of the batches within a run's folder."""
@@ -78,9 +79,9 @@ class Rounds:
         )
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
         self.journal = open_journal(self.folder / FOLDER, endpoint, known_format(spec, resources))
-        predictions = self.config.source.predictions
-        if not isinstance(predictions, Path | Sequence):
-            source = replace(self.config.source, predictions=list(predictions))
+        rows = self.config.source.rows
+        if not isinstance(rows, Path | Sequence):
+            source = replace(self.config.source, rows=list(rows))
             self.config = replace(self.config, source=source)
 
     def run(self) -> Run:
@@ -109,9 +110,9 @@ class Rounds:
             _WaitingError: If rows are pending.
         """
 
-        async def work(config: RunConfig, store: Store) -> Progress:
-            judge = judge_with(book, config.spec, config.source.roots)
-            progress = await judge_with_model(judge, config, store)
+        async def work(logs: Sequence[Log]) -> Progress:
+            judge = judge_with(book, self.config.spec, self.config.source.roots)
+            progress = await run_judges([judge], [self.config], logs)
             if progress.pending:
                 raise _WaitingError(progress)
             return progress
@@ -277,7 +278,7 @@ def _together(passes: Sequence[Progress]) -> Progress:
     """What the passes did in all; a row that one judged is skipped by the next."""
     total = replace(passes[-1], skipped=passes[0].skipped, read=passes[-1].read)
     for earlier in passes[:-1]:
-        total.take_in(earlier)
+        total.add_costs(earlier)
         total.done += earlier.done
         for reason, count in earlier.unscored.items():
             total.unscored = total.unscored | {reason: total.unscored.get(reason, 0) + count}

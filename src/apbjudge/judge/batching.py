@@ -20,7 +20,7 @@ from ..llm.cache import ReplyCache, default_cache_folder
 from ..llm.engine import kept, place_of
 from ..llm.orders import OrderBook, Parts, read_answers
 from ..protocols import AUTO
-from ..runs.loops import beside_any_loop
+from ..runs.event_loops import beside_any_loop
 from . import JudgeSpec, Source, Task
 from .batch_journal import locked
 from .batch_rounds import FOLDER, Rounds, judge_with, known_format

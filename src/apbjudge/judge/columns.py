@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..records import ERROR_CODES
-from .task import short_key
+from ..records.keys import short_key
 
 Vector = np.ndarray[Any, Any]
 

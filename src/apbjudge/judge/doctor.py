@@ -29,7 +29,7 @@ from ..llm.probes import (
 )
 from ..protocols import AUTO
 from ..records import Record
-from ..runs.loops import block_on
+from ..runs.event_loops import block_on
 from . import JudgeSpec
 from .dry_run import Forecast, forecast, longest_text
 from .resources import cache_folder, transport_of

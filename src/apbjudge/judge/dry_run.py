@@ -22,13 +22,14 @@ from ..protocols import AUTO
 from ..protocols.prompts import Prompt
 from ..records import Record, Usage
 from ..rubrics import reply_model
+from ..runs.folder import finished_keys
+from ..runs.resume import Keys, record_key
 from . import STATIC, JudgeSpec, Source, StaticJudge, Task
-from .earlier import Keys, judgement_key
 from .llm_judge import LLMJudge
 from .resources import REPLIES, Resources, cache_folder, make_judge, prices_of
 from .session import Rows, run_identity, source_of
-from .store import finished_keys
-from .task import Entry
+from .source import Entry
+from .worker import JUDGEMENT_RECORDS
 
 TOKENS_PER_CHARACTER = 0.25
 TOKENS_PER_REPLY = 400.0
@@ -311,7 +312,7 @@ class _Done:
             return
         source = part.source if part.is_input else None
         try:
-            self._keys = finished_keys(part.out, part.identity, source)
+            self._keys = finished_keys(part.out, JUDGEMENT_RECORDS, part.identity, source)
         except OtherRunError:
             if not part.overwrite:
                 raise
@@ -322,7 +323,7 @@ class _Done:
             return False
         item = task.item
         answer = {"item_id": item.item_id, "tested_model": item.tested_model}
-        key = np.uint64(judgement_key(answer | {"fingerprint": fingerprint}))
+        key = np.uint64(record_key(answer | {"fingerprint": fingerprint}))
         at = int(np.searchsorted(self._keys, key))
         return at < len(self._keys) and self._keys[at] == key
 

@@ -16,9 +16,11 @@ from pydantic import ValidationError
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
-from ..records import Unscored, Verdict, majority, read_judgement, read_labels, row_error
+from ..records import Unscored, judgement_row, majority, read_judgement, read_labels, row_error
+from ..records.run_folder import JUDGEMENTS
 from ..rubrics import Rubric, load_rubric
-from . import JudgeSpec, Progress, Store
+from ..runs.loop import Progress
+from . import JudgeSpec
 from .cascade import (
     CurvePoint,
     Queued,
@@ -32,16 +34,14 @@ from .cascade import (
 from .dawid_skene import check_dawid_skene
 from .ensemble_text import curve_rows, curve_text, disagreement_text
 from .panel import disagreement, panel_dawid_skene, panel_judgement
-from .session import Run, RunConfig, claim, run_identity, run_in
-from .store import JUDGEMENTS
+from .session import Log, Run, RunConfig, claim, run_identity, run_in
+from .worker import Judgement
 
 Rule = Literal["majority", "mean", "dawid-skene"]
 RULES: tuple[Rule, ...] = ("majority", "mean", "dawid-skene")
 _RULES: Mapping[str, Rule] = {rule: rule for rule in RULES}
 QUEUE = "queue.jsonl"
 CURVE = "curve.csv"
-
-Judgement = Verdict | Unscored
 
 
 def judge_folder(folder: Path, spec: JudgeSpec) -> Path:
@@ -80,11 +80,11 @@ def run_panel(
     runs = [_alone(folder, config, spec) for spec in specs]
     differing: list[str] = []
 
-    async def vote(config: RunConfig, store: Store) -> Progress:
+    async def vote(logs: Sequence[Log]) -> Progress:
         items = list(_side_by_side([run.judgements for run in runs]))
         differing.append(disagreement_text(disagreement(items)))
         rubrics = [_rubric_of(item, config.source.rubric) for item in items]
-        store.replace_all(_votes(items, rubrics, chosen))
+        logs[0].replace_all(map(judgement_row, _votes(items, rubrics, chosen)))
         return _together([run.progress for run in runs])
 
     return replace(run_in(folder, whole, keep=keep, work=vote), text=differing[0])
@@ -140,13 +140,13 @@ def run_cascade(
     answers = {_name(row): row for row in (second.judgements if second else ())}
     asked = [answers.get(_name(row)) for row in rows]
 
-    async def join(config: RunConfig, store: Store) -> Progress:
+    async def join(logs: Sequence[Log]) -> Progress:
         bad = (row for row in first.judgements if _is_bad(row))
         joined = (
             cascade_judgement(row, answer, strong_judge=strong.model)
             for row, answer in zip(rows, asked, strict=True)
         )
-        store.replace_all(row for part in (bad, joined) for row in part)
+        logs[0].replace_all(judgement_row(row) for part in (bad, joined) for row in part)
         return _together([first.progress, *([second.progress] if second else [])])
 
     run = run_in(folder, whole, keep=keep, work=join)
@@ -214,7 +214,7 @@ def _together(parts: Sequence[Progress]) -> Progress:
     """What several sessions did; rows are those of the first."""
     total = replace(parts[0], unscored=dict(parts[0].unscored))
     for part in parts[1:]:
-        total.take_in(part)
+        total.add_costs(part)
         total.withheld += part.withheld
     return total
 

@@ -10,7 +10,8 @@ from ..errors import OptionError
 from ..llm import Client
 from ..llm.budget import Limits
 from ..protocols import AUTO
-from . import Events, JudgeSpec
+from ..runs.loop import Events
+from . import JudgeSpec
 from .resources import shared_resources
 from .session import Rows, Run, RunConfig, run_identity, run_in, source_of
 from .summary import check_by

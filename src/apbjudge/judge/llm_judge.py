@@ -21,8 +21,8 @@ from ..records import Doubt, Item, Unscored, Usage, Verdict
 from ..rubrics import reply_model
 from .consistency import enforce
 from .conversation import Outcome, Talk
+from .source import Task
 from .spec import JudgeSpec
-from .task import Task
 from .uncertainty import combine, doubt_of, doubt_of_tokens
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError, RowError
 from ..jsonl import parse_object, read_line_at, read_lines
-from ..judge.store import JUDGEMENTS
+from ..records.run_folder import JUDGEMENTS
 from ..reports.page.items import judgement_view
 from .log import Key
 

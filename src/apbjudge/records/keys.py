@@ -1,8 +1,9 @@
-"""Many 64-bit keys in little memory: 8 bytes each, where a set of integers takes a hundred."""
+"""64-bit keys of texts, and many of them in little memory."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from hashlib import blake2b
 
 import numpy as np
 
@@ -10,8 +11,18 @@ RECENT = 1 << 16
 """Keys that are held in a set before they are sorted in among the others."""
 
 
+def short_key(*parts: str) -> int:
+    """A 64-bit key of some strings.
+
+    Among a million keys two are equal with a probability of 3 in 100 million, at a tenth of the
+    memory of the strings themselves.
+    """
+    joined = "\x00".join(parts).encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "big")
+
+
 class KeySet:
-    """Tells whether a key has been met before."""
+    """Tells whether a key has been met before: 8 bytes a key, where a set takes a hundred."""
 
     def __init__(self) -> None:
         self._recent: set[int] = set()
@@ -36,6 +47,6 @@ class KeySet:
         return True
 
     def _is_sorted_in(self, key: int) -> bool:
-        found = self._view  # a view gives integers, which take less time than numbers of numpy
-        at = bisect_left(found, key)
-        return at < len(found) and found[at] == key
+        view = self._view  # a view gives integers, which take less time than numbers of numpy
+        at = bisect_left(view, key)
+        return at < len(view) and view[at] == key

@@ -22,11 +22,10 @@ from ..calibration.judged import (
 )
 from ..errors import InputError, visible
 from ..jsonl import parse_object, read_line_at, read_lines
-from ..judge.store import MANIFEST
-from ..judge.task import short_key
 from ..protocols import AUTO
 from ..records.judgements import ERROR_CODES, Usage
-from ..records.keys import KeySet
+from ..records.keys import KeySet, short_key
+from ..records.run_folder import MANIFEST
 from ..records.scales import ScaleCheck
 
 Row = dict[str, Any]

@@ -17,10 +17,10 @@ from ...errors import InputError
 from ...jsonl import read_lines
 from ...judge import BadRow, Source, Task
 from ...judge.ensembles import read_run
-from ...judge.store import JUDGEMENTS
 from ...records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
 from ...records.consensus import Key
 from ...records.rows import item_row
+from ...records.run_folder import JUDGEMENTS
 
 Truths = Mapping[Key, Truth]
 """What is known of predictions, by item id and tested model; None where a label names none."""
@@ -200,7 +200,7 @@ def _tasks(source: Source, index: _Index, cases: Iterable[str]) -> Iterator[Task
     if not numbers:
         return
     chosen = Source(
-        predictions=source.predictions,
+        rows=source.rows,
         protocol=source.protocol,
         rubric=source.rubric,
         cases=source.cases,

@@ -1,63 +1,85 @@
 """What a run's folder holds before a session begins; nothing is written here.
 
 A folder belongs to one run: equal settings and one input. The input is the same when it is the
-same file, perhaps edited, or begins with the content that was judged: moved, copied or appended
-to. Anything else is another run, whose judgements were paid for, and is refused.
+same file, perhaps edited, or begins with the content that was worked on: moved, copied or appended
+to. Anything else is another run, whose records were paid for, and is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from array import array
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import orjson
 
 from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..jsonl import read_lines
-from ..records import check_written_row
-from ..records.keys import KeySet
-from .source import Source
-from .task import known, short_key
+from ..records.keys import KeySet, short_key
+from ..records.run_folder import MANIFEST
+from .rows import RowSource, known
 
-JUDGEMENTS = "judgements.jsonl"
-MANIFEST = "manifest.json"
-SUPERSEDED = "superseded.jsonl"
-"""Judgements that the input no longer asks for, and failures that were asked again."""
-DAMAGED = "damaged.txt"
-"""Lines of JUDGEMENTS that are no judgements."""
-FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
-"""What else a run writes into its folder; it can be computed again."""
-
-PASSING_REASONS = ("transport", "timeout", "budget")
-"""Reasons of unscored judgements that are tried again when a run is resumed."""
-
-PLACE = ("line", "case_id", "content_id", "groups")
-"""Fields of a judgement that tell where its row stands and not what was judged."""
-
+T = TypeVar("T")
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
+
+BAD_INPUT = "bad_input"
+"""Reason of the record of a row that can't be used."""
 
 _BLOCK = 1 << 20
 _HINT = "choose another folder, or --overwrite to replace that run"
 
 
-def place_key(place: Mapping[str, Any]) -> int:
-    """Hash of the PLACE fields of a row."""
-    own = {name: place.get(name) for name in PLACE}
-    return short_key(orjson.dumps(own, option=orjson.OPT_SORT_KEYS).decode())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordKind(Generic[T]):
+    """What the loop and the folder must know of the records of a run.
+
+    As JSON, each has ``item_id``, ``tested_model``, ``line`` and ``fingerprint`` of its row;
+    ``reason``, null where it succeeded; and ``usage`` and ``cost_usd``, null where not known.
+
+    Attributes:
+        name: What a record is called, for messages.
+        file: Name of their file.
+        to_json: A record as JSON values.
+        check: The JSON values of a line, if it is whole; raises RowError otherwise.
+        place: Fields that tell where a record's row stands and not what was worked on.
+        retried: Reasons of failures that may have passed when the run is resumed.
+        figures: Further files that a run writes, which can be computed again.
+        folders: Folders of further files below the run's, with the names of these.
+        runs_below: Folder with runs of which this one consists; None without.
+    """
+
+    name: str
+    file: str
+    to_json: Callable[[T], dict[str, Any]]
+    check: Callable[[Mapping[str, Any] | RowError], dict[str, Any]]
+    place: tuple[str, ...]
+    retried: tuple[str, ...]
+    figures: tuple[str, ...] = ()
+    folders: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
+    runs_below: str | None = None
+
+    def place_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The place fields of a record."""
+        return {name: row.get(name) for name in self.place}
+
+    def place_key(self, row: Mapping[str, Any]) -> int:
+        """Hash of the place fields."""
+        own = orjson.dumps(self.place_of(row), option=orjson.OPT_SORT_KEYS)
+        return short_key(own.decode())
 
 
-def judgement_key(row: Mapping[str, Any]) -> int:
-    """Key of what a judgement answers: item, tested model and fingerprint.
+def record_key(row: Mapping[str, Any]) -> int:
+    """Key of what a record answers: item, tested model and fingerprint.
 
     A row without usable id is told by its line and its content.
     """
-    if row.get("reason") == "bad_input":
+    if row.get("reason") == BAD_INPUT:
         return short_key("bad", str(row["line"]), row["fingerprint"])
     return short_key(row["item_id"], row["tested_model"], row["fingerprint"])
 
@@ -67,16 +89,16 @@ def judgement_key(row: Mapping[str, Any]) -> int:
 LineKind = Literal["current", "passing", "again", "damaged"]
 
 
-class JudgedLine(NamedTuple):
-    """A line of JUDGEMENTS.
+class RecordLine(NamedTuple):
+    """A line of a file of records.
 
     Attributes:
         number: 1-based line number.
         offset: Byte offset of the line's start.
         raw: The line without its end.
-        kind: ``current``; ``passing``: unscored for a reason that may have passed; ``again``: an
-            earlier line answers the same; ``damaged``: no judgement.
-        row: The judgement; of a damaged line, what is wrong with it.
+        kind: ``current``; ``passing``: failed for a reason that may have passed; ``again``: an
+            earlier line answers the same; ``damaged``: no record.
+        row: The record; of a damaged line, what is wrong with it.
     """
 
     number: int
@@ -86,8 +108,8 @@ class JudgedLine(NamedTuple):
     row: dict[str, Any] | RowError
 
 
-def judged_lines(path: Path) -> Iterator[JudgedLine]:
-    """Yields the lines of a file of judgements, each with what it is; none where there is no file.
+def record_lines(path: Path, kind: RecordKind[Any]) -> Iterator[RecordLine]:
+    """Yields the lines of a file of records, each with what it is; none where there is no file.
 
     Raises:
         InputError: If the file can't be read.
@@ -97,16 +119,16 @@ def judged_lines(path: Path) -> Iterator[JudgedLine]:
     seen = KeySet()
     for number, offset, raw, values in read_lines(path, any_format=True):
         try:
-            row = check_written_row(values)
+            row = kind.check(values)
         except RowError as error:
-            yield JudgedLine(number, offset, raw, "damaged", error)
+            yield RecordLine(number, offset, raw, "damaged", error)
             continue
-        kind: LineKind = "current"
-        if row["reason"] in PASSING_REASONS:
-            kind = "passing"
-        elif not seen.add(judgement_key(row)):
-            kind = "again"
-        yield JudgedLine(number, offset, raw, kind, row)
+        line_kind: LineKind = "current"
+        if row["reason"] in kind.retried:
+            line_kind = "passing"
+        elif not seen.add(record_key(row)):
+            line_kind = "again"
+        yield RecordLine(number, offset, raw, line_kind, row)
 
 
 # The input ----------------------------------------------------------------------------------------
@@ -114,32 +136,24 @@ def judged_lines(path: Path) -> Iterator[JudgedLine]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputMark:
-    """Which file an input is.
-
-    Attributes:
-        path: Its absolute path.
-        bytes: Its size; None where it is no plain file.
-        sha256: Hash of its content; None likewise.
-    """
+    """Which file an input is: absolute path; bytes and SHA-256 are None where it is no file."""
 
     path: str
     bytes: int | None = None
     sha256: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """As the manifest has it."""
-        return {"path": self.path, "bytes": self.bytes, "sha256": self.sha256}
+
+Inputs = Mapping[str, InputMark | None]
+"""The files of a run by their names: the rows (None for rows in memory) and ``cases``."""
 
 
-def read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str | None]:
-    """Reads which file an input is.
+def inputs_json(inputs: Inputs) -> dict[str, Any]:
+    """The input files as the manifest has them."""
+    return {name: mark and asdict(mark) for name, mark in inputs.items()}
 
-    Args:
-        path: The file.
-        prefix: Number of bytes.
 
-    Returns:
-        The mark, and the hash of the first ``prefix`` bytes; None where there are not so many.
+def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str | None]:
+    """Which file an input is, and the hash of its first ``prefix`` bytes, if it has so many.
 
     Raises:
         InputError: If it can't be read.
@@ -162,25 +176,18 @@ def read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str 
     return InputMark(path=name, bytes=size, sha256=digest.hexdigest()), begins
 
 
-Inputs = Mapping[str, InputMark | None]
-"""The files of a run: ``predictions`` (None for rows in memory) and ``cases``."""
-
-
-def _inputs_before(manifest: Mapping[str, Any]) -> Inputs | None:
+def _inputs_before(manifest: Mapping[str, Any], names: Iterable[str]) -> Inputs | None:
     """What the manifest says of the files; None where it says nothing that can be used."""
     stated = manifest.get("inputs")
     if isinstance(stated, dict):
-        of = cast("dict[str, Any]", stated)
-        return {name: _mark_of(of.get(name)) for name in ("predictions", "cases")}
+        return {name: _mark_of(cast("dict[str, Any]", stated).get(name)) for name in names}
     if not isinstance(manifest.get("input"), str):
         return None
-    given: dict[str, Any] = {  # as earlier versions wrote it
-        "predictions": {"path": manifest["input"], "sha256": manifest.get("input_sha256")},
-        "cases": {"path": manifest.get("cases")},
-    }
-    if manifest["input"] == "row":
-        given["predictions"] = None
-    return {name: _mark_of(values) for name, values in given.items()}
+    # as earlier versions wrote it
+    of_rows = {"path": manifest["input"], "sha256": manifest.get("input_sha256")}
+    rows = None if manifest["input"] == "row" else _mark_of(of_rows)
+    cases = _mark_of({"path": manifest.get("cases")})
+    return {name: cases if name == "cases" else rows for name in names}
 
 
 def _mark_of(values: object) -> InputMark | None:
@@ -206,11 +213,11 @@ class Earlier:
 
     Attributes:
         inputs: The input files of the session that begins.
-        keys: Sorted keys of the judgements that count.
+        keys: Sorted keys of the records that count.
         places: Hashes of where their rows stood, in the order of ``keys``.
-        n_by_kind: Lines of JUDGEMENTS by kind.
+        n_by_kind: Lines of the file by kind.
         first_damage: Place of the first damaged line and what is wrong with it; empty without.
-        is_ended: Whether the last line of JUDGEMENTS has its end.
+        is_ended: Whether the last line of the file has its end.
     """
 
     inputs: Inputs
@@ -222,16 +229,19 @@ class Earlier:
 
     @property
     def is_sound(self) -> bool:
-        """Whether more judgements can be appended to the file as it is."""
+        """Whether more records can be appended to the file as it is."""
         return self.is_ended and set(self.n_by_kind) <= {"current"}
 
 
-def look_into(folder: Path, identity: Mapping[str, Any], source: Source | None) -> Earlier:
+def read_earlier(
+    folder: Path, kind: RecordKind[Any], identity: Mapping[str, Any], source: RowSource | None
+) -> Earlier:
     """Reads what a folder holds and whether a session may continue there.
 
     Args:
         folder: The run's folder, which need not exist.
-        identity: Settings that must be the same for judgements to be in one file.
+        kind: The records.
+        identity: Settings that must be the same for records to be in one file.
         source: The session's input; None does not compare inputs.
 
     Raises:
@@ -239,22 +249,27 @@ def look_into(folder: Path, identity: Mapping[str, Any], source: Source | None) 
         OptionError: If it holds files that are no run's.
         InputError: If a file can't be read.
     """
-    manifest = _manifest_of(folder)
+    manifest = read_manifest(folder, kind)
     if manifest is not None:
-        _check_identity(folder, manifest["identity"], identity)
-    path = folder / JUDGEMENTS
+        now = orjson.loads(orjson.dumps(identity))
+        if changed := changed_settings(manifest["identity"], now):
+            settings = visible(", ".join(changed))
+            raise OtherRunError(
+                f"--out: {folder} holds a run with other settings ({settings}); {_HINT}"
+            )
+    path = folder / kind.file
     keys, places, names = array("Q"), array("Q"), array("Q")
     n_by_kind: dict[LineKind, int] = {}
     first_damage = ""
-    for line in judged_lines(path):
+    for line in record_lines(path, kind):
         n_by_kind[line.kind] = n_by_kind.get(line.kind, 0) + 1
         if isinstance(line.row, RowError):
             first_damage = first_damage or f"{path}:{line.number}: {line.row}"
             continue
         if line.kind == "current":
-            keys.append(judgement_key(line.row))
-            places.append(place_key(line.row))
-        if line.row["reason"] != "bad_input":
+            keys.append(record_key(line.row))
+            places.append(kind.place_key(line.row))
+        if line.row["reason"] != BAD_INPUT:
             names.append(short_key(line.row["item_id"], line.row["tested_model"]))
     inputs = _checked_inputs(folder, manifest or {}, source, np.unique(np.asarray(names)))
     order = np.argsort(np.asarray(keys), kind="stable")
@@ -268,8 +283,12 @@ def look_into(folder: Path, identity: Mapping[str, Any], source: Source | None) 
     )
 
 
-def _manifest_of(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a run; None in a folder where nothing of a run is."""
+def read_manifest(folder: Path, kind: RecordKind[Any]) -> dict[str, Any] | None:
+    """The manifest of a run; None in a folder where nothing of a run is.
+
+    Raises:
+        OptionError: If the manifest or other files there are no run's.
+    """
     path = folder / MANIFEST
     if path.exists():
         try:
@@ -280,9 +299,9 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
         if not isinstance(fields.get("identity"), dict):
             raise OptionError(f"--out: {path} is not a manifest of apbjudge; choose another folder")
         return fields
-    for name in (JUDGEMENTS, *FIGURES):
+    for name in (kind.file, *kind.figures):
         file = folder / name
-        if file.exists() and (name != JUDGEMENTS or file.stat().st_size):
+        if file.exists() and (name != kind.file or file.stat().st_size):
             raise OptionError(
                 f"--out: {folder} has {name} but no {MANIFEST}, so no run of apbjudge wrote it; "
                 "choose another folder"
@@ -290,22 +309,15 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
     return None
 
 
-def _check_identity(folder: Path, before: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-    now = orjson.loads(orjson.dumps(identity))
-    if changed := _changed(before, now):
-        settings = visible(", ".join(changed))
-        raise OtherRunError(
-            f"--out: {folder} holds a run with other settings ({settings}); {_HINT}"
-        )
-
-
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Names of what differs, such as ``protocol`` or ``judge.seed``."""
     changed: list[str] = []
     for name in sorted({*before, *now}):
         one, other = before.get(name), now.get(name)
         if isinstance(one, Mapping) and isinstance(other, Mapping):
-            inner = _changed(cast("Mapping[str, Any]", one), cast("Mapping[str, Any]", other))
+            inner = changed_settings(
+                cast("Mapping[str, Any]", one), cast("Mapping[str, Any]", other)
+            )
             changed += [f"{name}.{key}" for key in inner]
         elif one != other or (name in before) != (name in now):
             changed.append(name)
@@ -323,7 +335,7 @@ def _is_ended(path: Path) -> bool:
 
 
 def _checked_inputs(
-    folder: Path, manifest: Mapping[str, Any], source: Source | None, names: Keys
+    folder: Path, manifest: Mapping[str, Any], source: RowSource | None, names: Keys
 ) -> Inputs:
     """The input files of the session, unless they are another run's.
 
@@ -331,53 +343,50 @@ def _checked_inputs(
         folder: The run's folder.
         manifest: Its manifest; empty without.
         source: The session's input.
-        names: Sorted keys of item and tested model of all judgements that needed a judge.
+        names: Sorted keys of item and tested model of all records of rows that could be used.
     """
     if source is None:
         return {}
-    files = {
-        "predictions": source.predictions if isinstance(source.predictions, Path) else None,
-        "cases": source.cases,
-    }
-    before = _inputs_before(manifest) if len(names) else None
+    before = _inputs_before(manifest, source.files) if len(names) else None
     inputs: dict[str, InputMark | None] = {}
     is_known_content = True
-    for name, path in files.items():
+    for name, path in source.files.items():
         old = before.get(name) if before is not None else None
-        mark, begins = read_mark(path, prefix=old and old.bytes) if path else (None, None)
+        mark, begins = _read_mark(path, prefix=old and old.bytes) if path else (None, None)
         inputs[name] = mark
         if before is None or (name == "cases" and old is None):
             continue
         same_content = bool(mark and old and old.sha256 and old.sha256 in (mark.sha256, begins))
         same_place = (mark and mark.path) == (old and old.path)
         if not same_content and not same_place:
-            was, now = _shown(name, old), _shown(name, mark)
+            was, now = (_shown(name, each, source.rows_name) for each in (old, mark))
             raise OtherRunError(f"--out: {folder} holds a run of {was}, not of {now}; {_HINT}")
         is_known_content = is_known_content and (same_content or name == "cases")
     if before is not None and not is_known_content and not _shares_row(source, names):
+        rows = _shown(source.rows_name, inputs[source.rows_name], source.rows_name)
         raise OtherRunError(
-            f"--out: {folder} holds a run of other rows: none of those judged there is in "
-            f"{_shown('predictions', inputs['predictions'])} any more; {_HINT}"
+            f"--out: {folder} holds a run of other rows: none of those recorded there is in "
+            f"{rows} any more; {_HINT}"
         )
     return inputs
 
 
-def _shown(name: str, mark: InputMark | None) -> str:
+def _shown(name: str, mark: InputMark | None, rows_name: str) -> str:
     if mark is not None:
         return visible(mark.path)
-    return "rows in memory" if name == "predictions" else "predictions without --cases"
+    return "rows in memory" if name == rows_name else f"{rows_name} without --cases"
 
 
-def _shares_row(source: Source, names: Keys) -> bool:
-    """Whether a row of the input, told by item and tested model, has been judged."""
-    if not isinstance(source.predictions, Path | list | tuple):
-        source.predictions = list(source.predictions)  # it is read here and again for the run
-    if isinstance(source.predictions, Path):
-        if not source.predictions.is_file():
+def _shares_row(source: RowSource, names: Keys) -> bool:
+    """Whether a row of the input, told by item and tested model, has a record."""
+    if not isinstance(source.rows, Path | list | tuple):
+        source.rows = list(source.rows)  # it is read here and again for the run
+    if isinstance(source.rows, Path):
+        if not source.rows.is_file():
             return True  # a pipe can be read only once
-        rows: Iterator[object] = (line.values for line in read_lines(source.predictions))
+        rows: Iterator[object] = (line.values for line in read_lines(source.rows))
     else:
-        rows = iter(source.predictions)
+        rows = iter(source.rows)
     for values in rows:
         if not isinstance(values, Mapping):
             continue

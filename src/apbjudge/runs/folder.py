@@ -1,6 +1,6 @@
-"""A run's folder: append-only judgements, the lock and the manifest.
+"""A run's folder: append-only records, the lock and the manifest.
 
-Nothing that was paid for is deleted. A judgement that the input no longer asks for moves to
+Nothing that was paid for is deleted. A record that the input no longer asks for moves to
 ``superseded.jsonl`` and comes back from there when it is asked for again; a damaged line moves to
 ``damaged.txt``. What is moved is on disk in its new place before it leaves the old one, so that a
 kill at any time leaves it in one of them or in both.
@@ -11,62 +11,38 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import orjson
 
 from ..errors import InputError, OtherRunError, RowError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
-from ..records import Unscored, Verdict, judgement_row
-from ..records.keys import KeySet
-from .earlier import (
-    DAMAGED,
-    FIGURES,
-    JUDGEMENTS,
-    MANIFEST,
-    PASSING_REASONS,
-    PLACE,
-    SUPERSEDED,
-    Inputs,
-    Keys,
-    judged_lines,
-    judgement_key,
-    look_into,
-    place_key,
-)
-from .source import Source
-from .task import short_key
+from ..records.keys import KeySet, short_key
+from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
+from .resume import BAD_INPUT, Inputs, Keys, RecordKind, read_earlier, record_key, record_lines
+from .rows import RowSource
 
-__all__ = [
-    "JUDGEMENTS",
-    "MANIFEST",
-    "PASSING_REASONS",
-    "PLACE",
-    "Store",
-    "clear_run",
-    "finished_keys",
-    "judgement_key",
-]
-
-_BATCH_FILES = re.compile(r"batches\.json|(requests|answers)-[0-9]+(-[0-9]+)?\.jsonl")
-_CACHE_FILES = re.compile(r"cache\.db(-wal|-shm|-journal)?")
+T = TypeVar("T")
+LOCK = ".lock"
 
 
-class Store:
-    """Keeps judgements in a folder; a second start of the same run continues in it.
+class RecordLog(Generic[T]):
+    """Keeps records in a folder; a second start of the same run continues in it.
 
     Args:
         folder: The run's folder, created when missing.
-        identity: Settings that must be the same for judgements to be in one file.
+        kind: The records.
+        identity: Settings that must be the same for records to be in one file.
         flush_every: Rows per write: 1 where a row was paid for.
-        partial: Whether a session asks for some of the rows only; what others asked for stays.
+        is_partial: Whether a session asks for some of the rows only; what others asked for stays.
+        is_derived: Whether the records are computed from those of other runs, for nothing.
         source: The input, to refuse a folder that holds a run of another one; None compares none.
         overwrite: Whether another run in the folder is deleted instead of refused.
-        note: Receives what the user should know of earlier judgements.
+        note: Receives what the user should know of earlier records.
 
     Raises:
         OptionError: If the folder holds another run or files that are no run's, or another
@@ -77,20 +53,23 @@ class Store:
     def __init__(
         self,
         folder: Path,
-        identity: dict[str, Any],
+        kind: RecordKind[T],
+        identity: Mapping[str, Any],
         *,
-        flush_every: int,
-        partial: bool = False,
-        source: Source | None = None,
+        flush_every: int = 1,
+        is_partial: bool = False,
+        is_derived: bool = False,
+        source: RowSource | None = None,
         overwrite: bool = False,
         note: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.folder = folder
-        self._partial = partial
+        self.kind = kind
+        self._is_partial = is_partial
+        self._is_derived = is_derived
         self._note = note
-        self._path = folder / JUDGEMENTS
-        self._is_derived = "several" in identity  # votes of a panel: nobody paid for these rows
-        self._lock = _locked(folder)
+        self._path = folder / kind.file
+        self._lock = take_folder_lock(folder)
         try:
             self._start(identity, source, flush_every, overwrite=overwrite)
         except OSError as error:
@@ -101,16 +80,21 @@ class Store:
             raise
 
     def _start(
-        self, identity: dict[str, Any], source: Source | None, flush_every: int, *, overwrite: bool
+        self,
+        identity: Mapping[str, Any],
+        source: RowSource | None,
+        flush_every: int,
+        *,
+        overwrite: bool,
     ) -> None:
         """Reads what an earlier session left and opens the file for more."""
         try:
-            earlier = look_into(self.folder, identity, source)
+            earlier = read_earlier(self.folder, self.kind, identity, source)
         except OtherRunError:
             if not overwrite:
                 raise
-            _clear(self.folder)
-            earlier = look_into(self.folder, identity, source)
+            _clear(self.folder, self.kind)
+            earlier = read_earlier(self.folder, self.kind, identity, source)
         self.inputs: Inputs = earlier.inputs
         """The input files, as the manifest is to have them."""
         if not earlier.is_sound:
@@ -119,17 +103,17 @@ class Store:
             more = f" (and {n - 1} more lines)" if n > 1 else ""
             self._note(
                 f"{earlier.first_damage}{more}: the line is damaged and now in "
-                f"{self.folder / DAMAGED}; its row is judged again"
+                f"{self.folder / DAMAGED}; its row is run again"
             )
         self._finished, self._places = earlier.keys, earlier.places
         self._met = np.zeros(len(self._finished), dtype=bool)
         self._moved: dict[int, Mapping[str, Any]] = {}
-        self._added: set[int] | None = set() if self._partial else None
-        self._archive = _Archive(self.folder / SUPERSEDED)
+        self._added: set[int] | None = set() if self._is_partial else None
+        self._archive = _Archive(self.folder / SUPERSEDED, self.kind)
         self._out = Appender(self._path, every=flush_every)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yields the judgements written so far, as JSON rows.
+        """Yields the records written so far, as JSON rows.
 
         Raises:
             InputError: If a line of the file was damaged by someone else meanwhile.
@@ -137,7 +121,7 @@ class Store:
         return (row for _, row in self._lines())
 
     def _lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """The lines with their judgements: whole ones, as the start of the session left them."""
+        """The lines with their records: whole ones, as the start of the session left them."""
         for line in read_lines(self._path, any_format=True):
             if isinstance(line.values, RowError):
                 raise InputError(f"{self._path}:{line.number}: {line.values}")
@@ -148,20 +132,21 @@ class Store:
         """Whether no earlier session left anything to continue from."""
         return len(self._finished) == 0 and len(self._archive) == 0
 
-    def is_finished(self, key: int, place: dict[str, Any]) -> bool:
-        """Whether a judgement of this key is already there; remembers that it was asked for.
+    def is_finished(self, row: Mapping[str, Any]) -> bool:
+        """Whether a record is already there; remembers that it was asked for.
 
         A superseded one is taken back.
 
         Args:
-            key: See ``judgement_key``.
-            place: The PLACE fields of the row as it is now: they may have changed since.
+            row: The fields that a record's key is made of, and those of its place as they are
+                now: they may have changed since.
         """
+        key, place = record_key(row), self.kind.place_of(row)
         at = int(np.searchsorted(self._finished, np.uint64(key)))
         if at == len(self._finished) or int(self._finished[at]) != key:
             return self._is_taken_back(key, place)
         self._met[at] = True
-        if int(self._places[at]) != place_key(place):
+        if int(self._places[at]) != self.kind.place_key(place):
             self._moved[key] = place
         return True
 
@@ -174,35 +159,36 @@ class Store:
             self._added.add(key)
         return True
 
-    def add(self, judgement: Verdict | Unscored) -> None:
-        """Appends a judgement."""
-        row = judgement_row(judgement)
+    def add(self, record: T) -> dict[str, Any]:
+        """Appends a record; returns it as JSON values."""
+        row = self.kind.to_json(record)
         self._out.append(row)
         if self._added is not None:
-            self._added.add(judgement_key(row))
+            self._added.add(record_key(row))
+        return row
 
     def current(self) -> Iterator[dict[str, Any]]:
-        """Yields the judgements that this session asked for, found or made."""
+        """Yields the records that this session asked for, old or new."""
         self._out.flush()
         if self._added is None:
             yield from self.rows()
             return
         asked = self._added | {int(key) for key in self._finished[self._met]}
-        yield from (row for row in self.rows() if judgement_key(row) in asked)
+        yield from (row for row in self.rows() if record_key(row) in asked)
 
-    def replace_all(self, judgements: Iterable[Verdict | Unscored]) -> None:
-        """Puts other judgements in the place of all there are, in one step.
+    def replace_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Puts other records in the place of all there are, in one step.
 
-        Only for judgements that are computed from those of other runs: nothing is kept of the
+        Only for records that are computed from those of other runs: nothing is kept of the
         earlier ones.
         """
         self._out.flush()
-        self._write_anew(orjson.dumps(judgement_row(each)) for each in judgements)
+        self._write_anew(map(orjson.dumps, rows))
 
-    def settle(self) -> None:
-        """Supersedes judgements of rows that are no longer in the input, moves those that moved."""
+    def supersede(self) -> None:
+        """Supersedes records of rows that are no longer in the input, moves those that moved."""
         self._out.flush()
-        if self._partial:
+        if self._is_partial:
             return
         strays = KeySet()
         for key in self._finished[~self._met]:
@@ -211,34 +197,34 @@ class Store:
             return
         n = 0
         for raw, row in self._lines():
-            if judgement_key(row) in strays and row["reason"] != "bad_input":
+            if record_key(row) in strays and row["reason"] != BAD_INPUT:
                 self._archive.add(raw)
                 n += 1
         self._archive.sync()
         self._write_anew(self._lines_without(strays))
         if n:
             self._note(
-                f"{n} earlier judgements are of rows that are not in the input any more, or are "
-                f"different now; they are in {self.folder / SUPERSEDED}"
+                f"{n} earlier {self.kind.name}s are of rows that are not in the input any more, or "
+                f"are different now; they are in {self.folder / SUPERSEDED}"
             )
 
     def _lines_without(self, strays: KeySet) -> Iterator[bytes]:
         for raw, row in self._lines():
-            key = judgement_key(row)
+            key = record_key(row)
             if key in self._moved:
                 yield orjson.dumps({**row, **self._moved[key]})
             elif key not in strays:
                 yield raw
 
     def _mend(self) -> None:
-        """Leaves only judgements that count in the file; what they cost stays known.
+        """Leaves only records that count in the file; what they cost stays known.
 
-        Damaged lines move to DAMAGED. Failures that are tried again, if they cost a call, and
-        second judgements of one row are superseded.
+        Damaged lines move to ``damaged.txt``. Failures that are tried again, if they cost a call,
+        and second records of one row are superseded.
         """
-        archive = _Archive(self.folder / SUPERSEDED)
+        archive = _Archive(self.folder / SUPERSEDED, self.kind)
         damaged = bytearray()
-        for line in judged_lines(self._path):
+        for line in record_lines(self._path, self.kind):
             if line.kind == "damaged":
                 damaged += line.raw + b"\n"
             elif line.kind != "current" and isinstance(line.row, dict) and self._cost(line.row):
@@ -246,14 +232,16 @@ class Store:
         archive.sync()
         if damaged:
             _append_synced(self.folder / DAMAGED, bytes(damaged))
-        self._write_anew(line.raw for line in judged_lines(self._path) if line.kind == "current")
+        self._write_anew(
+            line.raw for line in record_lines(self._path, self.kind) if line.kind == "current"
+        )
 
     def _cost(self, row: Mapping[str, Any]) -> bool:
-        """Whether a judgement cost a call, or may have."""
-        if self._is_derived or row["reason"] == "bad_input":
+        """Whether a record cost a call, or may have."""
+        if self._is_derived or row["reason"] == BAD_INPUT:
             return False
         usage = row["usage"]
-        return row["reason"] not in PASSING_REASONS or (usage is not None and usage["calls"] > 0)
+        return row["reason"] not in self.kind.retried or (usage is not None and usage["calls"] > 0)
 
     def _write_anew(self, lines: Iterable[bytes]) -> None:
         temporary = self._path.with_suffix(".tmp")
@@ -281,34 +269,29 @@ class Store:
 
 
 class _Archive:
-    """The superseded judgements: a line each, never changed or removed."""
+    """The superseded records: a line each, never changed or removed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: RecordKind[Any]) -> None:
         self._path = path
         self._pending: list[bytes] = []
         self._lines = KeySet()
         keys, offsets = array("Q"), array("Q")
-        for line in judged_lines(path):
+        for line in record_lines(path, kind):
             self._lines.add(_line_key(line.raw))
             if line.kind == "current" and isinstance(line.row, dict):
-                keys.append(judgement_key(line.row))
+                keys.append(record_key(line.row))
                 offsets.append(line.offset)
         order = np.argsort(np.asarray(keys), kind="stable")
-        self._keys: Keys = np.asarray(keys)[order]
+        self.keys: Keys = np.asarray(keys)[order]  # sorted
         self._offsets: Keys = np.asarray(offsets)[order]
 
     def __len__(self) -> int:
-        return len(self._keys)
-
-    @property
-    def keys(self) -> Keys:
-        """Sorted keys of the judgements."""
-        return self._keys
+        return len(self.keys)
 
     def row_of(self, key: int) -> dict[str, Any] | None:
-        """The judgement of a key, None where there is none."""
-        at = int(np.searchsorted(self._keys, np.uint64(key)))
-        if at == len(self._keys) or int(self._keys[at]) != key:
+        """The record of a key, None where there is none."""
+        at = int(np.searchsorted(self.keys, np.uint64(key)))
+        if at == len(self.keys) or int(self.keys[at]) != key:
             return None
         return object_of(read_line_at(self._path, int(self._offsets[at])))
 
@@ -342,60 +325,91 @@ def _append_synced(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: can't be written: {error.strerror}") from None
 
 
-def finished_keys(folder: Path, identity: Mapping[str, Any], source: Source | None) -> Keys:
-    """Sorted keys of the judgements that a further session would not make again; only reads.
+def finished_keys(
+    folder: Path, kind: RecordKind[Any], identity: Mapping[str, Any], source: RowSource | None
+) -> Keys:
+    """Sorted keys of the records that a further session would not make again; only reads.
 
     Raises:
         OtherRunError: If the folder holds another run.
         OptionError: If it holds files that are no run's.
         InputError: If a file can't be read.
     """
-    keys = look_into(folder, identity, source).keys
-    return np.union1d(keys, _Archive(folder / SUPERSEDED).keys)
+    keys = read_earlier(folder, kind, identity, source).keys
+    return np.union1d(keys, _Archive(folder / SUPERSEDED, kind).keys)
 
 
-# Replacing a run ----------------------------------------------------------------------------------
+@contextmanager
+def manifest_states(logs: Iterable[tuple[RecordLog[Any], dict[str, Any]]]) -> Generator[None]:
+    """Writes manifests as ``running``, and as ``interrupted`` when an exception leaves.
+
+    Args:
+        logs: Each with its manifest.
+    """
+    pairs = list(logs)
+    for log, manifest in pairs:
+        log.write_manifest(manifest | {"state": "running"})
+    try:
+        yield
+    except BaseException:
+        for log, manifest in pairs:
+            log.write_manifest(manifest | {"state": "interrupted"})
+        raise
 
 
-def _locked(folder: Path) -> int:
+# Locking and replacing a run ----------------------------------------------------------------------
+
+
+def take_folder_lock(folder: Path) -> int:
+    """Keeps other processes out of a folder, which is made when missing.
+
+    Returns:
+        The descriptor to be closed.
+
+    Raises:
+        InputError: If it can't be written.
+        OptionError: If another process is in it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: can't be made: {error.strerror}") from None
-    busy = f"--out: another process is writing {folder}"
-    return take_lock(folder / ".lock", folder, busy=busy)
+    return take_lock(folder / LOCK, folder, busy=f"--out: another process is writing {folder}")
 
 
-def clear_run(folder: Path) -> None:
-    """Deletes a run: what ``grade`` writes into its folder, and no other file.
+def clear_run(folder: Path, kind: RecordKind[Any]) -> None:
+    """Deletes a run: what it writes into its folder, and no other file.
 
     Raises:
         OptionError: If another process writes it.
         InputError: If the folder can't be written.
     """
-    lock = _locked(folder)
+    lock = take_folder_lock(folder)
     try:
-        _clear(folder)
+        _clear(folder, kind)
     finally:
         os.close(lock)
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Path, kind: RecordKind[Any]) -> None:
     """Deletes a run whose lock is held; its manifest last."""
-    for run in sorted((folder / "judges").glob(f"*/{MANIFEST}")):
-        clear_run(run.parent)
-        _remove(run.parent, re.compile(r"\.lock"))
-    _remove(folder / "judges", None)
-    lock = _locked(folder / "batch") if (folder / "batch").is_dir() else None
+    if kind.runs_below is not None:
+        for run in sorted((folder / kind.runs_below).glob(f"*/{MANIFEST}")):
+            clear_run(run.parent, kind)
+            _remove(run.parent, re.compile(re.escape(LOCK)))
+        _remove(folder / kind.runs_below, None)
+    locked = [folder / name for name in kind.folders if (folder / name / LOCK).exists()]
+    locks = [take_folder_lock(below) for below in locked]
     try:
-        _remove(folder / "batch" / "answers", _CACHE_FILES)
-        _remove(folder / "batch", _BATCH_FILES)
+        for name, files in kind.folders.items():
+            _remove(folder / name, files)
+        for below in locked:
+            _remove(below, re.compile(re.escape(LOCK)))
     finally:
-        if lock is not None:
-            _remove(folder / "batch", re.compile(r"\.lock"))
+        for lock in locks:
             os.close(lock)
-    names = (*FIGURES, SUPERSEDED, DAMAGED, f"{Path(JUDGEMENTS).stem}.tmp", JUDGEMENTS, MANIFEST)
-    for name in names:
+    temporary = Path(kind.file).with_suffix(".tmp").name
+    for name in (*kind.figures, SUPERSEDED, DAMAGED, temporary, kind.file, MANIFEST):
         (folder / name).unlink(missing_ok=True)
 
 
