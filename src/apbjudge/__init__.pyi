@@ -19,6 +19,7 @@ from .errors import RowError as RowError
 from .errors import UsageError as UsageError
 from .judge import JudgeSpec as JudgeSpec
 from .judge.grade import grade as grade
+from .judge.merge import merge_runs as merge_runs
 from .judge.prompts import prompts_for as prompts_for
 from .judge.session import Run as Run
 from .judge.summary import Summary as Summary

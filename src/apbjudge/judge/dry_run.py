@@ -24,6 +24,7 @@ from ..records import Record, Usage
 from ..rubrics import reply_model
 from ..runs.folder import finished_keys
 from ..runs.resume import Keys, record_key
+from ..runs.rows import parse_shard
 from . import STATIC, JudgeSpec, Source, StaticJudge, Task
 from .llm_judge import LLMJudge
 from .resources import REPLIES, Resources, cache_folder, make_judge, prices_of
@@ -117,6 +118,7 @@ def forecast(
     overwrite: bool = False,
     data_root: str | Path | None = None,
     cache: bool | Path | None = None,
+    shard: str | None = None,
 ) -> Forecast:
     """Reckons what a run will take; no call is made and nothing is written.
 
@@ -130,15 +132,19 @@ def forecast(
         overwrite: As for ``grade``.
         data_root: As for ``grade``.
         cache: As for ``grade``.
+        shard: As for ``grade``.
 
     Raises:
         OptionError: If an option or the rubric is unusable, or ``out`` holds another run.
         InputError: If an input file as a whole is unusable.
     """
     spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
-    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
+    part = parse_shard(shard) if shard is not None else None
+    source = source_of(
+        rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root, shard=part
+    )
     folder = cache_folder(wanted=cache, client=None)
-    identity = run_identity(spec, protocol, source.rubric)
+    identity = run_identity(spec, protocol, source.rubric, part)
     return forecast_parts([Part(source, spec, out, identity, folder, overwrite=overwrite)])
 
 

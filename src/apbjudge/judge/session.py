@@ -27,6 +27,7 @@ from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
+from ..runs.rows import Shard
 from ..version import VERSION
 from . import JudgeSpec, Source
 from .llm_judge import LLMJudge
@@ -45,6 +46,7 @@ def source_of(
     rubric: str | None,
     cases: str | Path | None,
     data_root: str | Path | None,
+    shard: Shard | None = None,
 ) -> Source:
     """The input of a call, from what the caller gave.
 
@@ -57,6 +59,7 @@ def source_of(
         rubric=own_rubric(rubric, protocol),
         cases=Path(cases) if cases is not None else None,
         data_roots=data_roots(data_root),
+        shard=shard,
     )
 
 
@@ -125,9 +128,12 @@ def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
     return rubric
 
 
-def run_identity(spec: JudgeSpec, protocol: str, rubric: Rubric | None) -> dict[str, Any]:
+def run_identity(
+    spec: JudgeSpec, protocol: str, rubric: Rubric | None, shard: Shard | None = None
+) -> dict[str, Any]:
     """What must be equal for two sessions to be the same run."""
-    return {
+    part = {"shard": str(shard)} if shard is not None else {}
+    return part | {
         "protocol": protocol,
         "judge": spec.scoring,
         "judge_version": STATIC_VERSION if spec.is_static else None,

@@ -176,13 +176,21 @@ class RecordLog(Generic[T]):
         asked = self._added | {int(key) for key in self._finished[self._met]}
         yield from (row for row in self.rows() if record_key(row) in asked)
 
-    def replace_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def replace_all(
+        self, rows: Iterable[Mapping[str, Any]], *, superseded: Iterable[bytes] = ()
+    ) -> None:
         """Puts other records in the place of all there are, in one step.
 
-        Only for records that are computed from those of other runs: nothing is kept of the
-        earlier ones.
+        Only for records that come from other runs: nothing is kept of the earlier ones.
+
+        Args:
+            rows: The records.
+            superseded: Lines of superseded records, which join those of this folder.
         """
         self._out.flush()
+        for line in superseded:
+            self._archive.add(line)
+        self._archive.sync()
         self._write_anew(map(orjson.dumps, rows))
 
     def supersede(self) -> None:
