@@ -58,12 +58,9 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: in
     parts = list(parts_of(rows, tmp_path, n))
     run = apbjudge.merge_runs(parts[::-1], tmp_path / "merged")
     assert comparable(tmp_path / "merged") == comparable(tmp_path / "whole")
-    summaries = [
-        json.loads((tmp_path / f / "summary.json").read_text()) for f in ("merged", "whole")
-    ]
-    assert summaries[0] == summaries[1]
-    csvs = [(tmp_path / folder / "summary.csv").read_text() for folder in ("merged", "whole")]
-    assert csvs[0] == csvs[1]
+    for name in ("summary.json", "summary.csv"):
+        merged = (tmp_path / "merged" / name).read_text()
+        assert merged == (tmp_path / "whole" / name).read_text()
     manifest, whole = (
         json.loads((tmp_path / folder / "manifest.json").read_text())
         for folder in ("merged", "whole")

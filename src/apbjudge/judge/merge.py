@@ -36,8 +36,7 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     folder, kind = Path(out), JUDGEMENT_RECORDS
     parts = read_parts([Path(part) for part in folders], kind)
     check_free(folder, kind)
-    figures = _figures(parts[0].folder)
-    by = list(dict.fromkeys(name for group in figures["groups"] for name in group["by"]))
+    judge, by = _summarized(parts[0].folder)
     first = parts[0]
     log: Log = RecordLog(folder, kind, first.identity, is_derived=True)
     manifest = first.manifest | {
@@ -48,9 +47,8 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     try:
         with manifest_states([(log, manifest)]):
             log.replace_all(merged_rows(parts, kind), superseded=_superseded(parts))
-            summary = summarize(
-                log.current(), judge=figures["judge"], note=first.manifest.get("note"), by=by
-            )
+            note = first.manifest.get("note")
+            summary = summarize(log.current(), judge=judge, note=note, by=by)
             write_summary(folder, summary)
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
         log.write_manifest(manifest)
@@ -59,12 +57,15 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
 
 
-def _figures(folder: Path) -> dict[str, Any]:
+def _summarized(folder: Path) -> tuple[str, list[str]]:
+    """The judge's name in a summary, and the fields that it breaks results down by."""
     path = folder / "summary.json"
     try:
-        return orjson.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be read: {error}") from None
+        summary = orjson.loads(path.read_bytes())
+        by = dict.fromkeys(str(name) for group in summary["groups"] for name in group["by"])
+        return str(summary["judge"]), list(by)
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path}: can't be read as the summary of a run") from None
 
 
 def _superseded(parts: Sequence[Part]) -> Iterator[bytes]:

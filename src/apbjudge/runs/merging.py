@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..records.keys import KeySet
-from .resume import RecordKind, changed_settings, read_manifest, record_key, record_lines
+from .resume import (
+    RecordKind,
+    changed_settings,
+    inputs_before,
+    read_manifest,
+    record_key,
+    record_lines,
+)
 from .rows import Shard, parse_shard
 
 
@@ -44,8 +52,7 @@ def read_parts(folders: Sequence[Path], kind: RecordKind[Any]) -> list[Part]:
             raise OptionError(f"{both} have different settings ({visible(', '.join(changed))})")
         if _content(first) != _content(part):
             raise OptionError(f"{both} are runs of different inputs")
-    shards = [part.shard for part in parts]
-    for one, other in zip(parts, parts[1:], strict=False):
+    for one, other in pairwise(parts):
         if one.shard.count != other.shard.count:
             raise OptionError(
                 f"{visible(str(one.folder))} is shard {one.shard} and "
@@ -56,7 +63,7 @@ def read_parts(folders: Sequence[Path], kind: RecordKind[Any]) -> list[Part]:
                 f"{visible(str(one.folder))} and {visible(str(other.folder))} are both shard "
                 f"{one.shard}"
             )
-    count = shards[0].count
+    shards, count = [part.shard for part in parts], first.shard.count
     missing = [str(s) for i in range(count) if (s := Shard(i + 1, count)) not in shards]
     if missing:
         raise OptionError(f"shards are missing: {', '.join(missing)}")
@@ -78,10 +85,9 @@ def _part(folder: Path, kind: RecordKind[Any]) -> Part:
 
 def _content(part: Part) -> tuple[object, object]:
     """Hashes of the rows and of the cases that a part was made from."""
-    inputs = part.manifest.get("inputs")
-    cases = inputs.get("cases") if isinstance(inputs, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    of_cases = cases.get("sha256") if isinstance(cases, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return part.manifest.get("input_sha256"), of_cases  # pyright: ignore[reportUnknownVariableType]
+    marks = inputs_before(part.manifest, ["cases"]) or {}
+    cases = marks.get("cases")
+    return part.manifest.get("input_sha256"), cases and cases.sha256
 
 
 def check_free(out: Path, kind: RecordKind[Any]) -> None:

@@ -176,7 +176,7 @@ def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str
     return InputMark(path=name, bytes=size, sha256=digest.hexdigest()), begins
 
 
-def _inputs_before(manifest: Mapping[str, Any], names: Iterable[str]) -> Inputs | None:
+def inputs_before(manifest: Mapping[str, Any], names: Iterable[str]) -> Inputs | None:
     """What the manifest says of the files; None where it says nothing that can be used."""
     stated = manifest.get("inputs")
     if isinstance(stated, dict):
@@ -347,7 +347,7 @@ def _checked_inputs(
     """
     if source is None:
         return {}
-    before = _inputs_before(manifest, source.files) if len(names) else None
+    before = inputs_before(manifest, source.files) if len(names) else None
     inputs: dict[str, InputMark | None] = {}
     is_known_content = True
     for name, path in source.files.items():
