@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -21,17 +22,21 @@ from hypothesis import strategies as st
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source
-from apbjudge.judge.batch_journal import Journal, locked
-from apbjudge.judge.batch_rounds import batch_prices
-from apbjudge.judge.batching import export_requests, import_answers, run_batched
+from apbjudge.judge.batch_list import BatchList
+from apbjudge.judge.batching import (
+    batch_prices,
+    export_requests,
+    import_answers,
+    run_batched,
+)
 from apbjudge.judge.grade import grade
 from apbjudge.judge.resources import Resources
 from apbjudge.judge.session import Run, RunConfig, run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
+from apbjudge.llm.batch_requests import BatchResults, RequestFiles
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.budget import Limits
-from apbjudge.llm.orders import Ledger, Parts
-from apbjudge.runs.folder import clear_run
+from apbjudge.runs.folder import clear_run, take_folder_lock
 from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
     BatchServer,
@@ -347,7 +352,7 @@ def test_a_batch_that_fails_as_a_whole_ends_the_session_and_is_ordered_anew(job:
     job.server.states, job.server.replies = ["completed"], right
     job.run()
     assert job.reasons == dict.fromkeys(NAMES)
-    assert [batch["step"] for batch in job.journal["batches"]] == ["dropped", "entered"]
+    assert [batch["step"] for batch in job.journal["batches"]] == ["dropped", "fetched"]
 
 
 def test_a_batch_that_found_no_room_waits_and_is_ordered_again(job: Job) -> None:
@@ -381,7 +386,7 @@ def test_a_cancelled_batch_is_not_ordered_again_by_itself(job: Job) -> None:
 
 def test_a_wrong_key_ends_the_session_at_once(job: Job) -> None:
     job.server.faults = [(401, {"error": {"message": "wrong key"}})]
-    with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key.*goes on"):
+    with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key.*continues"):
         job.run(retries=5)
     job.run()
     assert job.reasons == dict.fromkeys(NAMES)
@@ -440,12 +445,10 @@ async def _then_die(work: Any) -> None:
 
 
 STEPS = [
-    *((Journal, "save", n) for n in range(1, 11)),
-    *((BatchApi, "order", n) for n in (1, 2)),
-    *((Ledger, "enter", n) for n in (1, 3)),
+    *((BatchList, "save", n) for n in range(1, 9)),
+    *((BatchApi, "create", n) for n in (1, 2)),
+    *((BatchResults, "add_batch", n) for n in (1, 2)),
     (BatchApi, "fetch", 1),
-    (Ledger, "enter_missing", 1),
-    (Ledger, "close", 2),
 ]
 
 
@@ -499,21 +502,13 @@ def test_an_order_that_can_not_be_looked_up_is_left_to_the_user(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        die(BatchApi, "order", at=1, after=True, monkeypatch=patch)
+        die(BatchApi, "create", at=1, after=True, monkeypatch=patch)
         with pytest.raises(Killed):
             job.run()
     monkeypatch.setattr(BatchApi, "lists", False)
     with pytest.raises(OptionError, match="can't list the batches of openai: look there"):
         job.run()
     assert len(job.server.batches) == 1
-
-
-def test_answers_that_can_not_be_kept_end_the_run(job: Job) -> None:
-    (job.out / "batch").mkdir(parents=True)
-    (job.out / "batch" / "answers").write_text("in the way")
-    with pytest.raises(InputError, match=r"the answers in .* is not used"):
-        job.run()
-    assert job.server.calls == []
 
 
 def test_a_run_is_cleared_with_its_batches_and_without_the_files_of_others(job: Job) -> None:
@@ -569,14 +564,14 @@ def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
     secret = job.folder / "secret"
     secret.write_text("{}")
     text = path.read_text().replace('"requests-1.jsonl"', '"../../secret"')
-    path.write_text(text.replace('"entered"', '"written"'))
+    path.write_text(text.replace('"fetched"', '"written"'))
     with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
         job.run()
     assert len(job.server.batches) == 1
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.judge.batch_rounds.Parts", partial(Parts, max_lines=2))
+    monkeypatch.setattr("apbjudge.judge.batching.RequestFiles", partial(RequestFiles, max_lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]
@@ -592,8 +587,10 @@ def test_batches_of_another_endpoint_are_not_gone_on_with(job: Job) -> None:
 
 
 def test_a_second_process_is_turned_away(job: Job) -> None:
-    with locked(job.out / "batch"), pytest.raises(OptionError, match="another process"):
+    lock = take_folder_lock(job.out / "batch")
+    with pytest.raises(OptionError, match="another process"):
         job.run()
+    os.close(lock)
     assert job.server.calls == []
 
 
@@ -607,7 +604,7 @@ def test_a_second_process_is_turned_away(job: Job) -> None:
         ({"client": ScriptedClient(lambda request: RIGHT)}, "expected a provider, got a client"),
         ({"api_base": ("http://a", "http://b")}, "expected one --api-base, got 2"),
         ({"model": "static", "api_base": ()}, "expected a judge that is a model"),
-        ({"model": "anthropic/claude"}, "orders no batches from anthropic"),
+        ({"model": "anthropic/claude"}, "creates no batches at anthropic"),
     ],
 )
 def test_what_does_not_go_with_batches_is_refused(

@@ -10,14 +10,13 @@ from ..errors import OptionError
 from ..llm import Client
 from ..llm.budget import Limits
 from ..protocols import AUTO
-from ..runs.loop import Events
+from ..runs.loop import QUIET, Events
 from ..runs.rows import parse_shard
 from . import JudgeSpec
 from .resources import shared_resources
 from .session import Rows, Run, RunConfig, run_identity, run_in, source_of
 from .summary import check_by
 
-_QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
 _NO_LIMITS = Limits()
 
 
@@ -40,7 +39,7 @@ def grade(
     shard: str | None = None,
     overwrite: bool = False,
     data_root: str | Path | None = None,
-    events: Events = _QUIET,
+    events: Events = QUIET,
 ) -> Run:
     """Grades predictions.
 

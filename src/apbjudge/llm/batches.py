@@ -1,9 +1,9 @@
-"""A provider's batch interface, through litellm: upload, order, poll, fetch.
+"""A provider's batch interface, through litellm: upload, create, poll, fetch.
 
 What litellm 1.106 offers for chat completions, as its code says:
 
 ============================  ======  =====  =======================================
-provider                      orders  lists  needs
+provider                      create  list   needs
 ============================  ======  =====  =======================================
 openai                        yes     yes    OPENAI_API_KEY
 azure                         yes     yes    AZURE_API_BASE, _API_KEY, _API_VERSION
@@ -33,20 +33,20 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ..errors import ApbJudgeError, InputError, OptionError
+from .batch_requests import URL
 from .bodies import provider_of
 from .clock import Clock, MonotonicClock
 from .direct import KEYS
 from .failures import translate
 from .litellm_client import load_litellm
-from .orders import URL
 from .retry import with_retries
 
 T = TypeVar("T")
 
-ORDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_ai", "mistral")
-"""Providers that litellm orders batches from."""
+PROVIDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_ai", "mistral")
+"""Providers at which litellm creates batches."""
 
-LISTS = frozenset(ORDERS) - {"mistral"}
+LISTING = frozenset(PROVIDERS) - {"mistral"}
 """Those of them whose batches it lists."""
 
 ADDRESSES: Mapping[str, str] = {
@@ -112,7 +112,7 @@ class BatchApi:
         provider: The provider's name.
 
     Raises:
-        OptionError: If litellm can't order batches from the provider, or its address is missing.
+        OptionError: If litellm can't create batches at the provider, or its address is missing.
     """
 
     model: str
@@ -127,10 +127,10 @@ class BatchApi:
 
     def __post_init__(self) -> None:
         self.provider, self._name = provider_of(self.model)
-        if self.provider not in ORDERS:
+        if self.provider not in PROVIDERS:
             raise OptionError(
-                f"--batch: litellm orders no batches from {self.provider} "
-                f"(only from {', '.join(ORDERS)})"
+                f"--batch: litellm creates no batches at {self.provider} "
+                f"(only at {', '.join(PROVIDERS)})"
             )
         variable = ADDRESSES.get(self.provider)
         if variable and not self.api_base:
@@ -140,8 +140,8 @@ class BatchApi:
 
     @property
     def lists(self) -> bool:
-        """Whether ``find`` can tell what has been ordered."""
-        return self.provider in LISTS
+        """Whether ``find`` can tell what has been created."""
+        return self.provider in LISTING
 
     async def upload(self, path: Path) -> str:
         """Uploads a file of requests.
@@ -161,8 +161,8 @@ class BatchApi:
 
         return await self._repeat(send, self.retries)
 
-    async def order(self, file: str, tag: str) -> str:
-        """Orders a batch. A call that gets no answer may have ordered it: it is looked for first.
+    async def create(self, file: str, tag: str) -> str:
+        """Creates a batch. A call that gets no answer may have created it: it is looked for first.
 
         Args:
             file: Id of the uploaded file.
@@ -189,12 +189,8 @@ class BatchApi:
 
         return await self._repeat(send, self.retries if self.lists else 0)
 
-    async def submit(self, path: Path, tag: str) -> str:
-        """Uploads a file and orders its batch; returns the batch's id."""
-        return await self.order(await self.upload(path), tag)
-
     async def find(self, tag: str, file: str | None = None) -> str | None:
-        """Looks for a batch that was ordered with a tag, or of an uploaded file.
+        """Looks for a batch that was created with a tag, or of an uploaded file.
 
         Raises:
             OptionError: If litellm can't list the provider's batches.

@@ -88,6 +88,9 @@ class Events:
     note: Callable[[str], None] = lambda message: None
 
 
+QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
+
+
 class SourceRow(Protocol):
     """A row that can be worked on."""
 

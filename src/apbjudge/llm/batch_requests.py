@@ -1,0 +1,385 @@
+"""Requests written to files instead of sent, and the answers that come back in files.
+
+A request is one line of an OpenAI batch file, its key is the line's ``custom_id``; the same lines
+are what ``vllm run-batch`` reads, and both answer in the same form.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from ..errors import (
+    AccessError,
+    FormatUnsupportedError,
+    InputError,
+    JudgeError,
+    PendingError,
+    RowError,
+    TransportError,
+)
+from ..jsonl import MAX_LINE_BYTES, object_of, read_line_at, read_lines
+from ..records import Usage
+from .base import FORMATS, Client, Completion, Format, Request
+from .body import completion_of
+from .cache import ReplyCache
+from .engine import WORTH_KEEPING, read_kept
+from .failures import failure_of
+
+URL = "/v1/chat/completions"
+MAX_LINES = 50_000
+MAX_BYTES = 190_000_000
+"""Limits of one batch file: OpenAI takes 50,000 lines and 200 MB."""
+
+_KEY = re.compile(r"[0-9a-f]{32}")
+_NO_ANSWER = 500
+
+
+# Answers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one request: a completion, or the error for which there is none.
+
+    Attributes:
+        key: Key of the request.
+        completion: The completion; its price is not known yet.
+        error: The failure; exactly one of the two is there.
+        offset: Where its line starts in its file.
+    """
+
+    key: str
+    completion: Completion | None = None
+    error: JudgeError | None = None
+    offset: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the reply is worth keeping for other runs."""
+        reply = self.completion
+        return bool(reply and reply.text and reply.finish_reason in WORTH_KEEPING)
+
+
+def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
+    """Reads a line of a batch's output or error file, of a provider or of ``vllm run-batch``.
+
+    Args:
+        line: The line's JSON object.
+        offset: Where it starts in its file.
+
+    Raises:
+        RowError: If it answers no request.
+    """
+    key = line.get("custom_id")
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise RowError("custom_id", "the key of a request, 32 hex digits", key)
+    response, error = _object(line.get("response")), line.get("error")
+    body = response.get("body")
+    status = response.get("status_code", 200 if isinstance(body, dict) else None)
+    if not response and error is None:
+        raise RowError("response", "an answer or an error", line.get("response"))
+    try:
+        if status == 200 and error is None and isinstance(body, dict):
+            return Answer(key, completion_of(cast("dict[str, Any]", body)), offset=offset)
+    except JudgeError as failure:
+        return Answer(key, error=failure, offset=offset)
+    failure = _failure(status, cast("object", body) if error is None else error)
+    return Answer(key, error=failure, offset=offset)
+
+
+def _failure(status: object, content: object) -> JudgeError:
+    """What an error line means; one without any status may pass, as an expired batch does."""
+    error = _object(content)
+    error = _object(error.get("error")) or error
+    codes = (status, error.get("code"), error.get("status_code"))
+    code = next((c for c in codes if isinstance(c, int) and c >= 400), _NO_ANSWER)
+    shown = error if isinstance(error.get("message"), str) else {"message": str(content)}
+    return failure_of(code, orjson.dumps({"error": shown}, default=str).decode(), {})
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def read_answers(path: Path) -> Iterator[Answer | InputError]:
+    """Yields the answers in a file; a line that is none comes as the complaint, with its place.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    for line in read_lines(path):
+        try:
+            if isinstance(line.values, RowError):
+                raise line.values
+            yield read_answer(line.values, line.offset)
+        except RowError as error:
+            yield InputError(f"{path}:{line.number}: {error}")
+
+
+@dataclass(slots=True)
+class _Result:
+    """What has become of a request.
+
+    Attributes:
+        failed: Round and error of each failure, oldest first.
+        at: File and offset of the line with the completion.
+        is_final: Whether asking again would change nothing.
+    """
+
+    failed: tuple[tuple[int, JudgeError], ...] = ()
+    at: tuple[Path, int] | None = None
+    is_final: bool = False
+
+    def gives_up(self, retries: int, since: int) -> bool:
+        """Whether the request, which failed, is not written again."""
+        if self.is_final:
+            return True
+        counted = [error for turn, error in self.failed if turn >= since]
+        if counted and isinstance(counted[-1], AccessError):
+            return True
+        return sum(not isinstance(error, FormatUnsupportedError) for error in counted) > retries
+
+
+@dataclass(slots=True)
+class BatchResults:
+    """What has become of the requests of a run, read from the files of its batches.
+
+    Attributes:
+        price: Price of a reply, None where not known.
+    """
+
+    price: Callable[[Usage], float | None]
+    _results: dict[int, _Result] = field(default_factory=dict[int, _Result])
+
+    def add_batch(
+        self,
+        requests: Path,
+        answers: Path | None,
+        *,
+        turn: int,
+        form: Format,
+        missing: JudgeError,
+        each: Callable[[Answer | InputError], None] = lambda answer: None,
+    ) -> None:
+        """Adds the answers of a batch that has ended, in the order of the batches.
+
+        Args:
+            requests: The file of its requests.
+            answers: The file of its answers; None where there is none.
+            turn: Number of the round in which they were written.
+            form: The reply format that they ask for.
+            missing: The failure of those that have no answer.
+            each: Receives every answer, and the complaint about every line that is none.
+
+        Raises:
+            InputError: If a file can't be read.
+        """
+        for answer in read_answers(answers) if answers is not None else ():
+            each(answer)
+            if isinstance(answer, Answer):
+                self._add(answer, answers, turn, form)
+        for line in read_lines(requests):
+            self._add(
+                Answer(str(_object(line.values)["custom_id"]), error=missing), None, turn, form
+            )
+
+    def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
+        result = self._results.setdefault(_short(answer.key), _Result())
+        if result.at is not None:
+            return
+        error = answer.error
+        if error is None:
+            result.at = (cast("Path", file), answer.offset)
+        elif not result.failed or result.failed[-1][0] != turn:
+            may_pass = isinstance(error, TransportError | AccessError) or (
+                isinstance(error, FormatUnsupportedError) and form != FORMATS[-1]
+            )
+            result.failed = (*result.failed, (turn, error))
+            result.is_final = not may_pass
+
+    def completion(self, key: str) -> Completion | None:
+        """The reply to a request, with what it cost; None where there is none."""
+        result = self._results.get(_short(key))
+        if result is None or result.at is None:
+            return None
+        try:
+            reply = read_answer(object_of(read_line_at(*result.at))).completion
+        except RowError:  # the file was damaged meanwhile
+            return None
+        if reply is None:
+            return None
+        usage = reply.usage.model_copy(update={"calls": 1 + len(result.failed)})
+        return reply.model_copy(update={"usage": usage, "cost_usd": self.price(reply.usage)})
+
+    def failure(self, key: str, *, retries: int, since: int) -> JudgeError | None:
+        """The failure of a request that is given up; None where it is to be written (again).
+
+        Args:
+            key: Key of the request.
+            retries: How often one that failed in a way that may pass is written again.
+            since: The first round whose failures count.
+        """
+        result = self._results.get(_short(key))
+        if result is None or not result.failed or not result.gives_up(retries, since):
+            return None
+        error = copy.copy(result.failed[-1][1])
+        error.calls = len(result.failed)
+        return error
+
+    def is_final(self, key: str) -> bool:
+        """Whether a request that failed is not worth waiting for others."""
+        result = self._results[_short(key)]
+        return result.is_final or isinstance(result.failed[-1][1], AccessError)
+
+
+def _short(key: str) -> int:
+    return int(key[:16], 16)
+
+
+# Requests -----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class RequestFile:
+    """One batch file as written: where it is, its requests, bytes and SHA-256."""
+
+    path: Path
+    lines: int = 0
+    size: int = 0
+    digest: Any = field(default_factory=sha256)
+
+
+class RequestFiles:
+    """Writes lines into one file after the other, each within the limits.
+
+    Args:
+        path: The first file; the others get a number. An older file is overwritten.
+        max_lines: Lines of a file at most.
+        max_bytes: Bytes of a file at most.
+    """
+
+    def __init__(
+        self, path: Path, *, max_lines: int | None = MAX_LINES, max_bytes: int | None = MAX_BYTES
+    ) -> None:
+        self.written: list[RequestFile] = []
+        self._path = path
+        self._limits = (max_lines, max_bytes)
+        self._file: Any = None
+
+    def add(self, line: bytes) -> None:
+        """Adds a line, which ends in a newline.
+
+        Raises:
+            InputError: If the file can't be written.
+        """
+        try:
+            if not self.written or self._is_full(self.written[-1], len(line)):
+                self.close()
+                number = len(self.written) + 1
+                stem = self._path.stem if number == 1 else f"{self._path.stem}-{number}"
+                path = self._path.with_stem(stem)
+                self._file = path.open("wb", buffering=1 << 20)
+                self.written.append(RequestFile(path))
+            self._file.write(line)
+        except OSError as error:
+            raise self._complaint(error) from None
+        last = self.written[-1]
+        last.lines += 1
+        last.size += len(line)
+        last.digest.update(line)
+
+    def _is_full(self, last: RequestFile, more: int) -> bool:
+        lines, size = self._limits
+        too_many = lines is not None and last.lines >= lines
+        return too_many or (size is not None and last.size + more > size)
+
+    def close(self) -> None:
+        """Writes what is buffered; closing twice is harmless."""
+        file, self._file = self._file, None
+        try:
+            if file is not None:
+                file.close()
+        except OSError as error:
+            raise self._complaint(error) from None
+
+    def _complaint(self, error: OSError) -> InputError:
+        return InputError(f"{self._path}: can't be written: {error.strerror}")
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchClient(Client):
+    """Answers from the results of batches or the reply cache, and writes down other requests.
+
+    Attributes:
+        files: Where requests are written.
+        place: What tells the model's endpoint from another, as ``engine.place_of`` gives it.
+        body: Makes the body of a call.
+        results: This run's results; None when there can be none.
+        cache: Replies of other runs, or None.
+        form: How the endpoint is asked to keep to the reply's schema.
+        retries: How often a request without answer is written again.
+        since: The first round whose failures count against ``retries``.
+        is_last: Whether requests that failed too often are given up; before the last pass they
+            are left pending.
+        count: Requests written.
+    """
+
+    files: RequestFiles
+    place: str
+    body: Callable[[Request], dict[str, Any]]
+    results: BatchResults | None = None
+    cache: ReplyCache | None = None
+    form: Format = FORMATS[0]
+    retries: int = 0
+    since: int = 1
+    is_last: bool = False
+    count: int = 0
+    _written: set[int] = field(default_factory=set[int])
+
+    async def complete(self, request: Request) -> Completion:
+        """The reply if there is one; see ``Client``.
+
+        Raises:
+            PendingError: If the request has been written.
+            JudgeError: The failure that it ended in.
+        """
+        key, results = request.key(self.place), self.results
+        if results is not None and (reply := results.completion(key)) is not None:
+            return reply
+        data = self.cache.get(key) if self.cache else None
+        if data is not None and (reply := read_kept(data)) is not None:
+            return reply
+        failure = results.failure(key, retries=self.retries, since=self.since) if results else None
+        if failure is None:
+            self._write(key, request)
+        elif results is not None and (self.is_last or results.is_final(key)):
+            raise failure
+        raise PendingError("the reply comes with a batch")
+
+    def _write(self, key: str, request: Request) -> None:
+        if _short(key) in self._written:
+            return
+        body = self.body(replace(request, format=self.form))
+        values = {"custom_id": key, "method": "POST", "url": URL, "body": body}
+        line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
+        if len(line) > MAX_LINE_BYTES:
+            raise JudgeError(f"a request of {len(line)} bytes is too long for a batch file")
+        self._written.add(_short(key))
+        self.files.add(line)
+        self.count += 1
+
+    async def close(self) -> None:
+        """Writes what is buffered and lets go of the files."""
+        try:
+            self.files.close()
+        finally:
+            if self.cache is not None:
+                self.cache.close()
