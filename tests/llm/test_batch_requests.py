@@ -391,7 +391,7 @@ def test_a_batch_without_answers_failed(batches: Batches) -> None:
 def test_an_answer_that_was_damaged_meanwhile_is_asked_for_again(batches: Batches) -> None:
     batches.end(reply_to(ask()))
     results = BatchResults(batches.price)
-    results.add_batch(**batches.ended[0])
+    results.add_batch(**batches.ended.pop())
     (batches.folder / "answers-0.jsonl").write_text("{\n")
     answers, client = batches.ask(ask(), results=results)
     assert isinstance(answers[0], PendingError)
