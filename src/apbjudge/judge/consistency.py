@@ -19,7 +19,7 @@ from typing import Any
 
 from ..errors import ReplyError
 from ..protocols import Protocol
-from ..records import ERROR_CODES, ErrorCode, Finding, Item, Override, Verdict
+from ..records import ErrorCode, Finding, Item, Override, Verdict
 from ..rubrics import Reply, Rubric
 
 PROVEN = "proven: "
@@ -48,7 +48,7 @@ def ruling_of(reply: Reply, rubric: Rubric) -> Ruling:
     values: dict[str, Any] = reply.model_dump()
     errors: dict[ErrorCode, bool] | None = None
     if rubric.shape == "flags":
-        errors = {code: values[code] for code in ERROR_CODES}
+        errors = {code: values[code] for code in rubric.codes}
     return Ruling(values["is_correct"], values.get("grade"), errors, values.get("category"))
 
 
@@ -163,8 +163,8 @@ def is_enforced(override: Override) -> bool:
 
 def _changes(was: Ruling, now: Ruling, because: str) -> tuple[Override, ...]:
     found: list[Override] = []
-    for code in ERROR_CODES if was.errors and now.errors else ():
-        before, after = (was.errors or {})[code], (now.errors or {})[code]
+    for code, before in (was.errors or {}).items() if now.errors else ():
+        after = (now.errors or {})[code]
         if before != after:
             found.append(Override(field=f"errors.{code}", was=before, now=after, because=because))
     for name in ("is_correct", "grade", "category"):

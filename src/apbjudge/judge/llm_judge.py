@@ -65,6 +65,7 @@ class LLMJudge:
             task.rubric,
             template=task.protocol.template,
             findings=task.findings,
+            rules=task.protocol.rules,
             images=self._images(task.item),
         )
 

@@ -14,7 +14,7 @@ from math import fsum, log2
 from typing import Literal
 
 from ..llm.logprobs import TokenChoice, number_shares, yes_share
-from ..records import ERROR_CODES, Doubt, ErrorCode, Override
+from ..records import Doubt, ErrorCode, Override
 from ..rubrics import Rubric
 from .consistency import Ruling
 
@@ -50,7 +50,7 @@ def doubt_of(rulings: Sequence[Ruling], method: Method, rubric: Rubric) -> Doubt
     yes = {"is_correct": sum(r.is_correct for r in rulings) / len(rulings)}
     flagged = [ruling for ruling in rulings if ruling.errors is not None]
     if rubric.shape == "flags" and flagged:
-        yes |= {code: sum(code in r.flags for r in flagged) / len(flagged) for code in ERROR_CODES}
+        yes |= {code: sum(code in r.flags for r in flagged) / len(flagged) for code in rubric.codes}
     grades = _shares([r.grade for r in rulings if r.grade is not None], rubric.scale.grades)
     categories = _shares(
         [r.category for r in rulings if r.category is not None],
@@ -72,7 +72,7 @@ def doubt_of_tokens(tokens: Sequence[TokenChoice], rubric: Rubric) -> Doubt | No
     Returns:
         The doubt, with every field that could be read; None when ``is_correct`` could not.
     """
-    fields = ("is_correct", *(ERROR_CODES if rubric.shape == "flags" else ()))
+    fields = ("is_correct", *rubric.codes)
     found = {field: yes_share(tokens, field) for field in fields}
     yes = {field: share for field, share in found.items() if share is not None}
     if "is_correct" not in yes:
@@ -177,7 +177,7 @@ def _flags_of(agreeing: Sequence[Ruling]) -> dict[ErrorCode, bool] | None:
     if not voters:
         return None
     votes: dict[ErrorCode, int] = {
-        code: sum(code in ruling.flags for ruling in voters) for code in ERROR_CODES
+        code: sum(code in ruling.flags for ruling in voters) for code in voters[0].errors or {}
     }
     # Where no flag has a majority, the least that counts is the highest number of votes.
     enough = max(1, min(len(voters) // 2 + 1, max(votes.values())))

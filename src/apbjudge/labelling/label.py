@@ -10,10 +10,9 @@ from pathlib import Path
 from ..errors import OptionError
 from ..judge.session import data_roots, own_rubric
 from ..protocols import AUTO
-from .desk import Desk
-from .log import LabelLog
-from .queue import Place, Problem, drawn, planned
-from .shelf import Shelf
+from .item_reader import ItemReader, Problem, QueuedItem, in_plan_order, shuffled
+from .label_log import LabelLog
+from .service import LabelService
 from .verdicts import Verdicts
 
 RANDOM, FILE = "random", "file"
@@ -59,7 +58,7 @@ class Labelled:
         total: Items that were to be labelled.
         by_rater: Items that each rater has labelled completely, earlier sessions included.
         out: The file of labels.
-        design: What ``calibrate --design`` is to be told; None where nothing fits.
+        design: The value for ``calibrate --design``; None where none fits.
     """
 
     total: int
@@ -68,31 +67,31 @@ class Labelled:
     design: str | None
 
 
-def open_desk(order: LabelOrder, *, problem: Problem) -> Desk:
+def open_service(order: LabelOrder, *, problem: Problem) -> LabelService:
     """Reads the files and takes hold of the file of labels.
 
     Args:
         order: What is to be labelled.
-        problem: Is given a line about each row that can't be used.
+        problem: Called with a line about each row that can't be used.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.
         InputError: If a file is unusable.
     """
     _check(order)
-    shelf = Shelf(
+    reader = ItemReader(
         order.predictions,
         cases=order.cases,
         protocol=order.protocol,
         rubric=own_rubric(order.rubric, order.protocol),
         data_roots=data_roots(order.data_root),
     )
-    places = shelf.places(problem)
+    places = reader.places(problem)
     queue = _ordered(order, places, problem)[: order.n]
     verdicts = Verdicts(order.run, (place.key for place in queue)) if order.run else None
-    return Desk(
+    return LabelService(
         queue=queue,
-        shelf=shelf,
+        reader=reader,
         log=LabelLog(order.out, bad=problem),
         order=_in_words(order, len(queue), len(places)),
         rater=order.rater,
@@ -112,25 +111,24 @@ def label(
     Args:
         order: What is to be labelled.
         port: Port; 0 for a free one.
-        problem: Is given a line about each row that can't be used.
-        started: Is given the address to open, token included.
+        problem: Called with a line about each row that can't be used.
+        started: Called with the address to open, token included.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.
         InputError: If a file is unusable.
     """
-    from .guard import new_token
-    from .server import serve
+    from .server import new_token, serve
 
     if not 0 <= port <= 65535:
         raise OptionError(f"--port: expected a whole number from 0 to 65535, got {port}")
-    desk = open_desk(order, problem=problem)
+    service = open_service(order, problem=problem)
     try:
         token = new_token()
-        asyncio.run(serve(desk, port=port, token=token, started=started, problem=problem))
-        return _labelled(order, desk)
+        asyncio.run(serve(service, port=port, token=token, started=started, problem=problem))
+        return _labelled(order, service)
     finally:
-        desk.log.close()
+        service.log.close()
 
 
 def _check(order: LabelOrder) -> None:
@@ -155,9 +153,9 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _ordered(order: LabelOrder, places: list[Place], problem: Problem) -> list[Place]:
+def _ordered(order: LabelOrder, places: list[QueuedItem], problem: Problem) -> list[QueuedItem]:
     if order.order == RANDOM:
-        return drawn(places, seed=order.seed)
+        return shuffled(places, seed=order.seed)
     if order.order == FILE:
         return places
     plan = Path(order.order)
@@ -165,7 +163,7 @@ def _ordered(order: LabelOrder, places: list[Place], problem: Problem) -> list[P
         raise OptionError(
             f"--order: expected random, file, or the file of a plan, got {order.order!r}"
         )
-    return planned(places, plan, problem)
+    return in_plan_order(places, plan, problem)
 
 
 def _in_words(order: LabelOrder, n: int, total: int) -> str:
@@ -174,10 +172,10 @@ def _in_words(order: LabelOrder, n: int, total: int) -> str:
     return f"{items}, {how.get(order.order, 'in the order of the plan')}"
 
 
-def _labelled(order: LabelOrder, desk: Desk) -> Labelled:
-    done = {rater: desk.n_complete(rater) for rater in desk.log.raters}
+def _labelled(order: LabelOrder, service: LabelService) -> Labelled:
+    done = {rater: service.n_complete(rater) for rater in service.log.raters}
     return Labelled(
-        total=len(desk.queue),
+        total=len(service.queue),
         by_rater={rater: n for rater, n in done.items() if n},
         out=order.out,
         design={RANDOM: "random", FILE: None}.get(order.order, order.order),

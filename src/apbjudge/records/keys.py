@@ -47,6 +47,6 @@ class KeySet:
         return True
 
     def _is_sorted_in(self, key: int) -> bool:
-        view = self._view  # a view gives integers, which take less time than numbers of numpy
-        at = bisect_left(view, key)
-        return at < len(view) and view[at] == key
+        keys = self._view  # a view yields integers, which take less time than numbers of numpy
+        at = bisect_left(keys, key)
+        return at < len(keys) and keys[at] == key

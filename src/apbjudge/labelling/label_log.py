@@ -1,8 +1,8 @@
-"""The file of labels: a line per click, each with all that the rater says of the item by then.
+"""The file of labels: a line per click, each with the rater's whole label of the item at that time.
 
 Of a rater's lines on an item the last one counts, for ``records.resolve`` as for this module.
 ``step`` says how many clicks lead to a line, those that were undone left out; so the file itself
-tells what undo goes back to. A line without it was not written here: it is where undo ends, and
+holds what undo goes back to. A line without it was not written here: it is where undo ends, and
 it is never changed or removed.
 """
 
@@ -24,7 +24,7 @@ from ..jsonl import Appender, cut_torn_line, parse_object, read_lines, take_lock
 from ..records import HumanLabel, read_labels
 from ..records.labels import TABLE_SUFFIXES
 from ..records.scales import ScaleCheck
-from .clicks import NOTHING, LabelState, state_of
+from .label_state import NOTHING, LabelState, state_of
 
 Key = tuple[str, str]
 """Item id and tested model."""
@@ -34,8 +34,8 @@ _HEAD = b'{"item_id":"'
 
 
 @dataclass(slots=True)
-class Track:
-    """What one rater has said of one item, click by click.
+class LabelHistory:
+    """What one rater has clicked on one item, oldest first.
 
     Attributes:
         base: What undo ends at.
@@ -51,20 +51,20 @@ class Track:
 
     @property
     def state(self) -> LabelState:
-        """What is said now."""
+        """The label as it stands."""
         return self.steps[-1] if self.steps else self.base
 
 
 class LabelLog:
     """Keeps labels in a file that no other process writes meanwhile.
 
-    What a method has taken in is on disk when it returns, and a kill at any time leaves the file
+    A change is on disk when its method returns, and a kill at any time leaves the file
     with whole lines or with a torn last one, which the next opening cuts off. When somebody
-    removes the file or puts another one in its place, nothing more is taken in: it would be lost.
+    removes the file or puts another one in its place, changes are refused: they would be lost.
 
     Args:
-        path: The file; created when missing, gone on with when it is there.
-        bad: Is given the complaint about a line that is no label; the line stays.
+        path: The file; created when missing, continued when it exists.
+        bad: Called with the complaint about a line that is no label; the line stays.
 
     Raises:
         OptionError: If the name is one of a table, or another process writes the file.
@@ -78,7 +78,7 @@ class LabelLog:
                 f"is added as a line; got {str(path)!r}"
             )
         self.path = Path(os.path.realpath(path))  # through links, so that a lock has one place
-        self._tracks: dict[tuple[str, Key], Track] = {}
+        self._histories: dict[tuple[str, Key], LabelHistory] = {}
         lock = self.path.with_name(f".{self.path.name}.lock")  # lines that go replace the file
         busy = f"--out: another process is labelling into {self.path}"
         self._lock = take_lock(lock, self.path, busy=busy)
@@ -97,62 +97,64 @@ class LabelLog:
             os.close(self._lock)
             raise
 
-    def track(self, rater: str, key: Key) -> Track:
-        """What a rater has said of an item; an empty track when nothing."""
-        return self._tracks.get((rater, key)) or Track()
+    def history(self, rater: str, key: Key) -> LabelHistory:
+        """The history of a rater and an item; an empty one without clicks."""
+        return self._histories.get((rater, key)) or LabelHistory()
 
-    def tracks(self, rater: str) -> Iterator[tuple[Key, Track]]:
-        """All items of which a rater has said something."""
-        return ((key, track) for (name, key), track in self._tracks.items() if name == rater)
+    def histories(self, rater: str) -> Iterator[tuple[Key, LabelHistory]]:
+        """All items that a rater has clicked on."""
+        return ((key, history) for (name, key), history in self._histories.items() if name == rater)
 
     @property
     def raters(self) -> tuple[str, ...]:
         """Everyone of whom there is a label, sorted."""
-        tracks = self._tracks.items()
-        return tuple(sorted({rater for (rater, _), track in tracks if not track.state.is_silent}))
+        histories = self._histories.items()
+        return tuple(
+            sorted({rater for (rater, _), history in histories if not history.state.is_silent})
+        )
 
-    def add(self, rater: str, key: Key, state: LabelState) -> Track:
+    def add(self, rater: str, key: Key, state: LabelState) -> LabelHistory:
         """Adds a click; one that changes nothing is not written.
 
         Raises:
             InputError: If it can't be written; then nothing has changed.
         """
-        track = self.track(rater, key)
-        if state != track.state:
-            self._write(rater, key, state, step=len(track.steps) + 1, saw_judge=track.saw_judge)
-            track.steps.append(state)
-            self._changed(rater, key, track)
-        return track
+        history = self.history(rater, key)
+        if state != history.state:
+            self._write(rater, key, state, step=len(history.steps) + 1, saw_judge=history.saw_judge)
+            history.steps.append(state)
+            self._changed(rater, key, history)
+        return history
 
-    def undo(self, rater: str, key: Key) -> Track:
+    def undo(self, rater: str, key: Key) -> LabelHistory:
         """Takes the last click back; does nothing when there is none.
 
-        Where that leaves nothing said, the lines go: an empty one would not outweigh them.
+        Where that leaves no label, the lines are removed: an empty one would not outweigh them.
 
         Raises:
             InputError: If the file can't be written; then nothing has changed.
         """
-        track = self.track(rater, key)
-        if not track.steps:
-            return track
-        *kept, _ = track.steps
-        before = kept[-1] if kept else track.base
-        if not kept or before.is_silent:
-            self._rewrite(rater, key, kept, saw_judge=track.saw_judge)
+        history = self.history(rater, key)
+        if not history.steps:
+            return history
+        *earlier, _ = history.steps
+        before = earlier[-1] if earlier else history.base
+        if not earlier or before.is_silent:
+            self._rewrite(rater, key, earlier, saw_judge=history.saw_judge)
         else:
-            self._write(rater, key, before, step=len(kept), saw_judge=track.saw_judge)
-        track.steps = kept
-        self._changed(rater, key, track)
-        return track
+            self._write(rater, key, before, step=len(earlier), saw_judge=history.saw_judge)
+        history.steps = earlier
+        self._changed(rater, key, history)
+        return history
 
-    def saw_judge(self, rater: str, key: Key) -> Track:
+    def saw_judge(self, rater: str, key: Key) -> LabelHistory:
         """Notes down that the rater is shown the judge's verdict; later lines say so too."""
-        track = self.track(rater, key)
-        if not track.saw_judge:
-            self._write(rater, key, track.state, step=len(track.steps), saw_judge=True)
-            track.saw_judge = True
-            self._changed(rater, key, track)
-        return track
+        history = self.history(rater, key)
+        if not history.saw_judge:
+            self._write(rater, key, history.state, step=len(history.steps), saw_judge=True)
+            history.saw_judge = True
+            self._changed(rater, key, history)
+        return history
 
     def close(self) -> None:
         """Closes the file and lets go of the lock."""
@@ -161,34 +163,34 @@ class LabelLog:
         finally:
             os.close(self._lock)
 
-    def _changed(self, rater: str, key: Key, track: Track) -> None:
-        track.revision += 1
-        self._tracks[rater, key] = track
+    def _changed(self, rater: str, key: Key, history: LabelHistory) -> None:
+        history.revision += 1
+        self._histories[rater, key] = history
 
     # Reading
 
     def _read(self, bad: Callable[[str], None]) -> None:
         complaints: list[str] = []
-        found = False
+        has_labels = False
         for values, label in _lines(self.path, complaints.append):
-            found = True
+            has_labels = True
             if label.tested_model is not None:
                 self._take(values, label, (label.item_id, label.tested_model))
-        if complaints and not found:
+        if complaints and not has_labels:
             raise InputError(f"{complaints[0]}: the file holds no labels; choose another one")
         for complaint in complaints:
             bad(complaint)
 
     def _take(self, values: Mapping[str, Any], label: HumanLabel, key: Key) -> None:
-        track = self._tracks.setdefault((label.rater, key), Track())
+        history = self._histories.setdefault((label.rater, key), LabelHistory())
         state = state_of(label, values.get("note"))
         step = values.get("step")
-        track.saw_judge = track.saw_judge or values.get("saw_judge") is True
+        history.saw_judge = history.saw_judge or values.get("saw_judge") is True
         if type(step) is not int:
             if not state.is_silent:
-                track.base, track.steps = state, []
+                history.base, history.steps = state, []
         elif step > 0:
-            track.steps[step - 1 :] = [state]
+            history.steps[step - 1 :] = [state]
 
     # Writing
 
@@ -202,17 +204,17 @@ class LabelLog:
     def _check_place(self) -> None:
         """What is written to a file that has been removed or replaced is lost with it."""
         try:
-            found = _identity(self.path)
+            identity = _identity(self.path)
         except OSError:
-            found = None
-        if found != self._identity:
+            identity = None
+        if identity != self._identity:
             raise InputError(f"{self.path}: has been removed or replaced meanwhile; start anew")
 
-    def _rewrite(self, rater: str, key: Key, kept: list[LabelState], *, saw_judge: bool) -> None:
+    def _rewrite(self, rater: str, key: Key, states: list[LabelState], *, saw_judge: bool) -> None:
         """Puts other lines in the place of those on one item, in one step."""
         lines = [
             orjson.dumps(_line(rater, key, state, step=step, saw_judge=saw_judge))
-            for step, state in enumerate(kept, start=1)
+            for step, state in enumerate(states, start=1)
         ]
         temporary = _temporary(self.path)
         self._check_place()
@@ -242,8 +244,8 @@ def _temporary(path: Path) -> Path:
 
 def _identity(path: Path) -> tuple[int, int]:
     """What tells a file from one that is put in its place later."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino
 
 
 def _line(rater: str, key: Key, state: LabelState, *, step: int, saw_judge: bool) -> dict[str, Any]:

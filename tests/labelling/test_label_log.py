@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import InputError, OptionError
-from apbjudge.labelling.clicks import NOTHING, LabelState, clicked, state_of
-from apbjudge.labelling.log import LabelLog
+from apbjudge.labelling.label_log import LabelLog
+from apbjudge.labelling.label_state import NOTHING, LabelState, clicked, state_of
 from apbjudge.records import read_labels, resolve
 from apbjudge.rubrics import load_rubric
 
@@ -86,11 +86,11 @@ def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_
                 log.add(rater, key, state)
                 if state != stack[-1]:
                     stack.append(state)
-            assert log.track(rater, key).state == said[rater, key][-1]
+            assert log.history(rater, key).state == said[rater, key][-1]
         log.close()
         again = LabelLog(path, bad=lambda text: None)
         for (rater, key), stack in said.items():
-            assert [again.track(rater, key).base, *again.track(rater, key).steps] == stack
+            assert [again.history(rater, key).base, *again.history(rater, key).steps] == stack
         again.close()
         loud = {k: s[-1].to_json() | {"note": ""} for k, s in said.items() if not s[-1].is_silent}
         resolved = resolve(read_labels(path, bad=lambda text: None)).by_rater
@@ -145,7 +145,7 @@ def test_undoing_everything_takes_the_lines_away_and_leaves_all_others(tmp_path:
     log.add("bo", KEYS[0], RIGHT)
     log.add("ann", KEYS[0], WRONG)
     log.undo("ann", KEYS[0])
-    assert log.track("ann", KEYS[0]).state == RIGHT
+    assert log.history("ann", KEYS[0]).state == RIGHT
     log.undo("bo", KEYS[0])
     log.undo("bo", KEYS[0])
     log.undo("ann", KEYS[0])
@@ -229,7 +229,7 @@ def test_a_file_that_was_removed_or_replaced_takes_nothing_in(
         log.add("ann", KEYS[0], WRONG)
     with pytest.raises(InputError, match="removed or replaced meanwhile; start anew"):
         log.undo("ann", KEYS[0])
-    assert log.track("ann", KEYS[0]).steps == [RIGHT]
+    assert log.history("ann", KEYS[0]).steps == [RIGHT]
     assert len(rows(kept)) == 1
     kept.rename(log.path)
     log.undo("ann", KEYS[0])
@@ -263,7 +263,7 @@ def test_what_can_not_be_written_has_not_been_said(
             log.add("ann", KEYS[0], WRONG)
         with pytest.raises(InputError, match="No space left"):
             log.undo("ann", KEYS[0])
-    assert log.track("ann", KEYS[0]).steps == [RIGHT]
+    assert log.history("ann", KEYS[0]).steps == [RIGHT]
     assert log.path.read_bytes() == before
     assert not list(tmp_path.glob("*.tmp"))
     log.add("ann", KEYS[0], WRONG)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
-from apbjudge.labelling.clicks import NOTHING, LabelState, clicked, missing, remark
+from apbjudge.labelling.label_state import NOTHING, LabelState, clicked, missing, remark
 from apbjudge.records import ERROR_CODES, HumanLabel
 from apbjudge.rubrics import Rubric, load_rubric
 

@@ -1,4 +1,4 @@
-"""Where items are read from: once to see which can be shown, then one at a time.
+"""The items to be labelled: read once to see which can be shown, ordered, then read one at a time.
 
 Unlike ``judge.Source`` this looks for no findings, which nobody here may see and which take most
 of the time of reading, and it can go back to a row.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,43 @@ from ..errors import InputError, RowError
 from ..jsonl import object_of, read_line_at, read_lines
 from ..judge.source import graded_by
 from ..protocols import AUTO
+from ..protocols.base import Protocol
 from ..records import Item, Row
 from ..records.keys import KeySet, short_key
 from ..rubrics import Rubric
 from ..runs.rows import Cases, row_error_of
-from .queue import Place, Problem
+from .label_log import Key
+
+Problem = Callable[[str], None]
+"""Called with the complaint about a row that can't be used (``file:line: …``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedItem:
+    """Where an item of the queue stands.
+
+    Attributes:
+        item_id: The item.
+        tested_model: Whose response it is.
+        rubric: What it is labelled by.
+        protocol: How it is graded.
+        offset: Byte offset of its line.
+        line: 1-based number of its line.
+        digest: SHA-256 of the line, and of its case where there is a file of them.
+    """
+
+    item_id: str
+    tested_model: str
+    rubric: Rubric
+    protocol: Protocol
+    offset: int
+    line: int
+    digest: bytes
+
+    @property
+    def key(self) -> Key:
+        """Item id and tested model."""
+        return self.item_id, self.tested_model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +63,7 @@ class _Read:
     digest: bytes
 
 
-class Shelf:
+class ItemReader:
     """Reads predictions, joined with their cases.
 
     Args:
@@ -66,21 +98,21 @@ class Shelf:
         self._rubric = rubric
         self.roots = (*data_roots, (cases or predictions).parent)
 
-    def places(self, problem: Problem) -> list[Place]:
+    def places(self, problem: Problem) -> list[QueuedItem]:
         """Reads all predictions and remembers where each usable row stands.
 
         Args:
-            problem: Is given the complaint about each row that can't be shown.
+            problem: Called with the complaint about each row that can't be shown.
 
         Raises:
             InputError: If the file can't be read or no row is usable.
         """
-        found = list(self._places(problem))
-        if not found:
+        places = list(self._places(problem))
+        if not places:
             raise InputError(f"{self.name}: expected at least one row that can be shown, got none")
-        return found
+        return places
 
-    def item(self, place: Place) -> Item:
+    def item(self, place: QueuedItem) -> Item:
         """The item at a place.
 
         Raises:
@@ -94,7 +126,7 @@ class Shelf:
             raise InputError(f"{self.name}:{place.line}: the file has changed; start anew")
         return read.item
 
-    def _places(self, problem: Problem) -> Iterator[Place]:
+    def _places(self, problem: Problem) -> Iterator[QueuedItem]:
         seen = KeySet()
         for line in read_lines(self._predictions):
             try:
@@ -116,13 +148,13 @@ class Shelf:
             raise row_error_of(error) from None
         return _Read(item=item, digest=digest.digest())
 
-    def _place(self, read: _Read, offset: int, seen: KeySet) -> Place:
+    def _place(self, read: _Read, offset: int, seen: KeySet) -> QueuedItem:
         item = read.item
         if not seen.add(short_key(item.item_id, item.tested_model)):
             expected = "an id that occurs once per tested_model"
             raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
         protocol, rubric = graded_by(item, self._protocol, self._rubric)
-        return Place(
+        return QueuedItem(
             item_id=item.item_id,
             tested_model=item.tested_model,
             rubric=rubric,
@@ -131,3 +163,54 @@ class Shelf:
             line=item.line,
             digest=read.digest,
         )
+
+
+def shuffled(places: Sequence[QueuedItem], *, seed: int) -> list[QueuedItem]:
+    """The places in an order shuffled at random.
+
+    Each gets a number that follows from the seed and its own names alone. So the first n are a
+    simple random sample for every n, and stay the same when the file is sorted anew.
+    """
+    return sorted(places, key=lambda place: _lot(seed, place.key))
+
+
+def _lot(seed: int, key: Key) -> bytes:
+    text = "\x00".join((str(seed), *key)).encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def in_plan_order(places: Sequence[QueuedItem], plan: Path, problem: Problem) -> list[QueuedItem]:
+    """The places that a plan of ``plan-labels`` names, in its order.
+
+    Raises:
+        InputError: If the plan can't be read or names no row of the predictions.
+    """
+    by_key = {place.key: place for place in places}
+    queue: list[QueuedItem] = []
+    absent = 0
+    for key in _plan_keys(plan, problem):
+        if key in by_key:
+            queue.append(by_key.pop(key))
+        else:
+            absent += 1
+    if not queue:
+        raise InputError(
+            f"{plan}: expected rows of the predictions as apbjudge plan-labels writes them, "
+            "got none to be labelled"
+        )
+    if absent:
+        problem(f"{plan}: {absent} planned rows are not in the predictions, or are there twice")
+    return queue
+
+
+def _plan_keys(plan: Path, problem: Problem) -> list[Key]:
+    rows: list[tuple[int, Key]] = []
+    for line in read_lines(plan):
+        values = line.values
+        if isinstance(values, RowError):
+            problem(f"{plan}:{line.number}: {values}")
+            continue
+        order, key = values.get("order"), (values.get("item_id"), values.get("tested_model"))
+        if type(order) is int and order >= 1:
+            rows.append((order, (str(key[0]), str(key[1]))))
+    return [key for _, key in sorted(rows, key=lambda row: row[0])]

@@ -1,7 +1,7 @@
-"""What a rater has said of an item so far, and how each click changes it.
+"""A rater's label of an item so far, and how each click changes it.
 
 A label can't contradict itself: a correct one has grade 1.0 and no flag, and whoever sets a flag
-or gives a lower grade has said that the prediction is not correct.
+or gives a lower grade states that the prediction is not correct.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import RowError
-from ..records import ERROR_CODES, ErrorCode, HumanLabel
+from ..records import ErrorCode, HumanLabel
 from ..rubrics import Rubric
 
 MAX_NOTE = 4000
@@ -20,12 +20,12 @@ MAX_NOTE = 4000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelState:
-    """What a rater says of an item; what was not said is None.
+    """A rater's label of an item; what has not been answered is None.
 
     Attributes:
         is_correct: Whether the prediction passes.
         grade: 0 to 1.
-        errors: Flag per code; None where nothing was said of any.
+        errors: Flag per code; None where none was answered.
         category: 1 to 5 (tool-broken).
         note: Free text, possibly empty.
     """
@@ -38,14 +38,14 @@ class LabelState:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is said that counts as a label; a note alone does not."""
-        said = (self.is_correct, self.grade, self.errors or None, self.category)
-        return all(value is None for value in said)
+        """Whether nothing is answered that counts as a label; a note alone does not."""
+        answers = (self.is_correct, self.grade, self.errors or None, self.category)
+        return all(value is None for value in answers)
 
     @property
     def flagged(self) -> tuple[ErrorCode, ...]:
         """The codes that are set, in order."""
-        return tuple(code for code in ERROR_CODES if (self.errors or {}).get(code))
+        return tuple(code for code, is_set in (self.errors or {}).items() if is_set)
 
     def to_json(self) -> dict[str, Any]:
         """As the fields of a line of labels."""
@@ -95,7 +95,7 @@ def clicked(state: LabelState, click: Mapping[str, Any], rubric: Rubric) -> Labe
     if what == "correct" and rubric.shape != "category":
         return _verdict(state, value, rubric)
     if what == "flag" and rubric.shape == "flags":
-        return _flag(state, value)
+        return _flag(state, value, rubric)
     if what == "grade" and rubric.shape == "flags":
         return _grade(state, value, rubric)
     raise RowError("set", f"something that rubric {rubric.ref} asks for", what)
@@ -122,14 +122,14 @@ def _verdict(state: LabelState, value: object, rubric: Rubric) -> LabelState:
         raise RowError("to", "true or false", value)
     if rubric.shape == "pass":
         return replace(state, is_correct=value)
-    return _right(state) if value else _wrong(state)
+    return _right(state, rubric) if value else _wrong(state)
 
 
-def _flag(state: LabelState, value: object) -> LabelState:
-    code = next((known for known in ERROR_CODES if known == value), None)
+def _flag(state: LabelState, value: object, rubric: Rubric) -> LabelState:
+    code = next((known for known in rubric.codes if known == value), None)
     if code is None:
-        raise RowError("to", "a code from E1 to E6", value)
-    flags = {known: known in state.flagged for known in ERROR_CODES}
+        raise RowError("to", f"one of the codes {', '.join(rubric.codes)}", value)
+    flags = {known: known in state.flagged for known in rubric.codes}
     return _wrong(replace(state, errors={**flags, code: not flags[code]}))
 
 
@@ -140,11 +140,11 @@ def _grade(state: LabelState, value: object, rubric: Rubric) -> LabelState:
     if grade is None:
         levels = ", ".join(map(str, rubric.scale.grades))
         raise RowError("to", f"one of {levels}", value)
-    return _right(state) if grade == 1 else _wrong(replace(state, grade=grade))
+    return _right(state, rubric) if grade == 1 else _wrong(replace(state, grade=grade))
 
 
-def _right(state: LabelState) -> LabelState:
-    return replace(state, is_correct=True, grade=1.0, errors=dict.fromkeys(ERROR_CODES, False))
+def _right(state: LabelState, rubric: Rubric) -> LabelState:
+    return replace(state, is_correct=True, grade=1.0, errors=dict.fromkeys(rubric.codes, False))
 
 
 def _wrong(state: LabelState) -> LabelState:
@@ -157,11 +157,11 @@ def _wrong(state: LabelState) -> LabelState:
     )
 
 
-# What is left to be said -------------------------------------------------------------------------
+# What is still missing -------------------------------------------------------------------------
 
 
 def missing(state: LabelState, rubric: Rubric) -> tuple[str, ...]:
-    """What the rubric asks for and the rater has not said yet, in words; empty when complete."""
+    """What the rubric asks for and the rater has not answered, in words; empty when complete."""
     if rubric.shape == "category":
         return () if state.category is not None else ("a category",)
     if state.is_correct is None:

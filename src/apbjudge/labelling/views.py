@@ -1,6 +1,6 @@
-"""What the page is sent of an item: what a judge's prompt shows, and nothing that gives it away.
+"""What the page receives of an item: what a judge's prompt shows, and no hint of a verdict.
 
-No judge's verdict, nothing that code found, and no name of tested model or item: items are told
+No judge's verdict, no finding, and no name of tested model or item: items are identified
 by their number in the queue.
 """
 
@@ -18,17 +18,17 @@ from ..records import Item
 from ..reports.page.items import case_view, prediction_view
 from ..rubrics import Rubric
 
-Sheet = dict[str, Any]
+Json = dict[str, Any]
 
 GRADE_KEYS = "qwertyasdfhl"
 """Keys of the grades, worst first; those that the page uses otherwise are not among them."""
 
 _JUDGED = JudgeSpec()
 _BY_CODE = ("problems", "findings")
-_TOLD_OF_BREAKAGE = ("broken_tool", "replacement")
+_BREAKAGE = ("broken_tool", "replacement")
 
 
-def item_sheet(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Sheet:
+def item_view(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Json:
     """An item as a blind rater sees it.
 
     Args:
@@ -49,28 +49,28 @@ def item_sheet(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Sheet:
     return {"case": case, "prediction": _prediction(item)}
 
 
-def _condition(condition: Sheet, rubric: Rubric) -> Sheet:
-    """What the tested model was not told and the rubric's rules are about."""
-    kept = ["horizon", "extraneous"]
+def _condition(condition: Json, rubric: Rubric) -> Json:
+    """What the tested model did not know and the rubric's rules are about."""
+    shown = ["horizon", "extraneous"]
     if rubric.shape == "category":
-        kept += _TOLD_OF_BREAKAGE
+        shown += _BREAKAGE
     if rubric.shape == "pass":
-        kept.append("unsolvable_type")
-    return {name: condition[name] for name in kept if name in condition}
+        shown.append("unsolvable_type")
+    return {name: condition[name] for name in shown if name in condition}
 
 
 def _may_show(mark: str, rubric: Rubric) -> bool:
     return mark == "distractor" or rubric.shape == "category"
 
 
-def _prediction(item: Item) -> Sheet:
+def _prediction(item: Item) -> Json:
     view = prediction_view(item, ())
     calls = [{k: v for k, v in call.items() if k != "unknown"} for call in view["calls"]]
-    kept = {name: value for name, value in view.items() if name not in _BY_CODE}
-    return {**kept, "calls": calls, "findings": []}
+    shown = {name: value for name, value in view.items() if name not in _BY_CODE}
+    return {**shown, "calls": calls, "findings": []}
 
 
-def _files(item: Item, roots: Sequence[Path]) -> list[Sheet]:
+def _files(item: Item, roots: Sequence[Path]) -> list[Json]:
     """The files; the pictures that a judge would be sent come along."""
     pictures = [at for at, file in enumerate(item.files) if is_image(file)]
     chosen = set(sample(pictures, _JUDGED.max_images))
@@ -84,20 +84,20 @@ def _files(item: Item, roots: Sequence[Path]) -> list[Sheet]:
     ]
 
 
-def _picture(item: Item, at: int, roots: Sequence[Path]) -> Sheet:
+def _picture(item: Item, at: int, roots: Sequence[Path]) -> Json:
     alone = item.model_copy(update={"files": (item.files[at],)})
     try:
         limit = _JUDGED.max_image_bytes
-        (found,) = load_images(alone, roots, max_images=1, max_bytes=limit)
+        (picture,) = load_images(alone, roots, max_images=1, max_bytes=limit)
     except RowError as error:
         return {"problem": f"expected {error.expected}, got {error.got}"}
-    return {"url": found.url}
+    return {"url": picture.url}
 
 
 # What is asked -----------------------------------------------------------------------------------
 
 
-def question_sheet(item: Item, protocol: Protocol, rubric: Rubric) -> Sheet:
+def question_view(item: Item, protocol: Protocol, rubric: Rubric) -> Json:
     """What the rater is asked, with all that the rubric says about it.
 
     Returns:
@@ -119,7 +119,7 @@ def question_sheet(item: Item, protocol: Protocol, rubric: Rubric) -> Sheet:
     }
 
 
-def _grades(rubric: Rubric) -> list[Sheet]:
+def _grades(rubric: Rubric) -> list[Json]:
     bands = sorted(rubric.bands, key=lambda band: band.grade)
     keys = GRADE_KEYS.ljust(len(bands))
     return [
