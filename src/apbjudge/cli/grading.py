@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 
 from ..errors import OptionError, shorten
 from ..judge import STATIC, JudgeSpec
+from ..judge.ensemble_text import ensemble_text
 from ..judge.grade import grade
 from ..judge.session import Run, default_folder, run_identity
 from ..llm.budget import Limits
@@ -126,8 +127,8 @@ def run_grade(options: GradeOptions) -> int:
         return INTERRUPTED
     _print_remarks(run, specs)
     typer.echo(summary_text(run.summary), nl=False)
-    if run.text:
-        typer.echo(f"\n{run.text}", nl=False)
+    if run.ensemble is not None:
+        typer.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
     shown = os.fsencode(out).decode(errors="backslashreplace")
     typer.echo(f"\n{shown}/: {' '.join(_files(out))}")
     return _exit_code(run, settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import combinations
 from math import fsum
@@ -13,9 +13,9 @@ import orjson
 
 from ..records import Override, Unscored, Usage, Verdict
 from ..rubrics import Rubric
-from .consistency import Ruling
+from .consistency import ParsedVerdict
 from .dawid_skene import dawid_skene
-from .uncertainty import combine, combine_agreeing, doubt_of
+from .uncertainty import combine, combine_agreeing, uncertainty_of
 
 Rule = Literal["majority", "mean"]
 
@@ -45,17 +45,17 @@ def panel_judgement(
     scored = _scored(judgements)
     if not scored:
         return _no_verdict(judgements, fingerprint)
-    ruling, overrides = combine(_rulings(scored), rubric)
+    verdict, overrides = combine(_parsed(scored), rubric)
     grades = [verdict.grade for verdict in scored if verdict.grade is not None]
     if rule == "mean" and grades:
-        ruling, overrides = _with_grade(ruling, fsum(grades) / len(grades)), ()
-    return _verdict(judgements, rubric, ruling, overrides, fingerprint)
+        verdict, overrides = replace(verdict, grade=fsum(grades) / len(grades)), ()
+    return _verdict(judgements, rubric, verdict, overrides, fingerprint)
 
 
 def panel_dawid_skene(
     items: Sequence[Sequence[Verdict | Unscored]], rubrics: Sequence[Rubric]
 ) -> list[Verdict | Unscored]:
-    """The panel's judgements where each judge's word counts by how reliable it seems.
+    """The panel's judgements where each judge's vote counts by how reliable it seems.
 
     is_correct is fitted over all items (``dawid_skene``): above a probability of one half an
     item counts as correct. Flags and category come from the judges who agree with that, by
@@ -95,13 +95,13 @@ def _weighed(
 ) -> Verdict | Unscored:
     if p_correct is None:
         return _no_verdict(judgements, fingerprint)
-    rulings = _rulings(_scored(judgements))
-    agreeing = [ruling for ruling in rulings if ruling.is_correct == (p_correct > 0.5)]
+    verdicts = _parsed(_scored(judgements))
+    agreeing = [verdict for verdict in verdicts if verdict.is_correct == (p_correct > 0.5)]
     if agreeing:
-        ruling, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
+        verdict, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
     else:
-        ruling, overrides = combine(rulings, rubric)
-    verdict = _verdict(judgements, rubric, ruling, overrides, fingerprint)
+        verdict, overrides = combine(verdicts, rubric)
+    verdict = _verdict(judgements, rubric, verdict, overrides, fingerprint)
     note = f"probability of correct, Dawid-Skene: {p_correct:.3f}"
     return verdict.model_copy(update={"reasoning": f"{verdict.reasoning}\n{note}"})
 
@@ -195,28 +195,24 @@ def _scored(judgements: Iterable[Verdict | Unscored]) -> list[Verdict]:
     return [judgement for judgement in judgements if isinstance(judgement, Verdict)]
 
 
-def _rulings(verdicts: Iterable[Verdict]) -> list[Ruling]:
-    return [Ruling(v.is_correct, v.grade, v.errors, v.category) for v in verdicts]
-
-
-def _with_grade(ruling: Ruling, grade: float) -> Ruling:
-    return Ruling(ruling.is_correct, grade, ruling.errors, ruling.category)
+def _parsed(verdicts: Iterable[Verdict]) -> list[ParsedVerdict]:
+    return [ParsedVerdict(v.is_correct, v.grade, v.errors, v.category) for v in verdicts]
 
 
 def _verdict(
     judgements: Sequence[Verdict | Unscored],
     rubric: Rubric,
-    ruling: Ruling,
+    verdict: ParsedVerdict,
     overrides: tuple[Override, ...],
     fingerprint: str,
 ) -> Verdict:
     return Verdict(
-        is_correct=ruling.is_correct,
-        grade=ruling.grade,
-        errors=ruling.errors,
-        category=ruling.category,
+        is_correct=verdict.is_correct,
+        grade=verdict.grade,
+        errors=verdict.errors,
+        category=verdict.category,
         overrides=overrides,
-        doubt=doubt_of(_rulings(_scored(judgements)), "panel", rubric),
+        doubt=uncertainty_of(_parsed(_scored(judgements)), "panel", rubric),
         reasoning="\n".join(map(_line, judgements)),
         **_common(judgements, fingerprint),
     )
@@ -230,12 +226,12 @@ def _no_verdict(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> U
 
 def _common(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> dict[str, Any]:
     first = next((j for j in judgements if j.protocol), judgements[0])
-    kept = (
+    shared = (
         "item_id case_id tested_model protocol rubric plan_cost uses_distractor matches_reference "
         "findings line content_id groups"
     )
     return {
-        **{name: getattr(first, name) for name in kept.split()},
+        **{name: getattr(first, name) for name in shared.split()},
         "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
         "raw": "\n\n".join(j.raw for j in judgements if j.raw) or None,
         "usage": total_usage(judgements),
@@ -262,7 +258,7 @@ def total_usage(judgements: Iterable[Verdict | Unscored]) -> Usage | None:
 
 
 def _line(judgement: Verdict | Unscored) -> str:
-    """One judge's word, such as ``a: not correct 0.4 (E2, E4)``."""
+    """One judge's vote, such as ``a: not correct 0.4 (E2, E4)``."""
     if isinstance(judgement, Unscored):
         return f"{judgement.judge}: no verdict ({judgement.reason})"
     parts = [f"{judgement.judge}: {'correct' if judgement.is_correct else 'not correct'}"]

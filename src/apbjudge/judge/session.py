@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -35,6 +35,10 @@ from .resources import Resources, make_judges, transport_of
 from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
 from .worker import JUDGEMENT_RECORDS, Judgement, JudgeWorker
+
+if TYPE_CHECKING:
+    from .cascade import CascadeCurve
+    from .panel import Disagreement
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
 
@@ -86,7 +90,8 @@ class Run:
         manifest: Versions, hashes, settings, counts.
         progress: What this session did.
         rows: The judgements as JSON rows, when kept in memory.
-        text: What several judges differ in, fit for a terminal; empty for one judge.
+        ensemble: How often the judges of a panel differ, or what a cascade costs at every
+            threshold; None for one judge.
     """
 
     folder: Path | None
@@ -94,7 +99,7 @@ class Run:
     manifest: dict[str, Any]
     progress: Progress
     rows: tuple[dict[str, Any], ...] = ()
-    text: str = ""
+    ensemble: Disagreement | CascadeCurve | None = None
 
     @property
     def judgements(self) -> Iterator[Judgement]:
