@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple
-from math import inf
+from math import inf, nextafter
 from typing import Any
 
 import pytest
@@ -71,14 +71,14 @@ def silent(judge: str = "small", **changes: Any) -> Unscored:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("entropy>0.5", EscalationRule(text="entropy>0.5", above=0.5)),
-        ("entropy>=0.5", EscalationRule(text="entropy>=0.5", above=0.5, inclusive=True)),
-        (" entropy > .5 ", EscalationRule(text="entropy > .5", above=0.5)),
-        ("entropy.grade>1", EscalationRule(text="entropy.grade>1", field="grade", above=1.0)),
-        ("entropy.E4>0.3", EscalationRule(text="entropy.E4>0.3", field="E4", above=0.3)),
-        ("entropy.max>0.5", EscalationRule(text="entropy.max>0.5", field="max", above=0.5)),
-        ("share=0.2", EscalationRule(text="share=0.2", share=0.2)),
-        ("share = 1", EscalationRule(text="share = 1", share=1.0)),
+        ("entropy>0.5", EscalationRule(above=0.5)),
+        ("entropy>=0.5", EscalationRule(above=nextafter(0.5, 0))),
+        (" entropy > .5 ", EscalationRule(above=0.5)),
+        ("entropy.grade>1", EscalationRule(field="grade", above=1.0)),
+        ("entropy.E4>0.3", EscalationRule(field="E4", above=0.3)),
+        ("entropy.max>0.5", EscalationRule(field="max", above=0.5)),
+        ("share=0.2", EscalationRule(share=0.2)),
+        ("share = 1", EscalationRule(share=1.0)),
     ],
 )
 def test_conditions_are_read(text: str, expected: EscalationRule) -> None:
@@ -165,7 +165,7 @@ SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, inf]), max_size=12)
 
 @given(SCORES, st.floats(0, 1))
 def test_a_share_takes_the_most_doubtful(scores: list[float], share: float) -> None:
-    chosen = choose(scores, EscalationRule(text="", share=share))
+    chosen = choose(scores, EscalationRule(share=share))
     rest = [scores[i] for i in range(len(scores)) if i not in chosen]
     taken = [scores[i] for i in chosen]
     assert taken == sorted(taken, reverse=True)

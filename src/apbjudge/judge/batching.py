@@ -390,17 +390,10 @@ def export_requests(
 ) -> Export:
     """Writes a batch file of every request that the reply cache has no reply to.
 
-    Args:
-        rows: As for ``grade``.
-        out: The file; an older batch file is replaced. Its size is not limited, as services
-            limit it.
-        judge: The judge, with the very settings and address that ``grade`` will get.
-        protocol: As for ``grade``.
-        cases: As for ``grade``.
-        rubric: As for ``grade``.
-        data_root: As for ``grade``.
-        overwrite: Whether a file that is no batch file is replaced too.
-        cache: Folder of the caches, None for the usual one.
+    The options are those of ``grade``, and the judge must have the settings and the address that
+    it will get. An older batch file in the place of ``out`` is replaced, another file only with
+    ``overwrite``. ``cache`` is the folder of the caches, None for the usual one. The size of the
+    file is not limited to what a service takes.
 
     Raises:
         OptionError: If an option or the rubric is unusable, or ``out`` is another file.

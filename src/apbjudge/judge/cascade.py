@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from math import ceil, fsum, inf
+from math import ceil, fsum, inf, nextafter
 from typing import Any, Literal
 
 import numpy as np
@@ -26,17 +26,13 @@ class EscalationRule:
     """Which items go to the stronger judge.
 
     Attributes:
-        text: The condition as it was written.
         field: Whose entropy decides; ``max`` is the largest that is known.
-        above: Items with more bits than this; None for a share.
-        inclusive: Whether ``above`` itself is enough.
+        above: Items with more bits than this, unless there is a share.
         share: This share of the items, 0 to 1, the most doubtful first; None for a threshold.
     """
 
-    text: str
     field: UncertaintyField = "is_correct"
-    above: float | None = None
-    inclusive: bool = False
+    above: float = 0.0
     share: float | None = None
 
 
@@ -61,13 +57,12 @@ def parse_rule(text: str) -> EscalationRule:
     """
     condition = text.strip()
     if match := _ENTROPY.fullmatch(condition):
-        field = match[1] or "is_correct"
-        return EscalationRule(
-            text=condition, field=field, above=float(match[3]), inclusive=match[2] == ">="
-        )
+        bits = float(match[3])
+        above = bits if match[2] == ">" else nextafter(bits, -inf)
+        return EscalationRule(field=match[1] or "is_correct", above=above)
     if match := _SHARE.fullmatch(condition):
         if (share := float(match[1])) <= 1:
-            return EscalationRule(text=condition, share=share)
+            return EscalationRule(share=share)
         raise OptionError(f"--when: expected a share from 0 to 1, got {text!r}")
     raise OptionError(f"--when: expected {_FORMS}, got {text!r}")
 
@@ -126,12 +121,7 @@ def choose(scores: Sequence[float], rule: EscalationRule) -> list[int]:
     if rule.share is not None:
         n = ceil(rule.share * len(scores) - 1e-9)
         return order[: max(n, sum(score == inf for score in scores))]
-    return [i for i in order if _is_above(scores[i], rule)]
-
-
-def _is_above(score: float, rule: EscalationRule) -> bool:
-    above = 0.0 if rule.above is None else rule.above
-    return score > above or (rule.inclusive and score == above)
+    return [i for i in order if scores[i] > rule.above]
 
 
 def cascade_judgement(
@@ -227,33 +217,21 @@ def queue(
     _same_length(cheap, strong=strong)
     scores = [uncertainty_score(judgement, rule) for judgement in cheap]
     due = choose(scores, rule)
-    still = _threshold([scores[i] for i in due], rule)
+    above = rule.above
+    if rule.share is not None:
+        least = min((scores[i] for i in due if scores[i] < inf), default=0.0)
+        above = nextafter(least, -inf) if least > 0 else 0.0
     places = {*due, *(i for i, judgement in enumerate(strong) if judgement is not None)}
-    queued = (_queued(i, scores[i], strong[i], still) for i in sorted(places))
-    return sorted((item for item in queued if item), key=lambda item: -item.score)
-
-
-def _threshold(due: Sequence[float], rule: EscalationRule) -> EscalationRule:
-    """The condition as a threshold: of a share, the least doubt that was enough."""
-    if rule.share is None:
-        return rule
-    least = min((score for score in due if score < inf), default=0.0)
-    return EscalationRule(text=rule.text, field=rule.field, above=least, inclusive=least > 0)
-
-
-def _queued(
-    index: int, score: float, strong: Verdict | Unscored | None, still: EscalationRule
-) -> QueuedItem | None:
-    if strong is None:
-        return QueuedItem(index, "not asked", score)
-    if isinstance(strong, Unscored):
-        if strong.reason == "budget":
-            return QueuedItem(index, "not asked", score)
-        return QueuedItem(index, "no verdict", inf)
-    if strong.doubt is None:
-        return None
-    doubt = uncertainty_score(strong, still)
-    return QueuedItem(index, "in doubt", doubt) if _is_above(doubt, still) else None
+    queued: list[QueuedItem] = []
+    for i in sorted(places):
+        last = strong[i]
+        if last is None or (isinstance(last, Unscored) and last.reason == "budget"):
+            queued.append(QueuedItem(i, "not asked", scores[i]))
+        elif isinstance(last, Unscored):
+            queued.append(QueuedItem(i, "no verdict", inf))
+        elif last.doubt is not None and (score := uncertainty_score(last, rule)) > above:
+            queued.append(QueuedItem(i, "in doubt", score))
+    return sorted(queued, key=lambda item: -item.score)
 
 
 # What a threshold costs ---------------------------------------------------------------------------
@@ -335,7 +313,7 @@ def curve(
         ValueError: If the lengths differ.
     """
     _same_length(cheap, strong=strong, reference=reference)
-    rule = EscalationRule(text="", field=field)
+    rule = EscalationRule(field=field)
     scores = np.array([uncertainty_score(judgement, rule) for judgement in cheap])
     before: list[_Sums] = [_NOTHING]
     changes: list[_Sums] = []

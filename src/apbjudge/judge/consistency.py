@@ -37,6 +37,15 @@ class ParsedVerdict:
     errors: dict[ErrorCode, bool] | None = None
     category: int | None = None
 
+    @classmethod
+    def of(cls, verdict: Verdict) -> ParsedVerdict:
+        """That of a written verdict."""
+        return cls(verdict.is_correct, verdict.grade, verdict.errors, verdict.category)
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields as those of a verdict."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
     @property
     def flags(self) -> frozenset[ErrorCode]:
         """The codes that are set."""
@@ -149,7 +158,7 @@ def own_verdict(verdict: Verdict) -> ParsedVerdict:
     What the rule for contradictory replies changed stays changed. A verdict on which nothing was
     enforced is returned as it is, whatever version of the package wrote it.
     """
-    own = ParsedVerdict(verdict.is_correct, verdict.grade, verdict.errors, verdict.category)
+    own = ParsedVerdict.of(verdict)
     for override in verdict.overrides:
         if not is_enforced(override):
             continue

@@ -101,13 +101,13 @@ def check_dawid_skene(n_judges: int) -> None:
 
 def _load_crowd_kit() -> tuple[Any, Any]:
     try:
+        import crowdkit.aggregation as ck
         import pandas
-        from crowdkit import aggregation
     except ImportError:
         raise OptionError(
             "panel: dawid-skene needs crowd-kit: pip install 'apbjudge[panel]'"
         ) from None
-    return aggregation, pandas
+    return ck, pandas
 
 
 def _reliability(

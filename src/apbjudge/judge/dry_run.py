@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..errors import OtherRunError, RowError
 from ..llm.base import Request
@@ -22,8 +20,7 @@ from ..protocols import AUTO
 from ..protocols.prompts import Prompt
 from ..records import Record, Usage
 from ..rubrics import reply_model
-from ..runs.folder import finished_keys
-from ..runs.resume import Keys, record_key
+from ..runs.folder import finished_in
 from ..runs.rows import parse_shard
 from . import STATIC, JudgeSpec, Source, StaticJudge, Task
 from .llm_judge import LLMJudge
@@ -122,17 +119,7 @@ def forecast(
 ) -> Forecast:
     """Reckons what a run will take; no call is made and nothing is written.
 
-    Args:
-        rows: As for ``grade``.
-        protocol: As for ``grade``.
-        judge: As for ``grade``.
-        cases: As for ``grade``.
-        rubric: As for ``grade``.
-        out: The run's folder, which may hold finished judgements.
-        overwrite: As for ``grade``.
-        data_root: As for ``grade``.
-        cache: As for ``grade``.
-        shard: As for ``grade``.
+    The options are those of ``grade``; the folder ``out`` may hold finished judgements.
 
     Raises:
         OptionError: If an option or the rubric is unusable, or ``out`` holds another run.
@@ -182,7 +169,7 @@ def forecast_parts(parts: Sequence[Part]) -> Forecast:
         InputError: If an input file as a whole is unusable.
     """
     spec, cache = parts[0].spec, parts[0].cache
-    done = list(map(_Done, parts))
+    done = list(map(_done, parts))
     if spec.is_static:
         return _static(parts, done)
     prices = prices_of(spec)
@@ -269,7 +256,7 @@ class _Count:
 
 
 def _count(
-    count: _Count, source: Source, spec: JudgeSpec, done: _Done, folder: Path | None
+    count: _Count, source: Source, spec: JudgeSpec, done: _IsDone, folder: Path | None
 ) -> None:
     """Goes through the rows once and adds them; memory stays at one row."""
     judge = make_judge(spec, source.roots, Resources())  # renders and hashes; it is never asked
@@ -280,7 +267,7 @@ def _count(
             prompt = _prompt(judge, entry)
             if not isinstance(entry, Task) or prompt is None:
                 count.bad_rows += 1
-            elif done.has(entry, judge.fingerprint(entry, prompt)):
+            elif done(entry, judge.fingerprint(entry, prompt)):
                 count.finished += 1
             else:
                 keys = (request.key(place) for request in _requests(spec, entry, prompt))
@@ -296,42 +283,41 @@ def _prompt(judge: LLMJudge, entry: Entry) -> Prompt | None:
         return None
 
 
-def _static(parts: Sequence[Part], done: Sequence[_Done]) -> Forecast:
+def _static(parts: Sequence[Part], done: Sequence[_IsDone]) -> Forecast:
     judge = StaticJudge()
     rows = bad_rows = finished = 0
-    for part, kept in zip(parts, done, strict=True):
+    for part, is_done in zip(parts, done, strict=True):
         for entry in part.source:
             rows += 1
             if isinstance(entry, Task):
-                finished += kept.has(entry, judge.fingerprint(entry))
+                finished += is_done(entry, judge.fingerprint(entry))
             else:
                 bad_rows += 1
     return Forecast(judge=judge.name, rows=rows, bad_rows=bad_rows, finished=finished)
 
 
-class _Done:
+_IsDone = Callable[[Task, str], bool]
+"""Whether the judgement of an item with a fingerprint is there."""
+
+
+def _done(part: Part) -> _IsDone:
     """The judgements of a run's folder that a further session would keep; only read."""
+    if part.out is None:
+        return lambda task, fingerprint: False
+    source = part.source if part.is_input else None
+    try:
+        is_finished = finished_in(part.out, JUDGEMENT_RECORDS, part.identity, source)
+    except OtherRunError:
+        if not part.overwrite:
+            raise
+        return lambda task, fingerprint: False
 
-    def __init__(self, part: Part) -> None:
-        self._keys: Keys = np.empty(0, dtype=np.uint64)
-        if part.out is None:
-            return
-        source = part.source if part.is_input else None
-        try:
-            self._keys = finished_keys(part.out, JUDGEMENT_RECORDS, part.identity, source)
-        except OtherRunError:
-            if not part.overwrite:
-                raise
-
-    def has(self, task: Task, fingerprint: str) -> bool:
-        """Whether an item's judgement is there."""
-        if not len(self._keys):
-            return False
+    def is_done(task: Task, fingerprint: str) -> bool:
         item = task.item
         answer = {"item_id": item.item_id, "tested_model": item.tested_model}
-        key = np.uint64(record_key(answer | {"fingerprint": fingerprint}))
-        at = int(np.searchsorted(self._keys, key))
-        return at < len(self._keys) and self._keys[at] == key
+        return is_finished(answer | {"fingerprint": fingerprint})
+
+    return is_done
 
 
 def _opened(folder: Path | None) -> ReplyCache | None:

@@ -129,7 +129,10 @@ def run_cascade(
     judges = [cheap.scoring, strong.scoring]
     identity = {**config.identity, "several": "cascade", "judge": judges}
     name = f"cascade({cheap.model}->{strong.model})"
-    settings = {"when": rule.text, "judges": [s.model_dump(mode="json") for s in (cheap, strong)]}
+    settings = {
+        "when": rule_text.strip(),
+        "judges": [s.model_dump(mode="json") for s in (cheap, strong)],
+    }
     whole = replace(config, identity=identity, settings=settings, name=name)
     claim(folder, whole)
     first = _alone(folder, config, cheap)

@@ -113,10 +113,7 @@ class LLMJudge:
             verdict, more = enforce(verdict, task.item, task.protocol, task.rubric, task.findings)
             overrides = (*overrides, *more)
         return Verdict(
-            is_correct=verdict.is_correct,
-            grade=verdict.grade,
-            errors=verdict.errors,
-            category=verdict.category,
+            **verdict.fields(),
             overrides=overrides,
             inconsistent=outcome.inconsistent,
             reasoning=outcome.reasoning,

@@ -42,14 +42,14 @@ def panel_judgement(
     """
     _same_item(judgements)
     fingerprint = _fingerprint(judgements, rule)
-    scored = _scored(judgements)
-    if not scored:
+    verdicts = _parsed(judgements)
+    if not verdicts:
         return _no_verdict(judgements, fingerprint)
-    verdict, overrides = combine(_parsed(scored), rubric)
-    grades = [verdict.grade for verdict in scored if verdict.grade is not None]
+    joint, overrides = combine(verdicts, rubric)
+    grades = [verdict.grade for verdict in verdicts if verdict.grade is not None]
     if rule == "mean" and grades:
-        verdict, overrides = replace(verdict, grade=fsum(grades) / len(grades)), ()
-    return _verdict(judgements, rubric, verdict, overrides, fingerprint)
+        joint, overrides = replace(joint, grade=fsum(grades) / len(grades)), ()
+    return _verdict(judgements, rubric, joint, overrides, fingerprint)
 
 
 def panel_dawid_skene(
@@ -95,13 +95,13 @@ def _weighed(
 ) -> Verdict | Unscored:
     if p_correct is None:
         return _no_verdict(judgements, fingerprint)
-    verdicts = _parsed(_scored(judgements))
+    verdicts = _parsed(judgements)
     agreeing = [verdict for verdict in verdicts if verdict.is_correct == (p_correct > 0.5)]
     if agreeing:
-        verdict, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
+        joint, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
     else:
-        verdict, overrides = combine(verdicts, rubric)
-    verdict = _verdict(judgements, rubric, verdict, overrides, fingerprint)
+        joint, overrides = combine(verdicts, rubric)
+    verdict = _verdict(judgements, rubric, joint, overrides, fingerprint)
     note = f"probability of correct, Dawid-Skene: {p_correct:.3f}"
     return verdict.model_copy(update={"reasoning": f"{verdict.reasoning}\n{note}"})
 
@@ -175,7 +175,7 @@ def _votes(judgements: Sequence[Verdict | Unscored]) -> dict[str, bool]:
     names = [judgement.judge for judgement in judgements]
     if len(set(names)) < len(names):
         raise ValueError(f"judgements: expected each judge once, got {', '.join(names)}")
-    return {verdict.judge: verdict.is_correct for verdict in _scored(judgements)}
+    return {j.judge: j.is_correct for j in judgements if isinstance(j, Verdict)}
 
 
 # Putting together ---------------------------------------------------------------------------------
@@ -191,28 +191,21 @@ def _same_item(judgements: Sequence[Verdict | Unscored]) -> None:
         raise ValueError(f"judgements: expected one item, got {n}")
 
 
-def _scored(judgements: Iterable[Verdict | Unscored]) -> list[Verdict]:
-    return [judgement for judgement in judgements if isinstance(judgement, Verdict)]
-
-
-def _parsed(verdicts: Iterable[Verdict]) -> list[ParsedVerdict]:
-    return [ParsedVerdict(v.is_correct, v.grade, v.errors, v.category) for v in verdicts]
+def _parsed(judgements: Iterable[Verdict | Unscored]) -> list[ParsedVerdict]:
+    return [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
 
 
 def _verdict(
     judgements: Sequence[Verdict | Unscored],
     rubric: Rubric,
-    verdict: ParsedVerdict,
+    joint: ParsedVerdict,
     overrides: tuple[Override, ...],
     fingerprint: str,
 ) -> Verdict:
     return Verdict(
-        is_correct=verdict.is_correct,
-        grade=verdict.grade,
-        errors=verdict.errors,
-        category=verdict.category,
+        **joint.fields(),
         overrides=overrides,
-        doubt=uncertainty_of(_parsed(_scored(judgements)), "panel", rubric),
+        doubt=uncertainty_of(_parsed(judgements), "panel", rubric),
         reasoning="\n".join(map(_line, judgements)),
         **_common(judgements, fingerprint),
     )

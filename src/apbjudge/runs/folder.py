@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,9 +20,9 @@ import orjson
 
 from ..errors import InputError, OtherRunError, RowError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
-from ..records.keys import KeySet, short_key
+from ..records.keys import KeyMap, KeySet, short_key
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
-from .resume import BAD_INPUT, Inputs, Keys, RecordKind, read_earlier, record_key, record_lines
+from .resume import BAD_INPUT, Inputs, RecordKind, read_earlier, record_key, record_lines
 from .rows import RowSource
 
 T = TypeVar("T")
@@ -105,7 +104,7 @@ class RecordLog(Generic[T]):
                 f"{earlier.first_damage}{more}: the line is damaged and now in "
                 f"{self.folder / DAMAGED}; its row is run again"
             )
-        self._finished, self._places = earlier.keys, earlier.places
+        self._finished = earlier.finished
         self._met = np.zeros(len(self._finished), dtype=bool)
         self._moved: dict[int, Mapping[str, Any]] = {}
         self._added: set[int] | None = set() if self._is_partial else None
@@ -130,7 +129,7 @@ class RecordLog(Generic[T]):
     @property
     def is_fresh(self) -> bool:
         """Whether no earlier session left anything to continue from."""
-        return len(self._finished) == 0 and len(self._archive) == 0
+        return len(self._finished) == 0 and len(self._archive.offsets) == 0
 
     def is_finished(self, row: Mapping[str, Any]) -> bool:
         """Whether a record is already there; remembers that it was asked for.
@@ -142,29 +141,25 @@ class RecordLog(Generic[T]):
                 now: they may have changed since.
         """
         key, place = record_key(row), self.kind.place_of(row)
-        at = int(np.searchsorted(self._finished, np.uint64(key)))
-        if at == len(self._finished) or int(self._finished[at]) != key:
-            return self._is_taken_back(key, place)
-        self._met[at] = True
-        if int(self._places[at]) != self.kind.place_key(place):
-            self._moved[key] = place
+        if (at := self._finished.index(key)) is not None:
+            self._met[at] = True
+            if self._finished.value(at) != self.kind.place_key(place):
+                self._moved[key] = place
+            return True
+        if (superseded := self._archive.row_of(key)) is None:
+            return False
+        self._append({**superseded, **place}, key)
         return True
 
-    def _is_taken_back(self, key: int, place: Mapping[str, Any]) -> bool:
-        row = self._archive.row_of(key)
-        if row is None:
-            return False
-        self._out.append({**row, **place})
+    def _append(self, row: dict[str, Any], key: int | None = None) -> None:
+        self._out.append(row)
         if self._added is not None:
-            self._added.add(key)
-        return True
+            self._added.add(record_key(row) if key is None else key)
 
     def add(self, record: T) -> dict[str, Any]:
         """Appends a record; returns it as JSON values."""
         row = self.kind.to_json(record)
-        self._out.append(row)
-        if self._added is not None:
-            self._added.add(record_key(row))
+        self._append(row)
         return row
 
     def current(self) -> Iterator[dict[str, Any]]:
@@ -173,7 +168,7 @@ class RecordLog(Generic[T]):
         if self._added is None:
             yield from self.rows()
             return
-        asked = self._added | {int(key) for key in self._finished[self._met]}
+        asked = self._added | {int(key) for key in self._finished.keys[self._met]}
         yield from (row for row in self.rows() if record_key(row) in asked)
 
     def replace_all(
@@ -199,7 +194,7 @@ class RecordLog(Generic[T]):
         if self._is_partial:
             return
         strays = KeySet()
-        for key in self._finished[~self._met]:
+        for key in self._finished.keys[~self._met]:
             strays.add(int(key))
         if self._met.all() and not self._moved:
             return
@@ -283,25 +278,19 @@ class _Archive:
         self._path = path
         self._pending: list[bytes] = []
         self._lines = KeySet()
-        keys, offsets = array("Q"), array("Q")
+        self.offsets = KeyMap()
         for line in record_lines(path, kind):
             self._lines.add(_line_key(line.raw))
             if line.kind == "current" and isinstance(line.row, dict):
-                keys.append(record_key(line.row))
-                offsets.append(line.offset)
-        order = np.argsort(np.asarray(keys), kind="stable")
-        self.keys: Keys = np.asarray(keys)[order]  # sorted
-        self._offsets: Keys = np.asarray(offsets)[order]
-
-    def __len__(self) -> int:
-        return len(self.keys)
+                self.offsets.add(record_key(line.row), line.offset)
+        self.offsets.sort()
 
     def row_of(self, key: int) -> dict[str, Any] | None:
         """The record of a key, None where there is none."""
-        at = int(np.searchsorted(self.keys, np.uint64(key)))
-        if at == len(self.keys) or int(self.keys[at]) != key:
+        at = self.offsets.index(key)
+        if at is None:
             return None
-        return object_of(read_line_at(self._path, int(self._offsets[at])))
+        return object_of(read_line_at(self._path, self.offsets.value(at)))
 
     def add(self, raw: bytes) -> None:
         """Takes in a line, once."""
@@ -333,18 +322,27 @@ def _append_synced(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: can't be written: {error.strerror}") from None
 
 
-def finished_keys(
+def finished_in(
     folder: Path, kind: RecordKind[Any], identity: Mapping[str, Any], source: RowSource | None
-) -> Keys:
-    """Sorted keys of the records that a further session would not make again; only reads.
+) -> Callable[[Mapping[str, Any]], bool]:
+    """Tells whether a further session would not make a record again; only reads.
+
+    Returns:
+        A function of the fields that a record's key is made of.
 
     Raises:
         OtherRunError: If the folder holds another run.
         OptionError: If it holds files that are no run's.
         InputError: If a file can't be read.
     """
-    keys = read_earlier(folder, kind, identity, source).keys
-    return np.union1d(keys, _Archive(folder / SUPERSEDED, kind).keys)
+    finished = read_earlier(folder, kind, identity, source).finished
+    superseded = _Archive(folder / SUPERSEDED, kind).offsets
+
+    def is_finished(row: Mapping[str, Any]) -> bool:
+        key = record_key(row)
+        return finished.index(key) is not None or superseded.index(key) is not None
+
+    return is_finished
 
 
 @contextmanager

@@ -10,23 +10,20 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
-import numpy as np
 import orjson
 
 from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..jsonl import read_lines
-from ..records.keys import KeySet, short_key
+from ..records.keys import KeyMap, KeySet, short_key
 from ..records.run_folder import MANIFEST
 from .rows import RowSource, known
 
 T = TypeVar("T")
-Keys = np.ndarray[Any, np.dtype[np.uint64]]
 
 BAD_INPUT = "bad_input"
 """Reason of the record of a row that can't be used."""
@@ -213,16 +210,14 @@ class Earlier:
 
     Attributes:
         inputs: The input files of the session that begins.
-        keys: Sorted keys of the records that count.
-        places: Hashes of where their rows stood, in the order of ``keys``.
+        finished: Keys of the records that count, with hashes of where their rows stood.
         n_by_kind: Lines of the file by kind.
         first_damage: Place of the first damaged line and what is wrong with it; empty without.
         is_ended: Whether the last line of the file has its end.
     """
 
     inputs: Inputs
-    keys: Keys
-    places: Keys
+    finished: KeyMap
     n_by_kind: Mapping[LineKind, int]
     first_damage: str
     is_ended: bool
@@ -258,7 +253,7 @@ def read_earlier(
                 f"--out: {folder} holds a run with other settings ({settings}); {_HINT}"
             )
     path = folder / kind.file
-    keys, places, names = array("Q"), array("Q"), array("Q")
+    finished, names = KeyMap(), KeyMap()
     n_by_kind: dict[LineKind, int] = {}
     first_damage = ""
     for line in record_lines(path, kind):
@@ -267,16 +262,14 @@ def read_earlier(
             first_damage = first_damage or f"{path}:{line.number}: {line.row}"
             continue
         if line.kind == "current":
-            keys.append(record_key(line.row))
-            places.append(kind.place_key(line.row))
+            finished.add(record_key(line.row), kind.place_key(line.row))
         if line.row["reason"] != BAD_INPUT:
-            names.append(short_key(line.row["item_id"], line.row["tested_model"]))
-    inputs = _checked_inputs(folder, manifest or {}, source, np.unique(np.asarray(names)))
-    order = np.argsort(np.asarray(keys), kind="stable")
+            names.add(short_key(line.row["item_id"], line.row["tested_model"]))
+    finished.sort()
+    names.sort()
     return Earlier(
-        inputs=inputs,
-        keys=np.asarray(keys)[order],
-        places=np.asarray(places)[order],
+        inputs=_checked_inputs(folder, manifest or {}, source, names),
+        finished=finished,
         n_by_kind=n_by_kind,
         first_damage=first_damage,
         is_ended=_is_ended(path),
@@ -335,7 +328,7 @@ def _is_ended(path: Path) -> bool:
 
 
 def _checked_inputs(
-    folder: Path, manifest: Mapping[str, Any], source: RowSource | None, names: Keys
+    folder: Path, manifest: Mapping[str, Any], source: RowSource | None, names: KeyMap
 ) -> Inputs:
     """The input files of the session, unless they are another run's.
 
@@ -343,7 +336,7 @@ def _checked_inputs(
         folder: The run's folder.
         manifest: Its manifest; empty without.
         source: The session's input.
-        names: Sorted keys of item and tested model of all records of rows that could be used.
+        names: Keys of item and tested model of all records of rows that could be used.
     """
     if source is None:
         return {}
@@ -377,7 +370,7 @@ def _shown(name: str, mark: InputMark | None, rows_name: str) -> str:
     return "rows in memory" if name == rows_name else f"{rows_name} without --cases"
 
 
-def _shares_row(source: RowSource, names: Keys) -> bool:
+def _shares_row(source: RowSource, names: KeyMap) -> bool:
     """Whether a row of the input, told by item and tested model, has a record."""
     if not isinstance(source.rows, Path | list | tuple):
         source.rows = list(source.rows)  # it is read here and again for the run
@@ -394,8 +387,6 @@ def _shares_row(source: RowSource, names: Keys) -> bool:
         item_id, tested_model = known(row, "id", "item_id", "case_id"), known(row, "tested_model")
         if item_id is None or tested_model is None:
             continue
-        key = np.uint64(short_key(item_id, tested_model))
-        at = int(np.searchsorted(names, key))
-        if at < len(names) and names[at] == key:
+        if names.index(short_key(item_id, tested_model)) is not None:
             return True
     return False
