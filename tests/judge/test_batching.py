@@ -24,18 +24,17 @@ from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source
 from apbjudge.judge.batch_list import BatchList
 from apbjudge.judge.batching import (
-    batch_prices,
     export_requests,
     import_answers,
     run_batched,
 )
 from apbjudge.judge.grade import grade
-from apbjudge.judge.resources import Resources
 from apbjudge.judge.session import Run, RunConfig, run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
-from apbjudge.llm.batch_requests import BatchResults, RequestFiles
+from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.budget import Limits
+from apbjudge.llm.resources import Resources, prices_of
 from apbjudge.runs.folder import clear_run, take_folder_lock
 from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
@@ -338,10 +337,10 @@ def test_without_a_price_the_cost_is_not_known(job: Job) -> None:
 
 
 def test_batches_have_prices_of_their_own() -> None:
-    prices = batch_prices(JudgeSpec(model="gpt-4o-mini"))
+    prices = prices_of(JudgeSpec(model="gpt-4o-mini"), batched=True)
     assert (prices.input, prices.output) == pytest.approx((0.075, 0.3))
-    assert not batch_prices(JudgeSpec(model="openai/nobodys-model")).are_known
-    assert batch_prices(JudgeSpec(model="gpt-4o-mini", **PRICED)).input == 1.0
+    assert not prices_of(JudgeSpec(model="openai/nobodys-model"), batched=True).are_known
+    assert prices_of(JudgeSpec(model="gpt-4o-mini", **PRICED), batched=True).input == 1.0
 
 
 def test_a_batch_that_fails_as_a_whole_ends_the_session_and_is_ordered_anew(job: Job) -> None:
@@ -571,7 +570,7 @@ def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.judge.batching.RequestFiles", partial(RequestFiles, max_lines=2))
+    monkeypatch.setattr("apbjudge.judge.batching.BatchFiles", partial(BatchFiles, max_lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]

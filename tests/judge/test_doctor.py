@@ -11,10 +11,18 @@ import pytest
 
 from apbjudge import JudgeSpec, ScriptedClient, grade
 from apbjudge.errors import InputError, OptionError
-from apbjudge.judge.doctor import Checkup, EndpointFound, check_up, checkup_text
-from apbjudge.llm.memory import FILE
-from apbjudge.llm.probes import ContextFound, KeyFound, ModelFound
-from tests.llm.test_probes import IGNORES, KEY, MODEL, REFUSES, Able, AbleServer, listed, nowhere
+from apbjudge.judge.doctor import Checkup, check_up, checkup_text
+from apbjudge.llm.endpoint_cache import FILE
+from tests.llm.test_endpoint_checks import (
+    IGNORES,
+    KEY,
+    MODEL,
+    REFUSES,
+    Able,
+    AbleServer,
+    listed,
+    nowhere,
+)
 from tests.support.judging import RIGHT, plan_row, write_rows
 from tests.support.server import Answer
 
@@ -237,19 +245,3 @@ def test_a_client_of_the_callers_own_stands_in_for_the_network() -> None:
 def test_a_transport_that_can_not_serve_is_refused() -> None:
     with pytest.raises(OptionError, match="--transport direct"):
         check_up(JudgeSpec(model="mistral/small", transport="direct"))
-
-
-@pytest.mark.parametrize(
-    ("key", "failure", "line"),
-    [
-        (KeyFound(names=("K",), is_set=False), None, "  key       none needed, none sent"),
-        (KeyFound(names=("K",), is_set=False), "401", "  key       none sent: K is not set"),
-        (KeyFound(names=("K",), is_set=True), "401", "  key       K is set"),
-        (KeyFound(), None, "  key       none missing, as far as litellm knows"),
-    ],
-)
-def test_what_is_said_of_a_key(key: KeyFound, failure: str | None, line: str) -> None:
-    model = ModelFound(latency_s=None if failure else 1.0, failure=failure)
-    found = EndpointFound(address=None, key=key, model=model, context=ContextFound())
-    lines = checkup_text(Checkup(judge="m", transport="litellm", endpoints=(found,))).splitlines()
-    assert lines[:2] == ["m at the provider's own address (litellm transport)", line]

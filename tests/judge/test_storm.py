@@ -20,7 +20,7 @@ import pytest
 from apbjudge.errors import InputError
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.cache import DATABASE
-from apbjudge.llm.memory import FILE
+from apbjudge.llm.endpoint_cache import FILE
 from apbjudge.runs.loop import Progress
 from tests.judge.test_disk import Disk
 from tests.support.commands import in_process, start

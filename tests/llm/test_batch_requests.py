@@ -28,16 +28,16 @@ from apbjudge.errors import (
 from apbjudge.llm.base import Request
 from apbjudge.llm.batch_requests import (
     Answer,
-    BatchClient,
+    BatchFiles,
     BatchResults,
-    RequestFiles,
+    BatchWriter,
     read_answer,
     read_answers,
 )
-from apbjudge.llm.body import chat_body
 from apbjudge.llm.cache import ReplyCache
-from apbjudge.llm.engine import kept
-from apbjudge.llm.prices import Prices
+from apbjudge.llm.chat_format import chat_body
+from apbjudge.llm.engine import dump_completion
+from apbjudge.llm.model_table import Prices
 from apbjudge.records import Usage
 from tests.support.batch_server import bad, expired, good, says
 
@@ -183,14 +183,14 @@ class Batches:
 
         return ReplyCache(self.folder / "shared", warn=fail)
 
-    def ask(self, *requests: Request, **settings: Any) -> tuple[list[Any], BatchClient]:
+    def ask(self, *requests: Request, **settings: Any) -> tuple[list[Any], BatchWriter]:
         """What a client answers to requests, one after the other."""
         results = BatchResults(self.price)
         for batch in self.ended:
             results.add_batch(**batch)
-        usual = {"files": RequestFiles(self.folder / "requests.jsonl"), "place": ""}
+        usual = {"files": BatchFiles(self.folder / "requests.jsonl"), "place": ""}
         settings = {**usual, "results": results, "cache": self.cache(), **settings}
-        client = BatchClient(body=lambda request: chat_body(request, "m"), **settings)
+        client = BatchWriter(body=lambda request: chat_body(request, "m"), **settings)
 
         async def each() -> list[Any]:
             answers = [await _answer(client, request) for request in requests]
@@ -214,7 +214,7 @@ class Batches:
         self.ended.append({**batch, "missing": TransportError("late"), **changes})
 
 
-async def _answer(client: BatchClient, request: Request) -> Any:
+async def _answer(client: BatchWriter, request: Request) -> Any:
     try:
         return await client.complete(request)
     except JudgeError as error:
@@ -250,7 +250,9 @@ def test_the_client_asks_for_its_own_format(batches: Batches) -> None:
     body = batches.lines[0]["body"]
     assert "tools" in body
     assert "response_format" not in body
-    assert batches.lines[0]["custom_id"] == ask().key()
+    assert batches.lines[0]["custom_id"] == f"{ask().key()}-tool"
+    answer = read_answer(says("yes")({"custom_id": f"{ask().key()}-tool"}))
+    assert (answer.key, answer.form) == (ask().key(), "tool")
 
 
 def reply_to(request: Request, text: str = "yes", **changes: Any) -> Any:
@@ -290,11 +292,13 @@ def test_a_reply_of_another_run_is_free(batches: Batches) -> None:
     cache = batches.cache()
     completion = read_answer(reply_to(ask())).completion
     assert completion is not None
-    cache.put(ask().key(), kept(completion))
+    cache.put(ask().key(), dump_completion(completion))
     cache.close()
     answers, client = batches.ask(ask(), results=None)
     assert (answers[0].text, answers[0].cost_usd, answers[0].usage.reused) == ("yes", 0.0, 1)
     assert client.count == 0
+    other, _ = batches.ask(ask(), results=None, form="tool")
+    assert isinstance(other[0], PendingError)
 
 
 def test_a_refusal_is_given_as_it_came(batches: Batches) -> None:
@@ -400,7 +404,7 @@ def test_an_answer_that_was_damaged_meanwhile_is_asked_for_again(batches: Batche
 
 def test_files_end_at_their_limits(batches: Batches) -> None:
     path = batches.folder / "requests.jsonl"
-    files = RequestFiles(path, max_lines=2, max_bytes=10)
+    files = BatchFiles(path, max_lines=2, max_bytes=10)
     for line in (b"aaa\n", b"bbb\n", b"c\n", b"long line, alone\n", b"d\n"):
         files.add(line)
     files.close()
@@ -425,7 +429,7 @@ def test_no_line_is_lost_between_files(
     max_bytes: int | None,
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
-    files = RequestFiles(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
+    files = BatchFiles(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
     lines = [b"x" * (size - 1) + b"\n" for size in sizes]
     for line in lines:
         files.add(line)
@@ -447,6 +451,6 @@ def test_a_request_beyond_any_limit_is_a_failure_of_its_row(
 
 
 def test_requests_that_can_not_be_written_are_reported(tmp_path: Path) -> None:
-    files = RequestFiles(tmp_path / "missing" / "r.jsonl")
+    files = BatchFiles(tmp_path / "missing" / "r.jsonl")
     with pytest.raises(InputError, match=r"r\.jsonl: can't be written"):
         files.add(b"x\n")

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from apbjudge.judge import JudgeSpec, Source
-from apbjudge.judge.resources import Resources, make_judge
+from apbjudge.judge.resources import make_judge
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS, JudgeWorker
 from apbjudge.llm.budget import Limits
+from apbjudge.llm.resources import Resources
 from apbjudge.records.run_folder import JUDGEMENTS
 from apbjudge.runs.folder import RecordLog
 from apbjudge.runs.loop import Events, Lane, Progress, run_lanes

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from ..errors import InputError, OptionError
 from ..jsonl import write_atomically
 from ..llm.base import Format
-from ..llm.batch_requests import RequestFile
+from ..llm.batch_requests import BatchFile
 
 LIST = "batches.json"
 
@@ -91,7 +91,7 @@ class BatchList(BaseModel):
         """Number of the last round; 0 before the first."""
         return max((batch.turn for batch in self.batches), default=0)
 
-    def add(self, files: Sequence[RequestFile]) -> None:
+    def add(self, files: Sequence[BatchFile]) -> None:
         """Notes the files of a new round."""
         turn = self.turn + 1
         for file in files:

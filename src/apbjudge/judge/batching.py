@@ -26,22 +26,20 @@ from ..errors import (
     TransportError,
 )
 from ..jsonl import read_lines
-from ..llm.base import FORMATS, Format
+from ..llm.base import FORMATS, cache_key
 from ..llm.batch_requests import (
     Answer,
-    BatchClient,
+    BatchFiles,
     BatchResults,
-    RequestFiles,
+    BatchWriter,
+    body_maker,
     read_answers,
 )
 from ..llm.batches import BatchApi, BatchState
-from ..llm.bodies import body_maker
 from ..llm.budget import Limits
 from ..llm.cache import ReplyCache, default_cache_folder
-from ..llm.engine import kept, place_of
-from ..llm.memory import Memory
-from ..llm.prices import Prices
-from ..llm.table import entry
+from ..llm.engine import dump_completion, place_of
+from ..llm.resources import REPLIES, Resources, is_shown_images, known_format, prices_of
 from ..protocols import AUTO
 from ..runs.event_loops import beside_any_loop
 from ..runs.folder import take_folder_lock
@@ -50,7 +48,6 @@ from ..runs.resume import BAD_INPUT
 from . import JudgeSpec
 from .batch_list import LIST, Batch, BatchList, open_list
 from .llm_judge import LLMJudge
-from .resources import REPLIES, Resources, is_shown_pictures, prices_of
 from .session import (
     Log,
     Rows,
@@ -140,9 +137,9 @@ class _BatchRun:
             rng=resources.rng,
         )
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
-        form = _known_format(spec, resources.cache)
+        form = known_format(spec, spec.addresses[0], resources.cache)
         self.batches = open_list(self.folder / FOLDER, endpoint, form)
-        self.results = BatchResults(batch_prices(spec).cost_usd)
+        self.results = BatchResults(prices_of(spec, batched=True).cost_usd)
         for batch in self.batches.batches:
             if batch.step in ("fetched", "entered"):
                 self._read(batch)
@@ -170,21 +167,21 @@ class _BatchRun:
             else:
                 is_last = True  # nothing but requests that failed too often is left
 
-    def _client(self, since: int, *, is_last: bool) -> BatchClient:
+    def _client(self, since: int, *, is_last: bool) -> BatchWriter:
         spec = self.config.spec
-        return BatchClient(
-            files=RequestFiles(self.batches.folder / f"requests-{self.batches.turn + 1}.jsonl"),
+        return BatchWriter(
+            files=BatchFiles(self.batches.folder / f"requests-{self.batches.turn + 1}.jsonl"),
             place=place_of(spec.api_base or (None,)),
             body=body_maker(spec.model),
             results=self.results,
-            cache=self._cache(),
+            cache=self.config.resources.open_cache(),
             form=self.batches.form,
             retries=spec.retries,
             since=since,
             is_last=is_last,
         )
 
-    def _work(self, client: BatchClient) -> Work:
+    def _work(self, client: BatchWriter) -> Work:
         async def work(logs: Sequence[Log]) -> Progress:
             judge = _judge_with(client, self.config.spec, self.config.source.roots)
             progress = await run_judges([judge], [self.config], logs)
@@ -193,12 +190,6 @@ class _BatchRun:
             return progress
 
         return work
-
-    def _cache(self) -> ReplyCache | None:
-        resources = self.config.resources
-        if resources.cache is None:
-            return None
-        return ReplyCache(resources.cache / REPLIES, warn=resources.warn)
 
     def _finish_batches(self) -> None:
         """Brings every batch of the list to its end.
@@ -286,7 +277,7 @@ class _BatchRun:
 
     def _take(self, batch: Batch) -> None:
         """Takes the answers of a batch: for this run, and for others those worth keeping."""
-        cache = self._cache()
+        cache = self.config.resources.open_cache()
 
         def each(answer: Answer | InputError) -> None:
             if isinstance(answer, InputError):
@@ -295,7 +286,8 @@ class _BatchRun:
                 after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
                 self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
             elif cache is not None and answer.completion is not None and answer.is_good:
-                cache.put(answer.key, kept(answer.completion))
+                key = cache_key(answer.key, batch.form)
+                cache.put(key, dump_completion(answer.completion))
 
         try:
             self._read(batch, each)
@@ -333,27 +325,9 @@ def _together(passes: Sequence[Progress]) -> Progress:
     return total
 
 
-def _judge_with(client: BatchClient, spec: JudgeSpec, roots: Sequence[Path]) -> LLMJudge:
+def _judge_with(client: BatchWriter, spec: JudgeSpec, roots: Sequence[Path]) -> LLMJudge:
     """The model judge that asks a batch client, seeing what it would see over the network."""
-    return LLMJudge(spec, client, roots=roots, sees=is_shown_pictures(spec))
-
-
-def _known_format(spec: JudgeSpec, cache: Path | None) -> Format:
-    """The reply format that the endpoint took in earlier runs, else the strictest."""
-    base = spec.api_base[0] if spec.api_base else None
-    known = Memory(cache).recall(spec.model, base).get("format")
-    return FORMATS[FORMATS.index(known)] if known in FORMATS else FORMATS[0]
-
-
-def batch_prices(spec: JudgeSpec) -> Prices:
-    """Prices of batched calls: those that the user gave, else those of litellm's table."""
-    if spec.price_input is not None or spec.price_output is not None:
-        return prices_of(spec)
-    listed = entry(spec.model)
-    names = ("input_cost_per_token_batches", "output_cost_per_token_batches")
-    dollars = [listed.get(name) for name in names]
-    known = [c * 1e6 if isinstance(c, int | float) else None for c in dollars]
-    return Prices(input=known[0], output=known[1])
+    return LLMJudge(spec, client, roots=roots, sees=is_shown_images(spec))
 
 
 # Files that are answered elsewhere ----------------------------------------------------------------
@@ -406,12 +380,12 @@ def export_requests(
         _check_replaceable(out)
     part = out.with_name(f"{out.name}.part")
     folder = cache or default_cache_folder()
-    client = BatchClient(
-        files=RequestFiles(part, max_lines=None, max_bytes=None),
+    client = BatchWriter(
+        files=BatchFiles(part, max_lines=None, max_bytes=None),
         place=place_of(judge.api_base or (None,)),
         body=body_maker(judge.model),
         cache=ReplyCache(folder / REPLIES, warn=_fail),
-        form=_known_format(judge, folder),
+        form=known_format(judge, judge.addresses[0], folder),
     )
     identity = run_identity(judge, protocol, source.rubric)
     config = RunConfig(source, judge, identity, (), QUIET, Resources(cache=folder))
@@ -480,7 +454,8 @@ def import_answers(path: Path, *, cache: Path | None = None) -> Import:
             if isinstance(answer, InputError):
                 unreadable.append(str(answer))
             elif answer.completion is not None and answer.is_good:
-                replies.put(answer.key, kept(answer.completion))
+                key = cache_key(answer.key, answer.form)
+                replies.put(key, dump_completion(answer.completion))
                 taken += 1
             else:
                 failed += 1

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from ..errors import OptionError
 from ..llm import Client
 from ..llm.budget import Limits
+from ..llm.resources import shared_resources
 from ..protocols import AUTO
 from ..runs.loop import QUIET, Events
 from ..runs.rows import parse_shard
 from . import JudgeSpec
-from .resources import shared_resources
 from .session import Rows, Run, RunConfig, run_identity, run_in, source_of
 from .summary import check_by
 

@@ -18,6 +18,7 @@ import orjson
 
 from ..errors import AccessError, InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
+from ..llm.resources import Resources, transport_of
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
@@ -31,7 +32,7 @@ from ..runs.rows import Shard
 from ..version import VERSION
 from . import JudgeSpec, Source
 from .llm_judge import LLMJudge
-from .resources import Resources, make_judges, transport_of
+from .resources import make_judges
 from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
 from .worker import JUDGEMENT_RECORDS, Judgement, JudgeWorker
@@ -377,7 +378,7 @@ def _transport(config: RunConfig) -> str | None:
 
 def _versions(spec: JudgeSpec) -> dict[str, str]:
     names = ["pydantic", "orjson", "numpy"]
-    names += [] if spec.is_static else ["aiohttp", "diskcache", "instructor", "litellm"]
+    names += [] if spec.is_static else ["aiohttp", "instructor", "litellm"]
     return {name: _installed(name) for name in names}
 
 

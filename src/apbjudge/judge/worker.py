@@ -26,7 +26,7 @@ JUDGEMENT_RECORDS: RecordKind[Judgement] = RecordKind(
     retried=("transport", "timeout", "budget"),
     figures=FIGURES,
     folders={
-        "batch/answers": re.compile(r"cache\.db(-wal|-shm|-journal)?"),
+        "batch/answers": re.compile(r"(cache|replies)\.db(-wal|-shm|-journal)?"),
         "batch": re.compile(r"batches\.json|(requests|answers)-[0-9]+(-[0-9]+)?\.jsonl"),
     },
     runs_below="judges",

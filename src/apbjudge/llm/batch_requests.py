@@ -10,35 +10,40 @@ import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
+from pydantic import BaseModel
 
 from ..errors import (
     AccessError,
     FormatUnsupportedError,
     InputError,
     JudgeError,
+    OptionError,
     PendingError,
     RowError,
     TransportError,
 )
 from ..jsonl import MAX_LINE_BYTES, object_of, read_line_at, read_lines
 from ..records import Usage
-from .base import FORMATS, Client, Completion, Format, Request
-from .body import completion_of
+from .base import FORMATS, Client, Completion, Format, Request, cache_key
 from .cache import ReplyCache
-from .engine import WORTH_KEEPING, read_kept
-from .failures import failure_of
+from .chat_format import chat_body, completion_of, shape_arguments
+from .direct import serves_exactly
+from .engine import is_cacheable, load_completion
+from .failures import failure_of, translate
+from .litellm_client import load_litellm
 
 URL = "/v1/chat/completions"
 MAX_LINES = 50_000
 MAX_BYTES = 190_000_000
 """Limits of one batch file: OpenAI takes 50,000 lines and 200 MB."""
 
-_KEY = re.compile(r"[0-9a-f]{32}")
+_KEY = re.compile(r"([0-9a-f]{32})(?:-(tool|json_object|text))?")
 _NO_ANSWER = 500
 
 
@@ -51,21 +56,22 @@ class Answer:
 
     Attributes:
         key: Key of the request.
+        form: Format that the reply was requested in.
         completion: The completion; its price is not known yet.
-        error: The failure; exactly one of the two is there.
+        error: The failure; exactly one of the two is set.
         offset: Where its line starts in its file.
     """
 
     key: str
+    form: Format = FORMATS[0]
     completion: Completion | None = None
     error: JudgeError | None = None
     offset: int = 0
 
     @property
     def is_good(self) -> bool:
-        """Whether the reply is worth keeping for other runs."""
-        reply = self.completion
-        return bool(reply and reply.text and reply.finish_reason in WORTH_KEEPING)
+        """Whether the reply is fit for the reply cache."""
+        return self.completion is not None and is_cacheable(self.completion)
 
 
 def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
@@ -78,9 +84,7 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
     Raises:
         RowError: If it answers no request.
     """
-    key = line.get("custom_id")
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise RowError("custom_id", "the key of a request, 32 hex digits", key)
+    key, form = _request_of(line)
     response, error = _object(line.get("response")), line.get("error")
     body = response.get("body")
     status = response.get("status_code", 200 if isinstance(body, dict) else None)
@@ -88,11 +92,21 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
         raise RowError("response", "an answer or an error", line.get("response"))
     try:
         if status == 200 and error is None and isinstance(body, dict):
-            return Answer(key, completion_of(cast("dict[str, Any]", body)), offset=offset)
+            completion = completion_of(cast("dict[str, Any]", body))
+            return Answer(key, form, completion, offset=offset)
     except JudgeError as failure:
-        return Answer(key, error=failure, offset=offset)
+        return Answer(key, form, error=failure, offset=offset)
     failure = _failure(status, cast("object", body) if error is None else error)
-    return Answer(key, error=failure, offset=offset)
+    return Answer(key, form, error=failure, offset=offset)
+
+
+def _request_of(line: Mapping[str, Any]) -> tuple[str, Format]:
+    """Key and format of the request that a line is, or answers."""
+    name = line.get("custom_id")
+    match = _KEY.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        raise RowError("custom_id", "the key of a request, 32 hex digits", name)
+    return match[1], cast("Format", match[2] or FORMATS[0])
 
 
 def _failure(status: object, content: object) -> JudgeError:
@@ -187,9 +201,8 @@ class BatchResults:
             if isinstance(answer, Answer):
                 self._add(answer, answers, turn, form)
         for line in read_lines(requests):
-            self._add(
-                Answer(str(_object(line.values)["custom_id"]), error=missing), None, turn, form
-            )
+            key, _ = _request_of(_object(line.values))
+            self._add(Answer(key, error=missing), None, turn, form)
 
     def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
         result = self._results.setdefault(_short(answer.key), _Result())
@@ -248,7 +261,7 @@ def _short(key: str) -> int:
 
 
 @dataclass(slots=True)
-class RequestFile:
+class BatchFile:
     """One batch file as written: where it is, its requests, bytes and SHA-256."""
 
     path: Path
@@ -257,7 +270,7 @@ class RequestFile:
     digest: Any = field(default_factory=sha256)
 
 
-class RequestFiles:
+class BatchFiles:
     """Writes lines into one file after the other, each within the limits.
 
     Args:
@@ -269,7 +282,7 @@ class RequestFiles:
     def __init__(
         self, path: Path, *, max_lines: int | None = MAX_LINES, max_bytes: int | None = MAX_BYTES
     ) -> None:
-        self.written: list[RequestFile] = []
+        self.written: list[BatchFile] = []
         self._path = path
         self._limits = (max_lines, max_bytes)
         self._file: Any = None
@@ -287,7 +300,7 @@ class RequestFiles:
                 stem = self._path.stem if number == 1 else f"{self._path.stem}-{number}"
                 path = self._path.with_stem(stem)
                 self._file = path.open("wb", buffering=1 << 20)
-                self.written.append(RequestFile(path))
+                self.written.append(BatchFile(path))
             self._file.write(line)
         except OSError as error:
             raise self._complaint(error) from None
@@ -296,7 +309,7 @@ class RequestFiles:
         last.size += len(line)
         last.digest.update(line)
 
-    def _is_full(self, last: RequestFile, more: int) -> bool:
+    def _is_full(self, last: BatchFile, more: int) -> bool:
         lines, size = self._limits
         too_many = lines is not None and last.lines >= lines
         return too_many or (size is not None and last.size + more > size)
@@ -315,7 +328,7 @@ class RequestFiles:
 
 
 @dataclass(slots=True, kw_only=True)
-class BatchClient(Client):
+class BatchWriter(Client):
     """Answers from the results of batches or the reply cache, and writes down other requests.
 
     Attributes:
@@ -332,7 +345,7 @@ class BatchClient(Client):
         count: Requests written.
     """
 
-    files: RequestFiles
+    files: BatchFiles
     place: str
     body: Callable[[Request], dict[str, Any]]
     results: BatchResults | None = None
@@ -354,8 +367,8 @@ class BatchClient(Client):
         key, results = request.key(self.place), self.results
         if results is not None and (reply := results.completion(key)) is not None:
             return reply
-        data = self.cache.get(key) if self.cache else None
-        if data is not None and (reply := read_kept(data)) is not None:
+        data = self.cache.get(cache_key(key, self.form)) if self.cache else None
+        if data is not None and (reply := load_completion(data)) is not None:
             return reply
         failure = results.failure(key, retries=self.retries, since=self.since) if results else None
         if failure is None:
@@ -368,7 +381,8 @@ class BatchClient(Client):
         if _short(key) in self._written:
             return
         body = self.body(replace(request, format=self.form))
-        values = {"custom_id": key, "method": "POST", "url": URL, "body": body}
+        name = cache_key(key, self.form)
+        values = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > MAX_LINE_BYTES:
             raise JudgeError(f"a request of {len(line)} bytes is too long for a batch file")
@@ -383,3 +397,93 @@ class BatchClient(Client):
         finally:
             if self.cache is not None:
                 self.cache.close()
+
+
+# Bodies -------------------------------------------------------------------------------------------
+
+_NOWHERE = "http://127.0.0.1:9"
+_ROLES = ("system", "user", "assistant")
+
+
+def provider_of(model: str) -> tuple[str, str]:
+    """Provider and name of a model; litellm looks up the provider of one without."""
+    provider, slash, name = model.partition("/")
+    if slash:
+        return provider, name
+    try:
+        name, provider, *_ = load_litellm().get_llm_provider(model)
+    except Exception as error:  # noqa: BLE001 - every failure is translated
+        raise OptionError(f"--judge {model}: {translate(error)}") from None
+    return str(provider), str(name)
+
+
+def body_maker(model: str) -> Callable[[Request], dict[str, Any]]:
+    """What makes the body of a batch line for a model.
+
+    Servers that speak the OpenAI protocol get what ``chat_body`` makes; for models whose
+    parameters litellm renames, litellm is asked once per form of request, with a key and an
+    address that lead nowhere.
+    """
+    provider, name = provider_of(model)
+
+    def body(request: Request) -> dict[str, Any]:
+        plain = chat_body(request, name)
+        # litellm itself turns OpenAI's words into Google's when it uploads
+        exact = provider == "vertex_ai" or serves_exactly(
+            f"{provider}/{name}", api_base=True, params=request.settings
+        )
+        template = None if exact else _template_of(f"{provider}/{name}", request)
+        return plain if template is None else _spliced(template, request.messages)
+
+    return body
+
+
+def _spliced(template: Mapping[str, Any], messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """The template with other messages; roles that litellm renames are renamed."""
+    roles = dict(zip(_ROLES, (m["role"] for m in template["messages"]), strict=True))
+    renamed = [m | {"role": roles.get(m["role"], m["role"])} for m in messages]
+    return {**template, "messages": renamed}
+
+
+def _template_of(model: str, request: Request) -> Mapping[str, Any] | None:
+    settings = orjson.dumps(request.settings, option=orjson.OPT_SORT_KEYS)
+    form = (request.reply, request.format)
+    return _template(model, form, request.max_tokens, settings, logprobs=request.logprobs)
+
+
+@lru_cache(maxsize=1024)
+def _template(
+    model: str,
+    form: tuple[type[BaseModel] | None, Format],
+    max_tokens: int,
+    settings: bytes,
+    *,
+    logprobs: bool,
+) -> Mapping[str, Any] | None:
+    """What litellm would send, but for the messages; None when it does not say.
+
+    Returns:
+        The body, whose messages are one of each of _ROLES, in that order.
+    """
+    litellm = load_litellm()
+    reply, kind = form
+    blank = Request(model=model, messages=[], reply=reply, format=kind, logprobs=logprobs)
+    arguments: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": role, "content": "x"} for role in _ROLES],
+        "max_tokens": max_tokens,
+        "timeout": 1.0,
+        "num_retries": 0,
+        "max_retries": 0,
+        "api_base": _NOWHERE,
+        "api_version": "2024-10-21",
+        **orjson.loads(settings),
+        **shape_arguments(blank),
+    }
+    call = litellm.types.utils.CallTypes.completion
+    body: Any = litellm.utils.return_raw_request(call, arguments).get("raw_request_body")
+    if not isinstance(body, dict):
+        return None
+    template = cast("dict[str, Any]", body)
+    extra: dict[str, Any] = template.pop("extra_body", None) or {}
+    return {**template, **extra} if len(template.get("messages", ())) == len(_ROLES) else None

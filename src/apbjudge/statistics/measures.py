@@ -395,6 +395,11 @@ def _grade_means(cells: _Cells, made: Settings) -> dict[str, Estimate]:
     return {name: _explained(made, _NONE_GRADED) for name, made in found.items()}
 
 
+_MOST_LEVELS_WITH_PRIOR = 25
+"""Beyond, as with grades of a slider, most of the k by k cells are empty and thousands of tables
+of them take minutes and gigabytes; the jackknife stands in."""
+
+
 def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
     weights = quadratic_weights(np.asarray(cells.levels))
     measures: Mapping[str, Callable[[Array], Array]] = {
@@ -412,7 +417,8 @@ def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
     scored = cells.grade.only(np.repeat([1.0, 0.0], [k * k, k]))
     if not scored.counts.any():
         return {name: nothing(made.level, note=_NONE_GRADED) for name in measures}
-    prior = np.append(grade_prior(cells.levels), np.zeros(k))
+    few_levels = k <= _MOST_LEVELS_WITH_PRIOR
+    prior = np.append(grade_prior(cells.levels), np.zeros(k)) if few_levels else None
     return {name: scored.measure(_Grid(m, k), made, prior=prior) for name, m in measures.items()}
 
 

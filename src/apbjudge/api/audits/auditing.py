@@ -17,11 +17,11 @@ from ...errors import InputError, OptionError, OtherRunError
 from ...jsonl import write_atomically
 from ...judge import JudgeSpec, Source
 from ...judge.dry_run import Forecast, Part, forecast_parts
-from ...judge.resources import Resources, cache_folder, shared_resources
 from ...judge.session import Run, RunConfig, ask_judge, run_identity, run_together
 from ...judge.worker import JUDGEMENT_RECORDS
 from ...llm import Client
 from ...llm.budget import Limits
+from ...llm.resources import Resources, cache_folder, shared_resources
 from ...records.run_folder import JUDGEMENTS, MANIFEST
 from ...runs.folder import clear_run
 from ...runs.loop import Events

@@ -1,4 +1,4 @@
-"""A request in the words of the OpenAI chat protocol, and an answer read back from them."""
+"""Requests and completions in the form of the OpenAI chat protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..errors import TransportError
 from ..records import Usage
-from .base import TOP_LOGPROBS, Completion, Format, Request
+from .base import TOP_LOGPROBS, Completion, Format, Request, ToolCall
 from .failures import failure_of
 from .logprobs import read_logprobs
 
@@ -33,23 +33,31 @@ def chat_body(request: Request, model: str) -> dict[str, Any]:
         "messages": request.messages,
         "max_tokens": request.max_tokens,
         **settings,
-        **format_arguments(request.reply, request.format),
-        **logprob_arguments(request),
+        **shape_arguments(request),
         **extra,
     }
 
 
-def logprob_arguments(request: Request) -> dict[str, Any]:
-    """The arguments that ask for token probabilities."""
-    return {"logprobs": True, "top_logprobs": TOP_LOGPROBS} if request.logprobs else {}
+def shape_arguments(request: Request) -> dict[str, Any]:
+    """The arguments for a reply's form, for tools and for token probabilities."""
+    arguments: dict[str, Any] = {}
+    if request.reply is not None:
+        arguments |= format_arguments(request.reply, request.format)
+    if request.tools:
+        arguments["tools"] = list(request.tools)
+        if request.tool_choice is not None:
+            arguments["tool_choice"] = request.tool_choice
+    if request.logprobs:
+        arguments |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    return arguments
 
 
 @lru_cache(maxsize=64)
 def format_arguments(reply: type[BaseModel], form: Format) -> dict[str, Any]:
     """The arguments that ask an endpoint to keep to a reply model's schema.
 
-    Those of ``json_schema`` are the ones that instructor makes; they are written out here since
-    importing instructor takes longer than a thousand calls. A test compares the two.
+    Those of ``json_schema`` equal the ones that instructor makes, whose import takes longer than a
+    thousand calls.
     """
     if form == "text":
         return {}
@@ -68,17 +76,17 @@ def format_arguments(reply: type[BaseModel], form: Format) -> dict[str, Any]:
     }
 
 
-def read_chat(data: bytes) -> Completion:
-    """Reads the body of a successful answer.
+def read_chat(data: bytes, *, has_tools: bool = False) -> Completion:
+    """Reads the body of a successful response; see ``completion_of``.
 
     Raises:
-        JudgeError: If it is no chat completion, or tells of a failure.
+        JudgeError: If it is no chat completion, or reports a failure.
     """
     try:
         body = orjson.loads(data)
     except orjson.JSONDecodeError:
         body = _lenient(data)
-    return completion_of(_dict(body))
+    return completion_of(_dict(body), has_tools=has_tools)
 
 
 def _lenient(data: bytes) -> object:
@@ -89,11 +97,16 @@ def _lenient(data: bytes) -> object:
         raise TransportError("the endpoint answered with something that is not JSON") from None
 
 
-def completion_of(body: Mapping[str, Any]) -> Completion:
+def completion_of(body: Mapping[str, Any], *, has_tools: bool = False) -> Completion:
     """A completion from the JSON of a chat completion.
 
+    Args:
+        body: The JSON object.
+        has_tools: Whether the request had tools. If not, a tool call is a reply in the format
+            ``tool``: its arguments are the text where there is no content.
+
     Raises:
-        JudgeError: If it is none, or tells of a failure.
+        JudgeError: If it is none, or reports a failure.
     """
     if error := _dict(body.get("error")):
         code = error.get("code")
@@ -101,10 +114,16 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
         raise failure_of(status, json.dumps(body), {})
     choice, message = _choice(body)
     reason = str(choice.get("finish_reason") or "none")
+    text, calls = _content(message), _tool_calls(message)
+    # litellm puts some providers' refusals there
+    fields = _dict(message.get("provider_specific_fields"))
+    refusal = message.get("refusal") or fields.get("refusal")
     return Completion(
-        text=_text(message),
+        text=text if has_tools else text or (calls[0].arguments if calls else ""),
+        tool_calls=calls if has_tools else (),
         finish_reason=_FINISHED.get(reason.lower(), reason),
-        refusal=clean(message["refusal"]) if message.get("refusal") else None,
+        refusal=clean(refusal) if refusal else None,
+        served_model=clean(body["model"]) if body.get("model") else None,
         usage=_usage(body.get("usage")),
         logprobs=read_logprobs(_dict(choice.get("logprobs")).get("content")),
     )
@@ -129,20 +148,26 @@ _FINISHED = {
 }
 
 
-def _text(message: dict[str, Any]) -> str:
-    """The content; the arguments of the first tool call where there is no content."""
+def _content(message: dict[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, list):
-        return "".join(
-            clean(_dict(part).get("text") or "") for part in _list(cast("object", content))
-        )
+        parts = map(_dict, _list(cast("object", content)))
+        return "".join(clean(part.get("text") or "") for part in parts)
     if content is not None and not isinstance(content, str):
         raise TransportError("the endpoint answered with content that is no text")
-    if content:
-        return clean(content)
-    calls = _list(message.get("tool_calls"))
-    function = _dict(_dict(calls[0]).get("function")) if calls else {}
-    return clean(function.get("arguments") or "")
+    return clean(content or "")
+
+
+def _tool_calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls as reported; arguments as an object become JSON text."""
+    calls: list[ToolCall] = []
+    for call in map(_dict, _list(message.get("tool_calls"))):
+        function = _dict(call.get("function"))
+        arguments = function.get("arguments") or ""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        name, call_id = clean(function.get("name") or ""), clean(call.get("id") or "")
+        calls.append(ToolCall(name=name, arguments=clean(text), id=call_id))
+    return tuple(calls)
 
 
 def clean(text: object) -> str:

@@ -1,7 +1,8 @@
-"""The reply cache: what it keeps, what it survives, and what a stranger's folder can't do."""
+"""The caches of replies and of endpoints' properties: content, damage, strangers' folders."""
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import shutil
@@ -15,7 +16,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import diskcache
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +23,10 @@ from hypothesis import strategies as st
 from apbjudge import OptionError
 from apbjudge.llm import cache as module
 from apbjudge.llm.cache import ReplyCache, default_cache_folder
+from apbjudge.llm.endpoint_cache import FILE, EndpointCache
+
+# The reply cache: what it keeps, what it survives, and what a stranger's folder can't do
+
 
 VALUE = b'{"grade": 3}'
 
@@ -45,7 +49,7 @@ def _made(folder: Path, **entries: bytes) -> Path:
 
 @contextmanager
 def _database(folder: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(folder / "cache.db", isolation_level=None)) as con:
+    with closing(sqlite3.connect(folder / "replies.db", isolation_level=None)) as con:
         yield con
 
 
@@ -89,7 +93,7 @@ def test_bytes_come_back_as_they_were_and_lie_in_no_file(tmp_path: Path, value: 
     _made(tmp_path, k=value)
     with closing(_open(tmp_path)) as cache:
         assert cache.get("k") == value
-    assert _names(tmp_path) == ["cache.db"]
+    assert _names(tmp_path) == ["replies.db"]
 
 
 def test_the_last_put_counts(tmp_path: Path) -> None:
@@ -263,7 +267,7 @@ def read_only() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     root = os.geteuid() == 0
     _made(folder)
-    (folder / "cache.db").chmod(0o444)
+    (folder / "replies.db").chmod(0o444)
     folder.chmod(0o555)
     if root:
         os.seteuid(65534)
@@ -284,7 +288,7 @@ def test_a_read_only_folder(read_only: Path) -> None:
     "content", [b"not a database", b"not a database " * 1000, b"SQLite format 3\x00"]
 )
 def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "cache.db").write_bytes(content)
+    (tmp_path / "replies.db").write_bytes(content)
     warnings: list[str] = []
     _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "not a database")
 
@@ -293,7 +297,7 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("sound")
     _made(folder, **{f"k{i}": bytes([i]) * 3000 for i in range(40)})
-    return (folder / "cache.db").read_bytes()
+    return (folder / "replies.db").read_bytes()
 
 
 @settings(max_examples=60)
@@ -306,7 +310,7 @@ def test_no_damage_to_the_file_raises(sound: bytes, data: st.DataObject) -> None
         damaged = damaged[: at + len(damage)]
     warnings: list[str] = []
     with tempfile.TemporaryDirectory() as name:
-        Path(name, "cache.db").write_bytes(damaged)
+        Path(name, "replies.db").write_bytes(damaged)
         cache = _open(Path(name), every=2, warn=warnings.append)
         for i in range(40):
             cache.get(f"k{i}")
@@ -321,7 +325,7 @@ def test_damage_in_the_middle_of_a_run(tmp_path: Path, monkeypatch: pytest.Monke
     _made(tmp_path, **{f"k{i}": bytes(3000) for i in range(40)})
     warnings: list[str] = []
     cache = _open(tmp_path, warn=warnings.append)
-    with (tmp_path / "cache.db").open("r+b") as file:
+    with (tmp_path / "replies.db").open("r+b") as file:
         file.truncate(8192)
     assert [cache.get(f"k{i}") for i in range(40)] == [None] * 40
     _assert_off(cache, warnings, tmp_path, "")
@@ -376,18 +380,6 @@ def test_a_key_that_no_database_takes(tmp_path: Path, call: str) -> None:
     else:
         cache.put("\ud800", VALUE)
     _assert_off(cache, warnings, tmp_path, "surrogates not allowed")
-
-
-@pytest.mark.parametrize("value", ["text", 3, None, bytearray(b"x")])
-def test_only_bytes_are_kept(tmp_path: Path, value: Any) -> None:
-    warnings: list[str] = []
-    cache = _open(tmp_path, warn=warnings.append)
-    cache.put("k", VALUE)
-    cache._pending["v"] = value
-    cache.flush()
-    _assert_off(cache, warnings, tmp_path, "not bytes")
-    with closing(_open(tmp_path)) as again:
-        assert again.stats().entries == 0
 
 
 # Several processes
@@ -456,201 +448,90 @@ def test_a_killed_writer_leaves_everything_it_had_flushed(tmp_path: Path) -> Non
 # What a stranger's folder can't do
 
 
-class _Bomb:
-    """Makes a folder when unpickled."""
-
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self) -> tuple[Callable[..., None], tuple[str]]:
-        return os.mkdir, (str(self.marker),)
+def _plant(folder: Path, value: object) -> None:
+    """Adds an entry to a sound cache."""
+    _tamper(_made(folder), "INSERT INTO replies VALUES ('bad', ?)", value)
 
 
-def _plant(folder: Path, **columns: object) -> None:
-    """Adds a row to a sound cache."""
-    row = {"key": "bad", "raw": 1, "mode": 1, "filename": None, "value": b"", **columns}
-    marks = ", ".join("?" * len(row))
-    names = ", ".join(row)
-    _tamper(_made(folder), f"INSERT INTO Cache ({names}) VALUES ({marks})", *row.values())
-
-
-def test_a_pickled_value_is_not_loaded(tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    _plant(tmp_path / "c", mode=4, value=pickle.dumps(_Bomb(marker)))
-    with closing(_open(tmp_path / "c")) as cache:
+@pytest.mark.parametrize("value", ["text", 7, 0.5, ""])
+def test_an_odd_entry_is_a_miss(tmp_path: Path, value: object) -> None:
+    _plant(tmp_path, value)
+    with closing(_open(tmp_path)) as cache:
         assert cache.get("bad") is None
         assert cache.get("k") == VALUE
         assert cache.stats().entries == cache.clear() == 2
-    assert not marker.exists()
-
-
-def test_the_pickled_value_would_have_gone_off(tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    _plant(tmp_path / "c", mode=4, value=pickle.dumps(_Bomb(marker)))
-    with diskcache.Cache(tmp_path / "c") as cache:
-        cache.get("bad")
-    assert marker.exists()
-
-
-def test_a_pickled_value_in_a_file_is_not_loaded(tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    _plant(tmp_path / "c", mode=4, value=None, filename="value")
-    (tmp_path / "c" / "value").write_bytes(pickle.dumps(_Bomb(marker)))
-    with closing(_open(tmp_path / "c")) as cache:
-        assert cache.get("bad") is None
-    assert not marker.exists()
-
-
-def test_a_pickled_key_is_not_loaded(tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    _plant(tmp_path / "c", raw=0, key=pickle.dumps(_Bomb(marker)))
-    with closing(_open(tmp_path / "c")) as cache:
-        assert cache.get("bad") is None
-        store: Any = cache._store
-        with pytest.raises(OSError, match="no text"):
-            list(store)
-        assert cache.clear() == 2
-    assert not marker.exists()
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"mode": 2, "value": None, "filename": "../victim"},
-        {"mode": 3, "value": None, "filename": "../victim"},
-        {"mode": 1, "filename": "../victim"},
-        {"mode": 0},
-        {"mode": "1.5"},
-        {"mode": None},
-        {"value": "text"},
-        {"value": 7},
-        {"value": None},
-        {"filename": b"\xff"},
-    ],
-)
-def test_an_odd_entry_is_a_miss(tmp_path: Path, columns: dict[str, object]) -> None:
-    (tmp_path / "victim").write_bytes(b"secret")
-    _plant(tmp_path / "c", **columns)
-    with closing(_open(tmp_path / "c")) as cache:
-        assert cache.get("bad") is None
-        assert cache.get("k") == VALUE
 
 
 def test_text_that_is_no_text_is_a_miss(tmp_path: Path) -> None:
-    _plant(tmp_path)
-    _tamper(tmp_path, "UPDATE Cache SET tag = CAST(x'ff' AS TEXT), value = CAST(x'ff' AS TEXT)")
+    _plant(tmp_path, "x")
+    _tamper(tmp_path, "UPDATE replies SET value = CAST(x'ff' AS TEXT) WHERE key = 'bad'")
     with closing(_open(tmp_path)) as cache:
         assert cache.get("bad") is None
 
 
-@pytest.mark.parametrize("absolute", [False, True])
-def test_no_file_named_by_an_entry_is_removed(tmp_path: Path, *, absolute: bool) -> None:
-    victim = tmp_path / "victim"
-    victim.touch()
-    _plant(tmp_path / "c", mode=2, filename=str(victim) if absolute else "../victim")
+def test_pickles_are_bytes_like_any_others(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[Callable[..., None], tuple[str]]:
+            return os.mkdir, (str(tmp_path / "marker"),)
+
+    data = pickle.dumps(Bomb())
+    _plant(tmp_path / "c", data)
     with closing(_open(tmp_path / "c")) as cache:
-        cache.put("bad", b"overwritten")
-        cache.flush()
-        assert cache.get("bad") == b"overwritten"
-        assert victim.exists()
-        _tamper(tmp_path / "c", "UPDATE Cache SET mode = 2, filename = '../victim'")
-        assert cache.clear() == 2
-    assert victim.exists()
+        assert cache.get("bad") == data
+    assert not (tmp_path / "marker").exists()
 
 
-def test_the_file_would_have_been_removed(tmp_path: Path) -> None:
-    (tmp_path / "victim").touch()
-    _plant(tmp_path / "c", mode=2, filename="../victim")
-    with diskcache.Cache(tmp_path / "c") as cache:
-        cache.clear()
-    assert not (tmp_path / "victim").exists()
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["_directory", "_disk", "_sql", "get", "disk_fetch", "sqlite_writable_schema", b"blob", 3],
-)
-def test_an_unknown_setting_turns_the_cache_off(tmp_path: Path, key: object) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    _made(elsewhere)
-    before = (elsewhere / "cache.db").read_bytes()
-    folder, warnings = _made(tmp_path / "c"), list[str]()
-    _tamper(folder, "INSERT INTO Settings VALUES (?, ?)", key, str(elsewhere))
-    _assert_off(_open(folder, warn=warnings.append), warnings, folder, "settings")
-    assert (elsewhere / "cache.db").read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("eviction_policy", "least-recently-used"),
-        ("eviction_policy", "none; DROP TABLE Cache"),
-        ("cull_limit", 1000),
-        ("size_limit", 0),
-        ("statistics", 1),
-        ("tag_index", 1),
-        ("disk_min_file_size", 0),
-        ("disk_pickle_protocol", "x"),
-        ("sqlite_journal_mode", "off"),
-        ("sqlite_mmap_size", b"\xff"),
-        ("count", "many"),
-        ("size", None),
-    ],
-)
-def test_a_known_setting_is_not_believed(tmp_path: Path, key: str, value: object) -> None:
+def test_a_cache_of_an_older_version_is_left_as_it_is(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as con:
+        con.execute("CREATE TABLE Cache (key, value)")
+        con.commit()
+    before = (tmp_path / "cache.db").read_bytes()
     _made(tmp_path)
-    _tamper(tmp_path, "INSERT OR REPLACE INTO Settings VALUES (?, ?)", key, value)
     with closing(_open(tmp_path)) as cache:
         assert cache.get("k") == VALUE
-        cache.put("new", VALUE)
-        cache.flush()
-        assert cache.get("new") == VALUE
-        assert cache.stats().entries == cache.clear() == 2
-    assert _names(tmp_path) == ["cache.db"]
-    _made(tmp_path)
+        cache.clear()
+    assert (tmp_path / "cache.db").read_bytes() == before
 
 
 _ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
-_SAME_NAME = (
-    "CREATE TRIGGER Settings_count_insert AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END"
-)
 
 
 @pytest.mark.parametrize(
     "sql",
     [
-        "CREATE TRIGGER t AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
-        f"CREATE TRIGGER t AFTER INSERT ON Settings BEGIN {_ENDLESS}; END",
+        "CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END",
         f"CREATE VIEW v AS {_ENDLESS}",
-        f"DROP TABLE Settings; CREATE VIEW Settings (key, value) AS SELECT i, i FROM ({_ENDLESS})",
-        f"DROP TABLE Cache; CREATE VIEW Cache (key, value) AS SELECT i, i FROM ({_ENDLESS})",
-        "ALTER TABLE Cache ADD COLUMN more DEFAULT (1)",
-        "CREATE INDEX i ON Cache (abs(key))",
+        f"DROP TABLE replies; CREATE VIEW replies (key, value) AS SELECT i, i FROM ({_ENDLESS})",
+        "ALTER TABLE replies ADD COLUMN more DEFAULT (1)",
+        "CREATE INDEX i ON replies (abs(key))",
         "CREATE TABLE other (x)",
-        f"DROP TRIGGER Settings_count_insert; {_SAME_NAME}",
+        "DROP TABLE replies; CREATE TABLE replies (key, value)",
     ],
 )
 def test_a_foreign_schema_turns_the_cache_off_untouched(tmp_path: Path, sql: str) -> None:
     with _database(_made(tmp_path)) as con:
         con.executescript(sql)
-    before = (tmp_path / "cache.db").read_bytes()
+    before = (tmp_path / "replies.db").read_bytes()
     warnings: list[str] = []
     _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "something else")
-    assert (tmp_path / "cache.db").read_bytes() == before
+    assert (tmp_path / "replies.db").read_bytes() == before
 
 
 def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path: Path) -> None:
     with _database(_made(tmp_path)) as con:
         con.execute("PRAGMA writable_schema = ON")
-        con.execute("UPDATE sqlite_master SET sql = '\x1b[2J', name = '\x1b[2J' WHERE name='Cache'")
+        con.execute(
+            "UPDATE sqlite_master SET sql = '\x1b[2J', name = '\x1b[2J' WHERE name='replies'"
+        )
     warnings: list[str] = []
     _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "\\x1b[2J")
     assert "\x1b" not in warnings[0]
 
 
-@pytest.mark.parametrize("name", ["cache.db", "cache.db-wal", "cache.db-shm", "cache.db-journal"])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
-def test_only_regular_files_are_opened(tmp_path: Path, name: str, kind: str) -> None:
+def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -> None:
+    name = f"replies.db{suffix}"
     folder, victim, warnings = _made(tmp_path / "c"), tmp_path / "victim", list[str]()
     (folder / name).unlink(missing_ok=True)
     if kind == "pipe":
@@ -663,3 +544,87 @@ def test_only_regular_files_are_opened(tmp_path: Path, name: str, kind: str) -> 
         victim.write_bytes(b"secret")
     _assert_off(_open(folder, warn=warnings.append), warnings, folder, f"{name} is no regular file")
     assert (victim.read_bytes() == b"secret") if kind == "link" else not victim.exists()
+
+
+# What is remembered of endpoints, and that a broken cache is no failure
+
+
+ADDRESS = "http://127.0.0.1:8000/v1"
+
+
+def test_what_was_noted_is_recalled_by_another_session(tmp_path: Path) -> None:
+    EndpointCache(tmp_path).update("m", ADDRESS, {"format": "text"})
+    assert EndpointCache(tmp_path).get("m", ADDRESS) == {"format": "text"}
+
+
+def test_models_and_addresses_are_told_apart(tmp_path: Path) -> None:
+    cache = EndpointCache(tmp_path)
+    places = [("m", ADDRESS), ("m", None), ("n", ADDRESS), ("m", "http://127.0.0.1:8001/v1")]
+    for number, place in enumerate(places):
+        cache.update(*place, {"number": number})
+    assert [cache.get(*place)["number"] for place in places] == [0, 1, 2, 3]
+    assert cache.get("o", ADDRESS) == {}
+
+
+def test_facts_are_added_to_those_that_are_known(tmp_path: Path) -> None:
+    cache = EndpointCache(tmp_path)
+    cache.update("m", ADDRESS, {"format": "text", "latency_s": 1.0})
+    cache.update("m", ADDRESS, {"latency_s": 2.0})
+    assert cache.get("m", ADDRESS) == {"format": "text", "latency_s": 2.0}
+
+
+def test_what_is_known_already_is_not_written_again(tmp_path: Path) -> None:
+    cache = EndpointCache(tmp_path)
+    cache.update("m", ADDRESS, {"format": "text"})
+    before = (tmp_path / FILE).stat()
+    cache.update("m", ADDRESS, {"format": "text"})
+    assert (tmp_path / FILE).stat().st_ino == before.st_ino
+    cache.update("m", ADDRESS, {})
+    assert (tmp_path / FILE).stat().st_ino == before.st_ino
+
+
+def test_without_a_folder_nothing_is_remembered() -> None:
+    cache = EndpointCache(None)
+    cache.update("m", ADDRESS, {"format": "text"})
+    assert cache.get("m", ADDRESS) == {}
+
+
+BROKEN: dict[str, bytes] = {
+    "empty": b"",
+    "torn": b'{"m http://127.0.0.1:8000/v1": {"for',
+    "no text": b"\xff\xfe",
+    "null": b"null",
+    "a list": b"[1]",
+    "facts that are none": json.dumps({f"m {ADDRESS}": ["text"]}).encode(),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_knows_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / FILE).write_bytes(data)
+    cache = EndpointCache(tmp_path)
+    assert cache.get("m", ADDRESS) == {}
+    cache.update("m", ADDRESS, {"format": "tool"})
+    assert cache.get("m", ADDRESS) == {"format": "tool"}
+
+
+def test_a_folder_that_can_not_be_made_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    cache = EndpointCache(tmp_path / "file" / "cache")
+    cache.update("m", ADDRESS, {"format": "text"})
+    assert cache.get("m", ADDRESS) == {}
+
+
+def test_the_file_is_made_with_its_folder_and_left_whole_by_a_failed_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a" / "b"
+    cache = EndpointCache(folder)
+    cache.update("m", ADDRESS, {"format": "text"})
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("apbjudge.llm.endpoint_cache.write_atomically", full)
+    cache.update("m", ADDRESS, {"format": "tool"})
+    assert cache.get("m", ADDRESS) == {"format": "text"}

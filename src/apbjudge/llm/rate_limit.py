@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .clock import Clock
+from .base import Clock
 
 BURST_S = 5.0
 """Seconds' worth of calls that may be made at once after a quiet time."""
@@ -11,13 +11,13 @@ USUAL_REPLY_TOKENS = 400
 CHARACTERS_PER_TOKEN = 4
 
 
-class Pace:
+class RateLimit:
     """Lets calls through at most at a given rate.
 
     Args:
         rpm: Requests per minute, None for no limit.
         tpm: Tokens per minute, sent and received, None for no limit.
-        clock: Tells the time and waits.
+        clock: Measures time and waits.
     """
 
     def __init__(self, rpm: float | None, tpm: float | None, clock: Clock) -> None:
@@ -25,11 +25,11 @@ class Pace:
         self._tokens = _Stream(tpm, clock) if tpm else None
         self._clock = clock
 
-    async def take(self, characters: int) -> int:
-        """Waits until a call may be made; returns the tokens it was counted as.
+    async def acquire(self, characters: int) -> int:
+        """Waits until a call with a prompt of some length may be made.
 
-        Args:
-            characters: Length of its prompt.
+        Returns:
+            The tokens that it counts as, until ``correct`` is called.
         """
         tokens = characters // CHARACTERS_PER_TOKEN + USUAL_REPLY_TOKENS
         waits = [self._requests.take(1) if self._requests else 0.0]
@@ -38,22 +38,22 @@ class Pace:
             await self._clock.sleep(max(waits))
         return tokens
 
-    def correct(self, taken: int, used: int) -> None:
-        """Replaces an estimate by what a call really used."""
+    def correct(self, reserved: int, used: int) -> None:
+        """Replaces an estimate by the tokens that a call really used."""
         if self._tokens and used:
-            self._tokens.take(used - taken)
+            self._tokens.take(used - reserved)
 
 
 class _Stream:
-    """Units that flow at a rate; whoever takes some is told how long to wait for them."""
+    """Units that flow at a rate; ``take`` returns the seconds to wait for them."""
 
     def __init__(self, per_minute: float, clock: Clock) -> None:
         self._interval = 60.0 / per_minute
         self._clock = clock
-        self._at = clock.now() - BURST_S
+        self._next_at = clock.now() - BURST_S
 
     def take(self, units: float) -> float:
         now = self._clock.now()
-        start = max(self._at, now - BURST_S)
-        self._at = start + units * self._interval
+        start = max(self._next_at, now - BURST_S)
+        self._next_at = start + units * self._interval
         return max(0.0, start - now)

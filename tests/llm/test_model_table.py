@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.llm import table
+from apbjudge.llm import model_table as table
 from apbjudge.llm.litellm_client import load_litellm
-from apbjudge.llm.prices import Prices
+from apbjudge.llm.model_table import Prices
 from apbjudge.records import Usage
 
 litellm = load_litellm()
@@ -40,7 +40,7 @@ def test_who_can_see_according_to_litellm_can_see() -> None:
     says = {name: litellm.supports_vision(name) for name in names}
     known = {True, False}
     assert set(says.values()) == known
-    assert {name for name in names if table.sees(name) is not says[name]} == set()
+    assert {name for name in names if table.supports_vision(name) is not says[name]} == set()
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ def test_who_can_see_according_to_litellm_can_see() -> None:
     [("openai/gpt-4o", True), ("hosted_vllm/unheard-of", False), ("nonsense", False), ("", False)],
 )
 def test_the_table_says_who_can_see(model: str, seen: bool) -> None:
-    assert table.sees(model) is seen
+    assert table.supports_vision(model) is seen
 
 
 def test_the_models_compared_are_in_the_table() -> None:
-    missing = [name for name in PRICED if not table.prices(name).are_known]
+    missing = [name for name in PRICED if not table.model_prices(name).are_known]
     assert missing == []
 
 
@@ -74,7 +74,7 @@ def litellm_cost(model: str, prompt: int, reply: int, cached: int) -> float:
 )
 def test_calls_cost_what_litellm_says(model: str, prompt: int, reply: int, cached: int) -> None:
     usage = Usage(prompt_tokens=prompt, completion_tokens=reply, cached_tokens=cached)
-    cost = table.prices(model).cost_usd(usage)
+    cost = table.model_prices(model).cost_usd(usage)
     assert cost == pytest.approx(litellm_cost(model, prompt, reply, cached), rel=1e-9, abs=1e-12)
 
 
@@ -82,7 +82,7 @@ def test_calls_cost_what_litellm_says(model: str, prompt: int, reply: int, cache
     "model", ["hosted_vllm/unheard-of", "hosted_vllm/gpt-4o", "lm_studio/deepseek-chat", "nonsense"]
 )
 def test_a_model_of_ones_own_has_no_price_of_anothers(model: str) -> None:
-    assert not table.prices(model).are_known
+    assert not table.model_prices(model).are_known
 
 
 @given(usage=st.builds(Usage, prompt_tokens=COUNTS, completion_tokens=COUNTS, cached_tokens=COUNTS))
@@ -122,13 +122,14 @@ def test_a_table_that_can_not_be_read_knows_nothing(
     monkeypatch.setattr(table, "find_spec", lambda name: found)
     table._table.cache_clear()
     try:
-        assert table.entry("openai/gpt-4o") == {}
-        assert not table.sees("openai/gpt-4o")
+        assert table.model_entry("openai/gpt-4o") == {}
+        assert not table.supports_vision("openai/gpt-4o")
     finally:
         table._table.cache_clear()
 
 
 def test_looking_something_up_does_not_import_litellm() -> None:
-    script = "import sys; from apbjudge.llm import table; table.prices('openai/gpt-4o'); "
-    script += "table.sees('openai/gpt-4o'); sys.exit('litellm' in sys.modules)"
+    script = "import sys; from apbjudge.llm.model_table import model_prices, supports_vision; "
+    script += "model_prices('openai/gpt-4o'); supports_vision('openai/gpt-4o'); "
+    script += "sys.exit('litellm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
