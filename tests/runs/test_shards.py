@@ -52,7 +52,7 @@ def comparable(folder: Path) -> list[dict[str, Any]]:
     return sorted((row | timed for row in read_rows(folder)), key=lambda row: row["line"])
 
 
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("n", [1, 3, 30])
 def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: int) -> None:
     graded(rows, tmp_path / "whole")
     parts = list(parts_of(rows, tmp_path, n))

@@ -36,7 +36,8 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     folder, kind = Path(out), JUDGEMENT_RECORDS
     parts = read_parts([Path(part) for part in folders], kind)
     check_free(folder, kind)
-    judge, by = _summarized(parts[0].folder)
+    summaries = [_summary_of(part.folder) for part in parts]
+    by = list(dict.fromkeys(name for _, fields in summaries for name in fields))
     first = parts[0]
     log: Log = RecordLog(folder, kind, first.identity, is_derived=True)
     manifest = first.manifest | {
@@ -48,7 +49,7 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
         with manifest_states([(log, manifest)]):
             log.replace_all(merged_rows(parts, kind), superseded=_superseded(parts))
             note = first.manifest.get("note")
-            summary = summarize(log.current(), judge=judge, note=note, by=by)
+            summary = summarize(log.current(), judge=summaries[0][0], note=note, by=by)
             write_summary(folder, summary)
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
         log.write_manifest(manifest)
@@ -57,13 +58,13 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
 
 
-def _summarized(folder: Path) -> tuple[str, list[str]]:
+def _summary_of(folder: Path) -> tuple[str, list[str]]:
     """The judge's name in a summary, and the fields that it breaks results down by."""
     path = folder / "summary.json"
     try:
         summary = orjson.loads(path.read_bytes())
-        by = dict.fromkeys(str(name) for group in summary["groups"] for name in group["by"])
-        return str(summary["judge"]), list(by)
+        by = [str(name) for group in summary["groups"] for name in group["by"]]
+        return str(summary["judge"]), by
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path}: can't be read as the summary of a run") from None
 
