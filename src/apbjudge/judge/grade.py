@@ -68,7 +68,7 @@ def grade(
             else it is refused. The same run continues in either case.
         data_root: Folder that paths in ``files`` are looked for in first; then that of the cases
             or, without any, of the predictions.
-        events: Who watches.
+        events: Receivers of what the run reports.
 
     Returns:
         The run; rows that could not be judged are in it as unscored judgements.

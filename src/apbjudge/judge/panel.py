@@ -60,11 +60,11 @@ def panel_dawid_skene(
     is_correct is fitted over all items (``dawid_skene``): above a probability of one half an
     item counts as correct. Flags and category come from the judges who agree with that, by
     majority: fits of their own would now and then flag an item that is called correct. The
-    grade is the lower median of those judges. A verdict that no judge gave is not given: then
-    the majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
+    grade is the lower median of those judges. Where no judge has that verdict, the
+    majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
 
     Args:
-        items: Per item one judgement of each judge, told apart by ``judge``.
+        items: Per item one judgement of each judge, distinguished by ``judge``.
         rubrics: The rubric of each item.
 
     Returns:
@@ -147,7 +147,7 @@ def disagreement(items: Iterable[Sequence[Verdict | Unscored]]) -> Disagreement:
     """Counts where judges differ; judges without a verdict on an item are left out there.
 
     Args:
-        items: Per item one judgement of each judge, told apart by ``judge``.
+        items: Per item one judgement of each judge, distinguished by ``judge``.
 
     Raises:
         ValueError: If a judge is there twice on one item.

@@ -53,7 +53,7 @@ def source_of(
     data_root: str | Path | None,
     shard: Shard | None = None,
 ) -> Source:
-    """The input of a call, from what the caller gave.
+    """The input of a call, from its arguments.
 
     Raises:
         OptionError: If the rubric or the folder is unusable.
@@ -152,23 +152,23 @@ def default_folder(
     predictions: Path, cases: Path | None, identity: Mapping[str, Any], slug: str
 ) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
-    given = (path for path in (predictions, cases) if path is not None)
-    paths = [os.fsencode(path.resolve()).hex() for path in given]
+    files = (path for path in (predictions, cases) if path is not None)
+    paths = [os.fsencode(path.resolve()).hex() for path in files]
     digest = sha256(orjson.dumps([identity, paths], option=orjson.OPT_SORT_KEYS)).hexdigest()
     return Path("runs") / f"{predictions.stem}-{identity['protocol']}-{slug}-{digest[:6]}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """A run as ordered.
+    """The configuration of a run.
 
     Attributes:
         source: What to judge.
-        spec: Who judges.
+        spec: The judge.
         identity: What must be equal for two sessions to be the same run.
         by: Fields to break results down by.
-        events: Who watches.
-        resources: What is at hand.
+        events: Receivers of what the run reports.
+        resources: Client, limits, caches and clock of the session.
         settings: The settings as the manifest shows them; None for those of ``spec``.
         name: The judge's name in the summary; None for the model's.
         overwrite: Whether another run in the folder is deleted instead of refused.

@@ -73,8 +73,8 @@ def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Doubt | 
         The doubt, with every field that could be read; None when ``is_correct`` could not.
     """
     fields = ("is_correct", *rubric.codes)
-    found = {field: yes_share(tokens, field) for field in fields}
-    yes = {field: share for field, share in found.items() if share is not None}
+    shares = ((field, yes_share(tokens, field)) for field in fields)
+    yes = {field: share for field, share in shares if share is not None}
     if "is_correct" not in yes:
         return None
     grades = number_shares(tokens, "grade", rubric.scale.grades) if rubric.bands else None
@@ -121,7 +121,7 @@ def combine(
     2. A flag is set when more than half of those who agree with that verdict set it. If the
        verdict is not correct and no flag gets there, those that most of them set are.
     3. The grade is the lower median of all; where it may not stand beside the flags, the
-       nearest that may, which is said in an override.
+       nearest that may, which an override records.
     4. The category is the one that most of those who agree give; of a tie the smallest number.
 
     The order of the verdicts is of no account, and equal verdicts come out as they are. Verdicts

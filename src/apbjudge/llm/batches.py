@@ -261,7 +261,7 @@ class BatchApi:
         )
 
     def _arguments(self) -> dict[str, Any]:
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "custom_llm_provider": self.provider,
             "model": f"{self.provider}/{self._name}",
             "timeout": self.timeout_s,
@@ -270,11 +270,11 @@ class BatchApi:
             "extra_headers": {"Connection": "close"},
         }
         if self.api_base:
-            given["api_base"] = self.api_base
+            arguments["api_base"] = self.api_base
             variable = _KEY_OF.get(self.provider)
             if variable:  # litellm would send OpenAI's key to any of these
-                given["api_key"] = os.environ.get(variable) or "none"
-        return given
+                arguments["api_key"] = os.environ.get(variable) or "none"
+        return arguments
 
 
 def _translated(error: Exception) -> ApbJudgeError:

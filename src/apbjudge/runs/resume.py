@@ -74,7 +74,7 @@ class RecordKind(Generic[T]):
 def record_key(row: Mapping[str, Any]) -> int:
     """Key of what a record answers: item, tested model and fingerprint.
 
-    A row without usable id is told by its line and its content.
+    A row without usable id is identified by its line and its content.
     """
     if row.get("reason") == BAD_INPUT:
         return short_key("bad", str(row["line"]), row["fingerprint"])
@@ -371,7 +371,7 @@ def _shown(name: str, mark: InputMark | None, rows_name: str) -> str:
 
 
 def _shares_row(source: RowSource, names: KeyMap) -> bool:
-    """Whether a row of the input, told by item and tested model, has a record."""
+    """Whether a row of the input, by item and tested model, has a record."""
     if not isinstance(source.rows, Path | list | tuple):
         source.rows = list(source.rows)  # it is read here and again for the run
     if isinstance(source.rows, Path):
