@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from apbjudge.errors import AccessError, InputError, JudgeError, OptionError, TransportError
 from apbjudge.llm.base import FORMATS, Format, Request
 from apbjudge.llm.batch_requests import body_maker, provider_of
-from apbjudge.llm.batches import LISTING, PROVIDERS, BatchApi, BatchState
+from apbjudge.llm.batches import LISTING_PROVIDERS, PROVIDERS, BatchApi, BatchState
 from apbjudge.llm.chat_format import chat_body
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
 from tests.support.batch_server import BatchServer
@@ -50,17 +50,13 @@ def api(server: BatchServer, **settings: Any) -> BatchApi:
     return BatchApi("openai/m", server.address, **settings)
 
 
-async def submit(provider: BatchApi, path: Path, tag: str) -> str:
-    return await provider.create(await provider.upload(path), tag)
-
-
 def do(work: Any) -> Any:
     return asyncio.run(work)
 
 
 def test_a_batch_is_uploaded_ordered_followed_and_fetched(server: BatchServer, file: Path) -> None:
     provider = api(server)
-    name = do(submit(provider, file, "tag-1"))
+    name = do(provider.submit(file, "tag-1"))
     (batch,) = server.batches
     assert batch.id == name
     assert server.files[batch.file] == LINE
@@ -84,7 +80,7 @@ def test_output_and_errors_come_in_one_file(server: BatchServer, tmp_path: Path)
 
 def test_a_batch_is_found_by_its_tag_on_any_page(server: BatchServer, file: Path) -> None:
     provider = api(server)
-    names = [do(submit(provider, file, f"tag-{n}")) for n in range(5)]
+    names = [do(provider.submit(file, f"tag-{n}")) for n in range(5)]
     assert [do(provider.find(f"tag-{n}")) for n in range(5)] == names
     assert do(provider.find("tag")) is None
     assert do(provider.find("none", server.batches[1].file)) == names[1]
@@ -93,7 +89,7 @@ def test_a_batch_is_found_by_its_tag_on_any_page(server: BatchServer, file: Path
 def test_a_failed_batch_says_why(server: BatchServer, file: Path) -> None:
     server.states, server.errors = ["failed"], [{"code": "invalid_url", "message": "no such url"}]
     provider = api(server)
-    state = do(provider.status(do(submit(provider, file, "t"))))
+    state = do(provider.status(do(provider.submit(file, "t"))))
     assert (state.state, state.files) == ("failed", ())
     assert state.complaint == "invalid_url no such url"
 
@@ -131,7 +127,7 @@ def test_failures_are_ours(
 ) -> None:
     server.faults = [(status, {"error": {"message": "scripted"}})]
     with pytest.raises(kind) as failed:
-        do(submit(api(server), file, "t"))
+        do(api(server).submit(file, "t"))
     assert type(failed.value) is kind
 
 
@@ -174,11 +170,11 @@ def test_providers_without_batches_are_turned_away(model: str) -> None:
 
 
 def test_the_list_of_providers_is_that_of_the_installed_litellm() -> None:
-    """Those at which litellm creates batches by name, and how it answers for the others."""
+    """Those that litellm orders from by name, and how it answers for the others."""
     litellm = load_litellm()
     from litellm.types.utils import LIST_BATCHES_SUPPORTED_PROVIDERS
 
-    assert LISTING == LIST_BATCHES_SUPPORTED_PROVIDERS
+    assert LISTING_PROVIDERS == LIST_BATCHES_SUPPORTED_PROVIDERS
     for provider in ("anthropic", "gemini"):
         with pytest.raises(litellm.exceptions.BadRequestError, match="doesn't support"):
             litellm.create_batch(
@@ -187,7 +183,7 @@ def test_the_list_of_providers_is_that_of_the_installed_litellm() -> None:
                 input_file_id="f",
                 custom_llm_provider=provider,
             )
-    assert set(PROVIDERS) > LISTING
+    assert set(PROVIDERS) > LISTING_PROVIDERS
 
 
 def test_mistral_can_not_be_asked_for_its_batches() -> None:

@@ -16,7 +16,7 @@ from ..reports.paper.flat import tables_csv, tables_json
 from ..reports.paper.latex import tables_latex
 from ..reports.paper.markdown import tables_markdown
 from ..reports.paper.text import tables_text
-from ..reports.plots.figure import write_figures
+from ..reports.plots import write_figures
 from ..reports.report import CHANGES, Report, ReportOrder, open_report
 from .compare import complain, names
 

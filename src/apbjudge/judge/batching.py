@@ -286,7 +286,9 @@ class _BatchRun:
                 after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
                 self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
             elif cache is not None and answer.completion is not None and answer.is_good:
-                key = cache_key(answer.key, batch.form)
+                # ids without a format are of the round's, or of the strictest
+                form = batch.form if answer.form == FORMATS[0] else answer.form
+                key = cache_key(answer.key, form)
                 cache.put(key, dump_completion(answer.completion))
 
         try:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
-from pydantic import ValidationError
 
-from ..errors import InputError, OptionError, RowError
-from ..jsonl import read_lines, write_atomically
-from ..records import Unscored, judgement_row, majority, read_judgement, read_labels, row_error
-from ..records.run_folder import JUDGEMENTS
+from ..errors import OptionError
+from ..jsonl import write_atomically
+from ..records import Unscored, judgement_row, majority, read_labels
+from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, load_rubric
 from ..runs.loop import Progress
 from . import JudgeSpec
@@ -253,8 +252,8 @@ def compare_runs(cheap: Path, strong: Path, labels: Path | None, rule_text: str)
         OptionError: If the cheap run states no doubt.
     """
     rule = parse_rule(rule_text)
-    rows = [row for row in read_run(cheap) if not _is_bad(row)]
-    answers = {_name(row): row for row in read_run(strong)}
+    rows = [row for row in read_judgements(cheap) if not _is_bad(row)]
+    answers = {_name(row): row for row in read_judgements(strong)}
     asked = [answers.get(_name(row)) for row in rows]
     known = majority(read_labels(labels)) if labels is not None else {}
     reference = [_label(row, known) for row in rows]
@@ -266,19 +265,3 @@ def _label(row: Judgement, known: Mapping[tuple[str, str | None], bool]) -> bool
     """A human's word on an item, whether or not the label names the tested model."""
     item = row.item_id or ""
     return known.get((item, row.tested_model), known.get((item, None)))
-
-
-def read_run(folder: Path) -> Iterator[Judgement]:
-    """Yields the judgements of a run's folder.
-
-    Raises:
-        InputError: If there is none, or a line of it is damaged.
-    """
-    path = folder / JUDGEMENTS
-    for line in read_lines(path):
-        if isinstance(line.values, RowError):
-            raise InputError(f"{path}:{line.number}: {line.values}")
-        try:
-            yield read_judgement(line.values)
-        except ValidationError as error:
-            raise InputError(f"{path}:{line.number}: {row_error(error)}") from None

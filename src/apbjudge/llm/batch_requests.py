@@ -367,7 +367,8 @@ class BatchWriter(Client):
         key, results = request.key(self.place), self.results
         if results is not None and (reply := results.completion(key)) is not None:
             return reply
-        data = self.cache.get(cache_key(key, self.form)) if self.cache else None
+        form = request.format_at(self.form)
+        data = self.cache.get(cache_key(key, form)) if self.cache else None
         if data is not None and (reply := load_completion(data)) is not None:
             return reply
         failure = results.failure(key, retries=self.retries, since=self.since) if results else None
@@ -380,8 +381,9 @@ class BatchWriter(Client):
     def _write(self, key: str, request: Request) -> None:
         if _short(key) in self._written:
             return
-        body = self.body(replace(request, format=self.form))
-        name = cache_key(key, self.form)
+        form = request.format_at(self.form)
+        body = self.body(replace(request, format=form))
+        name = cache_key(key, form)
         values = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > MAX_LINE_BYTES:

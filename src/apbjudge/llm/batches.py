@@ -3,7 +3,7 @@
 What litellm 1.106 offers for chat completions, as its code says:
 
 ============================  ======  =====  =======================================
-provider                      create  list   needs
+provider                      creates lists  needs
 ============================  ======  =====  =======================================
 openai                        yes     yes    OPENAI_API_KEY
 azure                         yes     yes    AZURE_API_BASE, _API_KEY, _API_VERSION
@@ -43,9 +43,9 @@ from .retry import with_retries
 T = TypeVar("T")
 
 PROVIDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_ai", "mistral")
-"""Providers at which litellm creates batches."""
+"""Providers that litellm creates batches at."""
 
-LISTING = frozenset(PROVIDERS) - {"mistral"}
+LISTING_PROVIDERS = frozenset(PROVIDERS) - {"mistral"}
 """Those of them whose batches it lists."""
 
 ADDRESSES: Mapping[str, str] = {
@@ -139,8 +139,8 @@ class BatchApi:
 
     @property
     def lists(self) -> bool:
-        """Whether ``find`` can tell what has been created."""
-        return self.provider in LISTING
+        """Whether ``find`` can list batches."""
+        return self.provider in LISTING_PROVIDERS
 
     async def upload(self, path: Path) -> str:
         """Uploads a file of requests.
@@ -155,13 +155,13 @@ class BatchApi:
         def send(litellm: Any) -> str:
             with path.open("rb") as file:
                 named = (path.name, file, "application/jsonl")
-                made = litellm.create_file(file=named, purpose="batch", **self._arguments())
-            return str(made.id)
+                created = litellm.create_file(file=named, purpose="batch", **self._arguments())
+            return str(created.id)
 
         return await self._repeat(send, self.retries)
 
     async def create(self, file: str, tag: str) -> str:
-        """Creates a batch. A call that gets no answer may have created it: it is looked for first.
+        """Creates a batch. A retry looks for it first: a call without an answer may have made it.
 
         Args:
             file: Id of the uploaded file.
@@ -170,23 +170,27 @@ class BatchApi:
         Returns:
             Its id.
         """
-        asked = False
+        is_retry = False
 
         def send(litellm: Any) -> str:
-            nonlocal asked
-            if asked and (batch := self._look(litellm, tag, file)):
+            nonlocal is_retry
+            if is_retry and (batch := self._look(litellm, tag, file)):
                 return batch
-            asked = True
-            made = litellm.create_batch(
+            is_retry = True
+            created = litellm.create_batch(
                 completion_window="24h",
                 endpoint=URL,
                 input_file_id=file,
                 metadata={TAG: tag, "name": tag},  # xai keeps the name and nothing else
                 **self._arguments(),
             )
-            return str(made.id)
+            return str(created.id)
 
         return await self._repeat(send, self.retries if self.lists else 0)
+
+    async def submit(self, path: Path, tag: str) -> str:
+        """Uploads a file and creates its batch; returns the batch's id."""
+        return await self.create(await self.upload(path), tag)
 
     async def find(self, tag: str, file: str | None = None) -> str | None:
         """Looks for a batch that was created with a tag, or of an uploaded file.

@@ -1,4 +1,4 @@
-"""64-bit keys of texts, and many of them in little memory."""
+"""Many 64-bit keys in little memory: 8 bytes each, where a set of integers takes a hundred."""
 
 from __future__ import annotations
 
@@ -12,18 +12,8 @@ RECENT = 1 << 16
 """Keys that are held in a set before they are sorted in among the others."""
 
 
-def short_key(*parts: str) -> int:
-    """A 64-bit key of some strings.
-
-    Among a million keys two are equal with a probability of 3 in 100 million, at a tenth of the
-    memory of the strings themselves.
-    """
-    joined = "\x00".join(parts).encode(errors="surrogatepass")
-    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "big")
-
-
 class KeySet:
-    """Tells whether a key has been met before: 8 bytes a key, where a set takes a hundred."""
+    """Tells whether a key has been met before."""
 
     def __init__(self) -> None:
         self._recent: set[int] = set()
@@ -84,3 +74,18 @@ class KeyMap:
     def value(self, index: int) -> int:
         """The value of the key at a place."""
         return int(self._values[index])
+
+
+def short_key(*parts: str) -> int:
+    """A 64-bit key of some strings.
+
+    Among a million keys two are equal with a probability of 3 in 100 million, at a tenth of the
+    memory of the strings themselves.
+    """
+    joined = "\x00".join(parts).encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "big")
+
+
+def model_key(tested_model: str | None) -> int:
+    """What turns the key of an item, by ``^``, into that of the item and a tested model."""
+    return 0 if tested_model is None else short_key("tested_model", tested_model)
