@@ -17,10 +17,9 @@ from .errors import JudgeError as JudgeError
 from .errors import OptionError as OptionError
 from .errors import RowError as RowError
 from .errors import UsageError as UsageError
-from .judge import Events as Events
 from .judge import JudgeSpec as JudgeSpec
-from .judge import Progress as Progress
 from .judge.grade import grade as grade
+from .judge.merge import merge_runs as merge_runs
 from .judge.prompts import prompts_for as prompts_for
 from .judge.session import Run as Run
 from .judge.summary import Summary as Summary
@@ -51,5 +50,7 @@ from .reports.terminal import summary_text as summary_text
 from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .rubrics import rubric_names as rubric_names
+from .runs.loop import Events as Events
+from .runs.loop import Progress as Progress
 
 __version__: str

@@ -9,7 +9,7 @@ from math import isinf
 
 from ..errors import visible
 from ..statistics.proportions import wilson
-from .cascade import CurvePoint
+from .cascade import CascadeCurve, CurvePoint
 from .panel import Disagreement, Pair
 
 POINTS_SHOWN = 11
@@ -17,11 +17,19 @@ POINTS_SHOWN = 11
 _HEAD = ("threshold n_escalated share cost_usd calls n_agree n_compared agreement low high").split()
 
 
-def disagreement_text(found: Disagreement) -> str:
+def ensemble_text(ensemble: Disagreement | CascadeCurve) -> str:
+    """What several judges differ in, or what their cascade costs, for a terminal."""
+    if isinstance(ensemble, Disagreement):
+        return disagreement_text(ensemble)
+    text = curve_text(ensemble.points, reference=ensemble.reference)
+    return f"{text}{ensemble.n_queued} items are left to humans, most doubtful first\n"
+
+
+def disagreement_text(result: Disagreement) -> str:
     """How often judges differ: over all, and for every two of them."""
-    of = f"{found.n_shared} items with two or more verdicts ({found.n_items} items in all)"
-    lines = [f"judges are not unanimous on {found.n_split} of {of}"]
-    lines += [_pair_text(pair) for pair in found.pairs]
+    of = f"{result.n_shared} items with two or more verdicts ({result.n_items} items in all)"
+    lines = [f"judges are not unanimous on {result.n_split} of {of}"]
+    lines += [_pair_text(pair) for pair in result.pairs]
     return "\n".join(lines) + "\n"
 
 

@@ -10,20 +10,29 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from .task import BadRow, Entry, Task
+from .rows import BadRow
 
 WINDOW_ROWS = 1024
 WINDOW_BYTES = 64 * 2**20
 REMEMBERED = 4096
 
+
+class _Placed(Protocol):
+    @property
+    def case_id(self) -> str: ...
+    @property
+    def offset(self) -> int: ...
+
+
+R = TypeVar("R", bound=_Placed)
 J = TypeVar("J")
 
 
 def adjacent(
-    entries: Iterable[Entry], *, rows: int = WINDOW_ROWS, size: int = WINDOW_BYTES
-) -> Iterator[Entry]:
+    entries: Iterable[R | BadRow], *, rows: int = WINDOW_ROWS, size: int = WINDOW_BYTES
+) -> Iterator[R | BadRow]:
     """Yields rows so that those of one case follow each other, as far as a window reaches.
 
     Args:
@@ -34,24 +43,22 @@ def adjacent(
     Yields:
         Every entry once. Bad rows pass at once.
     """
-    held: OrderedDict[str, list[Task]] = OrderedDict()
+    held: OrderedDict[str, list[R]] = OrderedDict()
     count = 0
     for entry in entries:
         if isinstance(entry, BadRow):
             yield entry
             continue
-        held.setdefault(entry.item.case_id, []).append(entry)
+        held.setdefault(entry.case_id, []).append(entry)
         count += 1
-        while count > rows or (count > 1 and entry.offset - _oldest(held) > size):
+        while count > rows or (
+            count > 1 and entry.offset - next(iter(held.values()))[0].offset > size
+        ):
             _, group = held.popitem(last=False)
             count -= len(group)
             yield from group
     for group in held.values():
         yield from group
-
-
-def _oldest(held: OrderedDict[str, list[Task]]) -> int:
-    return next(iter(held.values()))[0].offset
 
 
 @dataclass(slots=True)
@@ -69,7 +76,7 @@ class Leaders(Generic[J]):
     _filled: OrderedDict[Hashable, None] = field(default_factory=OrderedDict[Hashable, None])
 
     def may_start(self, prefix: Hashable, job: J) -> bool:
-        """Whether a job may start now; if not, it is kept until its leader has landed."""
+        """Whether a job may start now; if not, it waits until its leader has landed."""
         if prefix in self._filled:
             self._filled.move_to_end(prefix)
             return True

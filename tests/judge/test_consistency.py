@@ -11,7 +11,7 @@ import pytest
 
 from apbjudge import Item, Row
 from apbjudge.errors import ReplyError
-from apbjudge.judge.consistency import Ruling, contradiction, enforce, own_ruling, resolve
+from apbjudge.judge.consistency import ParsedVerdict, contradiction, enforce, own_verdict, resolve
 from apbjudge.protocols import PROTOCOLS
 from apbjudge.records import ERROR_CODES, ErrorCode, Finding, Override, Verdict
 from apbjudge.rubrics import Rubric, load_rubric
@@ -33,22 +33,22 @@ FLAG_SETS: list[Flags] = [
 ]
 
 
-def ruling(flags: Flags, grade: float, is_correct: bool) -> Ruling:
-    return Ruling(is_correct, grade, {code: code in flags for code in ERROR_CODES})
+def ruling(flags: Flags, grade: float, is_correct: bool) -> ParsedVerdict:
+    return ParsedVerdict(is_correct, grade, {code: code in flags for code in ERROR_CODES})
 
 
-def all_rulings() -> Iterator[Ruling]:
+def all_rulings() -> Iterator[ParsedVerdict]:
     return (ruling(*parts) for parts in product(FLAG_SETS, GRADES, [False, True]))
 
 
-def is_consistent(ruling: Ruling, rubric: Rubric) -> bool:
+def is_consistent(ruling: ParsedVerdict, rubric: Rubric) -> bool:
     """Correct, no flag and grade 1.0 are one and the same; other grades fit their band."""
     assert ruling.grade is not None
     one_and_the_same = ruling.is_correct == (not ruling.flags) == (ruling.grade == 1.0)
     return one_and_the_same and ruling.grade in rubric.scale.allowed(ruling.flags)
 
 
-def differences(was: Ruling, now: Ruling) -> dict[str, tuple[Any, Any]]:
+def differences(was: ParsedVerdict, now: ParsedVerdict) -> dict[str, tuple[Any, Any]]:
     fields = {
         name: (getattr(was, name), getattr(now, name))
         for name in ("is_correct", "grade", "category")
@@ -148,12 +148,12 @@ def test_suspicions_change_nothing(flags: Flags) -> None:
 
 @pytest.mark.parametrize("is_correct", [True, False])
 def test_pass_or_fail_has_nothing_to_contradict_and_yields_to_facts(is_correct: bool) -> None:
-    rubric, given = load_rubric("apb-unsolvable@1"), Ruling(is_correct)
+    rubric, given = load_rubric("apb-unsolvable@1"), ParsedVerdict(is_correct)
     fact = Finding(code=None, certainty="proven", where="w", message="m", rule="carried-on")
     assert contradiction(given, rubric) is None
     assert resolve(given, rubric) == (given, ())
     settled, overrides = enforce(given, PLAN, PROTOCOLS["unsolvable"], rubric, [fact])
-    assert settled == Ruling(is_correct=False)
+    assert settled == ParsedVerdict(is_correct=False)
     assert recorded(overrides) == differences(given, settled)
 
 
@@ -162,7 +162,7 @@ BROKEN = load_rubric("apb-tool-broken@1")
 
 @pytest.mark.parametrize(("category", "is_correct"), list(product(range(1, 6), [True, False])))
 def test_the_category_decides(category: int, is_correct: bool) -> None:
-    given = Ruling(is_correct, category=category)
+    given = ParsedVerdict(is_correct, category=category)
     right = category in (1, 2)
     assert (contradiction(given, BROKEN) is None) == (is_correct == right)
     settled, overrides = resolve(given, BROKEN)
@@ -182,7 +182,9 @@ def broken_item(response: Any) -> Item:
     return Row(row, 1).to_item()
 
 
-WORDS_ONLY = {1: 5, 2: 5, 3: 5, 4: 4, 5: 5}
+NO_CALL = {1: 5, 2: 5, 3: 5, 4: 4, 5: 5}
+WORDS_ONLY = {1: 5, 2: 5, 3: 3, 4: 4, 5: 5}
+"""Where a form was demanded, its lack is proven and no category is correct."""
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ WORDS_ONLY = {1: 5, 2: 5, 3: 5, 4: 4, 5: 5}
         (["find_taxi", "find_train"], dict.fromkeys(range(1, 6), 5)),
         ({"status": "REJECT", "reason": "It failed."}, dict.fromkeys(range(1, 6), 4)),
         (["find_ship"], {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
-        ([], WORDS_ONLY),
+        ([], NO_CALL),
         ("I stop here, the bus tool is down.", WORDS_ONLY),
     ],
     ids=str,
@@ -207,14 +209,23 @@ def test_exact_names_decide_over_the_judge(response: Any, decided: dict[int, int
     item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
     facts = protocol.find(item, BROKEN)
     for said, category in decided.items():
-        given = Ruling(said in (1, 2), category=said)
+        given = ParsedVerdict(said in (1, 2), category=said)
         settled, overrides = enforce(given, item, protocol, BROKEN, facts)
-        assert settled == Ruling(category in (1, 2), category=category), said
+        assert settled == ParsedVerdict(category in (1, 2), category=category), said
         assert recorded(overrides) == differences(given, settled)
         assert enforce(settled, item, protocol, BROKEN, facts) == (settled, ())
 
 
-def verdict_of(ruling: Ruling, *overrides: Override) -> Verdict:
+@pytest.mark.parametrize("category", range(1, 6))
+def test_the_judge_decides_where_no_call_could_be_read(category: int) -> None:
+    item = broken_item("I stop here, the bus tool is down.")
+    item = item.model_copy(update={"format_demanded": False})
+    facts = PROTOCOLS["tool-broken"].find(item, BROKEN)
+    given = ParsedVerdict(category in (1, 2), category=category)
+    assert enforce(given, item, PROTOCOLS["tool-broken"], BROKEN, facts) == (given, ())
+
+
+def verdict_of(ruling: ParsedVerdict, *overrides: Override) -> Verdict:
     return Verdict(
         item_id="a",
         case_id="a",
@@ -241,13 +252,13 @@ def test_the_own_ruling_is_that_before_facts_were_enforced(facts: Flags) -> None
         except ReplyError:
             continue
         settled, second = enforce(resolved, PLAN, protocol, rubric, FACTS[facts])
-        assert own_ruling(verdict_of(settled, *first, *second)) == resolved
+        assert own_verdict(verdict_of(settled, *first, *second)) == resolved
 
 
 @pytest.mark.parametrize("category", range(1, 6))
 @pytest.mark.parametrize("response", [["find_bus"], ["find_train"], ["find_plane"], "I give up."])
 def test_the_own_category_is_that_before_exact_names_decided(category: int, response: Any) -> None:
     item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
-    given = Ruling(BROKEN.category_is_correct(category), category=category)
+    given = ParsedVerdict(BROKEN.category_is_correct(category), category=category)
     settled, overrides = enforce(given, item, protocol, BROKEN, protocol.find(item, BROKEN))
-    assert own_ruling(verdict_of(settled, *overrides)) == given
+    assert own_verdict(verdict_of(settled, *overrides)) == given

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
 
-from apbjudge.judge.consistency import Ruling, contradiction
-from apbjudge.judge.uncertainty import combine, doubt_of, doubt_of_tokens, entropy_bits
+from apbjudge.judge.consistency import ParsedVerdict, contradiction
+from apbjudge.judge.uncertainty import combine, entropy_bits, token_uncertainty, uncertainty_of
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.records import ERROR_CODES, ErrorCode
 from apbjudge.rubrics import Rubric, load_rubric, rubric_names
@@ -25,20 +25,20 @@ BROKEN = load_rubric("apb-tool-broken@1")
 UNSOLVABLE = load_rubric("apb-unsolvable@1")
 
 
-def graded(grade: float, *flags: ErrorCode) -> Ruling:
-    return Ruling(not flags, grade, {code: code in flags for code in ERROR_CODES})
+def graded(grade: float, *flags: ErrorCode) -> ParsedVerdict:
+    return ParsedVerdict(not flags, grade, {code: code in flags for code in ERROR_CODES})
 
 
-def behaving(category: int) -> Ruling:
-    return Ruling(BROKEN.category_is_correct(category), category=category)
+def behaving(category: int) -> ParsedVerdict:
+    return ParsedVerdict(BROKEN.category_is_correct(category), category=category)
 
 
-def passing(is_correct: bool) -> Ruling:
-    return Ruling(is_correct)
+def passing(is_correct: bool) -> ParsedVerdict:
+    return ParsedVerdict(is_correct)
 
 
 @st.composite
-def rulings_of(draw: st.DrawFn, rubric: Rubric) -> Ruling:
+def rulings_of(draw: st.DrawFn, rubric: Rubric) -> ParsedVerdict:
     """A ruling that does not contradict itself."""
     if rubric.shape == "pass":
         return passing(draw(st.booleans()))
@@ -60,7 +60,7 @@ def test_all_shapes_of_shipped_rubrics_are_here() -> None:
 
 @given(SEVERAL)
 def test_consistent_rulings_never_make_a_contradiction(
-    several: tuple[Rubric, list[Ruling]],
+    several: tuple[Rubric, list[ParsedVerdict]],
 ) -> None:
     rubric, rulings = several
     together, overrides = combine(rulings, rubric)
@@ -76,22 +76,22 @@ def test_consistent_rulings_never_make_a_contradiction(
 
 @given(SEVERAL, st.randoms(use_true_random=False))
 def test_the_order_of_the_rulings_is_of_no_account(
-    several: tuple[Rubric, list[Ruling]], random: Any
+    several: tuple[Rubric, list[ParsedVerdict]], random: Any
 ) -> None:
     rubric, rulings = several
     mixed = list(rulings)
     random.shuffle(mixed)
     assert combine(mixed, rubric) == combine(rulings, rubric)
-    assert doubt_of(mixed, "samples", rubric) == doubt_of(rulings, "samples", rubric)
+    assert uncertainty_of(mixed, "samples", rubric) == uncertainty_of(rulings, "samples", rubric)
 
 
 @given(RUBRIC.flatmap(lambda r: st.tuples(st.just(r), rulings_of(r))), st.integers(1, 6))
 def test_one_voice_comes_out_as_it_is_and_without_doubt(
-    pair: tuple[Rubric, Ruling], n: int
+    pair: tuple[Rubric, ParsedVerdict], n: int
 ) -> None:
     rubric, ruling = pair
     assert combine([ruling] * n, rubric) == (ruling, ())
-    doubt = doubt_of([ruling] * n, "panel", rubric)
+    doubt = uncertainty_of([ruling] * n, "panel", rubric)
     assert (doubt.n, doubt.method) == (n, "panel")
     assert set(doubt.entropy.values()) == {0.0}
     assert set(doubt.shares.values()) <= {0.0, 1.0}
@@ -99,10 +99,10 @@ def test_one_voice_comes_out_as_it_is_and_without_doubt(
 
 @given(SEVERAL)
 def test_yes_no_entropy_is_0_when_all_agree_and_only_then(
-    several: tuple[Rubric, list[Ruling]],
+    several: tuple[Rubric, list[ParsedVerdict]],
 ) -> None:
     rubric, rulings = several
-    doubt = doubt_of(rulings, "samples", rubric)
+    doubt = uncertainty_of(rulings, "samples", rubric)
     for field, share in doubt.shares.items():
         assert 0 <= doubt.entropy[field] <= 1
         assert (doubt.entropy[field] == 0) == (share in (0, 1))
@@ -134,7 +134,7 @@ def test_entropy_where_it_is_known(shares: tuple[float, ...], bits: float) -> No
 
 
 def test_entropy_of_four_to_one() -> None:
-    doubt = doubt_of([passing(True)] * 4 + [passing(False)], "samples", UNSOLVABLE)
+    doubt = uncertainty_of([passing(True)] * 4 + [passing(False)], "samples", UNSOLVABLE)
     assert doubt.entropy == {"is_correct": pytest.approx(0.721928094887)}
     assert doubt.shares == {"is_correct": 0.8}
     assert (doubt.grades, doubt.categories) == ({}, {})
@@ -182,25 +182,27 @@ def test_a_grade_outside_the_band_moves_to_the_nearest_and_says_so() -> None:
 def test_the_category_comes_from_those_who_agree(categories: Sequence[int], expected: int) -> None:
     together, _ = combine([behaving(number) for number in categories], BROKEN)
     assert together == behaving(expected)
-    doubt = doubt_of([behaving(number) for number in categories], "samples", BROKEN)
+    doubt = uncertainty_of([behaving(number) for number in categories], "samples", BROKEN)
     assert list(doubt.categories) == ["1", "2", "3", "4", "5"]
     assert doubt.categories[str(expected)] == categories.count(expected) / len(categories)
 
 
 def test_who_says_nothing_on_a_field_abstains_on_it() -> None:
-    static = Ruling(is_correct=True)
+    static = ParsedVerdict(is_correct=True)
     assert combine([static, behaving(2), behaving(5)], BROKEN)[0] == behaving(2)
     assert combine([static], BROKEN) == (static, ())
     together, _ = combine([static, graded(0.4, "E2"), graded(0.2, "E2")], PLANS)
     assert together == graded(0.2, "E2")
-    doubt = doubt_of([static, graded(0.4, "E2")], "panel", PLANS)
+    doubt = uncertainty_of([static, graded(0.4, "E2")], "panel", PLANS)
     assert (doubt.shares["is_correct"], doubt.shares["E2"]) == (0.5, 1.0)
     assert doubt.grades["0.4"] == 1.0
-    assert doubt_of([static], "panel", PLANS).entropy == {"is_correct": 0.0}
+    assert uncertainty_of([static], "panel", PLANS).entropy == {"is_correct": 0.0}
 
 
 def test_shares_are_keyed_by_level_and_name_all_of_them() -> None:
-    doubt = doubt_of([graded(1.0), graded(0.0, "E1"), graded(0.0, "E1", "E6")], "samples", PLANS)
+    doubt = uncertainty_of(
+        [graded(1.0), graded(0.0, "E1"), graded(0.0, "E1", "E6")], "samples", PLANS
+    )
     assert doubt.grades == {
         "1.0": 1 / 3,
         "0.8": 0.0,
@@ -231,7 +233,7 @@ def test_nothing_can_be_made_of_nothing() -> None:
     with pytest.raises(ValueError, match="at least one"):
         combine([], PLANS)
     with pytest.raises(ValueError, match="at least one"):
-        doubt_of([], "samples", PLANS)
+        uncertainty_of([], "samples", PLANS)
 
 
 def sure(text: str) -> TokenChoice:
@@ -258,7 +260,7 @@ def test_doubt_of_tokens_reads_every_field_of_the_rubric() -> None:
         either(true=0.9, false=0.1),
         sure("}"),
     ]
-    doubt = doubt_of_tokens(tokens, PLANS)
+    doubt = token_uncertainty(tokens, PLANS)
     assert doubt is not None
     assert (doubt.method, doubt.n) == ("logprobs", 1)
     assert doubt.shares["is_correct"] == pytest.approx(0.9)
@@ -273,7 +275,7 @@ def test_doubt_of_tokens_reads_every_field_of_the_rubric() -> None:
     }
     assert set(doubt.entropy) == {"is_correct", *ERROR_CODES, "grade"}
     assert doubt.entropy["grade"] == pytest.approx(1.0)
-    passed = doubt_of_tokens(tokens, UNSOLVABLE)
+    passed = token_uncertainty(tokens, UNSOLVABLE)
     assert passed is not None
     assert set(passed.shares) == set(passed.entropy) == {"is_correct"}
 
@@ -286,12 +288,12 @@ def test_doubt_of_tokens_reads_the_category_and_leaves_out_what_is_not_known() -
         sure("true"),
         sure("}"),
     ]
-    doubt = doubt_of_tokens(tokens, BROKEN)
+    doubt = token_uncertainty(tokens, BROKEN)
     assert doubt is not None
     assert doubt.categories["5"] == pytest.approx(0.4)
     assert list(doubt.categories) == ["1", "2", "3", "4", "5"]
-    as_plan = doubt_of_tokens(tokens, PLANS)
+    as_plan = token_uncertainty(tokens, PLANS)
     assert as_plan is not None
     assert (as_plan.grades, set(as_plan.entropy)) == ({}, {"is_correct"})
-    assert doubt_of_tokens(tokens[:2], BROKEN) is None
-    assert doubt_of_tokens((), PLANS) is None
+    assert token_uncertainty(tokens[:2], BROKEN) is None
+    assert token_uncertainty((), PLANS) is None
