@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from apbjudge.judge.cascade import CurvePoint
-from apbjudge.judge.ensemble_text import POINTS_SHOWN, curve_rows, curve_text, disagreement_text
 from apbjudge.judge.panel import Disagreement, Pair
+from apbjudge.reports.ensembles import (
+    POINTS_SHOWN,
+    cascade_csv,
+    cascade_document,
+    disagreement_document,
+)
+from apbjudge.reports.text import render_text
 
 COLUMNS = "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high".split()
 
@@ -33,8 +39,16 @@ def point(**changes: Any) -> CurvePoint:
     return CurvePoint(**{**usual, **changes})
 
 
+def disagreement_text(found: Disagreement) -> str:
+    return render_text(disagreement_document(found))
+
+
+def curve_text(points: list[CurvePoint], *, reference: str) -> str:
+    return render_text(cascade_document(points, reference=reference))
+
+
 def read(points: list[CurvePoint]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(curve_rows(points))))
+    return list(csv.DictReader(io.StringIO(cascade_csv(points))))
 
 
 def test_who_differs_from_whom() -> None:
@@ -43,7 +57,7 @@ def test_who_differs_from_whom() -> None:
     assert disagreement_text(found) == (
         "judges are not unanimous on 2 of 8 items with two or more verdicts (9 items in all)\n"
         f"  a and b: agree on 75.0 [{100 * interval.low:.1f}, {100 * interval.high:.1f}] /8\n"
-        "  a and c: no item that both have a verdict on\n"
+        "  a and c: no item has a verdict of both\n"
     )
 
 
@@ -93,7 +107,7 @@ def test_what_is_not_known_is_empty_and_never_zero() -> None:
 
 
 def test_no_points_are_a_head_alone() -> None:
-    assert curve_rows([]) == ",".join(COLUMNS) + "\n"
+    assert cascade_csv([]) == ",".join(COLUMNS) + "\n"
     assert curve_text([], reference="r").count("\n") == 1
 
 

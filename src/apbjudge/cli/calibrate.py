@@ -12,7 +12,7 @@ from ..calibration.calibrate import calibrate_runs
 from ..calibration.config import CalibrationOrder
 from ..calibration.judged import check_level
 from ..errors import OptionError, visible
-from ..reports.reliability_text import reliability_text
+from ..reports.reliability import reliability_text
 from ..statistics.coded import Settings
 from ..statistics.resampling import METHODS
 from .compare import names

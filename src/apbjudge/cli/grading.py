@@ -20,7 +20,7 @@ from ..judge.grade import grade
 from ..judge.session import Run, default_folder, run_identity
 from ..llm.budget import Limits
 from ..protocols import AUTO, get_protocol
-from ..reports.terminal import summary_text
+from ..reports.summary import summary_text
 from ..rubrics import load_rubric
 from .progress import Reporter
 
