@@ -103,7 +103,7 @@ def test_what_is_not_known_is_empty_and_never_zero() -> None:
     (row,) = read([point(cost_usd=None, n_agree=0, n_compared=0)])
     assert [row[name] for name in ("cost_usd", "agreement", "low", "high")] == [""] * 4
     text = curve_text([point(cost_usd=None, n_agree=0, n_compared=0)], reference="r")
-    assert text.rstrip().endswith("unknown    not known")
+    assert text.rstrip().endswith("unknown  – /0")
 
 
 def test_no_points_are_a_head_alone() -> None:
@@ -118,10 +118,10 @@ def test_the_text_of_a_curve() -> None:
         point(threshold=0.25, n_escalated=10, share=1.0, cost_usd=3.0, n_agree=10),
     ]
     lines = curve_text(points, reference="large").splitlines()
-    assert lines[0] == "escalated from  share  cost       agreement with large, where it answered"
-    assert lines[1].startswith("none               0%  0.5000     50.0 [")
-    assert lines[2].startswith("no verdict        10%  0.7500     60.0 [")
-    assert lines[3].startswith("0.2500           100%  3.0000     100.0 [")
+    assert lines[0] == "threshold   escalated  cost        agreement with large, where it answered"
+    assert lines[1].startswith("none        0 %        0.5000 USD  50.0 [")
+    assert lines[2].startswith("no verdict  10 %       0.7500 USD  60.0 [")
+    assert lines[3].startswith("0.2500      100 %      3.0000 USD  100.0 [")
     assert all(line.endswith("/10") for line in lines[1:])
 
 

@@ -24,8 +24,8 @@ def label_plan_document(found: LabelPlan) -> Document:
     }[found.expected_from]
     head = (
         (
-            f"judge {found.judge} ({found.source}): {found.n_rows} rows, {found.n_unscored} unscored, "
-            f"{found.n_labelled} labelled"
+            f"judge {found.judge} ({found.source}): {found.n_rows} rows, "
+            f"{found.n_unscored} unscored, {found.n_labelled} labelled"
         ),
         (
             f"humans are expected to disagree with {percent(found.disagreement)} of the verdicts "
@@ -35,8 +35,8 @@ def label_plan_document(found: LabelPlan) -> Document:
     wanted = f"labels for ± {100 * found.half_width:g}"
     legend = [
         (
-            "±: half the width of a 95 % interval, rates in percentage points, grade MAE on the scale "
-            f"of 0 to 1 (± {found.half_width:g})"
+            "±: half the width of a 95 % interval, rates in percentage points, grade MAE on the "
+            f"scale of 0 to 1 (± {found.half_width:g})"
         ),
         "detects: the smallest true difference between two such results found 8 times in 10",
         f"{wanted}: in all, from a simple random sample of all rows",
