@@ -189,14 +189,11 @@ def _self_evaluation(judge: Reliability) -> list[Part]:
         ]
         for model in found.models
     ]
-    lines = [
-        f"itself minus others, {name} bias: {difference(contrast, unit)}"
-        for name, contrast, unit in (
-            ("CR", found.rate, "percent"),
-            ("grade", found.grade, "grade"),
-        )
-        if contrast is not None
-    ]
+    lines: list[str] = []
+    if found.rate is not None:
+        lines.append(f"itself minus others, CR bias: {difference(found.rate, 'percent')}")
+    if found.grade is not None:
+        lines.append(f"itself minus others, grade bias: {difference(found.grade, 'grade')}")
     table = Table.of(("", "human CR", "judge CR", "CR bias", "grade bias"), rows)
     return [table, *([Notes(tuple(lines))] if lines else [])]
 
@@ -233,7 +230,7 @@ def _legend(report: ReliabilityReport) -> list[str]:
     shown = "rates in percent, differences in percentage points"
     lines = [f"value [{level_text(level)} interval] /n; {shown}; {policy}"]
     if report.problems:
-        lines.append(f"{len(report.problems)} problems in rows that are left out")
+        lines.append(f"rows left out because of problems: {len(report.problems)}")
     return [*lines, *_reasons(report), *_rough(report)]
 
 

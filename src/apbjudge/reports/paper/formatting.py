@@ -139,7 +139,8 @@ def _parts(table: Table, mark: str) -> Iterator[Part]:
 
 def _section(table: Table, section: str, rows: Sequence[TableRow]) -> document.Table:
     columns = columns_of(table, section)
-    heads = [document.Column(title=head) for head in (*table.heads, "scored")]
+    heads = [document.Column(title=head) for head in table.heads]
+    heads.append(document.Column(title="scored", align="right"))
     body: list[tuple[document.Cell, ...]] = []
     for row in rows:
         cells = [
