@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..judge.columns import Totals
 from ..judge.summary import Group, Summary
+from ..records.judgement_table import Totals
 from ..statistics.intervals import Estimate
 from .document import Cell, Document, Figure, Heading, Notes, Part, Table
 from .numbers import Unit, money
