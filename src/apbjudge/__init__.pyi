@@ -42,11 +42,11 @@ from .reports.card.text import card_text as card_text
 from .reports.comparison import comparison_text as comparison_text
 from .reports.frames import frame as frame
 from .reports.label_plan import label_plan_text as label_plan_text
-from .reports.reliability_text import reliability_text as reliability_text
+from .reports.reliability import reliability_text as reliability_text
 from .reports.report import Report as Report
 from .reports.report import ReportOrder as ReportOrder
 from .reports.report import report as report
-from .reports.terminal import summary_text as summary_text
+from .reports.summary import summary_text as summary_text
 from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .rubrics import rubric_names as rubric_names

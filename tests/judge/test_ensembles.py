@@ -16,11 +16,11 @@ import pytest
 
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
 from apbjudge.errors import RefusalError
-from apbjudge.judge.ensemble_text import ensemble_text
 from apbjudge.judge.ensembles import compare_runs
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
 from apbjudge.llm.budget import Limits
+from apbjudge.reports.ensembles import ensemble_text
 from tests.support.commands import Said, in_process
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
 

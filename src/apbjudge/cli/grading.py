@@ -16,12 +16,12 @@ from pydantic import Field, ValidationError
 
 from ..errors import OptionError, shorten
 from ..judge import STATIC, JudgeSpec
-from ..judge.ensemble_text import ensemble_text
 from ..judge.grade import grade
 from ..judge.session import Run, default_folder, run_identity
 from ..llm.budget import Limits
 from ..protocols import AUTO, get_protocol
-from ..reports.terminal import summary_text
+from ..reports.ensembles import ensemble_text
+from ..reports.summary import summary_text
 from ..rubrics import load_rubric
 from ..runs.rows import parse_shard
 from .progress import Reporter

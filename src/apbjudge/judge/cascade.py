@@ -1,12 +1,14 @@
-"""A cheap judge first, a stronger one where it doubts, a human where that one still does."""
+"""A cheap judge first, a stronger one for what it is uncertain of, a human for the rest."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from math import ceil, fsum, inf, nextafter
+from math import ceil, fsum, inf, isinf, nextafter
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +16,7 @@ import orjson
 
 from ..errors import OptionError
 from ..records import Unscored, Verdict
+from ..statistics.proportions import wilson
 from .panel import total_cost, total_usage
 
 _Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -373,3 +376,29 @@ def _same_length(cheap: Sequence[object], **others: Sequence[object]) -> None:
     for name, values in others.items():
         if len(values) != len(cheap):
             raise ValueError(f"{name}: expected {len(cheap)} entries, got {len(values)}")
+
+
+def curve_csv(points: Sequence[CurvePoint]) -> str:
+    """All thresholds as CSV: entropy in bits, shares from 0 to 1, 95 % Wilson intervals."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_CSV_HEAD)
+    for p in points:
+        agreement: list[float | None] = [None, None, None]
+        if p.n_compared:
+            agreement = [p.n_agree / p.n_compared, *wilson(p.n_agree, p.n_compared)]
+        counts = [p.n_escalated, p.share, p.cost_usd, p.calls, p.n_agree, p.n_compared]
+        writer.writerow([threshold_text(p), *counts, *agreement])
+    return out.getvalue()
+
+
+_CSV_HEAD = (
+    "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high"
+).split()
+
+
+def threshold_text(point: CurvePoint) -> str:
+    """The threshold of a point; ``none`` where nothing is escalated."""
+    if point.threshold is None:
+        return "none"
+    return "no verdict" if isinf(point.threshold) else f"{point.threshold:.4f}"

@@ -26,12 +26,12 @@ from .cascade import (
     cascade_judgement,
     choose,
     curve,
+    curve_csv,
     parse_rule,
     queue,
     uncertainty_score,
 )
 from .dawid_skene import check_dawid_skene
-from .ensemble_text import curve_rows
 from .panel import disagreement, panel_dawid_skene, panel_judgement
 from .session import Log, Run, RunConfig, claim, run_identity, run_in
 from .worker import Judgement
@@ -156,7 +156,7 @@ def run_cascade(
     left = queue(rows, asked, rule)
     if keep:
         write_atomically(folder / QUEUE, _queue_lines(rows, left))
-        write_atomically(folder / CURVE, curve_rows(known).encode())
+        write_atomically(folder / CURVE, curve_csv(known).encode())
     whole_curve = CascadeCurve(points=known, reference=strong.model, n_queued=len(left))
     return replace(run, ensemble=whole_curve)
 
@@ -258,7 +258,7 @@ def compare_runs(cheap: Path, strong: Path, labels: Path | None, rule_text: str)
     known = majority(read_labels(labels)) if labels is not None else {}
     reference = [_label(row, known) for row in rows]
     points = curve(rows, asked, reference, field=rule.field)
-    return curve_rows([point for point in points if point.is_known])
+    return curve_csv([point for point in points if point.is_known])
 
 
 def _label(row: Judgement, known: Mapping[tuple[str, str | None], bool]) -> bool | None:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ...statistics.proportions import counted
-from ..paper.table import Table, Unit
+from ..numbers import Unit
+from ..paper.table import Table
 from .text import in_words
 
 Frame = Any

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ..calibration.results import CorrectedFigure, Reliability, ReliabilityReport
-from ..errors import visible
 from ..statistics.estimates import Estimate
 from ..statistics.measures import PAPER
-from .tables import (
-    across,
-    cell,
-    difference,
-    down,
-    is_missing,
-    lined_up,
-    matrix,
-    named,
-    number,
-    p_value,
-    reasons,
-)
+from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table
+from .numbers import Unit, level_text, number
+from .tables import across, difference, down, is_missing, matrix, reasons
+from .text import render_text
 
 JUDGES_ACROSS = 3
 _BEYOND = (
@@ -42,30 +32,29 @@ _OF_PAIR = ("agreement", "kappa", "AC1", "grade MAE", "grade bias", "grade kappa
 
 
 def reliability_text(report: ReliabilityReport) -> str:
-    """The whole report.
+    """The report as text."""
+    return render_text(reliability_document(report))
 
-    Rates are in percent, grades and coefficients on their own scale; the interval stands in
-    brackets and the denominator behind the slash.
-    """
-    lines: list[str] = []
+
+def reliability_document(report: ReliabilityReport) -> Document:
+    """The whole report: rates in percent, grades and coefficients on their own scale."""
+    parts: list[Part] = []
     for at in range(0, len(report.judges), JUDGES_ACROSS):
-        lines += [*_measures(report.judges[at : at + JUDGES_ACROSS]), ""]
+        judges = report.judges[at : at + JUDGES_ACROSS]
+        columns = {name: _whole(judge) for name, judge in _by_name(judges).items()}
+        heads = dict.fromkeys(line for judge in judges for line in _head(judge))
+        parts += [Notes(tuple(heads)), down(columns, _OF_JUDGE)]
     for judge in report.judges:
         if len(report.judges) > 1:
-            lines += [f"===== {visible(judge.judge)} =====", ""]
-        for title, body in _sections(judge):
-            lines += [title, *body, ""]
-    lines += _legend(report)
-    return "\n".join(lines) + "\n"
+            parts.append(Heading(f"===== {judge.judge} =====", 1))
+        for title, section in _sections(judge):
+            if section:
+                parts += [Heading(title), *section]
+    return Document((*parts, Notes(tuple(_legend(report)))))
 
 
-def _measures(judges: Sequence[Reliability]) -> list[str]:
-    heads = [*dict.fromkeys(line for judge in judges for line in _head(judge))]
-    columns = {
-        name: {"scored": judge.whole.scored, **judge.whole.measures}
-        for name, judge in _by_name(judges).items()
-    }
-    return [*heads, "", *down(columns, _OF_JUDGE)]
+def _whole(judge: Reliability) -> dict[str, Estimate]:
+    return {"scored": judge.whole.scored, **judge.whole.measures}
 
 
 def _by_name(judges: Sequence[Reliability]) -> dict[str, Reliability]:
@@ -83,7 +72,7 @@ def _head(judge: Reliability) -> Iterator[str]:
         by = f"{by}, adjudicated on {judge.n_adjudicated} items"
     where = "" if judge.cluster == "none" else f" in {judge.n_clusters} clusters ({judge.cluster})"
     yield (
-        f"{visible(judge.judge)} against {by}: {judge.n_labelled} labelled items{where}, of "
+        f"{judge.judge} against {by}: {judge.n_labelled} labelled items{where}, of "
         f"{judge.n_rows} judgements, {judge.n_scored} of them scored"
     )
     if judge.n_ties:
@@ -92,51 +81,40 @@ def _head(judge: Reliability) -> Iterator[str]:
     yield from judge.notes
 
 
-def _sections(judge: Reliability) -> Iterator[tuple[str, list[str]]]:
-    for title, section in _SECTIONS.items():
-        if body := section(judge):
-            yield title, body
+def _sections(judge: Reliability) -> Iterator[tuple[str, list[Part]]]:
+    """Titles and bodies; an empty body where there is nothing to show."""
+    whole = judge.whole
+    yield "error codes", [across(whole.codes, _OF_CODE)] if whole.codes else []
+    for field in ("is_correct", "grade"):
+        table = whole.tables.get(field)
+        yield f"confusion of {field}", [matrix(table)] if table else []
+    yield "behaviours after a broken tool", _category(judge)
+    yield "raters among themselves", _between(judge)
+    yield "may the judge replace a rater? (alternative annotator test)", _stand_in(judge)
+    yield "plans that humans found correct", _diversity(judge)
+    yield "judge minus humans, by tested model", _self_evaluation(judge)
     for field in dict.fromkeys(group.field for group in judge.groups):
-        yield f"by {field}", _groups(judge, field)
+        rows = {
+            group.value or "not stated": {"scored": group.found.scored, **group.found.measures}
+            for group in judge.groups
+            if group.field == field
+        }
+        yield f"by {field}", [across(rows, ("scored", *_OF_GROUP))]
     if judge.corrected:
-        yield f"corrected for the judge's errors ({_design(judge)})", _corrected(judge)
+        is_plain = judge.design in {"random", "other-population"}
+        design = judge.design if is_plain else "drawn by plan"
+        yield f"corrected for the judge's errors (labels: {design})", _corrected(judge)
 
 
-def _codes(judge: Reliability) -> list[str]:
-    return across(judge.whole.codes, _OF_CODE) if judge.whole.codes else []
-
-
-def _of_correct(judge: Reliability) -> list[str]:
-    table = judge.whole.tables.get("is_correct")
-    return matrix(table) if table else []
-
-
-def _of_grade(judge: Reliability) -> list[str]:
-    table = judge.whole.tables.get("grade")
-    return matrix(table) if table else []
-
-
-def _category(judge: Reliability) -> list[str]:
+def _category(judge: Reliability) -> list[Part]:
     found = judge.category
     if found is None:
         return []
-    figures = [f"{name} {named(name, estimate)}" for name, estimate in found.measures.items()]
-    return [*figures, *(matrix(found.table) if found.table else [])]
+    lines = tuple(f"{name} {Figure.named(name, e)}" for name, e in found.measures.items())
+    return [Notes(lines), *([matrix(found.table)] if found.table else [])]
 
 
-def _groups(judge: Reliability, field: str) -> list[str]:
-    rows = {
-        "not stated" if group.value is None else group.value: {
-            "scored": group.found.scored,
-            **group.found.measures,
-        }
-        for group in judge.groups
-        if group.field == field
-    }
-    return across(rows, ("scored", *_OF_GROUP))
-
-
-def _between(judge: Reliability) -> list[str]:
+def _between(judge: Reliability) -> list[Part]:
     found = judge.between
     if found is None:
         return []
@@ -144,102 +122,102 @@ def _between(judge: Reliability) -> list[str]:
         f"{judge.raters[pair.first]} and {judge.raters[pair.second]}": pair.measures
         for pair in found.pairs
     }
-    whole = [f"{name} {named(name, e)}" for name, e in found.together.items()]
-    lines = [f"over all pairs of raters: {', '.join(whole)}"]
-    return [*lines, *across(pairs, _OF_PAIR)] if pairs else lines
+    whole = ", ".join(f"{name} {Figure.named(name, e)}" for name, e in found.together.items())
+    head = Notes((f"over all pairs of raters: {whole}",))
+    return [head, *([across(pairs, _OF_PAIR)] if pairs else [])]
 
 
-def _stand_in(judge: Reliability) -> list[str]:
+def _stand_in(judge: Reliability) -> list[Part]:
     test = judge.stand_in
     if test is None:
         return []
     if test.passes is None:
-        return [f"not tested: {test.reason}"]
+        return [Notes((f"not tested: {test.reason}",))]
     answer = "it may" if test.passes else "not shown"
-    rows = [["", "items", "judge as close", "rater as close", "p", "judge wins"]]
-    rows += [
+    rows: list[list[Cell]] = [
         [
-            visible(judge.raters[annotator.index]),
+            judge.raters[annotator.index],
             str(annotator.n_items),
-            cell(annotator.rho_judge, percent=True),
-            cell(annotator.rho_human, percent=True),
-            p_value(annotator.p_value),
+            Figure(estimate=annotator.rho_judge, unit="percent"),
+            Figure(estimate=annotator.rho_human, unit="percent"),
+            Number(annotator.p_value, "p"),
             "yes" if annotator.rejected else "no",
         ]
         for annotator in test.annotators
     ]
     head = (
-        f"{answer}: wins against {number(test.winning_rate, percent=True)} % of raters "
+        f"{answer}: wins against {number(test.winning_rate, 'percent')} % of raters "
         f"(half are needed) with an allowance of {test.epsilon:g}; advantage probability "
-        f"{cell(test.advantage_probability, percent=False)}"
+        f"{Figure(estimate=test.advantage_probability, unit='grade')}"
     )
-    lines = [head, *lined_up(rows)]
-    return [*lines, test.reason] if test.reason else lines
+    titles = ("", "items", "judge as close", "rater as close", "p", "judge wins")
+    reason = [Notes((test.reason,))] if test.reason else []
+    return [Notes((head,)), Table.of(titles, rows), *reason]
 
 
-def _diversity(judge: Reliability) -> list[str]:
+def _diversity(judge: Reliability) -> list[Part]:
     found = judge.diversity
     if found is None:
         return []
-    rows = [["", "agreement", "grade MAE"]]
-    for name, group in (("other chain", found.different), ("reference's chain", found.standard)):
-        rows.append([name, cell(group.agreement, percent=True), cell(group.error, percent=False)])
-    lines = lined_up(rows)
-    lines.append(f"difference of agreement {difference(found.agreement, percent=True)}")
-    lines.append(f"difference of MAE {difference(found.error, percent=False)}")
+    groups = {
+        "other chain": {"agreement": found.different.agreement, "grade MAE": found.different.error},
+        "reference's chain": {
+            "agreement": found.standard.agreement,
+            "grade MAE": found.standard.error,
+        },
+    }
+    lines = [
+        f"difference of agreement {difference(found.agreement, 'percent')}",
+        f"difference of MAE {difference(found.error, 'grade')}",
+    ]
     if found.n_unknown:
-        lines.append(f"{found.n_unknown} more of which the chain is not known")
-    return lines
+        lines.append(f"{found.n_unknown} more items whose chain is not known")
+    return [across(groups, ("agreement", "grade MAE")), Notes(tuple(lines))]
 
 
-def _self_evaluation(judge: Reliability) -> list[str]:
+def _self_evaluation(judge: Reliability) -> list[Part]:
     found = judge.self_evaluation
     if found is None:
         return []
-    rows = [["", "human CR", "judge CR", "CR bias", "grade bias"]]
-    rows += [
+    rows: list[list[Cell]] = [
         [
-            visible(model.tested_model) + (" (itself)" if model.tested_model == found.own else ""),
-            number(model.human_rate.value, percent=True),
-            number(model.judge_rate.value, percent=True),
-            cell(model.rate.estimate, percent=True, signed=True),
-            cell(model.grade.estimate, percent=False, signed=True),
+            model.tested_model + (" (itself)" if model.tested_model == found.own else ""),
+            Number(model.human_rate.value, "percent"),
+            Number(model.judge_rate.value, "percent"),
+            Figure(estimate=model.rate.estimate, unit="points"),
+            Figure(estimate=model.grade.estimate, unit="grade difference"),
         ]
         for model in found.models
     ]
-    lines = lined_up(rows)
+    lines: list[str] = []
     if found.rate is not None:
-        lines.append(f"itself less others, CR bias: {difference(found.rate, percent=True)}")
+        lines.append(f"itself minus others, CR bias: {difference(found.rate, 'percent')}")
     if found.grade is not None:
-        lines.append(f"itself less others, grade bias: {difference(found.grade, percent=False)}")
-    return lines
+        lines.append(f"itself minus others, grade bias: {difference(found.grade, 'grade')}")
+    table = Table.of(("", "human CR", "judge CR", "CR bias", "grade bias"), rows)
+    return [table, *([Notes(tuple(lines))] if lines else [])]
 
 
-def _design(judge: Reliability) -> str:
-    plain = judge.design in {"random", "other-population"}
-    return f"labels: {judge.design}" if plain else "labels: drawn by plan"
-
-
-def _corrected(judge: Reliability) -> list[str]:
-    rows = [["", "figure", "judge", "corrected", "labels alone", "labels"]]
+def _corrected(judge: Reliability) -> list[Part]:
+    rows: list[list[Cell]] = []
     for part in _shown_corrections(judge):
-        where = _part(part.field, part.value)
-        percent, found = part.figure != "Grade", part.found
+        unit: Unit = "grade" if part.figure == "Grade" else "percent"
+        found = part.found
         note = found.rectified.note if found.rectified.value is None else ""
         rows.append(
             [
-                where,
+                _part(part.field, part.value),
                 part.figure,
-                cell(found.raw, percent=percent),
-                note or cell(found.rectified, percent=percent),
-                cell(found.labelled_only, percent=percent),
+                Figure(estimate=found.raw, unit=unit),
+                note or Figure(estimate=found.rectified, unit=unit),
+                Figure(estimate=found.labelled_only, unit=unit),
                 f"{found.n_labelled} of {found.n_judged}",
             ]
         )
-    lines = lined_up(rows)
+    table = Table.of(("", "figure", "judge", "corrected", "labels alone", "labels"), rows)
     if any(part.field for part in judge.corrected):
-        lines.append("error rates of the parts: --format json")
-    return lines
+        return [table, Notes(("error rates of the parts: --format json",))]
+    return [table]
 
 
 def _legend(report: ReliabilityReport) -> list[str]:
@@ -249,10 +227,10 @@ def _legend(report: ReliabilityReport) -> list[str]:
         "wrong": "unscored items count as wrong",
         "bounds": "intervals hold whatever the unscored items would have been",
     }[report.judges[0].whole.policy]
-    shown = "rates in percent, differences in percent points"
-    lines = [f"value [{level * 100:g} % interval] /n; {shown}; {policy}"]
+    shown = "rates in percent, differences in percentage points"
+    lines = [f"value [{level_text(level)} interval] /n; {shown}; {policy}"]
     if report.problems:
-        lines.append(f"{len(report.problems)} complaints about rows that are left out")
+        lines.append(f"rows left out because of problems: {len(report.problems)}")
     return [*lines, *_reasons(report), *_rough(report)]
 
 
@@ -344,16 +322,4 @@ def _shown_corrections(judge: Reliability) -> Iterator[CorrectedFigure]:
 
 def _part(field: str, value: str | None) -> str:
     """A part of the rows."""
-    return f"{field} {visible(value or 'not stated')}" if field else "all"
-
-
-_SECTIONS: Mapping[str, Callable[[Reliability], list[str]]] = {
-    "error codes": _codes,
-    "confusion of is_correct": _of_correct,
-    "confusion of grade": _of_grade,
-    "behaviours after a broken tool": _category,
-    "raters among themselves": _between,
-    "may the judge stand in for a rater? (alternative annotator test)": _stand_in,
-    "plans that humans found correct": _diversity,
-    "judge less humans, by tested model": _self_evaluation,
-}
+    return f"{field} {value or 'not stated'}" if field else "all"
