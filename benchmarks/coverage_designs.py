@@ -30,7 +30,7 @@ import orjson
 from coverage_table import SEED, Row, Tally, arguments, beta_of, heading, over_all, summed, table
 from scipy.stats import binom
 
-from apbjudge import PlanOrder, calibrate, plan_labels
+from apbjudge import LabelPlanConfig, calibrate, plan_labels
 from apbjudge.statistics.agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
 from apbjudge.statistics.coded import Settings
 from apbjudge.statistics.intervals import Array, Estimate, Ids
@@ -159,7 +159,7 @@ class World:
         plan = path.with_name("plan.jsonl")
         plan.unlink(missing_ok=True)
         if self.design == "plan":
-            order = PlanOrder(judgements=path, n=self.n, seed=int(rng.integers(2**31)))
+            order = LabelPlanConfig(judgements=path, n=self.n, seed=int(rng.integers(2**31)))
             made = plan_labels(order, out=plan)
             chosen = [int(row.item_id[1:]) for row in made.rows if row.order is not None]
             return str(plan), np.array(chosen)

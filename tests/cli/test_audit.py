@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS
 
 from apbjudge.audits.reading import read_card
-from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS
 from apbjudge.judge.grade import grade
 from tests.support.auditing import SHORT, prepared, whimsical
 from tests.support.commands import start

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apbjudge.cli.grading import read_config
 
 from apbjudge.cli import grading
-from apbjudge.cli.grading import read_config
 from apbjudge.errors import OptionError
 from apbjudge.judge import JudgeSpec
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apbjudge.cli.grading import RunSettings
+from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS, RUN_SETTINGS, Setting, rewrite
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.cli import grading
 from apbjudge.cli.audit import AuditSettings
-from apbjudge.cli.grading import RunSettings
 from apbjudge.cli.main import command
-from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS, RUN_SETTINGS, Setting, rewrite
 from apbjudge.errors import OptionError
 from apbjudge.judge import JudgeSpec
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 
 from .conftest import Command, example
 

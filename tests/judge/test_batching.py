@@ -28,7 +28,7 @@ from apbjudge.judge.session import Run, RunConfig, run_identity
 from apbjudge.judge.store import clear_run
 from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
 from tests.support.batch_server import (
     BatchServer,

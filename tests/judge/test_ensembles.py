@@ -19,7 +19,7 @@ from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import compare_runs
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 from tests.support.commands import Said, in_process
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
 

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from apbjudge.errors import BudgetError
 from apbjudge.llm.base import Completion
-from apbjudge.llm.budget import Budget, Limits
+from apbjudge.llm.budget import Budget
+from apbjudge.llm.limits import Limits
 from apbjudge.records import Usage
 from tests.support.clock import VirtualClock
 

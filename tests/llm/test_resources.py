@@ -12,8 +12,8 @@ import pytest
 from apbjudge import OptionError
 from apbjudge.judge import JudgeSpec
 from apbjudge.llm import Completion, ModelSpec, Request, ScriptedClient
-from apbjudge.llm.budget import Limits
 from apbjudge.llm.endpoint_cache import FILE
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, cache_folder, make_engine
 from tests.support.server import Answer, ChatServer, Seen
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from apbjudge.judge import Events, JudgeSpec, Progress, Source, Store
-from apbjudge.judge import run as run_judge
 from apbjudge.judge.resources import make_judge
+from apbjudge.judge.run import run as run_judge
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.store import JUDGEMENTS
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
 from tests.support.clock import VirtualClock
 

@@ -21,9 +21,9 @@ from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.raters import BetweenRaters, between_raters, stand_in
 from ..statistics.ratings import Ratings
 from ..statistics.rectification import Design
-from ..statistics.results import POLICIES, Calibration, Policy
+from ..statistics.results import Calibration
 from ..statistics.sample import Sample
-from .config import DESIGNS, CalibrationOrder
+from .config import DESIGNS, CalibrationConfig
 from .correct import Correcting, Drawing, Drawn, drawn_by
 from .judged import Judged, Problems, Vector, read_once
 from .label_plan import read_plan
@@ -49,51 +49,38 @@ from .results import (
 
 
 def calibrate(
-    judgements: str | Path | Sequence[str | Path], labels: str | Path, **options: Any
+    judgements: str | Path | Sequence[str | Path], labels: str | Path, **settings: Any
 ) -> ReliabilityReport:
     """Calibrates judges against human labels.
 
     Args:
         judgements: File of judgements or folder of a run; several for several judges.
         labels: File of labels, JSONL or CSV.
-        **options: The other fields of ``CalibrationOrder``.
+        **settings: The other fields of ``CalibrationConfig``.
 
     Raises:
         InputError: If a file is unusable or no label belongs to a run.
-        OptionError: If an option is unusable.
+        OptionError: If a setting is unusable.
     """
-    one = isinstance(judgements, (str, Path))
-    paths = [judgements] if one else list(judgements)
-    order = CalibrationOrder(judgements=[Path(p) for p in paths], labels=Path(labels), **options)
-    return calibrate_runs(order)
+    return calibrate_runs(CalibrationConfig(judgements=judgements, labels=labels, **settings))  # type: ignore[arg-type]
 
 
-def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
+def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
     """Everything that can be said of judges with these labels.
 
-    Args:
-        order: What is to be calibrated.
-
     Raises:
         InputError: If a file is unusable or no label belongs to a run.
-        OptionError: If an option is unusable.
+        OptionError: If the design is unusable.
     """
-    if order.unscored not in POLICIES:
-        raise OptionError(f"--unscored: expected {', '.join(POLICIES)}, got {order.unscored!r}")
-    if not 0 <= order.epsilon < 1:
-        raise OptionError(f"--epsilon: expected 0 or more and below 1, got {order.epsilon}")
-    if order.target is not None and order.design != "other-population":
-        got = "none" if order.design is None else repr(order.design)
-        raise OptionError(f"--target: expected --design other-population with it, got {got}")
     problems: Problems = []
-    labels = load_labels(order.labels, order.adjudicator, problems)
-    plan = _plan(order, problems)
-    target = None if order.target is None else read_once(order.target, problems)
-    given = _Given(order, labels, plan, target)
-    judged = (read_once(path, problems) for path in order.judgements)
+    labels = load_labels(config.labels, config.adjudicator, problems)
+    plan = _plan(config, problems)
+    target = None if config.target is None else read_once(config.target, problems)
+    given = _Given(config, labels, plan, target)
+    judged = (read_once(path, problems) for path in config.judgements)
     judges = [_reliability(given, judge, problems) for judge in judged]
     return ReliabilityReport(
-        labels=str(order.labels), judges=tuple(judges), problems=tuple(problems)
+        labels=str(config.labels), judges=tuple(judges), problems=tuple(problems)
     )
 
 
@@ -110,7 +97,7 @@ def calibrate_judged(
     Raises:
         InputError: If no label belongs to any judge's rows.
     """
-    given = _Given(CalibrationOrder(judgements=(), labels=labels.path), labels, None, None)
+    given = _Given(CalibrationConfig(judgements=(), labels=labels.path), labels, None, None)
     found: list[Reliability] = []
     for judge in judges:
         try:
@@ -122,13 +109,13 @@ def calibrate_judged(
     return ReliabilityReport(labels=str(labels.path), judges=tuple(found), problems=tuple(problems))
 
 
-def _plan(order: CalibrationOrder, problems: Problems) -> Drawing | None:
-    if order.design is None or order.design in DESIGNS:
+def _plan(config: CalibrationConfig, problems: Problems) -> Drawing | None:
+    if config.design is None or config.design in DESIGNS:
         return None
-    path = Path(order.design)
-    if not order.design or not _exists(path):
+    path = Path(config.design)
+    if not config.design or not _exists(path):
         expected = f"{', '.join(DESIGNS)} or a file that apbjudge plan-labels wrote"
-        raise OptionError(f"--design: expected {expected}, got {order.design!r}")
+        raise OptionError(f"--design: expected {expected}, got {config.design!r}")
     return read_plan(path, problems)
 
 
@@ -143,7 +130,7 @@ def _exists(path: Path) -> bool:
 class _Given:
     """What is the same for all judges."""
 
-    order: CalibrationOrder
+    config: CalibrationConfig
     labels: Labels
     plan: Drawing | None
     target: Judged | None
@@ -151,7 +138,7 @@ class _Given:
 
 def _reliability(given: _Given, judged: Judged, problems: Problems) -> Reliability:
     matched = match(judged, given.labels, problems)
-    clusters = cluster_ids(judged, given.order.cluster)
+    clusters = cluster_ids(judged, given.config.cluster)
     drawn = None if given.plan is None else drawn_by(given.plan, judged, matched, clusters)
     if drawn is not None:
         matched = matched.only(drawn.kept)
@@ -174,8 +161,8 @@ class _Work:
     scale_note: str | None
 
     @property
-    def order(self) -> CalibrationOrder:
-        return self.given.order
+    def config(self) -> CalibrationConfig:
+        return self.given.config
 
     def reliability(self) -> Reliability:
         return Reliability(
@@ -188,9 +175,9 @@ class _Work:
             n_ties=self.matched.n_ties,
             n_adjudicated=self.matched.n_adjudicated,
             raters=tuple(self.matched.raters),
-            cluster=self.order.cluster,
+            cluster=self.config.cluster,
             n_clusters=self.n_clusters,
-            design=self.order.design,
+            design=self.config.design,
             whole=self.calibrate(np.arange(len(self.rows))),
             groups=tuple(self.groups()),
             category=self.category(),
@@ -205,7 +192,7 @@ class _Work:
     @property
     def is_picked(self) -> bool:
         """Whether somebody chose the labelled items, so that nothing can be inferred."""
-        return self.order.design == "hand-picked"
+        return self.config.design == "hand-picked"
 
     def between(self) -> BetweenRaters | None:
         if len(self.raters) < 2:
@@ -216,12 +203,12 @@ class _Work:
     def stand_in(self) -> AltTest | None:
         if len(self.raters) < 2 or self.is_picked:
             return None
-        epsilon, level = self.order.epsilon, self.settings.level
+        epsilon, level = self.config.epsilon, self.settings.level
         return stand_in(self.judge, self.raters, self.sample, epsilon=epsilon, level=level)
 
     @property
     def settings(self) -> Settings:
-        return self.order.settings
+        return self.config.settings
 
     @property
     def rows(self) -> Vector:
@@ -261,7 +248,7 @@ class _Work:
             self.judge.take(at),
             self.human.take(at),
             self.sample.take(at),
-            unscored=_policy(self.order.unscored),
+            unscored=self.config.unscored,
             levels=self.levels,
             settings=self.settings,
         )
@@ -275,7 +262,7 @@ class _Work:
             yield value, np.array([at for at, other in enumerate(here) if other == value])
 
     def groups(self) -> Iterator[GroupCalibration]:
-        for name in dict.fromkeys(self.order.by):
+        for name in dict.fromkeys(self.config.by):
             for value, at in self.parts(name, self.rows):
                 yield GroupCalibration(field=name, value=value, found=self.calibrate(at))
 
@@ -284,7 +271,7 @@ class _Work:
         human = self.matched.human.category.astype(int) - 1
         if self.is_picked or not np.any((human >= 0) & (judged >= 0)):
             return None
-        unscored = "exclude" if self.order.unscored == "bounds" else self.order.unscored
+        unscored = "exclude" if self.config.unscored == "bounds" else self.config.unscored
         return nominal(
             judged,
             human,
@@ -310,10 +297,10 @@ class _Work:
     def self_evaluation(self) -> SelfEvaluation | None:
         column = np.array([model or "" for _, model in self.judged.keys])[self.rows]
         names: list[str] = sorted({*map(str, column)})
-        own = self.order.own or next(
+        own = self.config.own or next(
             (n for n in names if is_same_model(n, self.judged.model)), None
         )
-        if self.order.own is not None and own not in names:
+        if self.config.own is not None and own not in names:
             raise OptionError(f"--self: expected one of {', '.join(names)}, got {own!r}")
         if len(names) < 2 or self.is_picked:
             return None
@@ -329,32 +316,32 @@ class _Work:
         )
 
     def corrected(self) -> Iterator[CorrectedFigure]:
-        if self.order.design is None or self.is_picked:
+        if self.config.design is None or self.is_picked:
             return
         correcting = Correcting(
             judged=self.judged,
             matched=self.matched,
             clusters=self.clusters,
             strata=None if self.drawn is None else self.drawn.all_strata,
-            design=_design(self.order.design),
+            design=_design(self.config.design),
             target=self.given.target,
             level=self.settings.level,
         )
         yield from correcting.figures("", None, np.arange(len(self.judged)))
-        for name in dict.fromkeys(self.order.by) if self.given.target is None else ():
+        for name in dict.fromkeys(self.config.by) if self.given.target is None else ():
             for value, at in self.parts(name, None):
                 yield from correcting.figures(name, value, at)
 
     def notes(self) -> Iterator[str]:
-        order, labels = self.order, self.given.labels
+        config, labels = self.config, self.given.labels
         if self.judged.model == STATIC:
             yield (
                 "The static judge proves faults and never correctness: what it does not fault "
                 "counts as correct here, so precision is its weak side."
             )
-        if order.design == "hand-picked":
+        if config.design == "hand-picked":
             yield HAND_PICKED
-        elif order.design is None:
+        elif config.design is None:
             yield (
                 "Intervals hold where the labelled items are a random draw of the population "
                 "meant. Say how they were chosen (calibrate --design) and rates are corrected too."
@@ -373,10 +360,6 @@ class _Work:
             yield f"{n_changed} labels were changed later in the file; the last counts."
         if self.matched.n_unmatched:
             yield f"{self.matched.n_unmatched} labelled items have no judgement here."
-
-
-def _policy(name: str) -> Policy:
-    return next(policy for policy in POLICIES if policy == name)
 
 
 def _design(name: str | None) -> Design:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, OptionError, visible
 from ..statistics.coded import Settings
-from ..statistics.intervals import CONFIDENCE_LEVEL
 from ..statistics.paired import (
     Difference,
     compare_reliability,
@@ -23,22 +23,13 @@ from ..statistics.paired import (
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
 from ..statistics.shares import share
-from .judged import Judged, Key, Problems, Said, Vector, check_level, judgements_of, read_judged
+from .config import CompareConfig
+from .judged import Judged, Key, Problems, Said, Vector, judgements_of, read_judged
 from .matching import Labels, cluster_ids, grade_levels, load_labels, match, scale_note
 from .results import Comparison, Side
 
 
-def compare(
-    run_a: str | Path,
-    run_b: str | Path,
-    *,
-    labels: str | Path | None = None,
-    adjudicator: str | None = None,
-    tested_models: Sequence[str] = (),
-    cluster: str = "case_id",
-    primary: Sequence[str] = (),
-    level: float = CONFIDENCE_LEVEL,
-) -> Comparison:
+def compare(run_a: str | Path, run_b: str | Path, **settings: Any) -> Comparison:
     """Compares two judges, two tested models or two rubrics on the same items.
 
     Rows are paired on item and tested model; on the item alone where two tested models are
@@ -47,28 +38,26 @@ def compare(
     Args:
         run_a: Folder of a run, or its ``judgements.jsonl``.
         run_b: The other; the same run if two tested models are named.
-        labels: JSONL or CSV of human labels; then reliability is compared too.
-        adjudicator: Rater whose word is final.
-        tested_models: Nobody: all rows; one: its rows only; two: rows of the first in A against
-            those of the second in B.
-        cluster: Column that tells which rows were drawn together; ``none`` where none were.
-        primary: Figures that were to be compared before anyone saw them; their p-values are
-            adjusted by Holm's method, those of all others by Benjamini and Hochberg's.
-        level: Confidence level, between 0 and 1.
+        **settings: The other fields of ``CompareConfig``.
 
     Raises:
         InputError: If a file is unusable, or the runs have no item in common.
-        OptionError: If an option is unusable.
+        OptionError: If a setting is unusable.
     """
-    check_level(level)
+    return compare_runs(CompareConfig(run_a=run_a, run_b=run_b, **settings))  # type: ignore[arg-type]
+
+
+def compare_runs(config: CompareConfig) -> Comparison:
+    """Compares two runs, as ``compare`` does."""
     problems: Problems = []
-    runs = _read(Path(run_a), Path(run_b), tested_models, problems)
+    tested_models, labels = config.tested_models, config.labels
+    runs = _read(config.run_a, config.run_b, tested_models, problems)
     pairs = _paired(*runs, tested_models, problems)
     known, human = None, None
     if labels is not None:
-        known, human = _labels(pairs, Path(labels), adjudicator, problems)
-    work = _Work(pairs, known, human, cluster, level)
-    return work.comparison(None if labels is None else str(labels), primary, problems)
+        known, human = _labels(pairs, labels, config.adjudicator, problems)
+    work = _Work(pairs, known, human, config.cluster, config.level)
+    return work.comparison(None if labels is None else str(labels), config.primary, problems)
 
 
 def _read(

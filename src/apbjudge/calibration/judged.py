@@ -29,8 +29,6 @@ Problems = list[str]
 OWN_FIELDS = ("item_id", "case_id", "tested_model", "protocol", "rubric")
 """Fields of a judgement, beside those in ``groups``, by which rows can be told apart."""
 
-MAX_LEVEL = 0.999999
-
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -249,17 +247,6 @@ class OneJudge:
                 f"than {visible(self.name)}, such as {self._example}: they are left out; give each "
                 "judge a file of its own"
             )
-
-
-def check_level(level: float) -> None:
-    """Refuses a confidence level that no interval has.
-
-    Raises:
-        OptionError: If it is not between 0 and 1, or so near to 1 that quantiles overflow.
-    """
-    if not 0 < level <= MAX_LEVEL:
-        expected = f"a number between 0 and 1, at most {MAX_LEVEL}"
-        raise OptionError(f"--level: expected {expected}, got {level}")
 
 
 def judgements_of(path: Path) -> Path:

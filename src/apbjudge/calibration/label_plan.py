@@ -12,13 +12,14 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
+from .config import LabelPlanConfig
 from .judged import Judged, Key, Problems, Said, first_of, first_rows, read_judged
-from .label_sampling import Draw, Labelled, PlanOrder
+from .label_sampling import Draw, Labelled
 from .matching import load_labels, match
 from .results import LabelPlan, PlanRow
 
 
-def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan:
+def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> LabelPlan:
     """Draws the rows to label next and says what the labels will be worth.
 
     Rows are drawn at random within strata: verdict by doubt of the judge, by tested model; more
@@ -26,53 +27,28 @@ def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan
     would say of them nobody has even guessed.
 
     Args:
-        order: What is to be planned.
+        config: What is to be planned.
         out: File to write the plan to; it may hold the same plan already, but no other.
 
     Raises:
         InputError: If a file is unusable.
         OptionError: If an option is unusable or the file holds another plan.
     """
-    _check(order)
     problems: Problems = []
-    judged = read_judged(Path(order.judgements), problems)
+    judged = read_judged(config.judgements, problems)
     rows = first_rows(judged, problems)
-    labelled = _labelled(order, judged, problems)
-    plan = Draw(order, judged, rows, labelled).plan()
+    labelled = _labelled(config, judged, problems)
+    plan = Draw(config, judged, rows, labelled).plan()
     if out is not None:
         _write(Path(out), plan.rows)
     return replace(plan, out=None if out is None else str(out), problems=tuple(problems))
 
 
-def _check(order: PlanOrder) -> None:
-    rules = (
-        ("--n", "a whole number of at least 1", order.n >= 1, order.n),
-        ("--seed", "a whole number of at least 0", order.seed >= 0, order.seed),
-        (
-            "--half-width",
-            "a number above 0 and below 0.5",
-            0 < order.half_width < 0.5,
-            order.half_width,
-        ),
-        (
-            "--anticipated",
-            "a share above 0 and at most 0.5",
-            order.anticipated is None or 0 < order.anticipated <= 0.5,
-            order.anticipated,
-        ),
-    )
-    for option, expected, is_right, got in rules:
-        if not is_right:
-            raise OptionError(f"{option}: expected {expected}, got {got}")
-    if order.already_random and order.labels is None:
-        raise OptionError("--already-random: expected --labels too, got none")
-
-
-def _labelled(order: PlanOrder, judged: Judged, problems: Problems) -> Labelled:
+def _labelled(config: LabelPlanConfig, judged: Judged, problems: Problems) -> Labelled:
     place = np.full(len(judged), -1)
     human = Said.of([])
-    if order.labels is not None:
-        labels = load_labels(Path(order.labels), order.adjudicator, problems)
+    if config.labels is not None:
+        labels = load_labels(config.labels, config.adjudicator, problems)
         matched = match(judged, labels, problems)
         place[matched.rows] = np.arange(len(matched.rows))
         human = matched.human

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -15,7 +14,8 @@ from ..statistics.intervals import Array, Estimate
 from ..statistics.measures import paper_measures
 from ..statistics.rectification import rectify
 from ..statistics.sample import Sample
-from ..statistics.selection import SEED, Selection, Stratum, doubt_strata, select
+from ..statistics.selection import Selection, Stratum, doubt_strata, select
+from .config import LabelPlanConfig
 from .judged import Judged, Said, Vector
 from .label_needs import CORRECTED, Expected, needs
 from .matching import cluster_ids, grade_levels
@@ -25,36 +25,6 @@ ANTICIPATED = 0.15
 NOTHING = "none"
 
 Rows = list[int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOrder:
-    """What is to be planned.
-
-    Attributes:
-        judgements: Folder of a run, or its ``judgements.jsonl``.
-        labels: JSONL or CSV of the labels there are; None without.
-        adjudicator: Rater whose word is final.
-        n: Labels to be planned, at least 1.
-        half_width: Half the width that intervals may have, above 0 and below 0.5.
-        by: Columns that strata are made of, beside verdict and doubt.
-        anticipated: Share of verdicts that humans are expected not to share, above 0 and at most
-            0.5; None: from the labels, or 0.15 without.
-        already_random: Whether the labels there are were drawn at random within these strata.
-        cluster: Column that tells which rows were drawn together; ``none`` where none were.
-        seed: Seed of the draw, at least 0.
-    """
-
-    judgements: str | Path
-    labels: str | Path | None = None
-    adjudicator: str | None = None
-    n: int = 100
-    half_width: float = 0.03
-    by: Sequence[str] = ("tested_model",)
-    anticipated: float | None = None
-    already_random: bool = False
-    cluster: str = "case_id"
-    seed: int = SEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +45,20 @@ class Draw:
     """One run, its labels, and what is drawn from it.
 
     Attributes:
-        order: What is to be planned.
+        config: What is to be planned.
         judged: The run.
         rows: Its rows that labels can be drawn from.
         labelled: The labels there are.
     """
 
-    order: PlanOrder
+    config: LabelPlanConfig
     judged: Judged
     rows: Rows
     labelled: Labelled
 
     def plan(self) -> LabelPlan:
         """The plan, not yet written anywhere."""
-        order, names = self.order, self.names
+        config, names = self.config, self.names
         drawn = self.selection
         n_labelled = int(np.count_nonzero(self.already))
         strata = tuple(_named(stratum, names) for stratum in drawn.strata)
@@ -98,9 +68,9 @@ class Draw:
             n_rows=len(self.rows),
             n_unscored=int(np.count_nonzero(self.verdicts < 0)),
             n_labelled=n_labelled,
-            n_wanted=order.n,
+            n_wanted=config.n,
             n_planned=len(drawn.rows),
-            half_width=order.half_width,
+            half_width=config.half_width,
             disagreement=self.disagreement[0],
             expected_from=self.disagreement[1],
             by=self.by,
@@ -108,11 +78,11 @@ class Draw:
             needs=needs(
                 self.expected,
                 self.estimates,
-                half_width=order.half_width,
+                half_width=config.half_width,
                 n_now=n_labelled,
                 n_then=n_labelled + len(drawn.rows),
             ),
-            seed=order.seed,
+            seed=config.seed,
             out=None,
             notes=tuple(self.notes()),
             problems=(),
@@ -122,7 +92,7 @@ class Draw:
     @cached_property
     def by(self) -> tuple[str, ...]:
         """Columns that strata are made of."""
-        return tuple(name for name in self.order.by if name not in {"", NOTHING})
+        return tuple(name for name in self.config.by if name not in {"", NOTHING})
 
     @cached_property
     def verdicts(self) -> Vector:
@@ -159,9 +129,9 @@ class Draw:
                 self.doubt,
                 np.array([code[name] for name in self.said_of_each]),
                 self.already,
-                self.order.n,
-                already_random=self.order.already_random,
-                seed=self.order.seed,
+                self.config.n,
+                already_random=self.config.already_random,
+                seed=self.config.seed,
             )
         except OptionError as error:
             merge = ", for example with --by none" if self.by else ""
@@ -186,8 +156,8 @@ class Draw:
         From labels it is the centre of Wilson's interval, so that a few labels that all agree do
         not promise that all others will.
         """
-        if self.order.anticipated is not None:
-            return self.order.anticipated, "option"
+        if self.config.anticipated is not None:
+            return self.config.anticipated, "option"
         human, judge = self.labelled.human.correct, self.judged.said.correct
         both = (human >= 0) & (judge >= 0)
         n, k = int(both.sum()), int(np.count_nonzero(both & (human != judge)))
@@ -212,7 +182,7 @@ class Draw:
         at = np.array(self.rows)[self.already]
         if not len(at):
             return {}
-        clusters = cluster_ids(self.judged, self.order.cluster)
+        clusters = cluster_ids(self.judged, self.config.cluster)
         judge, human = self.judged.said, self.labelled.human
         levels = grade_levels([self.judged], human=human)
         found = paper_measures(
@@ -221,7 +191,7 @@ class Draw:
             Sample(clusters=None if clusters is None else clusters[at]),
             levels=levels,
         )
-        if self.order.already_random:
+        if self.config.already_random:
             found[CORRECTED] = self._corrected(clusters)
         return found
 
@@ -261,14 +231,14 @@ class Draw:
     def notes(self) -> Iterator[str]:
         """What must be said beside the figures."""
         planned, open_rows = len(self.selection.rows), int(np.count_nonzero(~self.already))
-        if 0 < planned < self.order.n:
-            yield f"{self.order.n} labels were asked for; {open_rows} rows are all that is left"
+        if 0 < planned < self.config.n:
+            yield f"{self.config.n} labels were asked for; {open_rows} rows are all that is left"
         if np.any(self.verdicts < 0):
             yield (
                 "rows without verdict are drawn from as well: only labels can say what the judge "
                 "leaves out; better still, judge them again first"
             )
-        if np.any(self.already) and not self.order.already_random:
+        if np.any(self.already) and not self.config.already_random:
             yield (
                 "the labels there are were not said to be a random draw (--already-random), so "
                 "each stands for its own row alone"

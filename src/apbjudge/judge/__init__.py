@@ -1,22 +1,8 @@
 """Who judges, and the run over many items."""
 
-from .run import Events, Progress, run
-from .source import Source
-from .spec import STATIC, JudgeSpec
-from .static import UPPER_BOUND, StaticJudge
-from .store import Store
-from .task import BadRow, Task
+from typing import Any
 
-__all__ = [
-    "STATIC",
-    "UPPER_BOUND",
-    "BadRow",
-    "Events",
-    "JudgeSpec",
-    "Progress",
-    "Source",
-    "StaticJudge",
-    "Store",
-    "Task",
-    "run",
-]
+import lazy_loader
+
+_attach: Any = lazy_loader.attach_stub  # it carries no types
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -16,9 +16,9 @@ from ..errors import InputError, OptionError, PendingError, RowError
 from ..jsonl import read_lines
 from ..llm.base import cache_key
 from ..llm.batch_requests import BatchFiles, BatchWriter, body_maker, read_answers
-from ..llm.budget import Limits
 from ..llm.cache import ReplyCache, default_cache_folder
 from ..llm.engine import dump_completion, place_of
+from ..llm.limits import Limits
 from ..llm.resources import REPLIES, known_format
 from ..protocols import AUTO
 from ..runs.loops import beside_any_loop

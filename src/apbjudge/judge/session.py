@@ -26,10 +26,10 @@ from ..rubrics import Rubric, load_rubric
 from ..runs.loops import block_on
 from ..version import VERSION
 from . import UPPER_BOUND, Events, JudgeSpec, Progress, Source, StaticJudge, Store
-from . import run as run_judge
 from .llm_judge import LLMJudge
 from .resources import make_judge, make_judges
 from .run import Lane, run_interleaved
+from .run import run as run_judge
 from .static import STATIC_VERSION
 from .store import JUDGEMENTS, MANIFEST
 from .summary import Summary, summarize

@@ -21,7 +21,7 @@ from ...judge.dry_run import Forecast, Part, forecast_parts
 from ...judge.session import Run, RunConfig, judge_interleaved, run_identity, run_together
 from ...judge.store import JUDGEMENTS, MANIFEST, clear_run
 from ...llm import Client
-from ...llm.budget import Limits
+from ...llm.limits import Limits
 from ...llm.resources import Resources, cache_folder, shared_resources
 from ...version import VERSION
 from .card import card_of, observed, write_files

@@ -1,0 +1,11 @@
+from .config import GradeConfig as GradeConfig
+from .run import Events as Events
+from .run import Progress as Progress
+from .source import Source as Source
+from .spec import STATIC as STATIC
+from .spec import JudgeSpec as JudgeSpec
+from .static import UPPER_BOUND as UPPER_BOUND
+from .static import StaticJudge as StaticJudge
+from .store import Store as Store
+from .task import BadRow as BadRow
+from .task import Task as Task
