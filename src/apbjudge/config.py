@@ -109,18 +109,16 @@ def expected(field: FieldInfo) -> str:
     kind = kinds(field)[0]
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
-    limits = (
-        ("of at least", "ge"),
-        ("above", "gt"),
-        ("of at most", "le"),
-        ("below", "lt"),
-    )
-    bounds = [
-        f"{text} {value}"
-        for text, name in limits
+    names = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
+    limits = {
+        name: value
+        for name in names
         for data in field.metadata
         if (value := getattr(data, name, None)) is not None
-    ]
+    }
+    bounds = [f"{names[name]} {value}" for name, value in limits.items()]
+    if {"ge", "le"} <= limits.keys():
+        bounds = [f"from {limits['ge']} to {limits['le']}"]
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     more = {dict: "a table", tuple: "a list"}
     word = words.get(kind) or more.get(get_origin(kind) or kind, "a path")

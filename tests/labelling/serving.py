@@ -28,15 +28,14 @@ TOKEN = "token-of-the-tests"
 _PROGRAM = """
 import json, sys
 from pathlib import Path
-from apbjudge.labelling.config import LabelConfig
-from apbjudge.cli.label import LabelOptions, run_label
+from apbjudge.cli.label import label
 from apbjudge.errors import ApbJudgeError
 given = json.loads(sys.argv[1])
 for name in ("predictions", "out", "cases", "run"):
     if given.get(name) is not None:
         given[name] = Path(given[name])
 try:
-    sys.exit(run_label(LabelOptions(order=LabelConfig(**given))))
+    sys.exit(label.run(given))
 except ApbJudgeError as error:
     sys.exit(f"refused: {error}")
 """

@@ -34,7 +34,7 @@ COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 class AuditSettings(InputConfig):
     """What judges are asked in an audit."""
 
-    groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed"}
+    groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed_of_draw"}
 
     rows: Path | None = Field(
         default=None,
@@ -57,8 +57,8 @@ class AuditSettings(InputConfig):
         ge=1,
         description="Plans taken as correct, one a case; without it 60, or 8 with --quick.",
     )
-    seed: Annotated[int, Option("--seed-of-draw")] = Field(
-        default=20_260_101, ge=0, description="Seed of every sample of what is asked."
+    seed_of_draw: int = Field(
+        default=20_260_101, description="Seed of every sample of what is asked."
     )
 
 
@@ -117,7 +117,9 @@ def audit(values: Values) -> int:
     asked = [name for name in options.judges if name not in finished]
     specs = judges_of(values, asked)
     by_name = dict(zip(asked, specs, strict=True))
-    order, gated = AuditOrder(**dict(settings)), _gated(options.fail_on)
+    sampled = dict(settings)
+    order = AuditOrder(seed=sampled.pop("seed_of_draw"), **sampled)
+    gated = _gated(options.fail_on)
     if options.dry_run:
         return _dry_run(options, order, specs)
     cards: list[Card] = []

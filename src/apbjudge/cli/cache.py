@@ -15,7 +15,7 @@ def cache() -> None:
 @cache.command()
 def stats() -> None:
     """Shows where the cache is and how much it holds."""
-    from ..judge.resources import open_cache
+    from ..llm.resources import open_cache
 
     found = open_cache(warn=_warn).stats()
     size = f"{found.bytes / 2**20:.1f} MiB"
@@ -25,7 +25,7 @@ def stats() -> None:
 @cache.command()
 def clear() -> None:
     """Removes all cached replies, and what is known of endpoints."""
-    from ..judge.resources import clear_caches
+    from ..llm.resources import clear_caches
 
     click.echo(f"{clear_caches(warn=_warn)} replies removed")
 

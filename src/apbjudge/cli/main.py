@@ -51,7 +51,7 @@ class _Commands(click.Group):
 @click.command(cls=_Commands, invoke_without_command=True)
 @click.option("--version", is_flag=True, help="Print the version.")
 @click.pass_context
-def app(ctx: click.Context, version: bool) -> None:
+def app(ctx: click.Context, *, version: bool) -> None:
     """Grades the plans of LLM agents and says why a plan fails."""
     if version:
         click.echo(f"apbjudge {VERSION}")

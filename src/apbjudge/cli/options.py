@@ -218,8 +218,9 @@ def _by_field(values: Values, fields: Mapping[str, FieldInfo]) -> Iterator[tuple
         if key != name and key.startswith("no_"):
             if not isinstance(value, bool):
                 raise OptionError(f"--config {key}: expected true or false, got {value!r}")
-            value = not value
-        yield name, value
+            yield name, not value
+        else:
+            yield name, value
 
 
 def _toml(path: Path) -> Values:
@@ -253,7 +254,7 @@ R = TypeVar("R", bound=_Result)
 
 
 def print_result(result: R, as_text: Callable[[R], str], output: Output) -> int:
-    """Prints a result, then the rows that could not be used; the exit code is 1 if there are any."""
+    """Prints a result, and then as ``print_problems`` does what could not be used."""
     if output.format == "json":
         import orjson
 

@@ -47,8 +47,8 @@ class GradeConfig(Limits, InputConfig):
 
     judge: Annotated[tuple[JudgeSpec, ...], Option(metavar="MODEL")] = Field(
         default=(JudgeSpec(),),
-        description="static (no network; the default), or a litellm model such as openai/gpt-5, optionally with "
-        "its address: MODEL@http://HOST/v1. Repeat it for a panel.",
+        description="static (no network; the default), or a litellm model such as openai/gpt-5, "
+        "optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.",
     )
     by: Names = Field(
         default=(),

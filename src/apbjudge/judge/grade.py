@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import OptionError
 from ..llm import Client
+from ..llm.resources import shared_resources
 from .config import GradeConfig
-from .resources import shared_resources
 from .run import Events
 from .session import Rows, Run, RunConfig, run_identity, run_in, source_of
 from .summary import check_by

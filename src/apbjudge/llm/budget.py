@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..errors import BudgetError
 from ..records import Usage
 from .base import Clock, Completion
+from .limits import Limits
 
 
 @dataclass(slots=True)

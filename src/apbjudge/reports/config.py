@@ -50,7 +50,7 @@ class ReportConfig(Config):
     pictures: bool = Field(default=False, description="Put pictures of the cases into the page.")
     data_root: Path | None = Field(
         default=None,
-        description="Folder in which paths of pictures are looked up first; then those of the runs.",
+        description="Folder in which paths of pictures are looked up before those of the runs.",
     )
 
     @field_validator("runs", "labels", "predictions", mode="before")
