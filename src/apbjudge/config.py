@@ -9,9 +9,9 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from .errors import OptionError, shorten
@@ -66,13 +66,13 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     groups: ClassVar[Mapping[str, str]] = {}
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _refuse(cls, values: Any, handler: Any) -> Any:
-        try:
-            return handler(values)
-        except ValidationError as error:
-            raise OptionError(_complaint(cls, error)) from None
+    if not TYPE_CHECKING:  # type checkers know each class by its fields
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise OptionError(_complaint(type(self), error)) from None
 
 
 def option_of(field: FieldInfo) -> Option:
@@ -89,6 +89,11 @@ def option_name(name: str, field: FieldInfo) -> str:
         return option.name
     negated = is_switch(field) and field.default is True
     return f"--{'no-' if negated else ''}{name.replace('_', '-')}"
+
+
+def is_negated(name: str, field: FieldInfo) -> bool:
+    """Whether the option is a flag that sets the field to false, as ``--no-cache`` does."""
+    return option_name(name, field).startswith("--no-") and not name.startswith("no_")
 
 
 def is_switch(field: FieldInfo) -> bool:
@@ -109,7 +114,7 @@ def expected(field: FieldInfo) -> str:
     kind = kinds(field)[0]
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
-    names = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
+    names = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     limits = {
         name: value
         for name in names
@@ -119,6 +124,8 @@ def expected(field: FieldInfo) -> str:
     bounds = [f"{names[name]} {value}" for name, value in limits.items()]
     if {"ge", "le"} <= limits.keys():
         bounds = [f"from {limits['ge']} to {limits['le']}"]
+    elif bounds and bounds[0].startswith("at "):
+        bounds[0] = f"of {bounds[0]}"
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     more = {dict: "a table", tuple: "a list"}
     word = words.get(kind) or more.get(get_origin(kind) or kind, "a path")

@@ -342,7 +342,7 @@ def test_rows_that_can_t_be_told_apart_are_one(write: Write) -> None:
         ({"half_width": 0.0}, "--half-width: expected a number above 0 and below 0.5, got 0.0"),
         ({"half_width": 0.5}, "--half-width"),
         ({"half_width": float("nan")}, "--half-width"),
-        ({"anticipated": 0.6}, "--anticipated: expected a share above 0 and at most 0.5"),
+        ({"anticipated": 0.6}, "--anticipated: expected a number above 0 and at most 0.5"),
         ({"anticipated": 0.0}, "--anticipated"),
         ({"seed": -1}, "--seed: expected a whole number of at least 0, got -1"),
         ({"already_random": True}, "--already-random: expected --labels too, got none"),

@@ -165,7 +165,7 @@ def test_an_unusable_file_ends_with_code_2_and_one_clear_line(path: str, apbjudg
 def test_an_unknown_option_ends_with_code_2(apbjudge: Command) -> None:
     done = apbjudge("grade", example("holistic"), "--warmth", "9")
     assert (done.code, done.out) == (2, "")
-    assert "No such option: --warmth" in done.err
+    assert "No such option '--warmth'" in done.err
 
 
 def test_results_are_broken_down_by_the_fields_named(apbjudge: Command) -> None:

@@ -136,7 +136,7 @@ def test_a_report_replaces_a_report_and_nothing_else(layout: Path, apbjudge: Com
         held = path.read_bytes()
         done = apbjudge("report", "run", "--out", path)
         assert (done.code, done.out) == (2, "")
-        assert f"--out: {path} is there and no report of apbjudge; choose another" in done.err
+        assert f"--out: {path} exists and is no report of apbjudge; choose another" in done.err
         assert path.read_bytes() == held
     Path("mine.md").write_text("# Mine\n", encoding="utf-8")
     assert apbjudge("report", "run", "--format", "md", "--out", "mine.md").code == 2

@@ -44,7 +44,8 @@ class CalibrationConfig(Config):
     )
     labels: Path = Field(description="Human labels, JSONL or CSV.")
     by: Names = Field(
-        default=(), description="Break down by tested_model, dataset, category, protocol, …"
+        default=(),
+        description="Break down by tested_model, dataset, category, protocol or another field.",
     )
     cluster: Cluster = "case_id"
     unscored: Literal["exclude", "wrong", "bounds"] = Field(

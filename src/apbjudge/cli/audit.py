@@ -15,7 +15,6 @@ from pydantic import Field
 
 from ..config import Names, Option
 from ..errors import OptionError, visible
-from ..jsonl import write_atomically
 from ..judge.config import GradeConfig, InputConfig
 from ..judge.spec import JudgeSpec
 from ..llm.limits import Limits
@@ -156,6 +155,7 @@ def _folder(options: AuditOptions, order: AuditOrder, spec: JudgeSpec, n: int) -
 def _audited(spec: JudgeSpec, order: AuditOrder, options: AuditOptions, out: Path) -> Audit | None:
     """Audits one judge, prints its card and writes it; None when it was interrupted."""
     from ..api.audits.auditing import audit as audit_judge
+    from ..jsonl import write_atomically
     from ..reports.card.html import card_html
     from ..reports.card.markdown import card_markdown
     from ..reports.card.text import card_text
@@ -239,6 +239,7 @@ def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
     import orjson
 
     from ..audits.comparing import compare_cards
+    from ..jsonl import write_atomically
     from ..reports.card.compare import cards_html, cards_markdown, cards_text
 
     out = options.out

@@ -48,7 +48,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.command(cls=_Commands, invoke_without_command=True)
+@click.command(cls=_Commands, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...")
 @click.option("--version", is_flag=True, help="Print the version.")
 @click.pass_context
 def app(ctx: click.Context, *, version: bool) -> None:

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from ..config import Config, is_switch, kinds, option_name, option_of
+from ..config import Config, is_negated, is_switch, kinds, option_name, option_of
 from ..errors import OptionError, visible
 
 Values = dict[str, Any]
@@ -132,9 +132,9 @@ def _parameter(name: str, field: FieldInfo) -> click.Parameter:
         )
     described = option.help or field.description or ""
     if is_switch(field):
-        negative = text.startswith("--no-")
+        value = not is_negated(name, field)
         return click.Option(
-            [text, name], is_flag=True, flag_value=not negative, default=None, help=described
+            [text, name], is_flag=True, flag_value=value, default=None, help=described
         )
     default = field.get_default(call_default_factory=True)
     if isinstance(default, tuple) and all(isinstance(each, str) for each in default):
@@ -215,7 +215,7 @@ def _by_field(values: Values, fields: Mapping[str, FieldInfo]) -> Iterator[tuple
             hint = f" (did you mean {near[0]}?)" if near else ""
             known = ", ".join(sorted(options))
             raise OptionError(f"--config: expected one of {known}, got {key!r}{hint}")
-        if key != name and key.startswith("no_"):
+        if key != name and is_negated(name, fields[name]):
             if not isinstance(value, bool):
                 raise OptionError(f"--config {key}: expected true or false, got {value!r}")
             yield name, not value

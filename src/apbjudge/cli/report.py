@@ -12,7 +12,6 @@ from pydantic import Field
 
 from ..config import Config
 from ..errors import InputError, OptionError, visible
-from ..jsonl import is_replaceable, write_atomically
 from ..reports.config import CHANGES, ReportConfig
 from .options import Values, command, print_problems, take
 
@@ -53,6 +52,7 @@ def report(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows or files were unusable; 2: unusable input.
     """
+    from ..jsonl import write_atomically
     from ..reports.report import open_report
 
     output, config = take(ReportOutput, values), take(ReportConfig, values)
@@ -86,6 +86,8 @@ def _check_replaceable(out: Path) -> None:
         OptionError: If it is none.
         InputError: If it can't be read.
     """
+    from ..jsonl import is_replaceable
+
     if not is_replaceable(out) or not out.exists():
         return
     try:
