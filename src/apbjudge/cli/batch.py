@@ -31,7 +31,7 @@ class Answers(Config):
 
 @click.group()
 def batch() -> None:
-    """Files of requests and answers, for vllm run-batch."""
+    """Writes requests to a file, for vllm run-batch, and reads its answers."""
 
 
 _OF_RUNS = (

@@ -9,7 +9,7 @@ from ..errors import visible
 
 @click.group()
 def cache() -> None:
-    """The replies of earlier runs."""
+    """Shows or clears the cached replies of earlier runs."""
 
 
 @cache.command()

@@ -88,7 +88,7 @@ def grade(values: Values) -> int:
             err=True,
         )
     if silent := run.progress.silent:
-        click.echo(f"{silent} verdicts came without the token probabilities requested", err=True)
+        click.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
     if left := run.summary.totals.unscored.get("budget"):
         click.echo(
             f"the budget ended with {left} rows left: the same command continues with them",

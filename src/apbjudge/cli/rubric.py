@@ -7,7 +7,7 @@ import click
 
 @click.group()
 def rubric() -> None:
-    """The shipped rubrics and your own."""
+    """Lists and shows rubrics."""
 
 
 @rubric.command("list")
