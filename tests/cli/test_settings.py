@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,30 +17,16 @@ from pydantic import ValidationError
 
 import apbjudge.judge.grade as grading
 from apbjudge.cli.main import COMMANDS, app
-from apbjudge.cli.options import ConfigCommand, read_config
+from apbjudge.cli.options import read_config
 from apbjudge.config import Config, option_name
 from apbjudge.errors import OptionError
 from apbjudge.judge import GradeConfig, JudgeSpec
+from tests.support.settings_page import config_commands, settings_page
 
 from .conftest import Command, example
 
 MODEL = ("--judge", "hosted_vllm/m", "--api-base", "http://127.0.0.1:1/v1")
 GOOD = '{"id": "%d", "tested_model": "m", "query": "q", "model_response": "{\\"plan\\": \\"p\\"}"}'
-
-
-def commands() -> dict[str, ConfigCommand]:
-    """Every command that is made from configurations."""
-    found: dict[str, ConfigCommand] = {}
-    ctx = click.Context(app)
-    for name in COMMANDS:
-        command = app.get_command(ctx, name)
-        parts = command.commands.items() if isinstance(command, click.Group) else [("", command)]
-        found |= {
-            f"{name} {part}".strip(): each
-            for part, each in parts
-            if isinstance(each, ConfigCommand)
-        }
-    return found
 
 
 @pytest.fixture
@@ -55,9 +42,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return seen
 
 
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", config_commands())
 def test_the_help_lists_every_setting_with_its_text(apbjudge: Command, name: str) -> None:
-    command = commands()[name]
+    command = config_commands()[name]
     shown = apbjudge(*name.split(), "--help")
     assert (shown.code, shown.err) == (0, "")
     words = shown.out.split()
@@ -77,14 +64,22 @@ def test_the_list_of_commands_says_what_the_help_of_each_says(name: str) -> None
     assert " ".join(help_text.split("\n\n")[0].split()) == COMMANDS[name]
 
 
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", config_commands())
 def test_groups_and_options_are_of_fields_that_there_are(name: str) -> None:
-    command = commands()[name]
+    command = config_commands()[name]
     grouped = [n for names in command.groups.values() for n in names]
     assert len(grouped) == len(set(grouped))
     options = [option_name(*item) for item in command.fields.items()]
     assert len(options) == len(set(options))
     assert all(field.description for field in command.fields.values())
+
+
+def test_the_page_of_settings_is_made_from_them() -> None:
+    """UPDATE_GOLDEN=1 writes the page anew; read the difference before it is committed."""
+    path = Path(__file__).parents[2] / "docs" / "settings.md"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        path.write_text(settings_page(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == settings_page()
 
 
 SAME: Mapping[str, list[tuple[str, ...]]] = {

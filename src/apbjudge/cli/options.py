@@ -145,7 +145,7 @@ def _parameter(name: str, field: FieldInfo) -> click.Parameter:
         default = f"{default:g}"
     shown = isinstance(default, str | int) and default != ""
     note = f" [default: {default}]" if shown else ""
-    note = "  [required]" if field.is_required() else note
+    note = " [required]" if field.is_required() else note
     return click.Option(
         [text, name],
         type=str,
