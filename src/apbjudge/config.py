@@ -7,9 +7,19 @@ that define configurations import nothing heavy, so that ``--help`` is quick.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -38,15 +48,13 @@ class Option:
 
 
 def _split(value: Any) -> Any:
-    texts = (value,) if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple):
-        return texts
-    parts = (part for text in texts for part in (text.split(",") if _is_text(text) else [text]))
-    return tuple(part.strip() if _is_text(part) else part for part in parts if part)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    texts: Any = (value,) if isinstance(value, str) else value
+    if isinstance(texts, list | tuple) and all(
+        isinstance(text, str) for text in cast("Any", texts)
+    ):
+        parts = ",".join(cast("Sequence[str]", texts)).split(",")
+        return tuple(part.strip() for part in parts if part.strip())
+    return texts
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]

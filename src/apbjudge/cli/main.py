@@ -62,7 +62,7 @@ def app(ctx: click.Context, *, version: bool) -> None:
 def main() -> None:
     """Entry point: bad input ends with exit code 2 and one line, never with a traceback."""
     try:
-        sys.exit(app.main(prog_name="apbjudge", standalone_mode=False))
+        sys.exit(app.main(prog_name="apbjudge", standalone_mode=False) or 0)
     except (ApbJudgeError, click.ClickException) as error:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
         click.echo(f"apbjudge: {text}", err=True)

@@ -7,7 +7,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args, get_origin
 
 import click
 from click.core import ParameterSource
@@ -68,7 +68,7 @@ class ConfigCommand(click.Command):
             params=params,
             callback=self._call,
             help=run.__doc__,
-            context_settings={"token_normalize_func": lambda token: token.replace("_", "-")},
+            context_settings={"token_normalize_func": _with_dashes},
         )
 
     def _call(self, config: Sequence[str] = (), **given: Any) -> None:
@@ -122,6 +122,10 @@ def take(config: type[C], values: Values, **more: Any) -> C:
     return config(**{n: v for n, v in values.items() if n in config.model_fields} | more)
 
 
+def _with_dashes(token: str) -> str:
+    return token.replace("_", "-")
+
+
 def _parameter(name: str, field: FieldInfo) -> click.Parameter:
     option, text, kind = option_of(field), option_name(name, field), kinds(field)[0]
     several = get_origin(kind) is tuple
@@ -136,9 +140,9 @@ def _parameter(name: str, field: FieldInfo) -> click.Parameter:
         return click.Option(
             [text, name], is_flag=True, flag_value=value, default=None, help=described
         )
-    default = field.get_default(call_default_factory=True)
-    if isinstance(default, tuple) and all(isinstance(each, str) for each in default):
-        default = ",".join(default)
+    default: Any = field.default
+    if isinstance(default, tuple):
+        default = ",".join(map(str, cast("tuple[Any, ...]", default)))
     if isinstance(default, bool):
         default = str(default).lower()
     elif isinstance(default, float):

@@ -36,6 +36,10 @@ class InputConfig(Config):
     )
 
 
+def _static() -> tuple[JudgeSpec, ...]:
+    return (JudgeSpec(),)
+
+
 class GradeConfig(Limits, InputConfig):
     """How rows are graded: by whom, within which limits, and where the results go."""
 
@@ -46,7 +50,7 @@ class GradeConfig(Limits, InputConfig):
     }
 
     judge: Annotated[tuple[JudgeSpec, ...], Option(metavar="MODEL")] = Field(
-        default=(JudgeSpec(),),
+        default_factory=_static,
         description="static (no network; the default), or a litellm model such as openai/gpt-5, "
         "optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, model_validator
@@ -94,10 +94,8 @@ class JudgeSpec(ModelSpec):
         return scoring
 
     @classmethod
-    def at(cls, judge: str, **settings: Any) -> JudgeSpec:
+    def at(cls, judge: str, *, api_base: Sequence[str] = (), **settings: Any) -> JudgeSpec:
         """A judge from ``MODEL`` or ``MODEL@ADDRESS``; its own address comes first."""
         model, _, address = judge.partition("@http")
         addresses = (f"http{address}",) if address else ()
-        return cls(
-            model=model, **settings | {"api_base": (*addresses, *settings.get("api_base", ()))}
-        )
+        return cls(model=model, api_base=(*addresses, *api_base), **settings)

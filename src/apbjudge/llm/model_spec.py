@@ -43,7 +43,7 @@ class ModelSpec(Config):
         default=0.0,
         ge=0,
         le=2,
-        description="Sampling temperature, 1 with several samples; default leaves it to the provider.",
+        description="Sampling temperature; with several samples 1; default is the provider's.",
     )
     seed: int | None = Field(
         default=0,
