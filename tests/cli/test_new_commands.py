@@ -178,7 +178,7 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(
     assert server.requests == []
 
 
-def test_a_dry_run_of_several_judges_reckons_each(apbjudge: Command, serve: Any) -> None:
+def test_a_dry_run_of_several_judges_estimates_each(apbjudge: Command, serve: Any) -> None:
     server = serve(lambda seen: OK)
     judges = [f"hosted_vllm/{name}@{server.address}" for name in "abc"]
     words = [part for judge in judges for part in ("--judge", judge)]

@@ -22,8 +22,8 @@ from apbjudge.judge.dry_run import (
     forecast_text,
 )
 from apbjudge.judge.prompts import prompts_for
-from apbjudge.judge.store import JUDGEMENTS
 from apbjudge.llm.endpoint_cache import FILE
+from apbjudge.records.run_folder import JUDGEMENTS
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.server import Answer, ChatServer, Status, in_turn
 
@@ -178,11 +178,11 @@ def test_measured_rates_are_used_and_named(rows: Path, tmp_path: Path) -> None:
     assert (found.reply_tokens, found.seconds) == (300, 6.0)
     assert found.rates.measured == tuple(facts)
     assert forecast_text(found).endswith(
-        "reckoned  0.5 tokens a character, 100 tokens a reply, 2 s a call\n"
+        "based on  0.5 tokens a character, 100 tokens a reply, 2 s a call\n"
     )
 
 
-def test_replicas_are_reckoned_by_their_mean_and_the_shortest_context(
+def test_replicas_are_estimated_by_their_mean_and_the_shortest_context(
     rows: Path, tmp_path: Path
 ) -> None:
     other = "http://127.0.0.1:2/v1"
@@ -343,17 +343,17 @@ def test_the_text_of_a_forecast() -> None:
         "cost      about 1.2346 USD\n"
         "time      about 1 min\n"
         "context   32,768 tokens; longest prompt about 5,120, reply up to 2,048: fits\n"
-        "reckoned  0.25 tokens a character (assumed), 400 tokens a reply (assumed), 0.42 s a call\n"
+        "based on  0.25 tokens a character (assumed), 400 tokens a reply (assumed), 0.42 s a call\n"
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"cost_usd": None}, "cost      not known: give price_input and price_output"),
+        ({"cost_usd": None}, "cost      unknown: set price_input and price_output"),
         ({"calls": 0}, "cost      nothing"),
-        ({"calls": 0}, "time      no time"),
-        ({"seconds": None}, "time      not known: no run has measured this endpoint"),
+        ({"calls": 0}, "time      none"),
+        ({"seconds": None}, "time      unknown: no run has measured this endpoint"),
         ({"seconds": 9.04}, "time      at least 9.0 s"),
         ({"seconds": 3599.9}, "time      at least 1 h 00 min"),
         ({"seconds": 7500.0}, "time      at least 2 h 05 min"),

@@ -127,7 +127,7 @@ def _text(result: Report, output: ReportOutput) -> str:
 
 
 def _write_figures(result: Report, folder: Path) -> None:
-    from ..reports.plots.figure import write_figures
+    from ..reports.plots import write_figures
 
     try:
         written = write_figures(result.figures, folder)

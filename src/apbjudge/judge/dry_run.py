@@ -1,4 +1,4 @@
-"""What a run will take, before anything is asked: calls, tokens, money and time."""
+"""The dry run: what a run would take in calls, tokens, money and time. Nothing is asked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ..llm.cache import DATABASE, ReplyCache
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import context_text
 from ..llm.engine import place_of
-from ..llm.model_table import Prices
 from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, prices_of
 from ..protocols import AUTO
@@ -25,18 +24,16 @@ from ..records import Record, Usage
 from ..rubrics import reply_model
 from . import STATIC, JudgeSpec, Source, StaticJudge, Task
 from .earlier import Keys, judgement_key
-from .llm_judge import LLMJudge
 from .resources import make_judge
 from .session import Rows, run_identity, source_of
 from .store import finished_keys
-from .task import Entry
 
 TOKENS_PER_CHARACTER = 0.25
 TOKENS_PER_REPLY = 400.0
 
 
 class Rates(Record):
-    """What an endpoint's tokens and time are reckoned by.
+    """The rates by which tokens and time are estimated.
 
     Attributes:
         tokens_per_character: Tokens of a prompt by its length.
@@ -56,13 +53,13 @@ class Rates(Record):
 
 
 class Forecast(Record):
-    """What a run will take if every reply is usable and no call fails.
+    """What a run takes if every reply is usable and no call fails.
 
     Attributes:
         judge: The judge's model.
         rows: Rows of the input.
         bad_rows: Rows that can't be judged.
-        finished: Rows whose judgement in the run's folder would be kept.
+        finished: Rows whose judgement is already in the run's folder.
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
         calls: Calls to be made.
@@ -76,7 +73,7 @@ class Forecast(Record):
         longest_prompt_tokens: The longest prompt of a row that is not finished.
         longest_prompt_characters: Likewise.
         max_reply_tokens: Limit of a reply.
-        rates: What all this is reckoned by.
+        rates: The rates behind these estimates.
     """
 
     judge: str
@@ -118,7 +115,7 @@ def forecast(
     data_root: str | Path | None = None,
     cache: bool | Path | None = None,
 ) -> Forecast:
-    """Reckons what a run will take; no call is made and nothing is written.
+    """Estimates what a run takes; no call is made and nothing is written.
 
     Args:
         rows: As for ``grade``.
@@ -144,7 +141,7 @@ def forecast(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A run of which, perhaps with others, is reckoned what it takes.
+    """A run to be estimated, perhaps together with others.
 
     Attributes:
         source: The rows.
@@ -166,7 +163,7 @@ class Part:
 
 
 def forecast_parts(parts: Sequence[Part]) -> Forecast:
-    """Reckons what several runs at one endpoint will take together.
+    """Estimates what several runs at one endpoint take together.
 
     Args:
         parts: The runs, at least one; model, prices and limits are those of the first.
@@ -176,17 +173,14 @@ def forecast_parts(parts: Sequence[Part]) -> Forecast:
         InputError: If an input file as a whole is unusable.
     """
     spec, cache = parts[0].spec, parts[0].cache
-    done = list(map(_Done, parts))
-    if spec.is_static:
-        return _static(parts, done)
-    prices = prices_of(spec)
+    finished = [_finished_keys(part) for part in parts]  # refuses other runs before any work
     count = _Count()
-    for part, finished in zip(parts, done, strict=True):
-        _count(count, part.source, part.spec, finished, part.cache)
-    return _reckoned(spec, count, known_rates(spec, cache), prices)
-
-
-def _reckoned(spec: JudgeSpec, count: _Count, rates: Rates, prices: Prices) -> Forecast:
+    for part, keys in zip(parts, finished, strict=True):
+        (_count_static if spec.is_static else _count)(count, part, keys)
+    totals = {name: value for name, value in asdict(count).items() if name != "characters"}
+    if spec.is_static:
+        return Forecast(judge=STATIC, **totals)
+    rates = known_rates(spec, cache)
     prompt_tokens = round(count.characters * rates.tokens_per_character)
     reply_tokens = round(count.calls * rates.reply_tokens)
     usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=reply_tokens)
@@ -195,12 +189,12 @@ def _reckoned(spec: JudgeSpec, count: _Count, rates: Rates, prices: Prices) -> F
         most_calls=count.calls + (count.calls + count.reused) * spec.max_reasks,
         prompt_tokens=prompt_tokens,
         reply_tokens=reply_tokens,
-        cost_usd=prices.cost_usd(usage) if count.calls else 0.0,
+        cost_usd=prices_of(spec).cost_usd(usage) if count.calls else 0.0,
         seconds=_seconds(spec, count.calls, prompt_tokens + reply_tokens, rates.latency_s),
         longest_prompt_tokens=round(count.longest_prompt_characters * rates.tokens_per_character),
         max_reply_tokens=spec.max_reply_tokens,
         rates=rates,
-        **{k: v for k, v in asdict(count).items() if k != "characters"},
+        **totals,
     )
 
 
@@ -218,25 +212,30 @@ def _seconds(spec: JudgeSpec, calls: int, tokens: int, latency_s: float | None) 
 
 
 def known_rates(spec: JudgeSpec, folder: Path | None) -> Rates:
-    """What earlier runs and check-ups, remembered in a folder, have learnt of the endpoints."""
-    known_facts = EndpointCache(folder)
-    facts = [known_facts.get(spec.model, address) for address in spec.api_base or (None,)]
+    """The rates that earlier runs and check-ups measured of the endpoints.
+
+    Args:
+        spec: The judge; of several replicas rates are means, and the shortest context counts.
+        folder: Folder of the caches, None for none.
+    """
+    endpoints = EndpointCache(folder)
+    facts = [endpoints.get(spec.model, address) for address in spec.addresses]
 
     def known(name: str) -> list[float]:
         values = [fact.get(name) for fact in facts]
         return [float(v) for v in values if isinstance(v, int | float) and v > 0]
 
-    resources = {
-        name: sum(found) / len(found)
+    measured = {
+        name: sum(values) / len(values)
         for name in ("tokens_per_character", "reply_tokens", "latency_s")
-        if (found := known(name))
+        if (values := known(name))
     }
     served = int(min(known("context_tokens"), default=0))
     return Rates(
-        **resources,
+        **measured,
         context_tokens=served or table_context(spec.model),
         is_total=bool(served),
-        measured=tuple(resources),
+        measured=tuple(measured),
     )
 
 
@@ -262,81 +261,63 @@ class _Count:
         self.pictures += calls * len(prompt.images)
 
 
-def _count(
-    count: _Count, source: Source, spec: JudgeSpec, done: _Done, folder: Path | None
-) -> None:
-    """Goes through the rows once and adds them; memory stays at one row."""
-    judge = make_judge(spec, source.roots, Resources())  # renders and hashes; it is never asked
-    cache, place = _opened(folder), place_of(spec.addresses)
-    form = known_format(spec, spec.addresses[0], folder)
+def _count_static(count: _Count, part: Part, finished: Keys) -> None:
+    judge = StaticJudge()
+    for entry in part.source:
+        count.rows += 1
+        if isinstance(entry, Task):
+            count.finished += _is_finished(entry, judge.fingerprint(entry), finished)
+        else:
+            count.bad_rows += 1
+
+
+def _count(count: _Count, part: Part, finished: Keys) -> None:
+    """Reads the rows once and adds them; memory stays at one row."""
+    spec, judge = part.spec, make_judge(part.spec, part.source.roots, Resources())
+    place, database = place_of(spec.addresses), (part.cache or Path()) / REPLIES
+    has_cache = part.cache is not None and (database / DATABASE).exists()  # none is created here
+    cache = ReplyCache(database, warn=lambda _: None) if has_cache else None
+    form = known_format(spec, spec.addresses[0], part.cache)
     with closing(cache) if cache else nullcontext():
-        for entry in source:
+        for entry in part.source:
             count.rows += 1
-            prompt = _prompt(judge, entry)
+            try:
+                prompt = judge.prompt(entry) if isinstance(entry, Task) else None
+            except RowError:
+                prompt = None
             if not isinstance(entry, Task) or prompt is None:
                 count.bad_rows += 1
-            elif done.has(entry, judge.fingerprint(entry, prompt)):
+            elif _is_finished(entry, judge.fingerprint(entry, prompt), finished):
                 count.finished += 1
             else:
-                requests = _requests(spec, entry, prompt)
                 keys = (
-                    cache_key(request.key(place), request.format_at(form)) for request in requests
+                    cache_key(request.key(place), request.format_at(form))
+                    for request in _requests(spec, entry, prompt)
                 )
                 reused = sum(cache.get(key) is not None for key in keys) if cache else 0
                 count.add(prompt, calls=spec.samples - reused, reused=reused)
 
 
-def _prompt(judge: LLMJudge, entry: Entry) -> Prompt | None:
-    """What would be sent for a row, None where it can't be judged."""
-    try:
-        return judge.prompt(entry) if isinstance(entry, Task) else None
-    except RowError:
-        return None
-
-
-def _static(parts: Sequence[Part], done: Sequence[_Done]) -> Forecast:
-    judge = StaticJudge()
-    rows = bad_rows = finished = 0
-    for part, kept in zip(parts, done, strict=True):
-        for entry in part.source:
-            rows += 1
-            if isinstance(entry, Task):
-                finished += kept.has(entry, judge.fingerprint(entry))
-            else:
-                bad_rows += 1
-    return Forecast(judge=judge.name, rows=rows, bad_rows=bad_rows, finished=finished)
-
-
-class _Done:
-    """The judgements of a run's folder that a further session would keep; only read."""
-
-    def __init__(self, part: Part) -> None:
-        self._keys: Keys = np.empty(0, dtype=np.uint64)
-        if part.out is None:
-            return
-        source = part.source if part.is_input else None
+def _finished_keys(part: Part) -> Keys:
+    """Keys of the judgements in a run's folder that a further session would keep; only read."""
+    if part.out is not None:
         try:
-            self._keys = finished_keys(part.out, part.identity, source)
+            source = part.source if part.is_input else None
+            return finished_keys(part.out, part.identity, source)
         except OtherRunError:
             if not part.overwrite:
                 raise
-
-    def has(self, task: Task, fingerprint: str) -> bool:
-        """Whether an item's judgement is there."""
-        if not len(self._keys):
-            return False
-        item = task.item
-        answer = {"item_id": item.item_id, "tested_model": item.tested_model}
-        key = np.uint64(judgement_key(answer | {"fingerprint": fingerprint}))
-        at = int(np.searchsorted(self._keys, key))
-        return at < len(self._keys) and self._keys[at] == key
+    return np.empty(0, dtype=np.uint64)
 
 
-def _opened(folder: Path | None) -> ReplyCache | None:
-    """The reply cache, when there is one; a new one is not made."""
-    if folder is None or not (folder / REPLIES / DATABASE).exists():
-        return None
-    return ReplyCache(folder / REPLIES, warn=lambda _: None)
+def _is_finished(task: Task, fingerprint: str, finished: Keys) -> bool:
+    if not len(finished):
+        return False
+    item = task.item
+    row = {"item_id": item.item_id, "tested_model": item.tested_model, "fingerprint": fingerprint}
+    key = np.uint64(judgement_key(row))
+    at = int(np.searchsorted(finished, key))
+    return at < len(finished) and finished[at] == key
 
 
 def _requests(spec: JudgeSpec, task: Task, prompt: Prompt) -> Iterator[Request]:
@@ -354,66 +335,61 @@ def _requests(spec: JudgeSpec, task: Task, prompt: Prompt) -> Iterator[Request]:
         )
 
 
-def forecast_text(found: Forecast) -> str:
+def forecast_text(forecast: Forecast) -> str:
     """A forecast as aligned lines, each with its line end."""
-    lines = {"rows": _rows_text(found)}
-    if found.judge == STATIC:
+    f = forecast
+    left = f.rows - f.bad_rows - f.finished
+    lines = {"rows": f"{f.rows:,}: {left:,} to judge, {f.finished:,} finished, {f.bad_rows:,} bad"}
+    if f.judge == STATIC:
         lines["calls"] = "none: the static judge asks no model"
     else:
+        calls = f"{f.calls:,}, and {f.reused:,} replies from the cache"
+        if f.most_calls != f.calls:
+            calls += f"; at most {f.most_calls:,} if replies have to be asked for again"
+        tokens = f"about {f.prompt_tokens:,} sent and {f.reply_tokens:,} received"
+        if f.pictures:
+            tokens += f", without those of {f.pictures:,} pictures"
         lines |= {
-            "calls": _calls_text(found),
-            "tokens": f"about {found.prompt_tokens:,} sent and {found.reply_tokens:,} received"
-            + (f", without those of {found.pictures:,} pictures" if found.pictures else ""),
-            "cost": _cost_text(found),
-            "time": _time_text(found),
-            "context": f"{context_text(found.rates.context_tokens)}; {longest_text(found)}",
-            "reckoned": _rates_text(found.rates),
+            "calls": calls,
+            "tokens": tokens,
+            "cost": _cost_text(f),
+            "time": _time_text(f),
+            "context": f"{context_text(f.rates.context_tokens)}; {longest_text(f)}",
+            "based on": _rates_text(f.rates),
         }
     return "".join(f"{name:<10}{text}\n" for name, text in lines.items())
 
 
-def _rows_text(found: Forecast) -> str:
-    left = found.rows - found.bad_rows - found.finished
-    return f"{found.rows:,}: {left:,} to judge, {found.finished:,} finished, {found.bad_rows:,} bad"
+def _cost_text(forecast: Forecast) -> str:
+    if forecast.cost_usd is None:
+        return "unknown: set price_input and price_output"
+    return f"about {forecast.cost_usd:.4f} USD" if forecast.calls else "nothing"
 
 
-def _calls_text(found: Forecast) -> str:
-    text = f"{found.calls:,}, and {found.reused:,} replies from the cache"
-    if found.most_calls == found.calls:
-        return text
-    return f"{text}; at most {found.most_calls:,} if replies have to be asked for again"
-
-
-def _cost_text(found: Forecast) -> str:
-    if found.cost_usd is None:
-        return "not known: give price_input and price_output"
-    return f"about {found.cost_usd:.4f} USD" if found.calls else "nothing"
-
-
-def _time_text(found: Forecast) -> str:
-    if found.seconds is None:
-        return "not known: no run has measured this endpoint"
-    if not found.calls:
-        return "no time"
-    bound = "about" if found.rates.latency_s is not None else "at least"
-    return f"{bound} {_duration(found.seconds)}"
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
+def _time_text(forecast: Forecast) -> str:
+    seconds = forecast.seconds
+    if seconds is None:
+        return "unknown: no run has measured this endpoint"
+    if not forecast.calls:
+        return "none"
+    bound, minutes = (
+        "about" if forecast.rates.latency_s is not None else "at least",
+        round(seconds / 60),
+    )
     if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+        return f"{bound} {seconds:.1f} s"
+    hours = f"{minutes // 60} h {minutes % 60:02} min"
+    return f"{bound} {hours if minutes >= 60 else f'{minutes} min'}"
 
 
-def longest_text(found: Forecast) -> str:
+def longest_text(forecast: Forecast) -> str:
     """How long the longest prompt is, and whether it fits the context."""
-    text = f"longest prompt about {found.longest_prompt_tokens:,}"
-    if found.rates.is_total:
-        text += f", reply up to {found.max_reply_tokens:,}"
-    if found.fits is None:
+    text = f"longest prompt about {forecast.longest_prompt_tokens:,}"
+    if forecast.rates.is_total:
+        text += f", reply up to {forecast.max_reply_tokens:,}"
+    if forecast.fits is None:
         return text
-    return f"{text}: {'fits' if found.fits else 'DOES NOT FIT'}"
+    return f"{text}: {'fits' if forecast.fits else 'DOES NOT FIT'}"
 
 
 def _rates_text(rates: Rates) -> str:

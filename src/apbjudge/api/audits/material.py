@@ -16,11 +16,11 @@ from ...audits.verdicts import Probe
 from ...errors import InputError
 from ...jsonl import read_lines
 from ...judge import BadRow, Source, Task
-from ...judge.ensembles import read_run
-from ...judge.store import JUDGEMENTS
-from ...records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
+from ...records import Consensus, ErrorCode, Unscored, Verdict, resolve
 from ...records.consensus import Key
+from ...records.label_table import read_label_table
 from ...records.rows import item_row
+from ...records.run_folder import JUDGEMENTS, read_judgements
 
 Truths = Mapping[Key, Truth]
 """What is known of predictions, by item id and tested model; None where a label names none."""
@@ -87,18 +87,18 @@ def known_of(path: Path | None, adjudicator: str | None) -> Known:
     if path.is_dir():
         return _of_run(path)
     problems: list[str] = []
-    resolved = resolve(all_labels(path, bad=problems.append), adjudicator=adjudicator)
-    if not resolved.items:
+    items = resolve(read_label_table([path], problems), adjudicator=adjudicator).items
+    if not items:
         first = f"; first complaint: {problems[0]}" if problems else ""
         raise InputError(f"{path}: expected labels with an item_id, one a line, got none{first}")
-    truths = {key: _truth(said) for key, said in resolved.items.items()}
+    truths = {key: _truth(said) for key, said in items.items()}
     return Known(truths=truths, baseline="human labels", are_labels=True, problems=tuple(problems))
 
 
 def _of_run(folder: Path) -> Known:
     truths: dict[Key, Truth] = {}
     judge = ""
-    for said in read_run(folder):
+    for said in read_judgements(folder):
         judge = said.judge
         if isinstance(said, Unscored) or said.item_id is None:
             continue

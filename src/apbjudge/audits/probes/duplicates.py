@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...judge.task import short_key
 from ...records import Item
+from ...records.keys import short_key
 from .texts import Runs, Vocabulary, mixed, set_of, strings, words
 
 NEAR = 0.8

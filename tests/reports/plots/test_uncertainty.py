@@ -1,4 +1,4 @@
-"""Doubt: bins, agreement and what is left out."""
+"""Uncertainty: bins, agreement and what is left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from apbjudge.reports.plots import paper_figures
-from apbjudge.reports.plots.seam import style
+from apbjudge.reports.plots.matplotlib_backend import style
 from apbjudge.statistics.sample import Sample
 from apbjudge.statistics.shares import share
 
@@ -69,8 +69,8 @@ def test_agreement_is_that_of_the_bins_items_by_case() -> None:
 def test_the_last_step_of_coverage_is_all_items() -> None:
     frame = made(200, 5)
     steps = paper_figures([], frame)[1].data
-    assert steps["kept"].is_monotonic_increasing
-    assert steps["kept"].iloc[-1] == 1
+    assert steps["share"].is_monotonic_increasing
+    assert steps["share"].iloc[-1] == 1
     assert steps["value"].iloc[-1] == (frame["human_correct"] == frame["is_correct"]).mean()
 
 
@@ -79,7 +79,7 @@ def test_drawn_points_are_the_data() -> None:
         with style(figure.key):
             panel = figure.draw().axes[0]
         line = next(line for line in panel.lines if line.get_marker() == "o")
-        place = "certainty" if figure.key == "doubt" else "kept"
+        place = "certainty" if figure.key == "uncertainty" else "share"
         assert line.get_xydata().tolist() == figure.data[[place, "value"]].to_numpy().tolist()
 
 
@@ -91,4 +91,9 @@ def test_too_few_items_are_no_figure() -> None:
 def test_each_judge_has_its_own() -> None:
     frame = pd.concat([made(50, 5, "A"), made(50, 5, "B", seed=2)], ignore_index=True)
     keys = [figure.key for figure in paper_figures([], frame)]
-    assert keys == ["doubt-a", "doubt-coverage-a", "doubt-b", "doubt-coverage-b"]
+    assert keys == [
+        "uncertainty-a",
+        "uncertainty-coverage-a",
+        "uncertainty-b",
+        "uncertainty-coverage-b",
+    ]

@@ -11,11 +11,18 @@ from typing import Any
 import pytest
 from PIL import Image, ImageOps
 
-from apbjudge.reports.plots import fonts, paper_figures
-from apbjudge.reports.plots.figure import Figure
-from apbjudge.reports.plots.fonts import OURS, families_for, glyphs, text_width
-from apbjudge.reports.plots.names import boxes_note, drawable, from_left, labels
-from apbjudge.reports.plots.seam import style
+from apbjudge.reports.plots import Figure, paper_figures, text
+from apbjudge.reports.plots.matplotlib_backend import style
+from apbjudge.reports.plots.text import (
+    OURS,
+    boxes_note,
+    cleaned,
+    drawable,
+    font_families,
+    from_left,
+    labels,
+    text_width,
+)
 
 from .benchmark import tables
 
@@ -63,8 +70,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
 
 
 def forget() -> None:
-    fonts._others.cache_clear()
-    fonts.glyphs.cache_clear()
+    text._families.cache_clear()
+    text.characters.cache_clear()
 
 
 def figure(*names: str, of: str = "horizon", key: str = "horizon") -> Figure:
@@ -86,7 +93,7 @@ def figure(*names: str, of: str = "horizon", key: str = "horizon") -> Figure:
 def test_as_few_fonts_as_will_do(
     installed: list[Any], text: str, families: tuple[str, ...]
 ) -> None:
-    assert families_for([text[:1], text[1:]]) == (OURS, *families)
+    assert font_families([text[:1], text[1:]]) == (OURS, *families)
 
 
 def test_fonts_that_can_not_be_used_are_passed_over(installed: list[Any], tmp_path: Path) -> None:
@@ -97,16 +104,16 @@ def test_fonts_that_can_not_be_used_are_passed_over(installed: list[Any], tmp_pa
     for family in ("A Sans Gone", "A Sans Broken"):
         manager.addfont(path := made(tmp_path, family, "通义千问"))
         path.unlink() if family.endswith("Gone") else path.write_bytes(b"no font")
-    assert families_for(["通义千问"]) == (OURS, "Zz Sans", "Aa Sans")
+    assert font_families(["通义千问"]) == (OURS, "Zz Sans", "Aa Sans")
 
 
 def test_what_a_font_has_is_drawn_and_what_none_has_is_a_box(installed: list[Any]) -> None:
-    assert drawable("通-7B") == "□-7B"  # outside of a figure that needs more
-    with style("x", families_for(["通"])):
+    with style("x"):
+        assert drawable("通-7B") == "□-7B"
+    with style("x", font_families(["通"])):
         assert drawable("通义-7B") == "通□-7B"
         assert labels(["通问" * 40], 60.0)["通问" * 40].count("通") > 1
         assert text_width("通") == pytest.approx(3.5, abs=0.5)  # half as wide as high
-    assert glyphs((OURS, "Aa Sans")) - glyphs() == {ord("通"), ord("问")}
 
 
 def test_a_figure_is_drawn_with_the_fonts_it_needs(installed: list[Any]) -> None:
@@ -124,18 +131,18 @@ def test_a_figure_is_drawn_with_the_fonts_it_needs(installed: list[Any]) -> None
 
 
 def texts_of(drawn: Figure) -> list[Any]:
-    with drawn._style():
+    with drawn.style():
         return [text for panel in drawn.draw().axes for text in panel.texts]
 
 
 def test_what_no_font_has_is_said_in_the_title(installed: list[Any]) -> None:
     drawn = figure("한국-7B", "通", "plain")
-    assert drawn.title.endswith("; no installed font has 국 한: □ stands there")
+    assert drawn.title.endswith("; no installed font has 국 한: shown as □")
     assert drawn.svg()
     assert {"□□-7B", "通"} <= {text.get_text() for text in texts_of(drawn)}
     many = "".join(map(chr, range(0xAC00, 0xAC00 + 15)))
     assert boxes_note([many]).count("가") == 1
-    assert "갉 and 5 more: □" in boxes_note([many])
+    assert "갉 and 5 more: shown as □" in boxes_note([many])
     assert boxes_note(["plain", "e\u0301\u202e\n\ud800"]) == ""
 
 
@@ -176,16 +183,14 @@ def test_places_of_an_axis_may_be_in_any_script(installed: list[Any]) -> None:
     other = {"early": "早\n", "middle": "通", "late": "late"}
     rows = tuple(replace(row, heads=(row.heads[0], other[row.heads[1]])) for row in of.rows)
     (drawn,) = paper_figures([replace(of, rows=rows)])
-    assert drawn.title.endswith("has 早: □ stands there")
+    assert drawn.title.endswith("has 早: shown as □")
     assert drawn.svg()
-    with drawn._style():
+    with drawn.style():
         ticks = drawn.draw().axes[0].get_xticklabels()
     assert sorted(tick.get_text() for tick in ticks) == ["late", "□\\n", "通"]
 
 
 def test_marks_that_words_are_spelt_with_stay_and_others_do_not() -> None:
-    from apbjudge.reports.plots.names import cleaned
-
     assert cleaned("हिन्दी ที่") == "हिन्दी ที่"
     assert cleaned("a" + "\u0301\u0316\u0334" * 50) == "a"
 
