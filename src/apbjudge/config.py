@@ -54,7 +54,7 @@ def _split(value: Any) -> Any:
     ):
         parts = ",".join(cast("Sequence[str]", texts)).split(",")
         return tuple(part.strip() for part in parts if part.strip())
-    return texts
+    return cast("Any", texts)
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]

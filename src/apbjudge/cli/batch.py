@@ -48,13 +48,14 @@ def export(values: Values) -> int:
 
     judges, out = judges_of(values), take(Requests, values).out
     config = take(GradeOptions, values, judge=judges, escalate=None)
-    if config.cache is False or len(judges) > 1:
+    first, *others = judges
+    if config.cache is False or others:
         raise OptionError("batch export: expected one judge, and its reply cache on")
     done = export_requests(
         take(Predictions, values).predictions,
         out,
         protocol=config.protocol,
-        judge=judges[0],
+        judge=first,
         cases=config.cases,
         rubric=config.rubric,
         data_root=config.data_root,

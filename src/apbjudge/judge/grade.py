@@ -45,13 +45,14 @@ def grade(
     """
     config = config or GradeConfig(**settings)
     specs, escalate = config.judge, config.escalate
+    first = specs[0]
     check_by(config.by)
     several = len(specs) > 1 or escalate is not None
     if several and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
     if len(specs) > 1 and escalate is not None:
         raise OptionError("--escalate: expected one first judge, got several")
-    if config.batch and (several or specs[0].is_static):
+    if config.batch and (several or first.is_static):
         raise OptionError("--batch: expected one judge that is a model")
     source = source_of(
         rows,
@@ -61,9 +62,9 @@ def grade(
         data_root=config.data_root,
     )
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    identity = run_identity(specs[0], config.protocol, source.rubric)
+    identity = run_identity(first, config.protocol, source.rubric)
     run_config = RunConfig(
-        source, specs[0], identity, config.by, events, resources, overwrite=config.overwrite
+        source, first, identity, config.by, events, resources, overwrite=config.overwrite
     )
 
     def carry_out(folder: Path, *, keep: bool) -> Run:
