@@ -32,7 +32,6 @@ from scipy.stats import binom
 
 from apbjudge import LabelPlanConfig, calibrate, plan_labels
 from apbjudge.statistics.agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
-from apbjudge.statistics.coded import Settings
 from apbjudge.statistics.intervals import Array, Estimate, Ids
 from apbjudge.statistics.krippendorff import coincidences_of_table, krippendorff_alpha
 from apbjudge.statistics.ratings import CODES, LEVELS
@@ -125,8 +124,7 @@ class World:
         write(judgements, run.judgements())
         design, rows = self.choose(rng, run, judgements)
         write(labels, run.labels(rows))
-        made = Settings(n_resamples=RESAMPLES)
-        report = calibrate(judgements, labels, design=design, settings=made)
+        report = calibrate(judgements, labels, design=design, n_resamples=RESAMPLES)
         (judge,) = report.judges
         yield from judge.whole.measures.items()
         for figure in judge.corrected:
