@@ -30,7 +30,7 @@ import orjson
 from coverage_table import SEED, Row, Tally, arguments, beta_of, heading, over_all, summed, table
 from scipy.stats import binom
 
-from apbjudge import PlanOrder, calibrate, plan_labels
+from apbjudge import LabelPlanConfig, calibrate, plan_labels
 from apbjudge.statistics.agreement import (
     cohen_kappa,
     coincidences_of_table,
@@ -39,7 +39,6 @@ from apbjudge.statistics.agreement import (
     phi,
     quadratic_weights,
 )
-from apbjudge.statistics.coded import Settings
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.ratings import CODES, LEVELS
 
@@ -131,8 +130,7 @@ class World:
         write(judgements, run.judgements())
         design, rows = self.choose(rng, run, judgements)
         write(labels, run.labels(rows))
-        made = Settings(n_resamples=RESAMPLES)
-        report = calibrate(judgements, labels, design=design, settings=made)
+        report = calibrate(judgements, labels, design=design, n_resamples=RESAMPLES)
         (judge,) = report.judges
         yield from judge.whole.measures.items()
         for figure in judge.corrected:
@@ -165,7 +163,7 @@ class World:
         plan = path.with_name("plan.jsonl")
         plan.unlink(missing_ok=True)
         if self.design == "plan":
-            order = PlanOrder(judgements=path, n=self.n, seed=int(rng.integers(2**31)))
+            order = LabelPlanConfig(judgements=path, n=self.n, seed=int(rng.integers(2**31)))
             made = plan_labels(order, out=plan)
             chosen = [int(row.item_id[1:]) for row in made.rows if row.order is not None]
             return str(plan), np.array(chosen)

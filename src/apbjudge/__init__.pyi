@@ -5,7 +5,9 @@ from .api.audits.auditing import audit as audit
 from .api.audits.plan import AuditOrder as AuditOrder
 from .calibration.calibrate import calibrate as calibrate
 from .calibration.compare import compare as compare
-from .calibration.label_plan import PlanOrder as PlanOrder
+from .calibration.config import CalibrationConfig as CalibrationConfig
+from .calibration.config import CompareConfig as CompareConfig
+from .calibration.config import LabelPlanConfig as LabelPlanConfig
 from .calibration.label_plan import plan_labels as plan_labels
 from .calibration.label_plan import read_plan as read_plan
 from .calibration.results import Comparison as Comparison
@@ -17,6 +19,7 @@ from .errors import JudgeError as JudgeError
 from .errors import OptionError as OptionError
 from .errors import RowError as RowError
 from .errors import UsageError as UsageError
+from .judge import GradeConfig as GradeConfig
 from .judge import JudgeSpec as JudgeSpec
 from .judge.grade import grade as grade
 from .judge.merge import merge_runs as merge_runs
@@ -40,11 +43,11 @@ from .reports.card.html import card_html as card_html
 from .reports.card.markdown import card_markdown as card_markdown
 from .reports.card.text import card_text as card_text
 from .reports.comparison import comparison_text as comparison_text
+from .reports.config import ReportConfig as ReportConfig
 from .reports.frames import frame as frame
 from .reports.label_plan import label_plan_text as label_plan_text
 from .reports.reliability import reliability_text as reliability_text
 from .reports.report import Report as Report
-from .reports.report import ReportOrder as ReportOrder
 from .reports.report import report as report
 from .reports.summary import summary_text as summary_text
 from .rubrics import Rubric as Rubric

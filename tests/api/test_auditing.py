@@ -24,7 +24,7 @@ from apbjudge.audits.plan import QUICK_CALLS
 from apbjudge.audits.reading import read_card
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 from apbjudge.runs.loop import Events, Progress
 from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
 from tests.support.judging import plan_row, read_rows, verdict, write_rows

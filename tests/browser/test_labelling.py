@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apbjudge.labelling.label import LabelOrder
+from apbjudge.labelling.config import LabelConfig
 from apbjudge.records import read_labels
 from tests.browser.conftest import PHONE
 from tests.labelling.faults import dropped
@@ -34,7 +34,7 @@ DOT = base64.b64decode(
 def client(tmp_path: Path) -> Iterator[Client]:
     rows = [plan_row(name) for name in ("a", "b", "c")]
     path = write_rows(tmp_path / "rows.jsonl", rows)
-    order = LabelOrder(predictions=path, out=tmp_path / "labels.jsonl", order="file")
+    order = LabelConfig(predictions=path, out=tmp_path / "labels.jsonl", order="file")
     with served(order) as (client, _):
         yield client
 
@@ -167,7 +167,7 @@ def test_a_note_counts_as_saved_however_the_server_writes_it(page: Page, tmp_pat
     out = tmp_path / "labels.jsonl"
     by_hand = {"item_id": "d", "tested_model": "planner", "rater": "ann", "grade": 0.2}
     write_rows(out, [{**by_hand, "note": " by\r\nhand "}])
-    with served(LabelOrder(predictions=path, out=out, order="file", rater="ann")) as (client, _):
+    with served(LabelConfig(predictions=path, out=out, order="file", rater="ann")) as (client, _):
         page.goto(client.url)
         for number, note in enumerate([*notes, None], start=1):
             page.get_by_role("heading", name=f"Item {number} of 5").wait_for()
@@ -220,7 +220,7 @@ def test_a_hostile_prediction_is_text(page: Page, tmp_path: Path) -> None:
     row = plan_row("a", query=ATTACK, system_prompt=ATTACK, files=files, model_response=reply)
     path = write_rows(tmp_path / "rows.jsonl", [row])
     out = tmp_path / "labels.jsonl"
-    with served(LabelOrder(predictions=path, out=out)) as (client, _):
+    with served(LabelConfig(predictions=path, out=out)) as (client, _):
         begin(page, client, ATTACK[:80])
         for summary in page.locator("summary").all():
             summary.click()
@@ -250,7 +250,7 @@ def test_pages_are_accessible_and_fit_a_phone(
     tmp_path: Path,
 ) -> None:
     out = tmp_path / "labels.jsonl"
-    order = LabelOrder(predictions=EXAMPLES / f"{name}.jsonl", out=out, n=3, rater="ann")
+    order = LabelConfig(predictions=EXAMPLES / f"{name}.jsonl", out=out, n=3, rater="ann")
     with served(order) as (client, _):
         page.goto(client.url)
         page.get_by_role("heading", name="Item 1 of 3").wait_for()
@@ -276,7 +276,7 @@ def test_the_judge_is_shown_once_the_own_label_is_complete(page: Page, tmp_path:
     path = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     apbjudge.grade(path, out=tmp_path / "run")
     out = tmp_path / "labels.jsonl"
-    order = LabelOrder(predictions=path, out=out, rater="ann", run=tmp_path / "run")
+    order = LabelConfig(predictions=path, out=out, rater="ann", run=tmp_path / "run")
     with served(order) as (client, _):
         page.goto(client.url)
         page.get_by_role("heading", name="Item 1 of 1").wait_for()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apbjudge.labelling.label import LabelOrder
+from apbjudge.labelling.config import LabelConfig
 from tests.labelling.faults import cut_off
 from tests.labelling.serving import Client, served
 from tests.support.judging import plan_row, write_rows
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
     path = write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in ("a", "b", "c")])
-    order = LabelOrder(predictions=path, out=tmp_path / "labels.jsonl", order="file")
+    order = LabelConfig(predictions=path, out=tmp_path / "labels.jsonl", order="file")
     with served(order) as (client, _):
         yield client
 
@@ -136,7 +136,7 @@ def test_keys_that_follow_an_unsaved_click_mean_what_comes_of_it(
 
     path = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     apbjudge.grade(path, out=tmp_path / "run")
-    order = LabelOrder(
+    order = LabelConfig(
         predictions=path, out=tmp_path / "labels.jsonl", rater="ann", run=tmp_path / "run"
     )
     with served(order) as (client, _):

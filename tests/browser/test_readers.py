@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.labelling.label import LabelOrder
+from apbjudge.labelling.config import LabelConfig
 from apbjudge.reports.page.html import write_report
 from tests.labelling.serving import served
 from tests.support.judging import plan_row, write_rows
@@ -38,10 +38,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def order(tmp_path: Path) -> LabelOrder:
+def order(tmp_path: Path) -> LabelConfig:
     """Two items that Ann labels."""
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
-    return LabelOrder(predictions=rows, out=tmp_path / "labels.jsonl", order="file", rater="ann")
+    return LabelConfig(predictions=rows, out=tmp_path / "labels.jsonl", order="file", rater="ann")
 
 
 def switch(page: Any, opener: str) -> None:
@@ -110,7 +110,7 @@ def test_a_browser_that_remembers_nothing_switches_for_this_page(page: Any, url:
 
 
 def test_single_keys_of_labelling_can_be_switched_off(
-    page: Any, order: LabelOrder, axe: Callable[[Any], None]
+    page: Any, order: LabelConfig, axe: Callable[[Any], None]
 ) -> None:
     with served(order) as (client, _):
         page.goto(client.url)
@@ -160,7 +160,7 @@ def test_a_step_is_said_unless_the_list_says_it(page: Any, url: str) -> None:
     heard(page, fourth, fifth, last, last)
 
 
-def test_labelling_says_what_was_done(page: Any, order: LabelOrder) -> None:
+def test_labelling_says_what_was_done(page: Any, order: LabelConfig) -> None:
     with served(order) as (client, _):
         page.goto(client.url)
         expect(page.get_by_role("heading", name="Item 1 of 2")).to_be_visible()

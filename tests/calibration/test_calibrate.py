@@ -193,7 +193,7 @@ def test_measures_are_broken_down_and_parts_add_up(tmp_path: Path) -> None:
     [
         ({"by": ["colour"]}, "--by: expected some of case_id"),
         ({"cluster": "colour"}, "--cluster: expected some of case_id"),
-        ({"unscored": "drop"}, "--unscored: expected exclude, wrong, bounds, got 'drop'"),
+        ({"unscored": "drop"}, "--unscored: expected one of exclude, wrong, bounds, got 'drop'"),
         ({"design": "whatever"}, "--design: expected random, other-population, hand-picked"),
         ({"own": "nobody"}, "--self: expected one of planner, got 'nobody'"),
         ({"epsilon": 2.0}, "--epsilon: expected"),

@@ -383,7 +383,7 @@ def test_little_is_said_of_little(
 def test_an_impossible_level_is_refused(write: Write) -> None:
     a, b = write("a", run_of([True])), write("b", run_of([True]))
     for level in (0.0, 1.0, float("nan")):
-        with pytest.raises(OptionError, match="--level: expected a number between 0 and 1"):
+        with pytest.raises(OptionError, match="--level: expected a number above 0 and"):
             compare(a, b, level=level)
 
 

@@ -6,7 +6,6 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import log2, sqrt
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge import InputError, OptionError
-from apbjudge.calibration.label_plan import PlanOrder, plan_labels, read_plan
+from apbjudge.calibration.config import LabelPlanConfig
+from apbjudge.calibration.label_plan import plan_labels, read_plan
 from apbjudge.calibration.results import LabelPlan
 from apbjudge.reports.label_plan import label_plan_text
 from tests.reports.rows import unscored, verdict
@@ -60,7 +60,7 @@ def labels_of(rows: Sequence[Row], *, wrong: Sequence[int] = ()) -> list[Row]:
 
 
 def planned(path: Path, **options: Any) -> LabelPlan:
-    found = plan_labels(PlanOrder(judgements=path, **options))
+    found = plan_labels(LabelPlanConfig(judgements=path, **options))
     json.dumps(found.to_json(), allow_nan=False)
     assert "nan" not in label_plan_text(found)
     return found
@@ -90,7 +90,7 @@ def test_every_row_is_in_the_plan_and_weights_add_up(
         for at, (correct, m, _) in enumerate(rows)
     ]
     labels = [{"item_id": f"i{at}", "is_correct": True} for at, row in enumerate(rows) if row[2]]
-    order = PlanOrder(
+    order = LabelPlanConfig(
         judgements=write("run", run),
         labels=write("labels", labels) if labels else None,
         already_random=already_random and bool(labels),
@@ -130,7 +130,7 @@ def test_weighted_labels_of_a_plan_are_right_on_average(write: Write) -> None:
     path = write("run", run)
     finished, stopped = [], []
     for seed in range(150):
-        rows = plan_labels(PlanOrder(judgements=path, n=36, seed=seed)).rows
+        rows = plan_labels(LabelPlanConfig(judgements=path, n=36, seed=seed)).rows
         chosen = [row for row in rows if row.order]
         finished.append(
             sum((r.weight or 0) * truth[r.item_id, r.tested_model] for r in chosen) / 120
@@ -220,7 +220,7 @@ def test_labels_of_unknown_origin_stand_for_themselves(write: Write) -> None:
 def test_labels_of_an_earlier_plan_count_in_their_strata(write: Write) -> None:
     run = run_of()
     path = write("run", run)
-    first = plan_labels(PlanOrder(judgements=path, n=20))
+    first = plan_labels(LabelPlanConfig(judgements=path, n=20))
     keys = {(row.item_id, row.tested_model) for row in first.rows if row.order}
     rows = [row for row in run if (row["item_id"], row["tested_model"]) in keys]
     labels = write("labels", labels_of(rows, wrong=[1, 5, 12]))
@@ -341,7 +341,7 @@ def test_rows_that_can_t_be_told_apart_are_one(write: Write) -> None:
         ({"half_width": 0.0}, "--half-width: expected a number above 0 and below 0.5, got 0.0"),
         ({"half_width": 0.5}, "--half-width"),
         ({"half_width": float("nan")}, "--half-width"),
-        ({"anticipated": 0.6}, "--anticipated: expected a share above 0 and at most 0.5"),
+        ({"anticipated": 0.6}, "--anticipated: expected a number above 0 and at most 0.5"),
         ({"anticipated": 0.0}, "--anticipated"),
         ({"seed": -1}, "--seed: expected a whole number of at least 0, got -1"),
         ({"already_random": True}, "--already-random: expected --labels too, got none"),
@@ -360,10 +360,10 @@ def test_a_plan_is_read_as_it_was_written(write: Write, tmp_path: Path) -> None:
     run = run_of()
     labels = write("labels", labels_of(run[:3]))
     out = tmp_path / "plan.jsonl"
-    order = PlanOrder(judgements=write("run", run), labels=labels, n=20)
+    order = LabelPlanConfig(judgements=write("run", run), labels=labels, n=20)
     found = plan_labels(order, out=out)
     assert found.out == str(out)
-    assert plan_labels(replace(order, judgements=str(order.judgements)), out=str(out)) == found
+    assert plan_labels(order, out=str(out)) == found
     problems: list[str] = []
     read = read_plan(out, problems)
     assert problems == []
@@ -373,20 +373,20 @@ def test_a_plan_is_read_as_it_was_written(write: Write, tmp_path: Path) -> None:
 
 def test_a_plan_under_way_stays(write: Write, tmp_path: Path) -> None:
     path, out = write("run", run_of()), tmp_path / "plan.jsonl"
-    plan_labels(PlanOrder(judgements=path, n=20), out=out)
+    plan_labels(LabelPlanConfig(judgements=path, n=20), out=out)
     before = out.read_bytes()
-    plan_labels(PlanOrder(judgements=path, n=20), out=out)
+    plan_labels(LabelPlanConfig(judgements=path, n=20), out=out)
     with pytest.raises(OptionError, match="--out: expected a new file, since labels may be under"):
-        plan_labels(PlanOrder(judgements=path, n=20, seed=2), out=out)
+        plan_labels(LabelPlanConfig(judgements=path, n=20, seed=2), out=out)
     assert out.read_bytes() == before
 
 
 def test_a_plan_that_can_t_be_written_is_said_so(write: Write, tmp_path: Path) -> None:
     path = write("run", run_of())
     with pytest.raises(InputError, match="can't be written"):
-        plan_labels(PlanOrder(judgements=path, n=20), out=tmp_path / "no" / "plan.jsonl")
+        plan_labels(LabelPlanConfig(judgements=path, n=20), out=tmp_path / "no" / "plan.jsonl")
     with pytest.raises(InputError, match="can't be read"):
-        plan_labels(PlanOrder(judgements=path, n=20), out=tmp_path)
+        plan_labels(LabelPlanConfig(judgements=path, n=20), out=tmp_path)
 
 
 @pytest.mark.parametrize(

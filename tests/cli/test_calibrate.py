@@ -64,12 +64,15 @@ def test_unusable_rows_are_told_and_end_with_1(apbjudge: Command) -> None:
         (["nowhere", "LABELS"], "nowhere: can't be read"),
         (["RUN", "nowhere.jsonl"], "nowhere.jsonl: can't be read"),
         (["RUN"], "calibrate: expected judgements and then labels, got one file"),
-        (["RUN", "LABELS", "--level", "95"], "--level: expected a number between 0 and 1"),
+        (
+            ["RUN", "LABELS", "--level", "95"],
+            "--level: expected a number above 0 and",
+        ),
         (
             ["RUN", "LABELS", "--interval", "wald"],
             "--interval: expected one of jeffreys, jackknife, bca",
         ),
-        (["RUN", "LABELS", "--format", "xml"], "--format: expected text or json, got 'xml'"),
+        (["RUN", "LABELS", "--format", "xml"], "--format: expected one of text, json, got 'xml'"),
         (["RUN", "LABELS", "--by", "x"], "--by: expected some of"),
         (["LABELS", "LABELS"], "expected judgements, one a line"),
     ],

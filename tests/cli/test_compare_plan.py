@@ -109,12 +109,10 @@ def test_unusable_requests_of_a_comparison_get_one_line(apbjudge: Command) -> No
     is_one_line(apbjudge("compare", "a", "a"), "RUN_B: expected another run than a; ")
     is_one_line(apbjudge("compare", "a", "none"), "none: can't be read: No such file")
     is_one_line(apbjudge("compare", "a", "labels.jsonl"), "expected judgements, one a line")
-    is_one_line(apbjudge("compare", "a", "b", "--format", "xml"), "--format: expected text or json")
+    is_one_line(apbjudge("compare", "a", "b", "--format", "xml"), "--format: expected one of text")
     is_one_line(apbjudge("compare", "a", "b", "--primary", "CR,F9"), "got 'F9'")
     is_one_line(apbjudge("compare", "a", "b", "--cluster", "colour"), "--cluster: expected some of")
-    is_one_line(
-        apbjudge("compare", "a", "b", "--level", "95"), "--level: expected a number between"
-    )
+    is_one_line(apbjudge("compare", "a", "b", "--level", "95"), "--level: expected a number above")
     is_one_line(
         apbjudge("compare", "a", "b", "--adjudicator", "eve", "--labels", "labels.jsonl"),
         "expected labels by eve, got human",
@@ -198,7 +196,7 @@ def test_unusable_requests_of_a_plan_get_one_line(apbjudge: Command) -> None:
     is_one_line(apbjudge("plan-labels", "a", "--n", "0"), "--n: expected a whole number")
     is_one_line(apbjudge("plan-labels", "a", "--n", "3"), "--n: expected at least 10, so that")
     is_one_line(apbjudge("plan-labels", "a", "--by", "colour"), "--by: expected some of")
-    is_one_line(apbjudge("plan-labels", "a", "--format", "xml"), "--format: expected text or json")
+    is_one_line(apbjudge("plan-labels", "a", "--format", "xml"), "--format: expected one of text")
     is_one_line(apbjudge("plan-labels", "a", "--anticipated", "2"), "--anticipated: expected")
     is_one_line(apbjudge("plan-labels", "a", "--out", "labels.jsonl"), "--out: expected a new file")
 

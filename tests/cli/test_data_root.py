@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from apbjudge.labelling.label import LabelOrder, open_service
+from apbjudge.labelling.config import LabelConfig
+from apbjudge.labelling.label import open_service
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import Answer, ChatServer
 
@@ -103,7 +104,7 @@ def test_the_page_shows_pictures_from_the_data_root_of_the_run_or_of_the_option(
 
 
 def test_raters_see_pictures_from_the_data_root(layout: Path) -> None:
-    order = LabelOrder(
+    order = LabelConfig(
         predictions=layout, out=Path("labels.jsonl"), order="file", data_root=Path("data")
     )
     service = open_service(order, problem=lambda _: None)
@@ -135,7 +136,7 @@ def test_a_report_replaces_a_report_and_nothing_else(layout: Path, apbjudge: Com
         held = path.read_bytes()
         done = apbjudge("report", "run", "--out", path)
         assert (done.code, done.out) == (2, "")
-        assert f"--out: {path} is there and no report of apbjudge; choose another" in done.err
+        assert f"--out: {path} exists and is no report of apbjudge; choose another" in done.err
         assert path.read_bytes() == held
     Path("mine.md").write_text("# Mine\n", encoding="utf-8")
     assert apbjudge("report", "run", "--format", "md", "--out", "mine.md").code == 2

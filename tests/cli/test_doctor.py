@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apbjudge.cli.doctor import UNWELL, DoctorOptions, run_doctor
+from apbjudge.cli.doctor import doctor as command
+from apbjudge.cli.options import read_config
 from apbjudge.errors import InputError, OptionError
 from tests.llm.test_endpoint_checks import IGNORES, KEY, MODEL, Able, AbleServer, listed, nowhere
 from tests.support.judging import plan_row, write_rows
@@ -18,29 +20,20 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY, raising=False)
 
 
-def doctor(**options: Any) -> int:
-    usual: dict[str, Any] = {
-        "predictions": None,
-        "judges": [MODEL],
-        "addresses": [],
-        "protocol": "auto",
-        "cases": None,
-        "rubric": None,
-        "config": [],
-    }
-    return run_doctor(DoctorOptions(**{**usual, **options}))
+def doctor(config: Sequence[str] = (), **values: Any) -> int:
+    return command.run({"judge": [MODEL], **values, **read_config(config, command.fields)})
 
 
 def test_an_endpoint_that_works(capsys: pytest.CaptureFixture[str]) -> None:
     with AbleServer(Able()) as server:
-        assert doctor(addresses=[server.address]) == 0
+        assert doctor(api_base=[server.address]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{MODEL} at {server.address} (direct transport)\n")
     assert out.endswith("\na run would work\n")
 
 
 def test_an_endpoint_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor(addresses=[nowhere()]) == UNWELL == 2
+    assert doctor(api_base=[nowhere()]) == 2
     out = capsys.readouterr().out
     assert "  model     no answer: " in out
     assert out.endswith("\na run would not work\n")
@@ -49,7 +42,7 @@ def test_an_endpoint_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> No
 def test_every_judge_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     with AbleServer(Able()) as server:
         judges = [f"{MODEL}@{nowhere()}", f"hosted_vllm/n@{server.address}"]
-        assert doctor(judges=judges) == UNWELL
+        assert doctor(judge=judges) == 2
     out = capsys.readouterr().out
     assert "  model     no answer: " in out
     assert f"hosted_vllm/n at {server.address} (direct transport)\n" in out
@@ -60,7 +53,7 @@ def test_predictions_add_what_a_run_would_take(
 ) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one"), {"id": "bad"}])
     with AbleServer(IGNORES) as server:
-        assert doctor(predictions=rows, addresses=[server.address]) == 0
+        assert doctor(predictions=rows, api_base=[server.address]) == 0
     out = capsys.readouterr().out
     assert "\nrows      2: 1 to judge, 0 finished, 1 bad\ncalls     1, and 0 replies from" in out
 
@@ -70,14 +63,14 @@ def test_a_prompt_that_does_not_fit_would_not_work(
 ) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one")])
     with AbleServer(Able(), models=listed({"id": "m", "max_model_len": 100})) as server:
-        assert doctor(predictions=rows, addresses=[server.address]) == UNWELL
+        assert doctor(predictions=rows, api_base=[server.address]) == 2
     assert "DOES NOT FIT" in capsys.readouterr().out
 
 
 def test_settings_count(capsys: pytest.CaptureFixture[str]) -> None:
     with AbleServer(Able()) as server:
         config = ["temperature=0.5", "seed=default"]
-        assert doctor(addresses=[server.address], config=config) == 0
+        assert doctor(api_base=[server.address], config=config) == 0
     assert capsys.readouterr().out
     assert all(seen.body["temperature"] == 0.5 for seen in server.requests)
     assert all("seed" not in seen.body for seen in server.requests)
@@ -89,12 +82,12 @@ def test_what_is_learnt_is_remembered_unless_there_is_no_cache(
 ) -> None:
     monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path))
     with AbleServer(Able()) as server:
-        assert doctor(addresses=[server.address], config=[f"no_cache={no_cache}"]) == 0
+        assert doctor(api_base=[server.address], config=[f"no_cache={no_cache}"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == files
 
 
 def test_the_static_judge_needs_no_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor(judges=[]) == 0
+    assert doctor(judge=[]) == 0
     assert capsys.readouterr().out == "static: asks no model\na run would work\n"
 
 
@@ -102,9 +95,9 @@ def test_the_static_judge_needs_no_endpoint(capsys: pytest.CaptureFixture[str]) 
     "options",
     [
         {"config": ["nonsense=1"]},
-        {"config": ["transport=direct"], "judges": ["mistral/small"]},
+        {"config": ["transport=direct"], "judge": ["mistral/small"]},
         {"protocol": "nonsense"},
-        {"judges": ["a/b", "c/d"], "addresses": ["http://127.0.0.1:1"]},
+        {"judge": ["a/b", "c/d"], "api_base": ["http://127.0.0.1:1"]},
     ],
 )
 def test_unusable_options_are_refused_before_anything_is_asked(options: dict[str, Any]) -> None:
@@ -114,5 +107,5 @@ def test_unusable_options_are_refused_before_anything_is_asked(options: dict[str
 
 def test_unusable_input_is_refused(tmp_path: Path) -> None:
     with AbleServer(Able()) as server, pytest.raises(InputError):
-        doctor(predictions=tmp_path / "none.jsonl", addresses=[server.address])
+        doctor(predictions=tmp_path / "none.jsonl", api_base=[server.address])
     assert server.requests == []

@@ -77,7 +77,7 @@ def test_the_doctor_of_a_server_that_is_gone(apbjudge: Command, tmp_path: Path) 
 def test_the_doctor_refuses_what_grade_would(apbjudge: Command, serve: Any) -> None:
     server = serve(lambda seen: OK)
     is_one_line(apbjudge("doctor", "none.jsonl", "--judge", MODEL), "none.jsonl: can't be read")
-    is_one_line(apbjudge("doctor", *target(server, "--warmth", "1")), "No such option: --warmth")
+    is_one_line(apbjudge("doctor", *target(server, "--warmth", "1")), "No such option '--warmth'")
     assert server.requests == []
 
 
@@ -190,7 +190,7 @@ def test_a_dry_run_of_several_judges_estimates_each(apbjudge: Command, serve: An
         *("--escalate", strong, "--dry-run"),
     )
     assert "calls     18, and" in done.out
-    assert "and hosted_vllm/b, if everything were escalated:\n" in done.out
+    assert "and hosted_vllm/b, if every item were escalated:\n" in done.out
     assert done.out.count("calls     6, and") == 1
     assert server.requests == []
 
@@ -205,8 +205,8 @@ def test_a_budget_ends_the_session_and_the_same_command_goes_on(
     done = apbjudge("grade", *target(server, "--out", "run", "--max-calls", "2"))
     assert done.code == 1
     assert done.err.splitlines() == [
-        "the budget ended with 4 rows left: the same command goes on with them",
-        "apbjudge: 66.67% of the rows are unscored, allowed are 0.00%",
+        "the budget ended with 4 rows left: the same command continues with them",
+        "apbjudge: 66.67% of the rows are unscored; 0.00% are allowed",
     ]
     assert "6 rows, 2 scored; unscored: 4 budget" in done.out
     first = asked(server)

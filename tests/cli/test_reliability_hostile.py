@@ -150,8 +150,8 @@ def test_one_run_by_two_names_is_not_two_runs(apbjudge: Command) -> None:
 
 
 REFUSED = [
-    (["--level", "0.9999999999999999"], "--level: expected a number between 0 and 1"),
-    (["--level", "nan"], "--level: expected a number between 0 and 1"),
+    (["--level", "0.9999999999999999"], "--level: expected a number above 0 and at most 0.999999"),
+    (["--level", "nan"], "--level: expected a number above 0 and at most 0.999999"),
     (["--design", "x" * 300], "--design: expected random"),
     (["--design", ""], "--design: expected random"),
     (["--design", "."], "can't be read: Is a directory"),

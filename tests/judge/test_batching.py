@@ -33,7 +33,7 @@ from apbjudge.judge.session import Run, RunConfig, run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
 from apbjudge.runs.folder import clear_run, take_folder_lock
 from apbjudge.runs.loop import Events

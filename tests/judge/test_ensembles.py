@@ -19,7 +19,6 @@ from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import compare_runs
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
-from apbjudge.llm.budget import Limits
 from apbjudge.reports.ensembles import ensemble_text
 from tests.support.commands import Said, in_process
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
@@ -138,7 +137,7 @@ def test_a_panel_again_makes_no_call_and_changes_nothing(tmp_path: Path) -> None
 
 
 def test_a_panel_whose_budget_ends_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    run, first = panel(tmp_path / "out", limits=Limits(max_calls=8))
+    run, first = panel(tmp_path / "out", max_calls=8)
     assert len(first) == 8
     assert sum(row["kind"] == "unscored" for row in by_name(tmp_path / "out").values()) >= 1
     own = by_name(tmp_path / "out" / "judges" / slug(C))
@@ -281,13 +280,13 @@ def test_the_condition_says_which(cascade: Cascade, when: str, expected: Sequenc
 def test_the_budget_ends_after_the_most_doubtful_and_a_later_session_goes_on(
     cascade: Cascade,
 ) -> None:
-    run = cascade.run(limits=Limits(max_calls=93))
+    run = cascade.run(max_calls=93)
     assert cascade.calls == run.progress.calls == 93
     assert cascade.asked == BY_DOUBT[:3]
     assert cascade.queue == [(name, "not asked") for name in BY_DOUBT[3:]]
     assert "5 items are left to humans" in text_of(run)
     assert {cascade.rows[name]["decided_by"] for name in BY_DOUBT[3:]} == {CHEAP.model}
-    cascade.run(limits=Limits(max_calls=2))
+    cascade.run(max_calls=2)
     assert cascade.asked == BY_DOUBT[3:5]
     assert cascade.queue == [(name, "not asked") for name in BY_DOUBT[5:]]
     cascade.run()

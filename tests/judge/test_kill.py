@@ -93,7 +93,7 @@ def test_a_stopped_run_says_so_and_goes_on(
 ) -> None:
     run.by(signal.SIGINT)
     assert run.code == 130
-    assert run.err.splitlines()[-1] == f"stopped; the same command goes on from {run.out}"
+    assert run.err.splitlines()[-1] == f"stopped; the same command continues from {run.out}"
     assert "Traceback" not in run.err
     assert run.state() == "interrupted"
     saved = run.written

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 from tests.support.judging import RIGHT, Bench, plan_row, verdict
 from tests.support.server import Answer, by_content
 

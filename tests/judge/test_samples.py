@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from apbjudge.errors import OptionError
 from apbjudge.judge import JudgeSpec
 from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, verdict, write_rows
@@ -83,14 +83,14 @@ def test_samples_at_temperature_0_are_refused(
     capsys: pytest.CaptureFixture[str],
     sent: list[str],
 ) -> None:
-    with pytest.raises(ValidationError, match="expected temperature above 0, got 0"):
+    with pytest.raises(OptionError, match="expected --temperature above 0, got 0"):
         JudgeSpec(model=MODEL, samples=3, temperature=0)
     server = serve([OK])
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
     said = in_process(monkeypatch, capsys)("grade", rows, *place, *sent)
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert "samples: expected temperature above 0, got 0" in said.err
+    assert "samples: expected --temperature above 0, got 0" in said.err
     assert server.requests == []
 
 

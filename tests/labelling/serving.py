@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from apbjudge.labelling.label import LabelOrder, open_service
+from apbjudge.labelling.config import LabelConfig
+from apbjudge.labelling.label import open_service
 from apbjudge.labelling.server import application
 from apbjudge.labelling.service import LabelService
 from tests.support.server import PATIENCE_S
@@ -27,15 +28,14 @@ TOKEN = "token-of-the-tests"
 _PROGRAM = """
 import json, sys
 from pathlib import Path
-from apbjudge.labelling.label import LabelOrder
-from apbjudge.cli.label import LabelOptions, run_label
+from apbjudge.cli.label import label
 from apbjudge.errors import ApbJudgeError
 given = json.loads(sys.argv[1])
 for name in ("predictions", "out", "cases", "run"):
     if given.get(name) is not None:
         given[name] = Path(given[name])
 try:
-    sys.exit(run_label(LabelOptions(order=LabelOrder(**given))))
+    sys.exit(label.run(given))
 except ApbJudgeError as error:
     sys.exit(f"refused: {error}")
 """
@@ -100,7 +100,7 @@ class Client:
 
 
 @contextmanager
-def served(order: LabelOrder) -> Iterator[tuple[Client, LabelService]]:
+def served(order: LabelConfig) -> Iterator[tuple[Client, LabelService]]:
     """A server in a thread; what it says in the terminal is in the client's ``problems``."""
     problems: list[str] = []
     faults = Faults()

@@ -10,8 +10,9 @@ import pytest
 
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Source, Task
+from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.item_reader import ItemReader, shuffled
-from apbjudge.labelling.label import LabelOrder, open_service
+from apbjudge.labelling.label import open_service
 from tests.support.judging import plan_row, write_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -26,7 +27,7 @@ def predictions(tmp_path: Path) -> Path:
 def queue(predictions: Path, **order: Any) -> list[str]:
     out = predictions.with_name("labels.jsonl")
     service = open_service(
-        LabelOrder(predictions=predictions, out=out, **order), problem=lambda t: None
+        LabelConfig(predictions=predictions, out=out, **order), problem=lambda t: None
     )
     service.log.close()
     return [place.item_id for place in service.queue]
@@ -81,7 +82,7 @@ def test_options_that_can_not_be_meant(
 def test_labels_never_go_into_an_input(predictions: Path) -> None:
     before = predictions.read_bytes()
     with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
-        open_service(LabelOrder(predictions=predictions, out=predictions), problem=lambda t: None)
+        open_service(LabelConfig(predictions=predictions, out=predictions), problem=lambda t: None)
     assert predictions.read_bytes() == before
 
 

@@ -15,7 +15,8 @@ import pytest
 import apbjudge
 from apbjudge.calibration.results import ReliabilityReport
 from apbjudge.errors import OptionError
-from apbjudge.labelling.label import LabelOrder, open_service
+from apbjudge.labelling.config import LabelConfig
+from apbjudge.labelling.label import open_service
 from apbjudge.labelling.server import MAX_BODY
 from apbjudge.records import read_labels
 from tests.labelling.serving import PATIENCE_S, Answer, Client, Program, served
@@ -54,7 +55,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def client(mixed: Path, tmp_path: Path) -> Iterator[Client]:
-    order = LabelOrder(
+    order = LabelConfig(
         predictions=mixed, out=tmp_path / "labels.jsonl", order="file", run=mixed.parent / "run"
     )
     with served(order) as (client, _):
@@ -65,7 +66,7 @@ def client(mixed: Path, tmp_path: Path) -> Iterator[Client]:
 def plain(tmp_path: Path) -> Iterator[Client]:
     rows = [plan_row(name) for name in ("a", "b", "c")]
     path = write_rows(tmp_path / "rows.jsonl", rows)
-    with served(LabelOrder(predictions=path, out=tmp_path / "out.jsonl")) as (client, _):
+    with served(LabelConfig(predictions=path, out=tmp_path / "out.jsonl")) as (client, _):
         yield client
 
 
@@ -76,7 +77,7 @@ def plain(tmp_path: Path) -> Iterator[Client]:
 def sent(mixed: Path) -> list[Answer]:
     """Every answer that a rater gets without labelling anything; the items come last."""
     out = mixed.with_name("labels.jsonl")
-    order = LabelOrder(predictions=mixed, out=out, order="file", run=mixed.parent / "run")
+    order = LabelConfig(predictions=mixed, out=out, order="file", run=mixed.parent / "run")
     with served(order) as (client, _):
         total = client.call("start").json["total"]
         first = [client.call("start"), client.call("progress"), client.send("GET", "/")]
@@ -132,7 +133,7 @@ def test_a_run_that_changes_meanwhile_shows_no_other_items_verdict(
     run, out = tmp_path / "run.jsonl", tmp_path / "labels.jsonl"
     lines = (mixed.parent / "run" / "judgements.jsonl").read_bytes().splitlines(keepends=True)
     run.write_bytes(b"".join(lines))
-    with served(LabelOrder(predictions=mixed, out=out, order="file", run=run)) as (client, _):
+    with served(LabelConfig(predictions=mixed, out=out, order="file", run=run)) as (client, _):
         revision = client.click(1, "correct", to=True).json["revision"]
         for data in (b"".join(reversed(lines)), b"", None):
             run.unlink() if data is None else run.write_bytes(data)
@@ -179,7 +180,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """One server for all attacks: they change nothing, and only the third item is ever clicked."""
     folder = tmp_path_factory.mktemp("attacked")
     path = write_rows(folder / "rows.jsonl", [plan_row(name) for name in ("a", "b", "c")])
-    order = LabelOrder(predictions=path, out=folder / "out.jsonl", order="file")
+    order = LabelConfig(predictions=path, out=folder / "out.jsonl", order="file")
     with served(order) as (client, _):
         yield client
 
@@ -319,7 +320,7 @@ def test_pictures_come_from_the_data_folder_alone(tmp_path: Path) -> None:
     names = ["inside.png", "../outside.png", str(tmp_path / "outside.png"), "link.png", "gone.png"]
     files = [{"type": "image", "path": name} for name in [*names, "inside.txt"]]
     path = write_rows(data / "rows.jsonl", [plan_row("a", files=files)])
-    with served(LabelOrder(predictions=path, out=tmp_path / "out.jsonl")) as (client, _):
+    with served(LabelConfig(predictions=path, out=tmp_path / "out.jsonl")) as (client, _):
         first, *others, text = client.item(1)["case"]["files"]
     assert first["url"].startswith("data:image/png;base64,")
     assert [sorted(file) for file in others] == [["path", "problem", "type"]] * 4
@@ -341,7 +342,7 @@ def test_a_change_from_an_old_label_is_refused_with_the_label_as_it_is(plain: Cl
 
 def test_a_rater_given_on_the_command_line_is_the_only_one(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
-    order = LabelOrder(predictions=path, out=tmp_path / "out.jsonl", rater="ann")
+    order = LabelConfig(predictions=path, out=tmp_path / "out.jsonl", rater="ann")
     with served(order) as (client, _):
         assert client.call("start").json["rater"] == "ann"
         assert client.click(1, "correct", to=True).status == 200
@@ -391,7 +392,7 @@ def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path
         thread.start()
     assert enough.wait(PATIENCE_S)
     with pytest.raises(OptionError, match="--out: another process is labelling into"):
-        open_service(LabelOrder(**order), problem=pytest.fail)
+        open_service(LabelConfig(**order), problem=pytest.fail)
     program.stop(signal.SIGKILL)
     for thread in threads:
         thread.join()

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from apbjudge.errors import BudgetError
+from apbjudge.errors import BudgetError, OptionError
 from apbjudge.llm.base import Completion
-from apbjudge.llm.budget import Budget, Limits
+from apbjudge.llm.budget import Budget
+from apbjudge.llm.limits import Limits
 from apbjudge.records import Usage
 from tests.support.clock import VirtualClock
 
@@ -161,5 +161,5 @@ def test_time_counts_from_the_first_call() -> None:
 
 @pytest.mark.parametrize("named", ["max_cost", "max_calls", "max_tokens", "max_seconds"])
 def test_a_limit_below_nothing_is_no_limit(named: str) -> None:
-    with pytest.raises(ValidationError, match=named):
+    with pytest.raises(OptionError, match=named.replace("_", "-")):
         Limits(**{named: -1})

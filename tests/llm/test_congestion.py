@@ -17,9 +17,10 @@ import pytest
 
 from apbjudge.errors import JudgeError, RateLimitedError, TransportError
 from apbjudge.llm.base import Completion, Request
-from apbjudge.llm.budget import Budget, Limits
+from apbjudge.llm.budget import Budget
 from apbjudge.llm.endpoints import Endpoint
 from apbjudge.llm.engine import Engine
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.model_spec import ModelSpec
 from apbjudge.records import Usage
 from apbjudge.rubrics import load_rubric, reply_model

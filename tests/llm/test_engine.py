@@ -23,11 +23,12 @@ from apbjudge.errors import (
     TransportError,
 )
 from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient, ToolCall
-from apbjudge.llm.budget import Budget, Limits
+from apbjudge.llm.budget import Budget
 from apbjudge.llm.cache import ReplyCache
 from apbjudge.llm.endpoint_cache import EndpointCache
 from apbjudge.llm.endpoints import Endpoint
 from apbjudge.llm.engine import Engine, dump_completion, load_completion
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.llm.model_spec import ModelSpec
 from apbjudge.llm.model_table import Prices

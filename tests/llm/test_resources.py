@@ -12,8 +12,8 @@ import pytest
 from apbjudge import OptionError
 from apbjudge.judge import JudgeSpec
 from apbjudge.llm import Completion, ModelSpec, Request, ScriptedClient
-from apbjudge.llm.budget import Limits
 from apbjudge.llm.endpoint_cache import FILE
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, cache_folder, make_engine
 from tests.support.server import Answer, ChatServer, Seen
 
@@ -80,7 +80,7 @@ def test_a_client_of_the_callers_own_answers_and_is_not_cached(tmp_path: Path) -
 def test_money_is_not_limited_where_prices_are_not_known() -> None:
     with pytest.raises(OptionError, match="--max-cost: the price of a/b is not known"):
         make_engine(ModelSpec(model="a/b"), Resources(limits=Limits(max_cost=1.0)))
-    with pytest.raises(OptionError, match="price_input and price_output"):
+    with pytest.raises(OptionError, match="--price-input, --price-output"):
         make_engine(ModelSpec(model="a/b", price_input=1.0), Resources())
 
 
@@ -89,5 +89,5 @@ def test_every_setting_of_a_model_and_a_judge_says_what_it_is() -> None:
     assert ModelSpec.model_fields.keys() < fields.keys()
     assert [name for name, field in fields.items() if not field.description] == []
     assert issubclass(JudgeSpec, ModelSpec)
-    with pytest.raises(ValueError, match="model"):
+    with pytest.raises(OptionError, match="--model: expected text, got nothing"):
         ModelSpec()  # pyright: ignore[reportCallIssue]

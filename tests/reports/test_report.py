@@ -49,7 +49,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def items_of(found: Report) -> list[Entry]:
-    order = found.order
+    order = found.config
     sources = sources_of(found.judges, order.predictions, order.cases, found.problems)
     return list(ReportItems(found.judges, sources, found.labels, found.problems))
 

@@ -13,7 +13,7 @@ from apbjudge.judge import JudgeSpec, Source
 from apbjudge.judge.resources import make_judge
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS, JudgeWorker
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
 from apbjudge.records.run_folder import JUDGEMENTS
 from apbjudge.runs.folder import RecordLog

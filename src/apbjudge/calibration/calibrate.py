@@ -19,13 +19,13 @@ from ..statistics.alternative_annotator import AltTest
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
 from ..statistics.coded import Settings
 from ..statistics.confusion import Nominal, nominal
-from ..statistics.measures import POLICIES, Calibration, Policy
+from ..statistics.measures import Calibration
 from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.prediction_powered import Design
 from ..statistics.raters import BetweenRaters, between_raters, ratings_annotator_test
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
-from .config import DESIGNS, CalibrationOrder
+from .config import DESIGNS, CalibrationConfig
 from .correct import Correction, PlannedSample, planned_sample
 from .judged_run import (
     JudgedRun,
@@ -50,53 +50,40 @@ from .results import (
 
 
 def calibrate(
-    judgements: str | Path | Sequence[str | Path], labels: str | Path, **options: Any
+    judgements: str | Path | Sequence[str | Path], labels: str | Path, **settings: Any
 ) -> ReliabilityReport:
     """Calibrates judges against human labels.
 
     Args:
         judgements: File of judgements or folder of a run; several for several judges.
         labels: File of labels, JSONL or CSV.
-        **options: The other fields of ``CalibrationOrder``.
+        **settings: The other fields of ``CalibrationConfig``.
 
     Raises:
         InputError: If a file is unusable or no label belongs to a run.
-        OptionError: If an option is unusable.
+        OptionError: If a setting is unusable.
     """
-    one = isinstance(judgements, (str, Path))
-    paths = [judgements] if one else list(judgements)
-    order = CalibrationOrder(judgements=[Path(p) for p in paths], labels=Path(labels), **options)
-    return calibrate_runs(order)
+    return calibrate_runs(CalibrationConfig(judgements=judgements, labels=labels, **settings))  # type: ignore[arg-type]
 
 
-def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
-    """Everything that these labels show of judges.
-
-    Args:
-        order: What is to be calibrated.
+def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
+    """Everything that can be said of judges with these labels.
 
     Raises:
         InputError: If a file is unusable or no label belongs to a run.
-        OptionError: If an option is unusable.
+        OptionError: If the design is unusable.
     """
-    if order.unscored not in POLICIES:
-        raise OptionError(f"--unscored: expected {', '.join(POLICIES)}, got {order.unscored!r}")
-    if not 0 <= order.epsilon < 1:
-        raise OptionError(f"--epsilon: expected 0 or more and below 1, got {order.epsilon}")
-    if order.target is not None and order.design != "other-population":
-        got = "none" if order.design is None else repr(order.design)
-        raise OptionError(f"--target: expected --design other-population with it, got {got}")
     problems: Problems = []
-    labels = load_labels(order.labels, order.adjudicator, problems)
-    plan = _plan(order, problems)
+    labels = load_labels(config.labels, config.adjudicator, problems)
+    plan = _plan(config, problems)
     target = None
-    if order.target is not None:
-        target = once(read_judged_run(order.target, problems), problems)
-    shared = _Shared(order, labels, plan, target)
-    runs = (once(read_judged_run(path, problems), problems) for path in order.judgements)
+    if config.target is not None:
+        target = once(read_judged_run(config.target, problems), problems)
+    shared = _Shared(config, labels, plan, target)
+    runs = (once(read_judged_run(path, problems), problems) for path in config.judgements)
     judges = [_reliability(shared, run, problems) for run in runs]
     return ReliabilityReport(
-        labels=str(order.labels), judges=tuple(judges), problems=tuple(problems)
+        labels=str(config.labels), judges=tuple(judges), problems=tuple(problems)
     )
 
 
@@ -113,7 +100,7 @@ def calibrate_judged(
     Raises:
         InputError: If no label belongs to any judge's rows.
     """
-    shared = _Shared(CalibrationOrder(judgements=(), labels=labels.path), labels, None, None)
+    shared = _Shared(CalibrationConfig(judgements=(), labels=labels.path), labels, None, None)
     results: list[Reliability] = []
     for judge in judges:
         try:
@@ -127,13 +114,13 @@ def calibrate_judged(
     )
 
 
-def _plan(order: CalibrationOrder, problems: Problems) -> LabelOrder | None:
-    if order.design is None or order.design in DESIGNS:
+def _plan(config: CalibrationConfig, problems: Problems) -> LabelOrder | None:
+    if config.design is None or config.design in DESIGNS:
         return None
-    path = Path(order.design)
-    if not order.design or not _exists(path):
+    path = Path(config.design)
+    if not config.design or not _exists(path):
         expected = f"{', '.join(DESIGNS)} or a file that apbjudge plan-labels wrote"
-        raise OptionError(f"--design: expected {expected}, got {order.design!r}")
+        raise OptionError(f"--design: expected {expected}, got {config.design!r}")
     return read_plan(path, problems)
 
 
@@ -148,7 +135,7 @@ def _exists(path: Path) -> bool:
 class _Shared:
     """What is the same for all judges."""
 
-    order: CalibrationOrder
+    config: CalibrationConfig
     labels: Labels
     plan: LabelOrder | None
     target: JudgedRun | None
@@ -156,7 +143,7 @@ class _Shared:
 
 def _reliability(shared: _Shared, run: JudgedRun, problems: Problems) -> Reliability:
     matched = match(run, shared.labels, problems)
-    clusters = run.clusters(shared.order.cluster)
+    clusters = run.clusters(shared.config.cluster)
     planned = None if shared.plan is None else planned_sample(shared.plan, run, matched, clusters)
     if planned is not None:
         matched = matched.only(planned.at)
@@ -181,8 +168,8 @@ class _Calibrating:
     scale_note: str | None
 
     @property
-    def order(self) -> CalibrationOrder:
-        return self.shared.order
+    def config(self) -> CalibrationConfig:
+        return self.shared.config
 
     def reliability(self) -> Reliability:
         return Reliability(
@@ -195,9 +182,9 @@ class _Calibrating:
             n_ties=self.matched.n_ties,
             n_adjudicated=self.matched.n_adjudicated,
             raters=tuple(self.matched.raters),
-            cluster=self.order.cluster,
+            cluster=self.config.cluster,
             n_clusters=self.n_clusters,
-            design=self.order.design,
+            design=self.config.design,
             whole=self.calibrate(np.arange(len(self.rows))),
             groups=tuple(self.groups()),
             category=self.category(),
@@ -212,7 +199,7 @@ class _Calibrating:
     @property
     def is_picked(self) -> bool:
         """Whether somebody chose the labelled items, so that nothing can be inferred."""
-        return self.order.design == "hand-picked"
+        return self.config.design == "hand-picked"
 
     def between(self) -> BetweenRaters | None:
         if len(self.raters) < 2:
@@ -225,14 +212,14 @@ class _Calibrating:
     def stand_in(self) -> AltTest | None:
         if len(self.raters) < 2 or self.is_picked:
             return None
-        epsilon, level = self.order.epsilon, self.settings.level
+        epsilon, level = self.config.epsilon, self.settings.level
         return ratings_annotator_test(
             self.judge, self.raters, self.sample, epsilon=epsilon, level=level
         )
 
     @property
     def settings(self) -> Settings:
-        return self.order.settings
+        return self.config.settings
 
     @property
     def rows(self) -> Vector:
@@ -272,7 +259,7 @@ class _Calibrating:
             self.judge.take(at),
             self.human.take(at),
             self.sample.take(at),
-            unscored=cast("Policy", self.order.unscored),
+            unscored=self.config.unscored,
             levels=self.levels,
             settings=self.settings,
         )
@@ -287,7 +274,7 @@ class _Calibrating:
             yield value, np.flatnonzero(codes == present[value])
 
     def groups(self) -> Iterator[GroupCalibration]:
-        for name in dict.fromkeys(self.order.by):
+        for name in dict.fromkeys(self.config.by):
             for value, at in self.parts(name, self.rows):
                 yield GroupCalibration(field=name, value=value, found=self.calibrate(at))
 
@@ -296,7 +283,7 @@ class _Calibrating:
         human = self.matched.human.category.astype(int) - 1
         if self.is_picked or not np.any((human >= 0) & (judged >= 0)):
             return None
-        unscored = "exclude" if self.order.unscored == "bounds" else self.order.unscored
+        unscored = "exclude" if self.config.unscored == "bounds" else self.config.unscored
         return nominal(
             judged,
             human,
@@ -324,8 +311,8 @@ class _Calibrating:
         labels = np.array([model or "" for model in table.labels["tested_model"]])
         column = labels[table.code("tested_model", self.rows)]
         names: list[str] = sorted({*map(str, column)})
-        own = self.order.own or next((n for n in names if is_same_model(n, table.judge)), None)
-        if self.order.own is not None and own not in names:
+        own = self.config.own or next((n for n in names if is_same_model(n, table.judge)), None)
+        if self.config.own is not None and own not in names:
             raise OptionError(f"--self: expected one of {', '.join(names)}, got {own!r}")
         if len(names) < 2 or self.is_picked:
             return None
@@ -341,9 +328,9 @@ class _Calibrating:
         )
 
     def corrected(self) -> Iterator[CorrectedFigure]:
-        if self.order.design is None or self.is_picked:
+        if self.config.design is None or self.is_picked:
             return
-        design = self.order.design if self.order.design in DESIGNS else "stratified"
+        design = self.config.design if self.config.design in DESIGNS else "stratified"
         correction = Correction(
             run=self.run,
             matched=self.matched,
@@ -354,20 +341,20 @@ class _Calibrating:
             level=self.settings.level,
         )
         yield from correction.figures("", None, np.arange(len(self.run)))
-        for name in dict.fromkeys(self.order.by) if self.shared.target is None else ():
+        for name in dict.fromkeys(self.config.by) if self.shared.target is None else ():
             for value, at in self.parts(name, None):
                 yield from correction.figures(name, value, at)
 
     def notes(self) -> Iterator[str]:
-        order, labels = self.order, self.shared.labels
+        config, labels = self.config, self.shared.labels
         if self.run.table.judge == STATIC:
             yield (
                 "The static judge proves faults and never correctness: what it does not fault "
                 "counts as correct here, so precision is its weak side."
             )
-        if order.design == "hand-picked":
+        if config.design == "hand-picked":
             yield HAND_PICKED
-        elif order.design is None:
+        elif config.design is None:
             yield (
                 "Intervals hold where the labelled items are a random draw of the population "
                 "meant. Say how they were chosen (calibrate --design) and rates are corrected too."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from ..records.columns import Scores, Vector, no_scores
 from ..records.judgement_table import Problems
 from ..records.run_folder import judgements_path
 from ..statistics.coded import Settings
-from ..statistics.estimates import CONFIDENCE_LEVEL
 from ..statistics.paired import (
     Difference,
     compare_reliability,
@@ -25,24 +25,14 @@ from ..statistics.paired import (
 from ..statistics.proportions import share
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
-from .config import check_level
+from .config import CompareConfig
 from .judged_run import JudgedRun, grade_levels, ratings, read_judged_run, scale_note
 from .matching import Labels, are_of_two_models, load_labels, match, pair_rows
 from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
 
 
-def compare(
-    run_a: str | Path,
-    run_b: str | Path,
-    *,
-    labels: str | Path | None = None,
-    adjudicator: str | None = None,
-    tested_models: Sequence[str] = (),
-    cluster: str = "case_id",
-    primary: Sequence[str] = (),
-    level: float = CONFIDENCE_LEVEL,
-) -> Comparison:
+def compare(run_a: str | Path, run_b: str | Path, **settings: Any) -> Comparison:
     """Compares two judges, two tested models or two rubrics on the same items.
 
     Rows are paired on item and tested model; on the item alone where two tested models are
@@ -51,28 +41,26 @@ def compare(
     Args:
         run_a: Folder of a run, or its ``judgements.jsonl``.
         run_b: The other; the same run if two tested models are named.
-        labels: JSONL or CSV of human labels; then reliability is compared too.
-        adjudicator: Rater whose word is final.
-        tested_models: Nobody: all rows; one: its rows only; two: rows of the first in A against
-            those of the second in B.
-        cluster: Column that tells which rows were drawn together; ``none`` where none were.
-        primary: Figures that were to be compared before anyone saw them; their p-values are
-            adjusted by Holm's method, those of all others by Benjamini and Hochberg's.
-        level: Confidence level, between 0 and 1.
+        **settings: The other fields of ``CompareConfig``.
 
     Raises:
         InputError: If a file is unusable, or the runs have no item in common.
-        OptionError: If an option is unusable.
+        OptionError: If a setting is unusable.
     """
-    check_level(level)
+    return compare_runs(CompareConfig(run_a=run_a, run_b=run_b, **settings))  # type: ignore[arg-type]
+
+
+def compare_runs(config: CompareConfig) -> Comparison:
+    """Compares two runs, as ``compare`` does."""
     problems: Problems = []
-    runs = _read(Path(run_a), Path(run_b), tested_models, problems)
+    tested_models, labels = config.tested_models, config.labels
+    runs = _read(config.run_a, config.run_b, tested_models, problems)
     pairs = _paired(runs, tested_models, problems)
     known, human = None, None
     if labels is not None:
-        known, human = _labels(pairs, Path(labels), adjudicator, problems)
-    comparing = _Comparing(pairs, known, human, cluster, level)
-    return comparing.comparison(None if labels is None else str(labels), primary, problems)
+        known, human = _labels(pairs, labels, config.adjudicator, problems)
+    comparing = _Comparing(pairs, known, human, config.cluster, config.level)
+    return comparing.comparison(None if labels is None else str(labels), config.primary, problems)
 
 
 def _read(

@@ -1,62 +1,167 @@
-"""What is to be calibrated, and how."""
+"""The settings of calibration, comparison and label plans."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from ..errors import OptionError
-from ..statistics.alternative_annotator import EPSILON
-from ..statistics.coded import Settings
+from pydantic import Field, field_validator, model_validator
+
+from ..config import Config, Names, Option
+
+if TYPE_CHECKING:
+    from ..statistics.coded import Settings
 
 DESIGNS = ("random", "other-population", "hand-picked")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationOrder:
-    """What is to be calibrated, and how.
-
-    Attributes:
-        judgements: Files of judgements or folders of runs, one a judge.
-        labels: File of labels, JSONL or CSV.
-        by: Columns to break the measures down by.
-        cluster: Column that tells clusters; ``none`` where rows are independent.
-        unscored: What unscored items count as: ``exclude``, ``wrong`` or ``bounds``.
-        adjudicator: Rater whose word is final.
-        own: Name of the tested model that is the judge itself; None: the one whose name is the
-            judge's.
-        design: How the labelled items were chosen: ``random``, ``other-population``,
-            ``hand-picked`` or the file that ``apbjudge plan-labels`` wrote; None: not said, and
-            no rate is corrected.
-        target: Run whose rates are corrected under ``other-population``; None: the rows without
-            label.
-        epsilon: Allowance of the alternative annotator test.
-        settings: How intervals are made.
-    """
-
-    judgements: Sequence[Path]
-    labels: Path
-    by: Sequence[str] = ()
-    cluster: str = "case_id"
-    unscored: str = "exclude"
-    adjudicator: str | None = None
-    own: str | None = None
-    design: str | None = None
-    target: Path | None = None
-    epsilon: float = EPSILON
-    settings: Settings = field(default_factory=Settings)
-
-
+SEED = 20_260_101
 MAX_LEVEL = 0.999999
+"""Nearer to 1 quantiles overflow."""
+
+Adjudicator = Annotated[
+    str | None,
+    Field(description="Rater whose label decides; without one the majority of raters does."),
+]
+Cluster = Annotated[
+    str,
+    Field(
+        description="Field whose equal values mark rows that were sampled together, or none.",
+    ),
+]
+Level = Annotated[float, Field(gt=0, le=MAX_LEVEL, description="Confidence level of intervals.")]
 
 
-def check_level(level: float) -> None:
-    """Refuses a confidence level that no interval has.
+class CalibrationConfig(Config):
+    """How judges are compared with human labels."""
 
-    Raises:
-        OptionError: If it is not between 0 and 1, or so near to 1 that quantiles overflow.
-    """
-    if not 0 < level <= MAX_LEVEL:
-        expected = f"a number between 0 and 1, at most {MAX_LEVEL}"
-        raise OptionError(f"--level: expected {expected}, got {level}")
+    groups: ClassVar[Mapping[str, str]] = {
+        "Rates of a whole population": "design target",
+        "Intervals": "level interval n_resamples seed",
+    }
+
+    judgements: tuple[Path, ...] = Field(
+        description="Files of judgements or folders of runs, one a judge."
+    )
+    labels: Path = Field(description="Human labels, JSONL or CSV.")
+    by: Names = Field(
+        default=(),
+        description="Break down by tested_model, dataset, category, protocol or another field.",
+    )
+    cluster: Cluster = "case_id"
+    unscored: Literal["exclude", "wrong", "bounds"] = Field(
+        default="exclude", description="What unscored items count as."
+    )
+    adjudicator: Adjudicator = None
+    own: Annotated[str | None, Option("--self")] = Field(
+        default=None,
+        description="Tested model that is the judge itself; without it the one of the same name.",
+    )
+    epsilon: float = Field(
+        default=0.2,
+        ge=0,
+        lt=1,
+        description="Allowance of the judge in the alternative annotator test.",
+    )
+    design: str | None = Field(
+        default=None,
+        description="How the labelled items were sampled: random, other-population, hand-picked, "
+        "or a file of plan-labels. Rates of the whole run are then corrected.",
+    )
+    target: Path | None = Field(
+        default=None,
+        description="Run whose rates are corrected with other-population; without it the rows "
+        "without label.",
+    )
+    level: Level = 0.95
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = Field(
+        default="jeffreys", description="Interval of coefficients."
+    )
+    n_resamples: int = Field(default=10_000, ge=1, description="Resamples of bca and percentile.")
+    seed: int = Field(default=SEED, ge=0, description="Seed of the resampling.")
+
+    @field_validator("judgements", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str | Path) else value
+
+    @model_validator(mode="after")
+    def _target_has_its_design(self) -> CalibrationConfig:
+        if self.target is not None and self.design != "other-population":
+            got = "none" if self.design is None else repr(self.design)
+            raise ValueError(f"--target: expected --design other-population with it, got {got}")
+        return self
+
+    @property
+    def settings(self) -> Settings:
+        """How intervals are computed."""
+        from ..statistics.coded import Settings
+
+        return Settings(
+            level=self.level, method=self.interval, n_resamples=self.n_resamples, seed=self.seed
+        )
+
+
+class CompareConfig(Config):
+    """How two runs on the same items are compared."""
+
+    run_a: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Folder of a run, or its judgements.jsonl."
+    )
+    run_b: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Another run on the same items; the same run for two of its tested models."
+    )
+    labels: Path | None = Field(
+        default=None,
+        description="Human labels, JSONL or CSV; agreement with them is compared too.",
+    )
+    adjudicator: Adjudicator = None
+    tested_models: Annotated[tuple[str, ...], Option("--tested-model")] = Field(
+        default=(),
+        description="Only rows of this tested model. Two of them: rows of the first in RUN_A "
+        "against rows of the second in RUN_B.",
+    )
+    cluster: Cluster = "case_id"
+    primary: Names = Field(
+        default=(),
+        description="Metrics chosen before the runs were seen, such as CR,F1: their p-values are "
+        "adjusted by Holm's method, all others by Benjamini and Hochberg's.",
+    )
+    level: Level = 0.95
+
+
+class LabelPlanConfig(Config):
+    """Which rows of a run to label next."""
+
+    judgements: Annotated[Path, Option(is_argument=True, metavar="RUN")] = Field(
+        description="Folder of a run, or its judgements.jsonl."
+    )
+    labels: Path | None = Field(
+        default=None, description="Labels that exist already, JSONL or CSV."
+    )
+    adjudicator: Adjudicator = None
+    n: int = Field(default=100, ge=1, description="Labels to plan.")
+    half_width: float = Field(
+        default=0.03, gt=0, lt=0.5, description="Half the width that a 95 % interval may have."
+    )
+    by: Names = Field(
+        default=("tested_model",),
+        description="Fields that strata are made of, such as tested_model,dataset, or none.",
+    )
+    anticipated: float | None = Field(
+        default=None,
+        gt=0,
+        le=0.5,
+        description="Share of verdicts that humans are expected to disagree with; without it the "
+        "share in the labels, or 0.15.",
+    )
+    already_random: bool = Field(
+        default=False, description="The existing labels were sampled by such a plan."
+    )
+    cluster: Cluster = "case_id"
+    seed: int = Field(default=SEED, ge=0, description="Seed of the sample.")
+
+    @model_validator(mode="after")
+    def _random_labels_exist(self) -> LabelPlanConfig:
+        if self.already_random and self.labels is None:
+            raise ValueError("--already-random: expected --labels too, got none")
+        return self

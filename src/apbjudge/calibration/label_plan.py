@@ -17,11 +17,12 @@ from ..records.columns import Scores, Vector, no_scores
 from ..records.consensus import Key
 from ..records.judgement_reader import first_complaint
 from ..records.judgement_table import Problems
-from ..statistics.estimates import SEED, Array, Estimate
+from ..statistics.estimates import Array, Estimate
 from ..statistics.measures import paper_measures
 from ..statistics.prediction_powered import rectify
 from ..statistics.sample import Sample
 from ..statistics.stratified_sampling import Selection, Stratum, doubt_strata, select
+from .config import LabelPlanConfig
 from .judged_run import JudgedRun, grade_levels, once, ratings, read_judged_run
 from .label_needs import CORRECTED, Expected, needs
 from .matching import load_labels, match
@@ -34,37 +35,7 @@ LabelOrder = Mapping[Key, tuple[str, int | None]]
 """Of each judged row, its stratum and its place in the order of labelling, None if not chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOrder:
-    """What is to be planned.
-
-    Attributes:
-        judgements: Folder of a run, or its ``judgements.jsonl``.
-        labels: JSONL or CSV of the labels there are; None without.
-        adjudicator: Rater whose word is final.
-        n: Labels to be planned, at least 1.
-        half_width: Half the width that intervals may have, above 0 and below 0.5.
-        by: Columns that strata are made of, beside verdict and doubt.
-        anticipated: Share of verdicts that humans are expected not to share, above 0 and at most
-            0.5; None: from the labels, or 0.15 without.
-        already_random: Whether the labels there are were drawn at random within these strata.
-        cluster: Column that tells which rows were drawn together; ``none`` where none were.
-        seed: Seed of the draw, at least 0.
-    """
-
-    judgements: str | Path
-    labels: str | Path | None = None
-    adjudicator: str | None = None
-    n: int = 100
-    half_width: float = 0.03
-    by: Sequence[str] = ("tested_model",)
-    anticipated: float | None = None
-    already_random: bool = False
-    cluster: str = "case_id"
-    seed: int = SEED
-
-
-def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan:
+def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> LabelPlan:
     """Draws the rows to label next and says what the labels will be worth.
 
     Rows are drawn at random within strata: verdict by doubt of the judge, by tested model; more
@@ -72,52 +43,27 @@ def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan
     would say of them nobody has even guessed.
 
     Args:
-        order: What is to be planned.
+        config: What is to be planned.
         out: File to write the plan to; it may hold the same plan already, but no other.
 
     Raises:
         InputError: If a file is unusable.
         OptionError: If an option is unusable or the file holds another plan.
     """
-    _check(order)
     problems: Problems = []
-    run = once(read_judged_run(Path(order.judgements), problems), problems)
-    plan = _Draw(order, run, *_labels(order, run, problems)).plan()
+    run = once(read_judged_run(config.judgements, problems), problems)
+    plan = _Draw(config, run, *_labels(config, run, problems)).plan()
     if out is not None:
         _write(Path(out), plan.rows)
     return replace(plan, out=None if out is None else str(out), problems=tuple(problems))
 
 
-def _check(order: PlanOrder) -> None:
-    rules = (
-        ("--n", "a whole number of at least 1", order.n >= 1, order.n),
-        ("--seed", "a whole number of at least 0", order.seed >= 0, order.seed),
-        (
-            "--half-width",
-            "a number above 0 and below 0.5",
-            0 < order.half_width < 0.5,
-            order.half_width,
-        ),
-        (
-            "--anticipated",
-            "a share above 0 and at most 0.5",
-            order.anticipated is None or 0 < order.anticipated <= 0.5,
-            order.anticipated,
-        ),
-    )
-    for option, expected, is_right, got in rules:
-        if not is_right:
-            raise OptionError(f"{option}: expected {expected}, got {got}")
-    if order.already_random and order.labels is None:
-        raise OptionError("--already-random: expected --labels too, got none")
-
-
-def _labels(order: PlanOrder, run: JudgedRun, problems: Problems) -> tuple[Vector, Scores]:
+def _labels(config: LabelPlanConfig, run: JudgedRun, problems: Problems) -> tuple[Vector, Scores]:
     """Which rows have a label, and what humans say of each row."""
     has_label = np.zeros(len(run), dtype=bool)
-    if order.labels is None:
+    if config.labels is None:
         return has_label, no_scores(len(run))
-    labels = load_labels(Path(order.labels), order.adjudicator, problems)
+    labels = load_labels(config.labels, config.adjudicator, problems)
     matched = match(run, labels, problems)
     has_label[matched.rows] = True
     return has_label, matched.human_of_all(len(run))
@@ -131,20 +77,20 @@ class _Draw:
     """One run, its labels, and what is drawn from it.
 
     Attributes:
-        order: What is to be planned.
+        config: What is to be planned.
         run: The run, each item and tested model once.
         already: Shape (n,), bool: rows that have a label.
         human: What humans say of each row.
     """
 
-    order: PlanOrder
+    config: LabelPlanConfig
     run: JudgedRun
     already: Vector
     human: Scores
 
     def plan(self) -> LabelPlan:
         """The plan, not yet written anywhere."""
-        order, names = self.order, self.names
+        config, names = self.config, self.names
         selected = self.selection
         n_labelled = int(np.count_nonzero(self.already))
         strata = tuple(_named(stratum, names) for stratum in selected.strata)
@@ -154,9 +100,9 @@ class _Draw:
             n_rows=len(self.run),
             n_unscored=int(np.count_nonzero(self.verdicts < 0)),
             n_labelled=n_labelled,
-            n_wanted=order.n,
+            n_wanted=config.n,
             n_planned=len(selected.rows),
-            half_width=order.half_width,
+            half_width=config.half_width,
             disagreement=self.disagreement[0],
             expected_from=self.disagreement[1],
             by=self.by,
@@ -164,11 +110,11 @@ class _Draw:
             needs=needs(
                 self.expected,
                 self.estimates,
-                half_width=order.half_width,
+                half_width=config.half_width,
                 n_now=n_labelled,
                 n_then=n_labelled + len(selected.rows),
             ),
-            seed=order.seed,
+            seed=config.seed,
             out=None,
             notes=tuple(self.notes()),
             problems=(),
@@ -178,7 +124,7 @@ class _Draw:
     @cached_property
     def by(self) -> tuple[str, ...]:
         """Columns that strata are made of."""
-        return tuple(name for name in self.order.by if name not in {"", NOTHING})
+        return tuple(name for name in self.config.by if name not in {"", NOTHING})
 
     @property
     def verdicts(self) -> Vector:
@@ -210,9 +156,9 @@ class _Draw:
                 self.doubt,
                 np.array([code[name] for name in self.stratum_of_each]),
                 self.already,
-                self.order.n,
-                already_random=self.order.already_random,
-                seed=self.order.seed,
+                self.config.n,
+                already_random=self.config.already_random,
+                seed=self.config.seed,
             )
         except OptionError as error:
             merge = ", for example with --by none" if self.by else ""
@@ -237,8 +183,8 @@ class _Draw:
         From labels it is the centre of Wilson's interval, so that a few labels that all agree do
         not promise that all others will.
         """
-        if self.order.anticipated is not None:
-            return self.order.anticipated, "option"
+        if self.config.anticipated is not None:
+            return self.config.anticipated, "option"
         human, judge = self.human.correct, self.verdicts
         both = (human >= 0) & (judge >= 0)
         n, k = int(both.sum()), int(np.count_nonzero(both & (human != judge)))
@@ -263,7 +209,7 @@ class _Draw:
         at = np.flatnonzero(self.already)
         if not len(at):
             return {}
-        clusters = self.run.clusters(self.order.cluster)
+        clusters = self.run.clusters(self.config.cluster)
         levels = grade_levels([self.run], human=self.human)
         found = paper_measures(
             ratings(self.run.table.scores_at(at), levels),
@@ -271,7 +217,7 @@ class _Draw:
             Sample(clusters=None if clusters is None else clusters[at]),
             levels=levels,
         )
-        if self.order.already_random:
+        if self.config.already_random:
             found[CORRECTED] = self._corrected(clusters)
         return found
 
@@ -309,14 +255,14 @@ class _Draw:
     def notes(self) -> Iterator[str]:
         """What must be said beside the figures."""
         planned, open_rows = len(self.selection.rows), int(np.count_nonzero(~self.already))
-        if 0 < planned < self.order.n:
-            yield f"{self.order.n} labels were asked for; {open_rows} rows are all that is left"
+        if 0 < planned < self.config.n:
+            yield f"{self.config.n} labels were asked for; {open_rows} rows are all that is left"
         if np.any(self.verdicts < 0):
             yield (
                 "rows without verdict are drawn from as well: only labels can say what the judge "
                 "leaves out; better still, judge them again first"
             )
-        if np.any(self.already) and not self.order.already_random:
+        if np.any(self.already) and not self.config.already_random:
             yield (
                 "the labels there are were not said to be a random draw (--already-random), so "
                 "each stands for its own row alone"

@@ -1,149 +1,148 @@
-"""The audit command: options to an order, one call a judge, and what is printed."""
+"""``apbjudge audit``: puts judges through probes and writes judge cards."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import orjson
-import typer
+import click
 from pydantic import Field
 
-from ..api.audits.auditing import Audit, audit, forecast_audit
-from ..api.audits.card import PROBES
-from ..api.audits.plan import SEED, AuditOrder, prepare
-from ..audits.card import Card
-from ..audits.comparing import CardComparison, compare_cards
-from ..audits.reading import read_card
+from ..config import Names, Option
 from ..errors import OptionError, visible
-from ..jsonl import write_atomically
-from ..judge import JudgeSpec
-from ..llm.budget import Limits
-from ..reports.card.compare import cards_html, cards_markdown, cards_text
-from ..reports.card.html import card_html
-from ..reports.card.markdown import card_markdown
-from ..reports.card.text import card_text
-from .grading import INTERRUPTED, JudgeOptions, settings_of
-from .progress import Reporter
+from ..judge.config import GradeConfig, InputConfig
+from ..judge.spec import JudgeSpec
+from ..llm.limits import Limits
+from .grade import INTERRUPTED, judges_of, unscored_code
+from .options import Values, command, shown, take
+
+if TYPE_CHECKING:
+    from ..api.audits.auditing import Audit
+    from ..api.audits.plan import AuditOrder
+    from ..audits.card import Card
 
 CARD = "card.json"
 COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
-ANY = "any"
-NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditOptions(JudgeOptions):
-    """The options of the command, as given."""
+class AuditSettings(InputConfig):
+    """What judges are asked in an audit."""
 
-    rows: Path | None
-    cases: Path | None
-    protocol: str
-    rubric: str | None
-    labels: Path | None
-    own: list[str]
-    quick: bool
-    compare: bool
-    out: Path | None
+    groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed_of_draw"}
+
+    rows: Path | None = Field(
+        default=None,
+        description="Predictions with their cases, JSONL; without it the shipped cases are used.",
+    )
+    labels: Path | None = Field(
+        default=None,
+        description="Human labels of the rows, JSONL or CSV; or the folder of another judge's run.",
+    )
+    own: Annotated[tuple[str, ...], Option("--self")] = Field(
+        default=(), description="Tested model that is the judge itself."
+    )
+    quick: bool = Field(default=False, description="A hundred calls at most.")
+    adjudicator: str | None = Field(
+        default=None,
+        description="Rater whose label decides; without one the majority of raters does.",
+    )
+    bases: int | None = Field(
+        default=None,
+        ge=1,
+        description="Plans taken as correct, one a case; without it 60, or 8 with --quick.",
+    )
+    seed_of_draw: int = Field(
+        default=20_260_101, description="Seed of every sample of what is asked."
+    )
 
 
-class AuditSettings(Limits):
-    """Settings that are not the judge's.
+class AuditOptions(Limits):
+    """How the audit is run."""
 
-    Attributes:
-        bases: Plans taken as correct, at most.
-        seed_of_draw: Seed of every draw.
-        adjudicator: Rater whose word is final.
-        fail_on: Names of probes, ``any`` or ``none``: those that make the exit code 1 when the
-            judge fails them.
-        max_unscored: Share of unscored judgements, 0 to 1, above which the exit code is 1.
-        data_root: Folder that paths of pictures are looked for in, before the input's own.
-        overwrite: Whether another audit in the folder is deleted instead of refused.
-        no_cache: Whether replies are neither taken from the cache nor put there.
-        dry_run: Whether nothing is called and only said what would be asked.
+    groups: ClassVar[Mapping[str, str]] = {
+        "Budget": GradeConfig.groups["Budget"],
+        "Run": "data_root overwrite cache max_unscored fail_on dry_run",
+    }
+
+    judges: Annotated[tuple[str, ...], Option(is_argument=True)] = Field(
+        description="static, or litellm models, each optionally with its address after @; or the "
+        "folder of a finished audit."
+    )
+    compare: bool = Field(default=False, description="Two judges, asked the same, side by side.")
+    out: Path | None = Field(
+        default=None, description="Folder of the audit; the same command continues the audit in it."
+    )
+    overwrite: bool = Field(
+        default=False, description="Replace another audit in --out; the same one continues."
+    )
+    cache: Annotated[bool, Option(help="Neither read nor fill the cache of replies.")] = Field(
+        default=True, description="Whether replies are cached for later runs."
+    )
+    max_unscored: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Share of unscored judgements up to which the exit code is 0.",
+    )
+    fail_on: Names = Field(
+        default=("none",),
+        description="Probes that make the exit code 1 when the judge fails them: names, any or "
+        "none.",
+    )
+    dry_run: bool = Field(default=False, description="Call nothing; print what would be asked.")
+
+
+@command(AuditSettings, AuditOptions, JudgeSpec, omit=["model", "blind", "images"])
+def audit(values: Values) -> int:
+    """Puts judges through probes and writes a judge card for each.
+
+    Exit code 0: done; 1: done, with more unscored judgements than allowed (--max-unscored), or a
+    probe failed that --fail-on names; 2: unusable input or options.
     """
+    from ..api.audits.plan import AuditOrder
+    from ..audits.reading import read_card
+    from ..reports.card.text import card_text
 
-    bases: int | None = Field(default=None, ge=1)
-    seed_of_draw: int = SEED
-    adjudicator: str | None = None
-    fail_on: str = NONE
-    max_unscored: float = Field(default=0.0, ge=0, le=1)
-    data_root: Path | None = None
-    overwrite: bool = False
-    no_cache: bool = False
-    dry_run: bool = False
-
-
-def run_audit(options: AuditOptions) -> int:
-    """Audits every judge, prints the cards, and returns the exit code.
-
-    Raises:
-        UsageError: If options or input are unusable.
-    """
+    options, settings = take(AuditOptions, values), take(AuditSettings, values)
     if not options.judges or (options.compare and len(options.judges) != 2):
         wanted = "two judges, or folders of their audits" if options.compare else "a judge"
         raise OptionError(f"audit: expected {wanted}, got {len(options.judges)}")
     finished = {name: Path(name) for name in options.judges if _is_finished(name)}
     asked = [name for name in options.judges if name not in finished]
-    settings, specs = _settings(options, asked)
+    specs = judges_of(values, asked)
     by_name = dict(zip(asked, specs, strict=True))
-    order, gated = _order(options, settings), _gated(settings.fail_on)
-    if settings.dry_run:
-        return _dry_run(options, settings, order, specs)
+    sampled = dict(settings)
+    order = AuditOrder(seed=sampled.pop("seed_of_draw"), **sampled)
+    gated = _gated(options.fail_on)
+    if options.dry_run:
+        return _dry_run(options, order, specs)
     cards: list[Card] = []
     for n, name in enumerate(options.judges):
         if name in finished:
-            cards.append(_finished(finished[name], shown=not options.compare))
+            cards.append(read_card(finished[name]))
+            if not options.compare:
+                click.echo(card_text(cards[-1]), nl=False)
             continue
-        out = _folder(options, order, by_name[name], n)
-        found = _audited(by_name[name], order, settings, out)
-        if found is None:
+        result = _audited(by_name[name], order, options, _folder(options, order, by_name[name], n))
+        if result is None:
             return INTERRUPTED
-        cards.append(found.card)
+        cards.append(result.card)
     if options.compare:
-        _show_comparison(cards, options.out, overwrite=settings.overwrite)
-    return max(_code(card, settings.max_unscored, gated) for card in cards)
-
-
-def _settings(
-    options: AuditOptions, judges: Sequence[str]
-) -> tuple[AuditSettings, list[JudgeSpec]]:
-    """Several judges are audited one by one: each may have an address of its own after ``@``."""
-    asked = JudgeOptions(
-        judges=list(judges),
-        addresses=options.addresses,
-        no_evidence=options.no_evidence,
-        config=options.config,
-    )
-    settings, specs = settings_of(AuditSettings, asked)
-    return settings, specs if judges else []
-
-
-def _order(options: AuditOptions, settings: AuditSettings) -> AuditOrder:
-    return AuditOrder(
-        rows=options.rows,
-        cases=options.cases,
-        protocol=options.protocol,
-        rubric=options.rubric,
-        data_root=settings.data_root,
-        labels=options.labels,
-        adjudicator=settings.adjudicator,
-        own=tuple(options.own),
-        quick=options.quick,
-        bases=settings.bases,
-        seed=settings.seed_of_draw,
-    )
+        _show_comparison(cards, options)
+    return max(_code(card, options.max_unscored, gated) for card in cards)
 
 
 def _folder(options: AuditOptions, order: AuditOrder, spec: JudgeSpec, n: int) -> Path:
     """The audit's folder; the same command finds it again."""
+    import orjson
+
     if options.out is not None:
-        several = len(options.judges) > 1
-        return options.out / f"{n + 1}-{spec.slug}" if several else options.out
+        return options.out / f"{n + 1}-{spec.slug}" if len(options.judges) > 1 else options.out
     given = (order.rows, order.cases, order.labels)
     paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in given]
     content = [spec.scoring, paths, order.protocol, order.rubric, order.quick, order.bases]
@@ -153,31 +152,36 @@ def _folder(options: AuditOptions, order: AuditOrder, spec: JudgeSpec, n: int) -
     return Path("audits") / f"{stem}-{spec.slug}-{digest[:6]}"
 
 
-def _audited(
-    spec: JudgeSpec, order: AuditOrder, settings: AuditSettings, out: Path
-) -> Audit | None:
+def _audited(spec: JudgeSpec, order: AuditOrder, options: AuditOptions, out: Path) -> Audit | None:
     """Audits one judge, prints its card and writes it; None when it was interrupted."""
+    from ..api.audits.auditing import audit as audit_judge
+    from ..jsonl import write_atomically
+    from ..reports.card.html import card_html
+    from ..reports.card.markdown import card_markdown
+    from ..reports.card.text import card_text
+    from .progress import Reporter
+
     reporter = Reporter(sys.stderr)
     try:
         with reporter:
-            found = audit(
+            result = audit_judge(
                 spec,
                 order,
                 out=out,
-                limits=settings,
-                cache=not settings.no_cache,
-                overwrite=settings.overwrite,
+                limits=options,
+                cache=options.cache,
+                overwrite=options.overwrite,
                 events=reporter.events(),
             )
     except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command goes on from {out}", err=True)
+        click.echo(f"stopped; the same command continues from {out}", err=True)
         return None
-    write_atomically(out / "card.md", card_markdown(found.card).encode())
-    write_atomically(out / "card.html", card_html(found.card).encode())
-    typer.echo(card_text(found.card), nl=False)
-    shown = os.fsencode(out).decode(errors="backslashreplace")
-    typer.echo(f"\n{shown}/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs")
-    return found
+    write_atomically(out / "card.md", card_markdown(result.card).encode())
+    write_atomically(out / "card.html", card_html(result.card).encode())
+    click.echo(card_text(result.card), nl=False)
+    files = "card.json card.md card.html variants.jsonl schedule.jsonl rows runs"
+    click.echo(f"\n{shown(out)}/: {files}")
+    return result
 
 
 def _is_finished(name: str) -> bool:
@@ -188,71 +192,68 @@ def _is_finished(name: str) -> bool:
         return False
 
 
-def _finished(folder: Path, *, shown: bool) -> Card:
-    """The card of an audit that was done before."""
-    card = read_card(folder)
-    if shown:
-        typer.echo(card_text(card), nl=False)
-    return card
-
-
 def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
     """1 for more unscored judgements than allowed, and for a failed probe that was named."""
-    code, cost = 0, card.cost
-    if (share := cost.unscored / max(1, cost.judgements)) > max_unscored:
-        message = f"{share:.2%} of the judgements are unscored, allowed are {max_unscored:.2%}"
-        typer.echo(f"apbjudge: {message}", err=True)
-        code = 1
-    failed = [probe.name for probe in card.probes if probe.standing == "fails"]
-    if stopped := [name for name in failed if name in gated]:
-        judge = visible(card.judge)
-        typer.echo(f"apbjudge: {judge} fails {visible(', '.join(stopped))}", err=True)
+    cost = card.cost
+    share = cost.unscored / max(1, cost.judgements)
+    code = unscored_code(share, max_unscored, "judgements")
+    if failed := [p.name for p in card.probes if p.standing == "fails" and p.name in gated]:
+        message = f"{visible(card.judge)} fails {visible(', '.join(failed))}"
+        click.echo(f"apbjudge: {message}", err=True)
         code = 1
     return code
 
 
-def _gated(fail_on: str) -> Collection[str]:
-    if fail_on in (ANY, NONE):
-        return PROBES if fail_on == ANY else ()
-    wanted = {name.strip() for name in fail_on.split(",") if name.strip()}
-    if unknown := wanted - set(PROBES):
-        known, got = ", ".join([*PROBES, ANY, NONE]), visible(", ".join(sorted(unknown)))
+def _gated(fail_on: Sequence[str]) -> Collection[str]:
+    from ..api.audits.card import PROBES
+
+    if fail_on in (("any",), ("none",)):
+        return PROBES if fail_on == ("any",) else ()
+    if unknown := set(fail_on) - set(PROBES):
+        known, got = ", ".join([*PROBES, "any", "none"]), visible(", ".join(sorted(unknown)))
         raise OptionError(f"--fail-on: expected some of {known}, got {got}")
-    return wanted
+    return fail_on
 
 
-def _dry_run(
-    options: AuditOptions, settings: AuditSettings, order: AuditOrder, specs: Sequence[JudgeSpec]
-) -> int:
+def _dry_run(options: AuditOptions, order: AuditOrder, specs: Sequence[JudgeSpec]) -> int:
+    from ..api.audits.auditing import forecast_audit
+    from ..api.audits.plan import prepare
     from ..judge.dry_run import forecast_text
 
     for n, spec in enumerate(specs):
-        prepared = prepare(spec, order, note=lambda message: typer.echo(message, err=True))
+        prepared = prepare(spec, order, note=lambda message: click.echo(message, err=True))
         arms = prepared.plan.arms
-        typer.echo(
+        click.echo(
             f"{visible(spec.model)}: {prepared.plan.n_judgements} judgements, nothing is called"
         )
         for arm in arms:
-            typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
+            click.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
         if arms:
             out = _folder(options, order, spec, n)
-            found = forecast_audit(spec, prepared, out=out, cache=not settings.no_cache)
-            typer.echo(forecast_text(found), nl=False)
+            forecast = forecast_audit(spec, prepared, out=out, cache=options.cache)
+            click.echo(forecast_text(forecast), nl=False)
     return 0
 
 
-def _show_comparison(cards: Sequence[Card], out: Path | None, *, overwrite: bool) -> None:
-    if out is not None and not overwrite:
+def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
+    import orjson
+
+    from ..audits.comparing import compare_cards
+    from ..jsonl import write_atomically
+    from ..reports.card.compare import cards_html, cards_markdown, cards_text
+
+    out = options.out
+    if out is not None and not options.overwrite:
         _check_comparison(out)
     comparison = compare_cards(cards[0], cards[1])
-    typer.echo(cards_text(comparison), nl=False)
+    click.echo(cards_text(comparison), nl=False)
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)
-    values = orjson.dumps(comparison.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
-    write_atomically(out / "comparison.json", values)
-    write_atomically(out / "comparison.md", cards_markdown(comparison).encode())
-    write_atomically(out / "comparison.html", cards_html(comparison).encode())
+    as_json = orjson.dumps(comparison.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
+    texts = (as_json, cards_markdown(comparison).encode(), cards_html(comparison).encode())
+    for name, text in zip(COMPARISON, texts, strict=True):
+        write_atomically(out / name, text)
 
 
 def _check_comparison(out: Path) -> None:
@@ -261,9 +262,13 @@ def _check_comparison(out: Path) -> None:
     Raises:
         OptionError: If there is one.
     """
+    import orjson
+
+    from ..audits.comparing import CardComparison
+
     names = [name for name in COMPARISON if (out / name).exists()]
     try:
-        values: object = orjson.loads((out / COMPARISON[0]).read_bytes())
+        values: Any = orjson.loads((out / COMPARISON[0]).read_bytes())
     except (OSError, orjson.JSONDecodeError):
         values = None
     if names and not (

@@ -1,50 +1,88 @@
-"""The batch commands: a file of requests out, a file of answers in."""
+"""``apbjudge batch``: a file of requests out, a file of answers in."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-import typer
+import click
+from pydantic import Field
 
+from ..config import Config, Option
 from ..errors import OptionError, visible
-from ..judge.batching import export_requests, import_answers
-from .grading import GradeOptions, read_settings
+from ..judge.spec import JudgeSpec
+from .grade import GradeOptions, Predictions, judges_of
+from .options import Values, command, take
 
 
-def run_export(options: GradeOptions, out: Path) -> None:
-    """Writes the file and says what is in it.
+class Requests(Config):
+    """Where the requests go."""
 
-    Raises:
-        UsageError: If options or input are unusable.
-    """
-    settings, specs = read_settings(options)
-    if settings.no_cache or len(specs) > 1:
+    out: Path = Field(description="File for the requests.")
+
+
+class Answers(Config):
+    """Where the answers are."""
+
+    answers: Annotated[Path, Option(is_argument=True)] = Field(
+        description="File of answers, as vllm run-batch writes it."
+    )
+
+
+@click.group()
+def batch() -> None:
+    """Writes requests to a file, for vllm run-batch, and reads its answers."""
+
+
+_OF_RUNS = (
+    "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run"
+)
+
+
+@command(
+    Predictions, GradeOptions, Requests, JudgeSpec, omit=["model", "by"], hide=_OF_RUNS.split()
+)
+def export(values: Values) -> int:
+    """Writes the unanswered requests, one a line, in the OpenAI batch format."""
+    from ..judge.batching import export_requests
+
+    judges, out = judges_of(values), take(Requests, values).out
+    config = take(GradeOptions, values, judge=judges, escalate=None)
+    first, *others = judges
+    if config.cache is False or others:
         raise OptionError("batch export: expected one judge, and its reply cache on")
     done = export_requests(
-        options.predictions,
+        take(Predictions, values).predictions,
         out,
-        protocol=options.protocol,
-        judge=specs[0],
-        cases=options.cases,
-        rubric=options.rubric,
-        data_root=settings.data_root,
-        overwrite=settings.overwrite,
+        protocol=config.protocol,
+        judge=first,
+        cases=config.cases,
+        rubric=config.rubric,
+        data_root=config.data_root,
+        overwrite=config.overwrite,
     )
-    typer.echo(
+    click.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
     )
+    return 0
 
 
-def run_import(answers: Path) -> int:
-    """Reads the file, says what was in it, and returns the exit code.
+@command(Answers)
+def import_(values: Values) -> int:
+    """Adds answers to the reply cache, where the grade command finds them.
 
-    Raises:
-        UsageError: If the file can't be read.
+    Exit code 0: done; 1: done, but some answers failed or are unreadable; 2: unusable input.
     """
-    done = import_answers(answers)
+    from ..judge.batching import import_answers
+
+    done = import_answers(take(Answers, values).answers)
     for complaint in done.unreadable:
-        typer.echo(complaint, err=True)
+        click.echo(complaint, err=True)
     bad = len(done.unreadable)
-    typer.echo(f"{done.taken} replies taken, {done.failed} failed, {bad} lines unreadable")
+    click.echo(f"{done.taken} replies taken, {done.failed} failed, {bad} lines unreadable")
     return 1 if done.failed or bad else 0
+
+
+batch.add_command(export, "export")
+batch.add_command(import_, "import")

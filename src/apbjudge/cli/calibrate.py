@@ -1,83 +1,39 @@
-"""The calibrate command: options to an order, one call, and what is printed."""
+"""``apbjudge calibrate``: judges against human labels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-import orjson
-import typer
+from pydantic import Field
 
-from ..calibration.calibrate import calibrate_runs
-from ..calibration.config import CalibrationOrder, check_level
-from ..errors import OptionError, visible
-from ..reports.reliability import reliability_text
-from ..statistics.bootstrap import METHODS
-from ..statistics.coded import Settings
-from .compare import names
-
-FORMATS = ("text", "json")
+from ..calibration.config import CalibrationConfig
+from ..config import Config, Option
+from ..errors import OptionError
+from .options import Output, Values, command, print_result, take
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrateOptions:
-    """The options of the command, as given."""
+class Files(Config):
+    """What is read."""
 
-    files: list[Path]
-    by: str
-    cluster: str
-    unscored: str
-    adjudicator: str | None
-    own: str | None
-    design: str | None
-    target: Path | None
-    epsilon: float
-    level: float
-    interval: str
-    format: str
-
-
-def run_calibrate(options: CalibrateOptions) -> int:
-    """Prints the calibration and returns the exit code.
-
-    Raises:
-        UsageError: If options or input are unusable.
-    """
-    if len(options.files) < 2:
-        raise OptionError("calibrate: expected judgements and then labels, got one file")
-    if options.format not in FORMATS:
-        raise OptionError(f"--format: expected {' or '.join(FORMATS)}, got {options.format!r}")
-    order = CalibrationOrder(
-        judgements=options.files[:-1],
-        labels=options.files[-1],
-        by=names(options.by),
-        cluster=options.cluster,
-        unscored=options.unscored,
-        adjudicator=options.adjudicator,
-        own=options.own,
-        design=options.design,
-        target=options.target,
-        epsilon=options.epsilon,
-        settings=interval_settings(options.level, options.interval),
+    files: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
+        description="Judgements (a file or a run's folder), one judge each, and last the labels, "
+        "JSONL or CSV."
     )
-    report = calibrate_runs(order)
-    for complaint in report.problems:
-        typer.echo(visible(complaint), err=True)
-    if options.format == "json":
-        typer.echo(orjson.dumps(report.to_json(), option=orjson.OPT_INDENT_2).decode())
-    else:
-        typer.echo(reliability_text(report), nl=False)
-    return 1 if report.problems else 0
 
 
-def interval_settings(level: float, interval: str = "jeffreys") -> Settings:
-    """How intervals are made.
+@command(Files, CalibrationConfig, Output, omit=["judgements", "labels"])
+def calibrate(values: Values) -> int:
+    """Prints how far judges can be trusted, against human labels.
 
-    Raises:
-        OptionError: If the level or the kind of interval is unusable.
+    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
     """
-    check_level(level)
-    for method in METHODS:
-        if method == interval:
-            return Settings(level=level, method=method)
-    raise OptionError(f"--interval: expected one of {', '.join(METHODS)}, got {interval!r}")
+    from ..calibration.calibrate import calibrate_runs
+    from ..reports.reliability import reliability_text
+
+    *judgements, labels = take(Files, values).files
+    if not judgements:
+        raise OptionError("calibrate: expected judgements and then labels, got one file")
+    output = take(Output, values)
+    report = calibrate_runs(take(CalibrationConfig, values, judgements=judgements, labels=labels))
+    return print_result(report, reliability_text, output)

@@ -1,8 +1,8 @@
 """Who judges, and the run over many items."""
 
-from ..runs.rows import BadRow
-from .source import Source, Task
-from .spec import STATIC, JudgeSpec
-from .static import UPPER_BOUND, StaticJudge
+from typing import Any
 
-__all__ = ["STATIC", "UPPER_BOUND", "BadRow", "JudgeSpec", "Source", "StaticJudge", "Task"]
+import lazy_loader
+
+_attach: Any = lazy_loader.attach_stub  # it carries no types
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -36,9 +36,9 @@ from ..llm.batch_requests import (
     read_answers,
 )
 from ..llm.batches import BatchApi, BatchState
-from ..llm.budget import Limits
 from ..llm.cache import ReplyCache, default_cache_folder
 from ..llm.engine import dump_completion, place_of
+from ..llm.limits import Limits
 from ..llm.resources import REPLIES, Resources, is_shown_images, known_format, prices_of
 from ..protocols import AUTO
 from ..runs.event_loops import beside_any_loop

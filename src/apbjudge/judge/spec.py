@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, model_validator
 
+from ..config import Option
 from ..llm.model_spec import ModelSpec
 
 STATIC = "static"
@@ -25,6 +27,13 @@ class JudgeSpec(ModelSpec):
     ``max_reply_tokens`` is requested again with four times as many.
     """
 
+    groups: ClassVar[Mapping[str, str]] = {
+        "Several replies": "samples logprobs",
+        **ModelSpec.groups,
+        "Judge: sampling": "temperature seed max_reply_tokens max_reasks params",
+        "Judge: endpoint": f"{ModelSpec.groups['Judge: endpoint']} lead",
+    }
+
     model: str = Field(default=STATIC, description="static, or a litellm model name with provider.")
     max_reasks: int = Field(
         default=2,
@@ -43,11 +52,14 @@ class JudgeSpec(ModelSpec):
         default=False, description="Request the probabilities of the verdict's tokens."
     )
     blind: bool = Field(default=False, description="Judge without the reference.")
-    evidence: bool = Field(
+    evidence: Annotated[
+        bool,
+        Option(help="Neither show proven findings to the judge nor enforce them on its verdict."),
+    ] = Field(
         default=True,
         description="Show proven findings to the judge, and enforce them on its verdict.",
     )
-    lead: bool = Field(
+    lead: Annotated[bool, Option(is_flag=False)] = Field(
         default=True,
         description="The first item of a case goes ahead, so that the others find the case in the "
         "endpoint's prefix cache.",
@@ -62,7 +74,7 @@ class JudgeSpec(ModelSpec):
             samples = settings.get("samples")
             if isinstance(samples, int) and samples > 1:
                 if settings.get("temperature", 1.0) == 0:
-                    raise ValueError("samples: expected temperature above 0, got 0")
+                    raise ValueError("--samples: expected --temperature above 0, got 0")
                 return {"temperature": 1.0, **settings}
         return cast("Any", values)
 
@@ -80,3 +92,10 @@ class JudgeSpec(ModelSpec):
         if self.max_reasks == REASKS_BEFORE:
             del scoring["max_reasks"]  # runs made before there was this setting stay the same runs
         return scoring
+
+    @classmethod
+    def at(cls, judge: str, *, api_base: Sequence[str] = (), **settings: Any) -> JudgeSpec:
+        """A judge from ``MODEL`` or ``MODEL@ADDRESS``; its own address comes first."""
+        model, _, address = judge.partition("@http")
+        addresses = (f"http{address}",) if address else ()
+        return cls(model=model, api_base=(*addresses, *api_base), **settings)

@@ -1,6 +1,8 @@
 """The only folder that touches a network, and the only importer of litellm and instructor."""
 
-from .base import Client, Completion, Request, ScriptedClient, ToolCall
-from .model_spec import ModelSpec
+from typing import Any
 
-__all__ = ["Client", "Completion", "ModelSpec", "Request", "ScriptedClient", "ToolCall"]
+import lazy_loader
+
+_attach: Any = lazy_loader.attach_stub  # it carries no types
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -5,26 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from pydantic import Field
-
 from ..errors import BudgetError
-from ..records import Record, Usage
+from ..records import Usage
 from .base import Clock, Completion
-
-
-class Limits(Record):
-    """Upper limits of one session of a run; None means none."""
-
-    max_cost: float | None = Field(
-        default=None,
-        ge=0,
-        description="US dollars, for all calls, failed and repeated ones included.",
-    )
-    max_calls: int | None = Field(default=None, ge=0, description="Calls, likewise.")
-    max_tokens: int | None = Field(default=None, ge=0, description="Tokens sent and received.")
-    max_seconds: float | None = Field(
-        default=None, ge=0, description="Seconds from the first call."
-    )
+from .limits import Limits
 
 
 @dataclass(slots=True)

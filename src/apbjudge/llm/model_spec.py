@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-import orjson
 from pydantic import Field, field_validator
 
-from ..records import Record
+from ..config import Config, Option
 
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
 _RESERVED = frozenset(
@@ -18,11 +18,19 @@ _RESERVED = frozenset(
 )
 
 
-class ModelSpec(Record):
+class ModelSpec(Config):
     """A model and how it is asked; a field's description is the help text of the setting."""
 
+    groups: ClassVar[Mapping[str, str]] = {
+        "Judge: sampling": "temperature seed max_reply_tokens params",
+        "Judge: pictures": "vision max_images max_image_bytes",
+        "Judge: endpoint": "transport timeout_s deadline_s outage_s retries max_concurrency rpm "
+        "tpm",
+        "Judge: prices": "price_input price_output price_cached",
+    }
+
     model: str = Field(description="litellm model name with provider, such as openai/gpt-5.")
-    api_base: tuple[str, ...] = Field(
+    api_base: Annotated[tuple[str, ...], Option(metavar="URL")] = Field(
         default=(),
         description="Addresses of the endpoint's replicas; none for the provider's own address.",
     )
@@ -35,7 +43,7 @@ class ModelSpec(Record):
         default=0.0,
         ge=0,
         le=2,
-        description="Sampling temperature; default leaves it to the provider.",
+        description="Sampling temperature; with several samples 1; default is the provider's.",
     )
     seed: int | None = Field(
         default=0,
@@ -51,7 +59,9 @@ class ModelSpec(Record):
         description="Further parameters for litellm as they are, such as reasoning_effort; no "
         "keys, since all of this is written into the manifest.",
     )
-    images: bool = Field(default=True, description="Show pictures to models that can see.")
+    images: Annotated[bool, Option(help="Show no pictures.")] = Field(
+        default=True, description="Show pictures to models that can see."
+    )
     vision: Literal["auto", "yes", "no"] = Field(
         default="auto", description="Whether the model can see; auto asks litellm's model table."
     )
@@ -102,6 +112,20 @@ class ModelSpec(Record):
         "without it price_input counts.",
     )
 
+    @field_validator(
+        "temperature",
+        "seed",
+        "rpm",
+        "tpm",
+        "price_input",
+        "price_output",
+        "price_cached",
+        mode="before",
+    )
+    @classmethod
+    def _default_is_none(cls, value: Any) -> Any:
+        return None if value == "default" else value
+
     @field_validator("api_base", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
@@ -120,6 +144,8 @@ class ModelSpec(Record):
                 raise ValueError(
                     f"{name}: not a parameter of the model, or one with its own setting"
                 )
+        import orjson  # not needed for the help
+
         try:
             orjson.dumps(params)
         except orjson.JSONEncodeError as error:

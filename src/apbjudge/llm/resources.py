@@ -9,12 +9,13 @@ from pathlib import Path
 
 from ..errors import OptionError
 from .base import FORMATS, Client, Clock, Format, MonotonicClock
-from .budget import Budget, Limits
+from .budget import Budget
 from .cache import ReplyCache, default_cache_folder
 from .direct import KEYS, DirectClient, serves_exactly
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint
 from .engine import Engine
+from .limits import Limits
 from .litellm_client import LitellmClient
 from .model_spec import ModelSpec
 from .model_table import Prices, model_prices, supports_vision
@@ -139,7 +140,7 @@ def prices_of(spec: ModelSpec, *, batched: bool = False) -> Prices:
     """
     own = Prices(input=spec.price_input, output=spec.price_output, cached=spec.price_cached)
     if (own.input is None) != (own.output is None):
-        raise OptionError("--config price_input and price_output: expected both or neither")
+        raise OptionError("--price-input, --price-output: expected both or neither")
     return own if own.are_known else model_prices(spec.model, batched=batched)
 
 
@@ -160,8 +161,8 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
     prices = prices_of(spec)
     if resources.limits.max_cost is not None and resources.client is None and not prices.are_known:
         raise OptionError(
-            f"--max-cost: the price of {spec.model} is not known; give --config price_input=… and "
-            "--config price_output=… in US dollars per million tokens"
+            f"--max-cost: the price of {spec.model} is not known; give --price-input and "
+            "--price-output in US dollars per million tokens"
         )
     return Engine(
         endpoints=[

@@ -23,9 +23,10 @@ def ensemble_text(ensemble: Disagreement | CascadeCurve) -> str:
 
 def disagreement_document(disagreement: Disagreement) -> Document:
     """How often judges differ: over all, and for every two of them."""
-    of = f"{disagreement.n_shared} items with two or more verdicts ({disagreement.n_items} items in all)"
-    lines = [f"judges are not unanimous on {disagreement.n_split} of {of}"]
-    for pair in disagreement.pairs:
+    d = disagreement
+    of = f"{d.n_shared} items with two or more verdicts ({d.n_items} items in all)"
+    lines = [f"judges are not unanimous on {d.n_split} of {of}"]
+    for pair in d.pairs:
         agree = (
             f"agree on {share(pair.n_agree, pair.n_items)}"
             if pair.n_items

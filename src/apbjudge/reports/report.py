@@ -20,6 +20,7 @@ from ..records.consensus import Answers, answers_of
 from ..records.judgement_table import JudgementTable, Problems, Totals
 from ..records.run_folder import RunFolder, read_run
 from ..version import VERSION
+from .config import CHANGES, ReportConfig
 from .frames import judgement_frame
 from .judged_items import ReportItems, sources_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
@@ -32,36 +33,8 @@ from .run_files import JudgeRuns, by_judge
 
 Paths = str | Path | Sequence[str | Path]
 
-CHANGES = "changes"
 MAX_ITEMS = 200_000
 """Items that one page may show: a browser holds no more at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOrder:
-    """What is to be reported.
-
-    Attributes:
-        runs: Folders of runs, or files of judgements.
-        labels: Files of human labels, JSONL or CSV.
-        adjudicator: Rater whose word is final.
-        refined: Names of methods and the runs on responses refined so, such as ``Self_R+``.
-        tables: Tables asked for; empty for all that there is something for.
-        predictions: Files of predictions as they lie now; empty for those the runs name.
-        cases: File of cases to join them with.
-        pictures: Whether the page shows pictures of the cases.
-        data_root: Folder that their paths are looked for in first; None for those of the runs.
-    """
-
-    runs: Sequence[Path]
-    labels: Sequence[Path] = ()
-    adjudicator: str | None = None
-    refined: Sequence[tuple[str, Path]] = ()
-    tables: Sequence[str] = ()
-    predictions: Sequence[Path] = ()
-    cases: Path | None = None
-    pictures: bool = False
-    data_root: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -69,13 +42,13 @@ class Report:
     """A report, made when it is looked at.
 
     Attributes:
-        order: What was ordered.
+        config: The settings.
         judges: The judges with their runs.
         labels: What humans said; None without.
         problems: Grows by a line for each row that can't be used.
     """
 
-    order: ReportOrder
+    config: ReportConfig
     judges: tuple[JudgeRuns, ...]
     labels: Labels | None
     problems: Problems = field(default_factory=Problems)
@@ -104,7 +77,7 @@ class Report:
         return JudgeResults(judge=judge.name, note=judge.note, columns=table, totals=totals)
 
     def _refined(self) -> Iterator[RefinedResults]:
-        for method, path in self.order.refined:
+        for method, path in self.config.refined:
             run = read_run(path)
             base = next((j for j in self.judges if _is_by(run, j)), None)
             if base is None:
@@ -151,8 +124,8 @@ class Report:
             OptionError: If one is unknown, or there is nothing for it.
             InputError: See ``results``.
         """
-        names = [name for name in self.order.tables if name != CHANGES]
-        if self.order.tables and not names:
+        names = [name for name in self.config.tables if name != CHANGES]
+        if self.config.tables and not names:
             return ()
         return paper_tables(self.results, names)
 
@@ -163,7 +136,7 @@ class Report:
         Raises:
             OptionError: If there are no two runs to compare.
         """
-        if CHANGES not in self.order.tables:
+        if CHANGES not in self.config.tables:
             return None
         compared = self._compared
         if compared is None:
@@ -193,7 +166,7 @@ class Report:
     @property
     def _changed(self) -> Changes | None:
         """What the page's overview lists: changes asked for, and those of two tested models."""
-        if CHANGES in self.order.tables:
+        if CHANGES in self.config.tables:
             return self.changes
         compared = self._compared
         if compared is None or len(self.judges) > 1:
@@ -232,14 +205,14 @@ class Report:
                 f"--format html: expected at most {MAX_ITEMS} items a judge, got {n_rows}; grade "
                 "or report parts of them"
             )
-        order = self.order
-        data_roots(order.data_root)  # refuses what is no folder
+        config = self.config
+        data_roots(config.data_root)  # refuses what is no folder
         sources = sources_of(
             self.judges,
-            order.predictions,
-            order.cases,
+            config.predictions,
+            config.cases,
             self.problems,
-            data_root=order.data_root,
+            data_root=config.data_root,
         )
         items = ReportItems(self.judges, sources, self.labels, self.problems)
         report = ReportInput(
@@ -250,7 +223,7 @@ class Report:
             figures=self.figures,
             entries=items,
             notes=tuple(self._notes()),
-            pictures=items.picture if self.order.pictures else None,
+            pictures=items.picture if self.config.pictures else None,
             version=VERSION,
         )
         return write_report(report, path)
@@ -282,55 +255,44 @@ class Report:
         }
 
 
-def open_report(order: ReportOrder) -> Report:
+def open_report(config: ReportConfig) -> Report:
     """Finds the runs and reads the labels.
-
-    Args:
-        order: What is to be reported.
 
     Raises:
         InputError: If a run or the labels can't be read.
         OptionError: If no run is given, or a table is unknown.
     """
-    if not order.runs:
+    if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    for name in order.tables:
+    for name in config.tables:
         if name not in (*TABLE_KEYS, CHANGES):
             known = ", ".join((*TABLE_KEYS, CHANGES))
             raise OptionError(f"--table: expected some of {known}, got {name!r}")
     problems: Problems = []
-    judges = by_judge([read_run(path) for path in order.runs])
+    judges = by_judge([read_run(path) for path in config.runs])
     labels = None
-    if order.labels:
-        first, *more = order.labels
-        labels = load_labels(first, order.adjudicator, problems, more=more)
-    elif order.adjudicator is not None:
+    if config.labels:
+        first, *more = config.labels
+        labels = load_labels(first, config.adjudicator, problems, more=more)
+    elif config.adjudicator is not None:
         raise OptionError("--adjudicator: expected --labels with it, got none")
     for judge in judges:
         problems.extend(judge.problems)
-    return Report(order, judges, labels, problems)
+    return Report(config, judges, labels, problems)
 
 
-def report(runs: Paths, *, labels: Paths = (), predictions: Paths = (), **options: Any) -> Report:
+def report(runs: Paths, **settings: Any) -> Report:
     """Opens a report on runs.
 
     Args:
         runs: Folders of runs, or files of judgements.
-        labels: Files of human labels, JSONL or CSV.
-        predictions: Files of predictions as they lie now; empty for those the runs name.
-        **options: The other fields of ``ReportOrder``.
+        **settings: The other fields of ``ReportConfig``.
 
     Raises:
         InputError: If a run or the labels can't be read.
+        OptionError: If a setting is unusable.
     """
-    order = ReportOrder(
-        runs=_paths(runs), labels=_paths(labels), predictions=_paths(predictions), **options
-    )
-    return open_report(order)
-
-
-def _paths(given: Paths) -> list[Path]:
-    return [Path(path) for path in ([given] if isinstance(given, (str, Path)) else given)]
+    return open_report(ReportConfig(runs=runs, **settings))  # type: ignore[arg-type]
 
 
 def _is_by(run: RunFolder, judge: JudgeRuns) -> bool:

@@ -20,7 +20,7 @@ from ...judge.dry_run import Forecast, Part, forecast_parts
 from ...judge.session import Run, RunConfig, ask_judge, run_identity, run_together
 from ...judge.worker import JUDGEMENT_RECORDS
 from ...llm import Client
-from ...llm.budget import Limits
+from ...llm.limits import Limits
 from ...llm.resources import Resources, cache_folder, shared_resources
 from ...records.run_folder import JUDGEMENTS, MANIFEST
 from ...runs.folder import clear_run

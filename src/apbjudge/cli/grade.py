@@ -1,0 +1,207 @@
+"""``apbjudge grade``: rows to judgements and results."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import click
+from pydantic import Field
+
+from ..config import Config, Option
+from ..errors import OptionError
+from ..judge.config import GradeConfig
+from ..judge.spec import STATIC, JudgeSpec
+from .options import Values, command, shown, take
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells expect it."""
+
+FILES = (
+    "judgements.jsonl summary.json summary.csv manifest.json queue.jsonl curve.csv "
+    "superseded.jsonl damaged.txt judges"
+).split()
+
+
+class Predictions(Config):
+    """What is graded."""
+
+    predictions: Annotated[Path, Option(is_argument=True)] = Field(
+        description="JSONL file, one prediction a line."
+    )
+
+
+class GradeOptions(GradeConfig):
+    """The settings of the command beside the judge's."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        **GradeConfig.groups,
+        "Run": f"{GradeConfig.groups['Run']} max_unscored dry_run",
+    }
+
+    max_unscored: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Share of unscored rows up to which the exit code is 0.",
+    )
+    dry_run: bool = Field(
+        default=False, description="Call nothing; estimate calls, tokens, cost and time."
+    )
+
+
+@command(Predictions, GradeOptions, JudgeSpec, omit=["model"])
+def grade(values: Values) -> int:
+    """Grades predictions and prints the results.
+
+    Exit code 0: done; 1: done, with more unscored rows than allowed (--max-unscored); 2: unusable
+    input or options.
+    """
+    from ..judge.grade import grade as grade_rows
+    from ..judge.session import Run
+    from ..reports.ensembles import ensemble_text
+    from ..reports.summary import summary_text
+    from .progress import Reporter
+
+    _tune_collector()
+    rows = take(Predictions, values).predictions
+    config = _config(values)
+    out = config.out or _default_out(rows, config, values.get("escalate"))
+    if config.dry_run:
+        return _dry_run(rows, config, out)
+    reporter = Reporter(sys.stderr)
+    try:
+        with reporter:
+            run: Run = grade_rows(
+                rows, config.model_copy(update={"out": out}), events=reporter.events()
+            )
+    except KeyboardInterrupt:
+        click.echo(f"stopped; the same command continues from {out}", err=True)
+        return INTERRUPTED
+    names = ", ".join(spec.model for spec in config.judge)
+    if withheld := run.progress.withheld:
+        click.echo(
+            f"{withheld} items have pictures, and whether {names} can see is not known: "
+            "--vision yes shows them, --no-images turns this message off",
+            err=True,
+        )
+    if silent := run.progress.silent:
+        click.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
+    if left := run.summary.totals.unscored.get("budget"):
+        click.echo(
+            f"the budget ended with {left} rows left: the same command continues with them",
+            err=True,
+        )
+    click.echo(summary_text(run.summary), nl=False)
+    if run.ensemble is not None:
+        click.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
+    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    return unscored_code(run.unscored_fraction, config.max_unscored, "rows")
+
+
+def unscored_code(share: float, allowed: float, what: str) -> int:
+    """The exit code, 1 for more unscored judgements than allowed."""
+    if share <= allowed:
+        return 0
+    message = f"{share:.2%} of the {what} are unscored; {allowed:.2%} are allowed"
+    click.echo(f"apbjudge: {message}", err=True)
+    return 1
+
+
+def judges_of(values: Values, names: Sequence[str] | None = None) -> tuple[JudgeSpec, ...]:
+    """The judges, all with the same settings.
+
+    Args:
+        values: What the user set.
+        names: Models, each perhaps with its address; None for those of ``--judge``.
+
+    Raises:
+        OptionError: If a setting is unusable.
+    """
+    given = names if names is not None else values.get("judge") or [STATIC]
+    several = [given] if isinstance(given, str) else given
+    settings = {n: v for n, v in values.items() if n in JudgeSpec.model_fields}
+    if len(several) > 1 and settings.get("api_base"):
+        raise OptionError(
+            "--api-base: expected one --judge; of several, each has its own: --judge MODEL@ADDRESS"
+        )
+    return tuple(JudgeSpec.at(name, **settings) for name in several)
+
+
+def _config(values: Values) -> GradeOptions:
+    judges = judges_of(values)
+    strong = values.get("escalate")
+    return take(
+        GradeOptions,
+        values,
+        judge=judges,
+        escalate=None if strong is None else _strong(strong, judges[0]),
+    )
+
+
+def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
+    """The strong judge of a cascade: asked once an item, otherwise with the first one's settings.
+
+    Without an address of its own it has the first one's, if it is of the same provider.
+    """
+    own = JudgeSpec.at(name)
+    if own.model.partition("/")[0] == first.model.partition("/")[0] and not own.api_base:
+        own = own.model_copy(update={"api_base": first.api_base})
+    changed = {"model": own.model, "api_base": own.api_base, "samples": 1, "logprobs": False}
+    left_out = {*changed, "temperature"} if first.samples > 1 else set(changed)
+    return JudgeSpec(**changed, **first.model_dump(exclude=left_out))
+
+
+def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
+    """The folder of the same judges with the same settings on the same files."""
+    from ..judge.session import default_folder, run_identity
+    from ..rubrics import load_rubric
+    from ..runs.rows import parse_shard
+
+    first = config.judge[0]
+    rubric = load_rubric(config.rubric) if config.rubric else None
+    shard = parse_shard(config.shard) if config.shard is not None else None
+    identity = run_identity(first, config.protocol, rubric, shard)
+    slug = first.slug
+    if len(config.judge) > 1:
+        identity["judge"] = [spec.scoring for spec in config.judge]
+        slug = f"panel-of-{len(config.judge)}"
+    elif strong is not None:
+        identity["judge"] = [first.scoring, strong]
+        slug = f"{slug}-cascade"
+    return default_folder(rows, config.cases, identity, slug)
+
+
+def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
+    from ..judge.dry_run import forecast, forecast_text
+    from ..judge.ensembles import judge_folder
+
+    strong = config.escalate
+    judges = [*config.judge, *([strong] if strong else [])]
+    for spec in judges:
+        found = forecast(
+            rows,
+            protocol=config.protocol,
+            judge=spec,
+            cases=config.cases,
+            rubric=config.rubric,
+            out=out if len(judges) == 1 else judge_folder(out, spec),
+            overwrite=config.overwrite,
+            data_root=config.data_root,
+            cache=config.cache,
+            shard=config.shard,
+        )
+        if spec is strong:
+            click.echo(f"and {spec.model}, if every item were escalated:")
+        click.echo(forecast_text(found), nl=False)
+    return 0
+
+
+def _tune_collector() -> None:
+    """What is loaded by now stays, so the garbage collector does not look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)

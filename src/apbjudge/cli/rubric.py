@@ -1,0 +1,42 @@
+"""``apbjudge rubric``: lists and shows rubrics."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group()
+def rubric() -> None:
+    """Lists and shows rubrics."""
+
+
+@rubric.command("list")
+def list_rubrics() -> None:
+    """Lists the shipped rubrics."""
+    from ..rubrics import load_rubric, rubric_names
+
+    names = rubric_names()
+    width = max(map(len, names))
+    for name in names:
+        click.echo(f"{name.ljust(width)}  {load_rubric(name).title}")
+
+
+@rubric.command("show")
+@click.argument("name")
+def show_rubric(name: str) -> None:
+    """Shows a rubric as a judge gets it.
+
+    NAME is name@version, a name alone, or a TOML file.
+    """
+    from ..protocols.prompts import PromptMaker
+    from ..rubrics import load_rubric
+
+    found = load_rubric(name)
+    click.echo(f"{found.ref}: {found.title}\nsha256 {found.digest}\n")
+    click.echo(PromptMaker().system(found, "judge@1"))
+    for kind, rule in found.types.items():
+        click.echo(f"\n{kind}: {rule.situation}")
+        for text in rule.passes:
+            click.echo(f"  passes: {text}")
+        for text in rule.fails:
+            click.echo(f"  fails: {text}")

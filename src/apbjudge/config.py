@@ -1,0 +1,158 @@
+"""Base of all configurations: a setting is a field, and its description is the help text.
+
+The command line makes its options, its ``--config`` keys and its help from these fields. Modules
+that define configurations import nothing heavy, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+
+from .errors import OptionError, shorten
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a setting is written on the command line, where its name and type do not say it.
+
+    Attributes:
+        name: The option, such as ``--self``; ``--no-x`` is a flag that sets the field to false.
+            Empty for the name of the field.
+        metavar: What stands for the value in the help.
+        is_argument: Whether the value is given by its position, without an option.
+        is_flag: Whether a true or false setting is a flag rather than an option with a value.
+        help: What a flag does that sets the field to false.
+    """
+
+    name: str = ""
+    metavar: str = ""
+    is_argument: bool = False
+    is_flag: bool = True
+    help: str = ""
+
+
+def _split(value: Any) -> Any:
+    texts: Any = (value,) if isinstance(value, str) else value
+    if isinstance(texts, list | tuple) and all(
+        isinstance(text, str) for text in cast("Any", texts)
+    ):
+        parts = ",".join(cast("Sequence[str]", texts)).split(",")
+        return tuple(part.strip() for part in parts if part.strip())
+    return cast("Any", texts)
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
+"""Names, also as one text with commas."""
+
+
+class Config(BaseModel):
+    """Settings of one feature; frozen, unknown fields are refused, NaN and infinities never pass.
+
+    Attributes:
+        groups: Headings of the help with the fields below each; the other fields come first.
+
+    Raises:
+        OptionError: If a value is unusable; the text names option, constraint and value.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    groups: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # type checkers know each class by its fields
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise OptionError(_complaint(type(self), error)) from None
+
+
+def option_of(field: FieldInfo) -> Option:
+    """What the field says of its option."""
+    return next((data for data in field.metadata if isinstance(data, Option)), Option())
+
+
+def option_name(name: str, field: FieldInfo) -> str:
+    """The option of a field, such as ``--max-cost``; an argument's name in capitals."""
+    option = option_of(field)
+    if option.is_argument:
+        return option.metavar or name.upper()
+    if option.name:
+        return option.name
+    negated = is_switch(field) and field.default is True
+    return f"--{'no-' if negated else ''}{name.replace('_', '-')}"
+
+
+def is_negated(name: str, field: FieldInfo) -> bool:
+    """Whether the option is a flag that sets the field to false, as ``--no-cache`` does."""
+    return option_name(name, field).startswith("--no-") and not name.startswith("no_")
+
+
+def is_switch(field: FieldInfo) -> bool:
+    """Whether the field is true or false, and its option a flag."""
+    option = option_of(field)
+    return option.name.startswith("--no-") or (kinds(field) == (bool,) and option.is_flag)
+
+
+def kinds(field: FieldInfo) -> tuple[Any, ...]:
+    """The types of a field's value, without None."""
+    found = field.annotation
+    parts = get_args(found) if get_origin(found) in (Union, types.UnionType) else (found,)
+    return tuple(part for part in parts if part is not type(None))
+
+
+def expected(field: FieldInfo) -> str:
+    """What a field takes, in words: ``a whole number of at least 1``."""
+    kind = kinds(field)[0]
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    names = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    limits = {
+        name: value
+        for name in names
+        for data in field.metadata
+        if (value := getattr(data, name, None)) is not None
+    }
+    bounds = [f"{names[name]} {value}" for name, value in limits.items()]
+    if {"ge", "le"} <= limits.keys():
+        bounds = [f"from {limits['ge']} to {limits['le']}"]
+    elif bounds and bounds[0].startswith("at "):
+        bounds[0] = f"of {bounds[0]}"
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    more = {dict: "a table", tuple: "a list"}
+    word = words.get(kind) or more.get(get_origin(kind) or kind, "a path")
+    return f"{word} {' and '.join(bounds)}".strip()
+
+
+def _complaint(config: type[Config], error: ValidationError) -> str:
+    first = error.errors()[0]
+    if not first["loc"]:
+        return first["msg"].removeprefix("Value error, ")
+    name = str(first["loc"][0])
+    if name not in config.model_fields:
+        known = ", ".join(sorted(config.model_fields))
+        return f"{name}: expected a setting among {known}"
+    field = config.model_fields[name]
+    option = option_name(name, field)
+    if first["type"] == "value_error":
+        return f"{option}: {first['msg'].removeprefix('Value error, ')}"
+    if first["type"] == "missing":
+        return f"{option}: expected {expected(field)}, got nothing"
+    got = "" if len(first["loc"]) > 1 or name == "params" else f", got {shorten(first['input'])}"
+    return f"{option}: expected {expected(field)}{got}"

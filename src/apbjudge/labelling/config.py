@@ -1,0 +1,46 @@
+"""The settings of labelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field, field_validator
+
+from ..config import Option
+from ..judge.config import InputConfig
+
+
+class LabelConfig(InputConfig):
+    """Which items humans label, and in which order."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Page": "port"}
+
+    predictions: Annotated[Path, Option(is_argument=True)] = Field(
+        description="JSONL file, one prediction a line."
+    )
+    out: Path = Field(description="JSONL file of the labels; an existing one is continued.")
+    rater: str | None = Field(
+        default=None, description="The only rater's name; without it the page asks for a name."
+    )
+    order: str = Field(
+        default="random",
+        description="Order of the items: random, file, or a plan that plan-labels wrote.",
+    )
+    n: int | None = Field(default=None, ge=1, description="Items to label; without it all.")
+    seed: int = Field(default=20_260_101, ge=0, description="Seed of the random order.")
+    run: Path | None = Field(
+        default=None,
+        description="Run whose verdict is shown after the rater has saved a label.",
+    )
+    port: int = Field(default=0, ge=0, le=65535, description="Port on 127.0.0.1; 0 for a free one.")
+
+    @field_validator("rater")
+    @classmethod
+    def _can_be_shown(cls, name: str | None) -> str | None:
+        if name is not None and (
+            not name.isprintable() or name != name.strip() or not 0 < len(name) <= 80
+        ):
+            raise ValueError(f"expected a name of 1 to 80 printable characters, got {name!r}")
+        return name

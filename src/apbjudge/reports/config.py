@@ -1,0 +1,71 @@
+"""The settings of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from ..config import Config, Names, Option
+
+CHANGES = "changes"
+
+
+class ReportConfig(Config):
+    """Which runs a report is about, and what is in it."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Items on the page": "predictions cases pictures data_root",
+    }
+
+    runs: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
+        description="Folders of runs, or their judgements.jsonl."
+    )
+    labels: tuple[Path, ...] = Field(
+        default=(), description="Human labels, JSONL or CSV; may be given several times."
+    )
+    adjudicator: str | None = Field(
+        default=None,
+        description="Rater whose label decides; without one the majority of raters does.",
+    )
+    tables: Annotated[Names, Option("--table")] = Field(
+        default=(),
+        description="Only these: overall, extraneous, extraneous-average, "
+        "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, efficiency, judges, "
+        "diversity, self-evaluation, steps, modality, horizon, stage; or changes, from the first "
+        "run to the second.",
+    )
+    refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
+        default=(), description="A run on refined responses, such as Self_R+=runs/x."
+    )
+    predictions: tuple[Path, ...] = Field(
+        default=(),
+        description="Files of predictions as they are now, if they moved since they were judged.",
+    )
+    cases: Path | None = Field(
+        default=None, description="JSONL file of cases, joined with the predictions on id."
+    )
+    pictures: bool = Field(default=False, description="Put pictures of the cases into the page.")
+    data_root: Path | None = Field(
+        default=None,
+        description="Folder in which paths of pictures are looked up before those of the runs.",
+    )
+
+    @field_validator("runs", "labels", "predictions", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str | Path) else value
+
+    @field_validator("refined", mode="before")
+    @classmethod
+    def _method_and_run(cls, value: Any) -> Any:
+        return [_pair(each) if isinstance(each, str) else each for each in value]
+
+
+def _pair(text: str) -> tuple[str, Path]:
+    method, _, path = text.partition("=")
+    if not method.strip() or not path.strip():
+        raise ValueError(f"expected METHOD=RUN, such as Self_R+=runs/x, got {text!r}")
+    return method.strip(), Path(path.strip())
