@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from apbjudge.audits.making.bases import Base, find_bases
+from apbjudge.audits.perturbations.bases import Base, find_bases
 from apbjudge.judge import Source, Task
 from apbjudge.records import read_labels
 from apbjudge.records.rows import item_row

@@ -16,8 +16,8 @@ from .version import VERSION as __version__  # noqa: N811
 
 if TYPE_CHECKING:
     from .api import Run, grade, prompts_for
-    from .api.audits.auditing import Audit, audit
-    from .api.audits.plan import AuditOrder
+    from .audits.session import Audit, audit
+    from .audits.config import AuditConfig
     from .api.showing.frames import frame
     from .api.showing.reporting import Report, ReportOrder, report
     from .api.trust.calibrating import calibrate
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": "Run grade prompts_for",
-    "api.audits.plan": "AuditOrder",
-    "api.audits.auditing": "Audit audit",
+    "audits.config": "AuditConfig",
+    "audits.session": "Audit audit",
     "api.trust.calibrating": "calibrate",
     "api.trust.comparing": "compare",
     "api.showing.frames": "frame",
@@ -68,7 +68,7 @@ __all__ = [
     "PROTOCOLS",
     "ApbJudgeError",
     "Audit",
-    "AuditOrder",
+    "AuditConfig",
     "Client",
     "Comparison",
     "Completion",

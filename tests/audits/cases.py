@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from apbjudge.audits.making.bases import Base, find_bases
-from apbjudge.audits.plan import FULL, Plan, plan_audit
+from apbjudge.audits.perturbations.bases import Base, find_bases
+from apbjudge.audits.design import FULL, Plan, design_audit
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels
@@ -179,4 +179,4 @@ def plans() -> tuple[Base, ...]:
 @cache
 def small(seed: int = 1, *, blind: bool = False) -> Plan:
     """A plan with two of them."""
-    return plan_audit(plans(), (), SMALL, seed=seed, blind=blind)
+    return design_audit(plans(), (), SMALL, seed=seed, blind=blind)

@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from apbjudge.audits.making.bases import Base, Origin, find_bases
-from apbjudge.audits.making.drafts import Draft
+from apbjudge.audits.perturbations.bases import Base, Origin, find_bases
+from apbjudge.audits.perturbations.drafts import Draft
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.making.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
-from apbjudge.audits.making.drafts import Draft
+from apbjudge.audits.perturbations.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
+from apbjudge.audits.perturbations.drafts import Draft
 from apbjudge.judge import Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.making.dependencies import is_lookup, name_words, possible, stems, sure
-from apbjudge.audits.making.drafts import Draft
+from apbjudge.audits.perturbations.dependencies import is_lookup, name_words, possible, stems, sure
+from apbjudge.audits.perturbations.drafts import Draft
 from apbjudge.records import Call, Step, Toolset
 from apbjudge.records.tools import build_toolset
 

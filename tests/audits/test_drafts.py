@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.making.drafts import Draft
+from apbjudge.audits.perturbations.drafts import Draft
 from apbjudge.records import Call, Item, Row
 
 from .cases import CHAIN, REFUSAL, call, example_bases, message, plan_row, steps_row, unsolvable_row

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.harmless import HARMLESS, harmless
-from apbjudge.audits.making.rewording import SAME, in_sentences, prose_without, reworded
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.harmless import HARMLESS, harmless
+from apbjudge.audits.perturbations.rewording import SAME, in_sentences, prose_without, reworded
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Finding, Row
@@ -207,7 +207,7 @@ def test_no_other_tool_that_may_differ(row: dict[str, Any]) -> None:
 
 
 def test_the_stated_limit_is_the_one_that_is_breached() -> None:
-    from apbjudge.audits.making.planting import plant
+    from apbjudge.audits.perturbations.faults import plant
 
     for base in (cases.base_of(cases.plan_row()), *cases.example_bases()):
         kept = harmless(base, seed=3, kinds=["stated-limit"])

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.injections import (
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.injections import (
     EXTRA_KEY,
     FAMILIES,
     Payload,
@@ -20,7 +20,7 @@ from apbjudge.audits.making.injections import (
     payloads,
     planted_text,
 )
-from apbjudge.audits.making.prose import passages, planned, reply_value
+from apbjudge.audits.perturbations.prose import passages, planned, reply_value
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols.fence import neutralize
 from apbjudge.protocols.prompts import PromptMaker

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.heard import Observed
+from apbjudge.audits.responses import Response
 from apbjudge.audits.probes.measuring import mean_figure, rate, share_of, shift, shift_of
 
-from .hearing import PASS, observed, variant
+from .judges import PASS, observed, variant
 
 
-def said(*cases: int) -> list[Observed]:
+def said(*cases: int) -> list[Response]:
     """One judgement for each number of a case."""
     return [observed(variant(f"c{case}/v{n}"), PASS) for n, case in enumerate(cases)]
 
@@ -51,7 +51,7 @@ def test_nothing_is_no_figure() -> None:
     for estimate in (share_of([], [], level=0.95), shift_of([], [], level=0.95)):
         assert (estimate.value, estimate.low, estimate.high) == (None, None, None)
     found = rate("m", [], [], "at least", 0.5, level=0.95)
-    assert (found.standing, found.parts) == ("could not tell", {})
+    assert (found.outcome, found.parts) == ("could not tell", {})
 
 
 def test_a_mean_has_the_unit_it_is_given() -> None:
@@ -65,8 +65,8 @@ def test_a_mean_has_the_unit_it_is_given() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1))
 def test_the_parts_give_the_figure_again(rows: list[tuple[int, float]]) -> None:
-    heard, values = said(*(case for case, _ in rows)), [value for _, value in rows]
-    pairs = list(zip(heard, heard, strict=True))
+    responses, values = said(*(case for case, _ in rows)), [value for _, value in rows]
+    pairs = list(zip(responses, responses, strict=True))
     found = shift("m", pairs, values, "within", 0.1, level=0.95)
     above = sum(part[0] for part in found.parts.values())
     below = sum(part[1] for part in found.parts.values())

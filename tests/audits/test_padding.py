@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.making.padding import IDLE, MORE, TIMES, neutral_text, pad
-from apbjudge.audits.making.prose import passages, reply_value
+from apbjudge.audits.perturbations.padding import IDLE, MORE, TIMES, neutral_text, pad
+from apbjudge.audits.perturbations.prose import passages, reply_value
 
 from .parents import (
     PLAN_ROW,

@@ -130,7 +130,7 @@ INNOCENT: list[Values] = [
 def test_what_should_not_be_told_is_found(kind: str, values: Values) -> None:
     assert {one.kind for one in told(Row(values, 1).to_item(), values)} == {kind}
     probe = leaks.probe(tasks([values]))
-    assert probe.standing == "fails"
+    assert probe.outcome == "fails"
     assert probe.because == f"{kind}: 1 of 1 rows"
     assert probe.exhibits[0].what.startswith("line 1, ")
 
@@ -185,7 +185,7 @@ def test_cases_that_repeat_are_found() -> None:
     assert counts["near-duplicate cases"] == (1, 7)
     probe = leaks.probe(tasks(rows))
     assert [e.name for e in probe.exhibits] == ["b", "d"]
-    assert probe.standing == "fails"
+    assert probe.outcome == "fails"
 
 
 def test_steps_of_one_run_are_different_cases() -> None:
@@ -229,9 +229,9 @@ def test_references_that_are_quoted() -> None:
 
 def test_nothing_to_look_for() -> None:
     nothing = leaks.probe([])
-    assert nothing.standing == "could not tell"
+    assert nothing.outcome == "could not tell"
     bare = leaks.probe(tasks([row("a", plan="", tool_chain=[])]))
-    assert (bare.standing, bare.measures) == ("could not tell", ())
+    assert (bare.outcome, bare.measures) == ("could not tell", ())
 
 
 def test_every_kind_is_among_the_exhibits() -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.drafts import Draft
-from apbjudge.audits.making.references import beside
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.drafts import Draft
+from apbjudge.audits.perturbations.references import beside
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import matches_reference
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from apbjudge import AuditOrder, audit, card_markdown
-from apbjudge.api.audits.card import PROBES
-from apbjudge.api.audits.material import N_SHIPPED, shipped
+from apbjudge import AuditConfig, audit, card_markdown
+from apbjudge.audits.api_card import PROBES
+from apbjudge.audits.material import N_SHIPPED, shipped
 from apbjudge.audits import HARMLESS, KINDS, SHOWN, payloads
-from apbjudge.audits.heard import LONG_LIST
+from apbjudge.audits.responses import LONG_LIST
 from apbjudge.audits.probes import (
     consistency,
     drift,
@@ -45,7 +45,7 @@ def test_the_shipped_cases_are_those_of_the_examples(
 
 
 def test_the_static_judge_has_the_card_that_the_docs_show() -> None:
-    card = audit("static", AuditOrder()).card
+    card = audit("static", AuditConfig()).card
     shown = (DOCS / "static-card.md").read_text(encoding="utf-8")
     assert card_markdown(card) == shown, "apbjudge audit static, and look at what changed"
 
@@ -115,7 +115,7 @@ def test_the_limits_of_one_kind_are_one_number() -> None:
 def test_the_shipped_cases_list_few_and_many_tools() -> None:
     lines = shipped("cases.jsonl").read_text(encoding="utf-8").splitlines()
     sizes = [len(json.loads(line)["tools"]) for line in lines]
-    assert len(sizes) == N_SHIPPED == AuditOrder().sizes.bases
+    assert len(sizes) == N_SHIPPED == AuditConfig().sizes.bases
     assert sum(size >= LONG_LIST for size in sizes) >= subgroups.LEAST_CASES
     assert {40, 80, 120} <= set(sizes)
     assert min(sizes) < 10

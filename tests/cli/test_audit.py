@@ -188,9 +188,9 @@ def test_nonsense_is_unscored_with_code_1(serve: Any, apbjudge: Command) -> None
     done = apbjudge("audit", *judge(serve(lambda seen: Answer("nonsense"))), *SMALL, "--out", "a")
     assert done.code == 1
     assert "100.00% of the judgements are unscored" in done.err
-    standings = {p["name"]: p["standing"] for p in card("a")["probes"]}
-    standings.pop(LEAKY)
-    assert set(standings.values()) == {"could not tell"}
+    outcomes = {p["name"]: p["outcome"] for p in card("a")["probes"]}
+    outcomes.pop(LEAKY)
+    assert set(outcomes.values()) == {"could not tell"}
 
 
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {

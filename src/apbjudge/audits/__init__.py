@@ -6,17 +6,17 @@ input and a seed; whoever asks the judge is elsewhere.
 """
 
 from .card import Card
-from .comparing import CardComparison, compare_cards
-from .making.bases import Base, Bases, find_bases
-from .making.harmless import HARMLESS, harmless
-from .making.injections import inject, payloads
-from .making.padding import pad
-from .making.planting import KINDS, Kind, plant
-from .making.references import beside
-from .making.showing import SHOWN, show
+from .comparison import CardComparison, compare_cards
+from .perturbations.bases import Base, Bases, find_bases
+from .perturbations.harmless import HARMLESS, harmless
+from .perturbations.injections import inject, payloads
+from .perturbations.padding import pad
+from .perturbations.faults import KINDS, Kind, plant
+from .perturbations.references import beside
+from .perturbations.format_changes import SHOWN, show
 from .reading import read_card
 from .variants import Truth, Variant
-from .verdicts import Measure, Probe
+from .outcomes import Measure, Probe
 
 __all__ = [
     "HARMLESS",

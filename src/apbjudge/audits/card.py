@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from .verdicts import Cost, Probe
+from .outcomes import Cost, Probe
 
 Size = Literal["quick", "full"]
 Verdicts = Literal["own", "enforced"]

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..calibration.intervals import Estimate
 from ..errors import InputError, shorten, visible
 from .card import CARD_VERSION, Card
-from .verdicts import Measure
+from .outcomes import Measure
 
 _ROUNDING = 1e-9
 

@@ -13,11 +13,11 @@ import orjson
 import typer
 from pydantic import Field
 
-from ..api.audits.auditing import Audit, audit, forecast_audit
-from ..api.audits.card import PROBES
-from ..api.audits.plan import SEED, AuditOrder, prepare
+from ..audits.session import Audit, audit, forecast_audit
+from ..audits.api_card import PROBES
+from ..audits.config import SEED, AuditConfig, prepare
 from ..audits.card import Card
-from ..audits.comparing import CardComparison, compare_cards
+from ..audits.comparison import CardComparison, compare_cards
 from ..audits.reading import read_card
 from ..errors import OptionError, visible
 from ..jsonl import write_atomically
@@ -123,8 +123,8 @@ def _settings(
     return settings, specs if judges else []
 
 
-def _order(options: AuditOptions, settings: AuditSettings) -> AuditOrder:
-    return AuditOrder(
+def _order(options: AuditOptions, settings: AuditSettings) -> AuditConfig:
+    return AuditConfig(
         rows=options.rows,
         cases=options.cases,
         protocol=options.protocol,
@@ -139,7 +139,7 @@ def _order(options: AuditOptions, settings: AuditSettings) -> AuditOrder:
     )
 
 
-def _folder(options: AuditOptions, order: AuditOrder, spec: JudgeSpec, n: int) -> Path:
+def _folder(options: AuditOptions, order: AuditConfig, spec: JudgeSpec, n: int) -> Path:
     """The audit's folder; the same command finds it again."""
     if options.out is not None:
         several = len(options.judges) > 1
@@ -154,7 +154,7 @@ def _folder(options: AuditOptions, order: AuditOrder, spec: JudgeSpec, n: int) -
 
 
 def _audited(
-    spec: JudgeSpec, order: AuditOrder, settings: AuditSettings, out: Path
+    spec: JudgeSpec, order: AuditConfig, settings: AuditSettings, out: Path
 ) -> Audit | None:
     """Audits one judge, prints its card and writes it; None when it was interrupted."""
     reporter = Reporter(sys.stderr)
@@ -203,7 +203,7 @@ def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
         message = f"{share:.2%} of the judgements are unscored, allowed are {max_unscored:.2%}"
         typer.echo(f"apbjudge: {message}", err=True)
         code = 1
-    failed = [probe.name for probe in card.probes if probe.standing == "fails"]
+    failed = [probe.name for probe in card.probes if probe.outcome == "fails"]
     if stopped := [name for name in failed if name in gated]:
         judge = visible(card.judge)
         typer.echo(f"apbjudge: {judge} fails {visible(', '.join(stopped))}", err=True)
@@ -222,7 +222,7 @@ def _gated(fail_on: str) -> Collection[str]:
 
 
 def _dry_run(
-    options: AuditOptions, settings: AuditSettings, order: AuditOrder, specs: Sequence[JudgeSpec]
+    options: AuditOptions, settings: AuditSettings, order: AuditConfig, specs: Sequence[JudgeSpec]
 ) -> int:
     from ..api.running.forecast import forecast_text
 

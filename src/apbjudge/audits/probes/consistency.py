@@ -11,8 +11,8 @@ import numpy as np
 
 from ...calibration.components import PARTS, Components, Part, nested_components
 from ...calibration.shares import bounded, transformed
-from ..heard import AGAIN, MAIN, WARM, Heard, Observed, passed, sample_of
-from ..verdicts import (
+from ..responses import AGAIN, MAIN, WARM, AuditResponses, Response, passed, sample_of
+from ..outcomes import (
     Exhibit,
     Figure,
     Measure,
@@ -38,7 +38,7 @@ SAME = 0.10
 WARMER = 0.15
 """Temperature 1 lets every doubt show; more flips than this are no doubts about a few items."""
 
-Group = list[Observed]
+Group = list[Response]
 
 _WORDS: Mapping[Part, str] = {
     "item": "item (which plan)",
@@ -47,23 +47,23 @@ _WORDS: Mapping[Part, str] = {
 }
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Holds flips between replies to the same variant against the limits.
 
     Args:
-        heard: All that was said. The main arm and ``again-1``, … are one group of replies, those
+        responses: All that was said. The main arm and ``again-1``, … are one group of replies, those
             of ``warm-1``, … another, of which two at least have to be there.
 
     Returns:
         The probe; could not tell where nothing was asked again.
     """
-    groups = _groups(heard)
-    asked = _asked(heard)
+    groups = _groups(responses)
+    asked = _asked(responses)
     if not any(groups.values()):
         because = "nothing was asked again, or nothing of it has a verdict"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
     measures = _measures(groups)
-    parts = _components(heard)
+    parts = _components(responses)
     exhibits = _exhibits(groups)
     return concluded(
         NAME,
@@ -71,7 +71,7 @@ def probe(heard: Heard) -> Probe:
         QUESTION,
         measures=measures,
         figures=(*_spreads(groups), *_shares(parts)),
-        tables=(_arms(heard), *_parts(parts)),
+        tables=(_arms(responses), *_parts(parts)),
         exhibits=exhibits,
         said=asked,
         notes=(*_notes(groups, parts), *without_verdict(asked)),
@@ -81,10 +81,10 @@ def probe(heard: Heard) -> Probe:
 SETTINGS, WARMTH = "same settings", "temperature 1"
 
 
-def _groups(heard: Heard) -> dict[str, list[Group]]:
+def _groups(responses: AuditResponses) -> dict[str, list[Group]]:
     return {
-        SETTINGS: heard.repeats(AGAIN, with_main=True),
-        WARMTH: heard.repeats(WARM, with_main=False),
+        SETTINGS: responses.repeats(AGAIN, with_main=True),
+        WARMTH: responses.repeats(WARM, with_main=False),
     }
 
 
@@ -92,11 +92,11 @@ def _is_repeat(arm: str) -> bool:
     return arm.rpartition("-")[0] in {AGAIN, WARM}
 
 
-def _asked(heard: Heard) -> list[Observed]:
+def _asked(responses: AuditResponses) -> list[Response]:
     """Everything that was asked again, and the main arm's replies to the same variants."""
-    again = [said for said in heard.all if _is_repeat(said.arm)]
+    again = [said for said in responses.all if _is_repeat(said.arm)]
     names = dict.fromkeys(said.variant.name for said in again)
-    first = [heard.find(name) for name in names]
+    first = [responses.find(name) for name in names]
     return [*(said for said in first if said is not None), *again]
 
 
@@ -143,18 +143,18 @@ def _variance(graded: Group) -> float:
     return float(np.var([said.grade or 0.0 for said in graded], ddof=1))
 
 
-def _with_grade(said: Iterable[Observed]) -> Group:
+def _with_grade(said: Iterable[Response]) -> Group:
     return [one for one in said if one.grade is not None]
 
 
-def _components(heard: Heard) -> Components:
+def _components(responses: AuditResponses) -> Components:
     """Of grades: plans that were asked more than once, their presentations, and repeats."""
-    others = _other_prompts(heard)
+    others = _other_prompts(responses)
     rows = [
         (said, parent.variant.name, again.variant.name)
-        for parent in heard.scored("base", "fault")
+        for parent in responses.scored("base", "fault")
         for again in (parent, *others.get(parent.variant.name, ()))
-        for said in _with_grade([again, *repeats_of(heard, again)])
+        for said in _with_grade([again, *repeats_of(responses, again)])
     ]
     kept = _asked_more_than_once(rows)
     clusters = [said.variant.case_id for said, _, _ in kept]
@@ -166,7 +166,7 @@ def _components(heard: Heard) -> Components:
     )
 
 
-Row = tuple[Observed, str, str]
+Row = tuple[Response, str, str]
 """A reply, its plan, and the variant in which the plan was shown."""
 
 
@@ -177,10 +177,10 @@ def _asked_more_than_once(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if counts[row[1]] > 1]
 
 
-def _other_prompts(heard: Heard) -> Mapping[str, list[Observed]]:
+def _other_prompts(responses: AuditResponses) -> Mapping[str, list[Response]]:
     """By plan, the variants that show or word it in another way."""
-    found: dict[str, list[Observed]] = {}
-    for said in heard.scored("shown", "harmless"):
+    found: dict[str, list[Response]] = {}
+    for said in responses.scored("shown", "harmless"):
         found.setdefault(said.variant.parent or "", []).append(said)
     return found
 
@@ -205,13 +205,13 @@ def _parts(parts: Components) -> Iterable[Table]:
         )
 
 
-def _arms(heard: Heard) -> Table:
+def _arms(responses: AuditResponses) -> Table:
     """By arm, on the variants that were asked again at all."""
-    names = {said.variant.name for said in heard.all if _is_repeat(said.arm)}
+    names = {said.variant.name for said in responses.all if _is_repeat(said.arm)}
     rows: list[tuple[str, ...]] = []
-    for arm in [MAIN, *(arm for arm in heard.arms if _is_repeat(arm))]:
-        said = [s for s in heard.all if s.arm == arm and s.variant.name in names and s.is_scored]
-        flips = [a.is_correct != b.is_correct for a, b in heard.across(arm)]
+    for arm in [MAIN, *(arm for arm in responses.arms if _is_repeat(arm))]:
+        said = [s for s in responses.all if s.arm == arm and s.variant.name in names and s.is_scored]
+        flips = [a.is_correct != b.is_correct for a, b in responses.across(arm)]
         grades = [s.grade for s in said if s.grade is not None]
         mean = f"{sum(grades) / len(grades):.2f}" if grades else "–"
         against = "" if arm == MAIN else mean_text(flips)
@@ -231,7 +231,7 @@ def _exhibits(groups: Mapping[str, list[Group]]) -> tuple[tuple[Exhibit, ...], i
         if _differing(group)
     }
 
-    def tell(said: Observed) -> str:
+    def tell(said: Response) -> str:
         replies = flipped[said.arm, said.variant.name]
         return "; ".join(
             [said.variant.what.rstrip("."), *(f"{s.arm}: {said_of(s)}" for s in replies)]

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..heard import MAIN, Heard, Observed, passed
-from ..verdicts import (
+from ..responses import MAIN, AuditResponses, Response, passed
+from ..outcomes import (
     Exhibit,
     Measure,
     Probe,
@@ -41,18 +41,18 @@ PARTS = 8
 """Parts of the run in the table."""
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Holds pass rates in the second half of the calls, less the first, against the limit.
 
     Args:
-        heard: All that was said; of the main arm, what has a verdict, a known truth and a place in
+        responses: All that was said; of the main arm, what has a verdict, a known truth and a place in
             the schedule is used. Replies from the cache were asked for at another time and are
             left out.
 
     Returns:
         The probe; could not tell where the order is not known, or the halves have few cases.
     """
-    main = [s for s in heard.all if s.arm == MAIN and s.is_scored]
+    main = [s for s in responses.all if s.arm == MAIN and s.is_scored]
     known = [s for s in main if s.variant.truth.is_correct is not None]
     timed = [s for s in known if s.turn is not None and not s.is_reused]
     halves = [half for half in map(_Half.of, _by_truth(timed)) if half is not None]
@@ -75,13 +75,13 @@ def probe(heard: Heard) -> Probe:
     )
 
 
-def _by_truth(said: Sequence[Observed]) -> Iterable[tuple[str, Sequence[Observed], set[str]]]:
+def _by_truth(said: Sequence[Response]) -> Iterable[tuple[str, Sequence[Response], set[str]]]:
     late = _late_cases(said)
     for name, truth in (("faulty plans", False), ("sound plans", True)):
         yield name, [s for s in said if s.variant.truth.is_correct is truth], late
 
 
-def _late_cases(said: Sequence[Observed]) -> set[str]:
+def _late_cases(said: Sequence[Response]) -> set[str]:
     """The cases that were judged in the second half of the calls."""
     turns: defaultdict[str, list[int]] = defaultdict(list)
     for one in said:
@@ -104,7 +104,7 @@ class _Half:
     split: Split
 
     @classmethod
-    def of(cls, given: tuple[str, Sequence[Observed], set[str]]) -> _Half | None:
+    def of(cls, given: tuple[str, Sequence[Response], set[str]]) -> _Half | None:
         """The comparison; None where a half has too few cases."""
         name, said, late_cases = given
         cases = [s.variant.case_id for s in said]
@@ -126,7 +126,7 @@ class _Half:
         return self.split.measure(name, "within", DRIFT, level=level)
 
 
-def _table(said: Sequence[Observed]) -> Table:
+def _table(said: Sequence[Response]) -> Table:
     """Pass rates along the run, in parts with equally many judgements."""
     ordered = sorted(said, key=lambda s: s.turn or 0)
     edges = np.linspace(0, len(ordered), PARTS + 1).round().astype(int).tolist()
@@ -151,9 +151,9 @@ def _exhibits(
     halves: Sequence[_Half], measures: Sequence[Measure]
 ) -> tuple[tuple[Exhibit, ...], int]:
     """Wrong verdicts in the half that has more of them, of what fails."""
-    wrong: list[Observed] = []
+    wrong: list[Response] = []
     for half, measure in zip(halves, measures, strict=True):
-        if measure.standing == "fails":
+        if measure.outcome == "fails":
             passes_more_late = (measure.estimate.value or 0.0) > 0
             is_worse_late = passes_more_late == (half.name == "faulty plans")
             at = np.flatnonzero(half.split.first == is_worse_late).tolist()
@@ -169,7 +169,7 @@ _RANDOM = (
 )
 
 
-def _notes(known: Sequence[Observed], timed: Sequence[Observed]) -> tuple[str, ...]:
+def _notes(known: Sequence[Response], timed: Sequence[Response]) -> tuple[str, ...]:
     notes = [_RANDOM]
     if reused := sum(s.is_reused for s in known):
         notes.append(

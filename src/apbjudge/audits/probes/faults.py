@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ...records import ERROR_CODES
-from ..heard import LONG_LIST, Heard, Observed, passed
+from ..responses import LONG_LIST, AuditResponses, Response, passed
 from ..variants import SOLVER, Severity
-from ..verdicts import (
+from ..outcomes import (
     Figure,
     Measure,
     Probe,
@@ -42,20 +42,20 @@ NAMED = 0.50
 SEVERITIES: tuple[Severity, ...] = ("minor", "major", "fatal")
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Holds what was said of planted faults and of harmless changes against the limits.
 
     Args:
-        heard: All that was said. Of the main arm, variants with the roles fault, base and
+        responses: All that was said. Of the main arm, variants with the roles fault, base and
             harmless are used; those without a verdict count nowhere.
 
     Returns:
         The probe; could not tell where no fault has a verdict.
     """
-    asked = heard.asked("fault", "base", "harmless")
-    faults, sound = heard.scored("fault"), heard.scored("base", "harmless")
+    asked = responses.asked("fault", "base", "harmless")
+    faults, sound = responses.scored("fault"), responses.scored("base", "harmless")
     if not faults:
-        because = "no planted fault has a verdict" if heard.asked("fault") else "nothing is planted"
+        because = "no planted fault has a verdict" if responses.asked("fault") else "nothing is planted"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
     measures = _measures(faults, sound)
     missed = [s for s in faults if s.is_correct]
@@ -67,18 +67,18 @@ def probe(heard: Heard) -> Probe:
         TITLE,
         QUESTION,
         measures=measures,
-        figures=tuple(_figures(heard, faults)),
-        tables=(_confusion(faults), _kinds(heard, faults), _sound(sound), *_lists(faults, sound)),
+        figures=tuple(_figures(responses, faults)),
+        tables=(_confusion(faults), _kinds(responses, faults), _sound(sound), *_lists(faults, sound)),
         exhibits=exhibits,
         said=asked,
         notes=(*_notes(faults), *without_verdict(asked)),
     )
 
 
-def _measures(faults: Sequence[Observed], sound: Sequence[Observed]) -> tuple[Measure, ...]:
+def _measures(faults: Sequence[Response], sound: Sequence[Response]) -> tuple[Measure, ...]:
     named = [s for s in faults if _has_name(s)]
     coded = _by(faults)
-    asked: list[tuple[str, Sequence[Observed], list[bool], float]] = [
+    asked: list[tuple[str, Sequence[Response], list[bool], float]] = [
         ("caught, all codes", faults if len(coded) > 1 else (), _caught(faults), CAUGHT),
         *((f"caught {code}", of, _caught(of), CAUGHT) for code, of in coded),
         ("passed", sound, [bool(s.is_correct) for s in sound], PASSED),
@@ -91,13 +91,13 @@ def _measures(faults: Sequence[Observed], sound: Sequence[Observed]) -> tuple[Me
     )
 
 
-def _caught(faults: Iterable[Observed]) -> list[bool]:
+def _caught(faults: Iterable[Response]) -> list[bool]:
     return [not s.is_correct for s in faults]
 
 
-def _by(faults: Iterable[Observed]) -> list[tuple[str, list[Observed]]]:
+def _by(faults: Iterable[Response]) -> list[tuple[str, list[Response]]]:
     """Faults by code, those of kinds without one last."""
-    found: defaultdict[str, list[Observed]] = defaultdict(list)
+    found: defaultdict[str, list[Response]] = defaultdict(list)
     for said in faults:
         for code in _codes(said):
             found[code].append(said)
@@ -107,21 +107,21 @@ def _by(faults: Iterable[Observed]) -> list[tuple[str, list[Observed]]]:
 NO_CODE = "(no code)"
 
 
-def _codes(said: Observed) -> Sequence[str]:
+def _codes(said: Response) -> Sequence[str]:
     return sorted(said.variant.truth.codes or ()) or [NO_CODE]
 
 
-def _has_name(said: Observed) -> bool:
+def _has_name(said: Response) -> bool:
     """Whether it was caught, under a protocol with codes."""
     return not said.is_correct and bool(said.variant.truth.codes) and said.flags is not None
 
 
-def _is_named(said: Observed) -> bool:
+def _is_named(said: Response) -> bool:
     truth = said.variant.truth
     return bool((said.flags or frozenset()) & ((truth.codes or frozenset()) | truth.also))
 
 
-def _figures(heard: Heard, faults: Sequence[Observed]) -> Iterable[Figure]:
+def _figures(responses: AuditResponses, faults: Sequence[Response]) -> Iterable[Figure]:
     coded = _by(faults)
     for code, said in coded:
         flagged = [s for s in said if s.flags is not None]
@@ -130,9 +130,9 @@ def _figures(heard: Heard, faults: Sequence[Observed]) -> Iterable[Figure]:
             yield Figure(name=f"flagged {code}", estimate=share_of(flagged, hits, level=0.95))
     for severity in SEVERITIES:
         chosen = [s for s in faults if s.variant.severity == severity]
-        yield from _drop(heard, f"grade drop, {severity}", chosen)
+        yield from _drop(responses, f"grade drop, {severity}", chosen)
     for code, said in coded:
-        yield from _drop(heard, f"grade drop, {code}", said)
+        yield from _drop(responses, f"grade drop, {code}", said)
     for code, said in coded:
         hits = [s.is_proven for s in said]
         yield Figure(name=f"proven by code, {code}", estimate=share_of(said, hits, level=0.95))
@@ -143,7 +143,7 @@ def _figures(heard: Heard, faults: Sequence[Observed]) -> Iterable[Figure]:
     yield from _by_length(faults)
 
 
-def _enforced(faults: Sequence[Observed]) -> Iterable[Figure]:
+def _enforced(faults: Sequence[Response]) -> Iterable[Figure]:
     """What judge and code catch together, which is what ``grade`` reports."""
     known = [s for s in faults if s.enforced is not None]
     for name, said in (("all codes", known), *_by(known)):
@@ -153,26 +153,26 @@ def _enforced(faults: Sequence[Observed]) -> Iterable[Figure]:
             yield Figure(name=f"caught by judge and code together, {name}", estimate=estimate)
 
 
-def _drops(heard: Heard, faults: Iterable[Observed]) -> list[tuple[Observed, float]]:
+def _drops(responses: AuditResponses, faults: Iterable[Response]) -> list[tuple[Response, float]]:
     """Grade of the parent less that of the fault, where both have one."""
-    found: list[tuple[Observed, float]] = []
+    found: list[tuple[Response, float]] = []
     for said in faults:
-        parent = heard.find(said.variant.parent or "")
+        parent = responses.find(said.variant.parent or "")
         if parent is not None and parent.grade is not None and said.grade is not None:
             found.append((said, parent.grade - said.grade))
     return found
 
 
-def _drop(heard: Heard, name: str, faults: Iterable[Observed]) -> Iterable[Figure]:
-    drops = _drops(heard, faults)
+def _drop(responses: AuditResponses, name: str, faults: Iterable[Response]) -> Iterable[Figure]:
+    drops = _drops(responses, faults)
     if drops:
         values = [drop for _, drop in drops]
         estimate = shift_of([s for s, _ in drops], values, level=0.95)
         yield Figure(name=name, estimate=estimate, unit="plain")
 
 
-def _confusion(faults: Sequence[Observed]) -> Table:
-    def row(code: str, said: Sequence[Observed]) -> tuple[str, ...]:
+def _confusion(faults: Sequence[Response]) -> Table:
+    def row(code: str, said: Sequence[Response]) -> tuple[str, ...]:
         counts = [
             len(said),
             *(sum(flag in (s.flags or ()) for s in said) for flag in ERROR_CODES),
@@ -188,21 +188,21 @@ def _confusion(faults: Sequence[Observed]) -> Table:
     )
 
 
-def _by_kind(said: Iterable[Observed]) -> Mapping[str, list[Observed]]:
-    found: defaultdict[str, list[Observed]] = defaultdict(list)
+def _by_kind(said: Iterable[Response]) -> Mapping[str, list[Response]]:
+    found: defaultdict[str, list[Response]] = defaultdict(list)
     for one in said:
         found[one.variant.kind].append(one)
     return dict(sorted(found.items()))
 
 
-def _kinds(heard: Heard, faults: Sequence[Observed]) -> Table:
-    columns: Mapping[str, Callable[[list[Observed]], str]] = {
+def _kinds(responses: AuditResponses, faults: Sequence[Response]) -> Table:
+    columns: Mapping[str, Callable[[list[Response]], str]] = {
         "code": lambda said: ", ".join(dict.fromkeys(code for s in said for code in _codes(s))),
         "n": lambda said: str(len(said)),
         "caught": lambda said: mean_text([not s.is_correct for s in said]),
         "named": lambda said: mean_text([_is_named(s) for s in said if _has_name(s)]),
         "proven by code": lambda said: mean_text([s.is_proven for s in said]),
-        "grade drop": lambda said: _mean([drop for _, drop in _drops(heard, said)]),
+        "grade drop": lambda said: _mean([drop for _, drop in _drops(responses, said)]),
     }
     return Table(
         title="Faults by kind",
@@ -218,7 +218,7 @@ def _mean(values: Sequence[float]) -> str:
     return f"{sum(values) / len(values):+.2f}" if values else "–"
 
 
-def _sound(sound: Sequence[Observed]) -> Table:
+def _sound(sound: Sequence[Response]) -> Table:
     return Table(
         title="Sound plans by what was changed",
         columns=("kind", "n", "passed"),
@@ -233,26 +233,26 @@ LIST_LENGTHS = (LONG_LIST, 60, 100)
 """Numbers of tools at which a longer band of list lengths begins."""
 
 
-def _bands(said: Iterable[Observed]) -> Mapping[str, list[Observed]]:
+def _bands(said: Iterable[Response]) -> Mapping[str, list[Response]]:
     """Judgements by how many tools the case lists, none left out but those without a list."""
     names = [f"fewer than {LIST_LENGTHS[0]} tools"]
     names += [f"{a} to {b - 1} tools" for a, b in pairwise(LIST_LENGTHS)]
     names += [f"{LIST_LENGTHS[-1]} tools or more"]
-    found: dict[str, list[Observed]] = {name: [] for name in names}
+    found: dict[str, list[Response]] = {name: [] for name in names}
     for one in said:
         if (n := one.variant.n_tools) is not None:
             found[names[bisect(LIST_LENGTHS, n)]].append(one)
     return {name: of for name, of in found.items() if of}
 
 
-def _by_length(faults: Sequence[Observed]) -> Iterable[Figure]:
+def _by_length(faults: Sequence[Response]) -> Iterable[Figure]:
     """Caught by how many tools are listed, where lists of several lengths were asked about."""
     bands = _bands(faults)
     for name, said in bands.items() if len(bands) > 1 else ():
         yield Figure(name=f"caught, {name}", estimate=share_of(said, _caught(said), level=0.95))
 
 
-def _lists(faults: Sequence[Observed], sound: Sequence[Observed]) -> Iterable[Table]:
+def _lists(faults: Sequence[Response], sound: Sequence[Response]) -> Iterable[Table]:
     wrong, right = _bands(faults), _bands(sound)
     names = list(_bands([*faults, *sound]))
     if len(names) < 2:
@@ -272,7 +272,7 @@ def _lists(faults: Sequence[Observed], sound: Sequence[Observed]) -> Iterable[Ta
     )
 
 
-def _notes(faults: Sequence[Observed]) -> Iterable[str]:
+def _notes(faults: Sequence[Response]) -> Iterable[str]:
     n = len(faults)
     solved = sum(s.variant.row.get("tested_model") == SOLVER for s in faults)
     if solved:

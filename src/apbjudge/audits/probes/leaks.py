@@ -13,7 +13,7 @@ import numpy as np
 from ...calibration.intervals import Estimate
 from ...judge import Task
 from ...records import Item
-from ..verdicts import LISTED, Exhibit, Measure, Probe, unasked
+from ..outcomes import LISTED, Exhibit, Measure, Probe, unasked
 from .duplicates import NEAR, Duplicates, hash_of
 from .texts import (
     Runs,
@@ -67,13 +67,13 @@ def probe(rows: Iterable[tuple[Task, Mapping[str, Any]]]) -> Probe:
             "case, one tested model a case, no prose of references"
         )
         return unasked(NAME, TITLE, QUESTION, because)
-    found = [m for m in measures if m.standing == "fails"]
+    found = [m for m in measures if m.outcome == "fails"]
     exhibits = seen.exhibits()
     return Probe(
         name=NAME,
         title=TITLE,
         question=QUESTION,
-        standing="fails" if found else "passes",
+        outcome="fails" if found else "passes",
         because="; ".join(map(_counted, found)) or f"none found in {seen.n_rows:,} rows",
         measures=measures,
         exhibits=exhibits,
@@ -274,5 +274,5 @@ def _census(kind: str, hits: int, n_items: int, n_clusters: int) -> Measure:
         estimate=estimate,
         side="at most",
         limit=NONE_AT_ALL,
-        standing="fails" if hits else "passes",
+        outcome="fails" if hits else "passes",
     )

@@ -9,8 +9,8 @@ from math import log2
 import numpy as np
 
 from ...calibration.intervals import Array
-from ..heard import Heard, Observed, Pair, sample_of
-from ..verdicts import (
+from ..responses import AuditResponses, Response, Pair, sample_of
+from ..outcomes import (
     Figure,
     Measure,
     Probe,
@@ -41,18 +41,18 @@ FEWEST = 10
 _ERROR = "error per doubling of length"
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Holds changes by padding, and the judge's error by length, against the limits.
 
     Args:
-        heard: All that was said; variants with the role padded are compared with their parents,
+        responses: All that was said; variants with the role padded are compared with their parents,
             predictions with what is known of them, where anything is.
 
     Returns:
         The probe; could not tell where there is neither.
     """
-    pairs, labelled = heard.pairs("padded"), _labelled(heard)
-    asked = _used(heard, pairs, labelled)
+    pairs, labelled = responses.pairs("padded"), _labelled(responses)
+    asked = _used(responses, pairs, labelled)
     measures = _measures(pairs, labelled)
     if not measures:
         because = "no plan was made longer, and too few labelled predictions differ in length"
@@ -71,24 +71,24 @@ def probe(heard: Heard) -> Probe:
         tables=_tables(pairs),
         exhibits=exhibits,
         said=asked,
-        notes=(*_notes(measures), *without_verdict(heard.asked("padded"))),
+        notes=(*_notes(measures), *without_verdict(responses.asked("padded"))),
     )
 
 
-def _labelled(heard: Heard) -> list[Observed]:
-    return [s for s in heard.scored("prediction") if s.variant.truth.is_correct is not None]
+def _labelled(responses: AuditResponses) -> list[Response]:
+    return [s for s in responses.scored("prediction") if s.variant.truth.is_correct is not None]
 
 
 def _used(
-    heard: Heard, pairs: Sequence[Pair], labelled: Sequence[Observed]
-) -> tuple[Observed, ...]:
-    return (*heard.asked("padded"), *(parent for _, parent in pairs), *labelled)
+    responses: AuditResponses, pairs: Sequence[Pair], labelled: Sequence[Response]
+) -> tuple[Response, ...]:
+    return (*responses.asked("padded"), *(parent for _, parent in pairs), *labelled)
 
 
 _TRUTHS: Mapping[str, bool] = {"correct plans": True, "faulty plans": False}
 
 
-def _measures(pairs: Sequence[Pair], labelled: Sequence[Observed]) -> tuple[Measure, ...]:
+def _measures(pairs: Sequence[Pair], labelled: Sequence[Response]) -> tuple[Measure, ...]:
     by_truth = {name: of_truth(pairs, is_correct=truth) for name, truth in _TRUTHS.items()}
     known = {name: of for name, of in by_truth.items() if of}
     has_slope = _can_regress(labelled)
@@ -100,7 +100,7 @@ def _measures(pairs: Sequence[Pair], labelled: Sequence[Observed]) -> tuple[Meas
     return (*found, _regressed(labelled, level)) if has_slope else tuple(found)
 
 
-def _can_regress(labelled: Sequence[Observed]) -> bool:
+def _can_regress(labelled: Sequence[Response]) -> bool:
     """Whether there are enough cases, and lengths differ among plans of the same truth."""
     lengths, truths = _lengths(labelled), _truths(labelled)
     spread = [np.ptp(lengths[truths == value]) for value in np.unique(truths)]
@@ -108,16 +108,16 @@ def _can_regress(labelled: Sequence[Observed]) -> bool:
     return len(cases) >= FEWEST and max(map(float, spread), default=0.0) > 0
 
 
-def _lengths(said: Sequence[Observed]) -> Array:
+def _lengths(said: Sequence[Response]) -> Array:
     """Log to the base of 2 of the characters of each reply."""
     return np.array([log2(max(1, len(str(s.variant.row.get("model_response", ""))))) for s in said])
 
 
-def _truths(said: Sequence[Observed]) -> Array:
+def _truths(said: Sequence[Response]) -> Array:
     return np.array([float(bool(s.variant.truth.is_correct)) for s in said])
 
 
-def _regressed(labelled: Sequence[Observed], level: float) -> Measure:
+def _regressed(labelled: Sequence[Response], level: float) -> Measure:
     """The judge's error (verdict less truth) on length, at equal truth."""
     truths = _truths(labelled)
     verdicts = np.array([float(bool(s.is_correct)) for s in labelled])

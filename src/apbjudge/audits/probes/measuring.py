@@ -10,14 +10,14 @@ import numpy as np
 from ...calibration.comparison import paired_test
 from ...calibration.intervals import Estimate
 from ...calibration.shares import bounded, share
-from ..heard import Observed, Pair, sample_of
-from ..verdicts import Figure, Measure, Side, Unit, measured
+from ..responses import Response, Pair, sample_of
+from ..outcomes import Figure, Measure, Side, Unit, measured
 
 Values = Sequence[float] | Sequence[bool]
 
 
 def rate(
-    name: str, said: Sequence[Observed], hits: Values, side: Side, limit: float, *, level: float
+    name: str, said: Sequence[Response], hits: Values, side: Side, limit: float, *, level: float
 ) -> Measure:
     """The share of judgements that hit, held against a limit.
 
@@ -50,7 +50,7 @@ def shift(
 
 
 def paired_shift(
-    name: str, said: Sequence[Observed], changes: Values, side: Side, limit: float, *, level: float
+    name: str, said: Sequence[Response], changes: Values, side: Side, limit: float, *, level: float
 ) -> Measure:
     """The mean change of judgements against others of their case, held against a limit.
 
@@ -67,20 +67,20 @@ def paired_shift(
     return measured(name, estimate, side, limit, parts=parts, unit="points")
 
 
-def share_of(said: Sequence[Observed], hits: Values, *, level: float) -> Estimate:
+def share_of(said: Sequence[Response], hits: Values, *, level: float) -> Estimate:
     """A share with its interval; rows of one case stay together."""
     values = np.asarray(hits, dtype=float)
     return share(values, np.ones(len(values)), sample_of(said), level=level)
 
 
-def shift_of(said: Sequence[Observed], changes: Values, *, level: float) -> Estimate:
+def shift_of(said: Sequence[Response], changes: Values, *, level: float) -> Estimate:
     """A mean change between -1 and 1 with its interval; rows of one case stay together."""
     return paired_test(np.asarray(changes, dtype=float), sample_of(said), level=level).estimate
 
 
 def mean_figure(
     name: str,
-    said: Sequence[Observed],
+    said: Sequence[Response],
     values: Sequence[float],
     *,
     bounds: tuple[float, float] = (0.0, 1.0),
@@ -92,7 +92,7 @@ def mean_figure(
     return Figure(name=name, estimate=estimate, unit=unit)
 
 
-def _parts(said: Sequence[Observed], values: Values) -> dict[str, tuple[float, float]]:
+def _parts(said: Sequence[Response], values: Values) -> dict[str, tuple[float, float]]:
     above: defaultdict[str, float] = defaultdict(float)
     below: defaultdict[str, float] = defaultdict(float)
     for one, value in zip(said, values, strict=True):

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..heard import AGAIN, Heard, Observed, Pair, passed
-from ..verdicts import Figure, Measure
+from ..responses import AGAIN, AuditResponses, Response, Pair, passed
+from ..outcomes import Figure, Measure
 from .measuring import shift, shift_of
 
 FEWEST = 10
@@ -31,7 +31,7 @@ def change_figure(name: str, pairs: Sequence[Pair]) -> Figure:
     return Figure(name=name, estimate=estimate, unit="points")
 
 
-def grouped(pairs: Iterable[Pair], key: Callable[[Observed], str]) -> Mapping[str, list[Pair]]:
+def grouped(pairs: Iterable[Pair], key: Callable[[Response], str]) -> Mapping[str, list[Pair]]:
     """Pairs by what is true of their first, in the order of its name; without "" ones."""
     found: defaultdict[str, list[Pair]] = defaultdict(list)
     for pair in pairs:
@@ -40,7 +40,7 @@ def grouped(pairs: Iterable[Pair], key: Callable[[Observed], str]) -> Mapping[st
     return dict(sorted(found.items()))
 
 
-def kind_of(said: Observed) -> str:
+def kind_of(said: Response) -> str:
     """What was done to it."""
     return said.variant.kind
 
@@ -73,19 +73,19 @@ class Flips:
         return tuple(flip - own for flip, own in zip(self.flipped, self.own, strict=True))
 
     @property
-    def variants(self) -> list[Observed]:
+    def variants(self) -> list[Response]:
         """What was said of the variants whose verdict flipped."""
         return [pair[0] for pair, flip in zip(self.pairs, self.flipped, strict=True) if flip]
 
 
-def flips_of(heard: Heard, pairs: Sequence[Pair]) -> Flips:
+def flips_of(responses: AuditResponses, pairs: Sequence[Pair]) -> Flips:
     """Counts flips, on the pairs whose parent was asked again where these are enough.
 
     Args:
-        heard: All that was said.
+        responses: All that was said.
         pairs: Variants with their parents, of the main arm.
     """
-    again = [repeats_of(heard, parent) for _, parent in pairs]
+    again = [repeats_of(responses, parent) for _, parent in pairs]
     cases = {pair[1].variant.case_id for pair, replies in zip(pairs, again, strict=True) if replies}
     is_enough = len(cases) >= FEWEST
     kept = [
@@ -101,13 +101,13 @@ def flips_of(heard: Heard, pairs: Sequence[Pair]) -> Flips:
     )
 
 
-def repeats_of(heard: Heard, said: Observed) -> list[Observed]:
+def repeats_of(responses: AuditResponses, said: Response) -> list[Response]:
     """What was said of the same variant at the same settings, asked again; scored."""
-    found = (heard.find(said.variant.name, arm) for arm in heard.arms_of(AGAIN))
+    found = (responses.find(said.variant.name, arm) for arm in responses.arms_of(AGAIN))
     return [reply for reply in found if reply is not None and reply.is_scored]
 
 
-def _own(parent: Observed, replies: Sequence[Observed]) -> float:
+def _own(parent: Response, replies: Sequence[Response]) -> float:
     differing = sum(reply.is_correct != parent.is_correct for reply in replies)
     return differing / len(replies) if replies else 0.0
 
@@ -122,9 +122,9 @@ def flips_measure(name: str, flips: Flips, limit: float, *, level: float) -> Mea
         level: From ``level_for``.
     """
     found = shift(name, flips.pairs, flips.changes, "at most", limit, level=level)
-    if flips.is_asked_again or found.standing != "fails":
+    if flips.is_asked_again or found.outcome != "fails":
         return found
-    return replace(found, standing="could not tell")
+    return replace(found, outcome="could not tell")
 
 
 def notes_on(flips: Mapping[str, Flips]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ import numpy as np
 from ...calibration.comparison import paired_test
 from ...calibration.intervals import Array, Estimate
 from ...calibration.sample import Sample
-from ..heard import Heard, Observed, passed
-from ..verdicts import (
+from ..responses import AuditResponses, Response, passed
+from ..outcomes import (
     Figure,
     Measure,
     Probe,
@@ -64,7 +64,7 @@ class _Rows:
         truths: Shape (n,): 1 where they are correct.
     """
 
-    said: Sequence[Observed]
+    said: Sequence[Response]
     models: np.ndarray
     verdicts: Array
     truths: Array
@@ -79,11 +79,11 @@ class _Rows:
         return np.isin(self.models, sorted(names))
 
 
-def probe(heard: Heard, *, own: Collection[str], baseline: str, judge: str = "") -> Probe:
+def probe(responses: AuditResponses, *, own: Collection[str], baseline: str, judge: str = "") -> Probe:
     """Compares the judge's bias on its own plans with that on those of others, case by case.
 
     Args:
-        heard: What was said.
+        responses: What was said.
         own: Tested models that are the judge itself; may be empty, and then those of the judge's
             name are taken. Names that are not among the tested models tell the family all the
             same.
@@ -91,7 +91,7 @@ def probe(heard: Heard, *, own: Collection[str], baseline: str, judge: str = "")
             ``judge X as baseline``.
         judge: The judge's name, from which its family is told; empty if not known.
     """
-    rows = _rows(heard)
+    rows = _rows(responses)
     if not len(rows.said):
         return unasked(NAME, TITLE, QUESTION, NO_LABELS)
     tested = frozenset(map(str, rows.models))
@@ -105,7 +105,7 @@ def probe(heard: Heard, *, own: Collection[str], baseline: str, judge: str = "")
     duels = {name: duel for name, duel in compared.items() if duel is not None}
     level = level_for(len(duels))
     measures = [duel.measure(name, level) for name, duel in duels.items()]
-    standing, because = verdict_of(measures)
+    outcome, because = verdict_of(measures)
     if not selves | family or not others:
         because = NO_OTHERS if not others else NO_OWN
     relations = {
@@ -117,20 +117,20 @@ def probe(heard: Heard, *, own: Collection[str], baseline: str, judge: str = "")
         name=NAME,
         title=TITLE,
         question=QUESTION,
-        standing=standing,
+        outcome=outcome,
         because=f"{because}; truth: {baseline}",
         measures=tuple(measures),
         figures=(*_plain(duels), *_by_model(rows, relations)),
         tables=(_table(rows, relations, baseline),),
         exhibits=exhibits,
         n_exhibits=n_exhibits,
-        cost=cost_of(heard.asked("prediction")),
+        cost=cost_of(responses.asked("prediction")),
         notes=_notes(baseline, selves, family, duels),
     )
 
 
-def _rows(heard: Heard) -> _Rows:
-    said = [s for s in heard.scored("prediction") if s.variant.truth.is_correct is not None]
+def _rows(responses: AuditResponses) -> _Rows:
+    said = [s for s in responses.scored("prediction") if s.variant.truth.is_correct is not None]
     return _Rows(
         said=said,
         models=np.array([str(s.variant.row.get("tested_model", "")) for s in said]),
@@ -260,12 +260,12 @@ def _at(marks: np.ndarray) -> list[int]:
     return np.flatnonzero(marks).tolist()
 
 
-def _favoured(rows: _Rows, names: Collection[str]) -> Iterable[Observed]:
+def _favoured(rows: _Rows, names: Collection[str]) -> Iterable[Response]:
     marks = rows.of(names) & (rows.bias > 0)
     return (rows.said[i] for i in _at(marks))
 
 
-def _told(said: Observed) -> str:
+def _told(said: Response) -> str:
     model = said.variant.row.get("tested_model", "")
     return f"plan of {model}, not correct in truth; judged {said_of(said)}"
 

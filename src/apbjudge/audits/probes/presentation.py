@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..heard import Heard, Observed, Pair
-from ..verdicts import (
+from ..responses import AuditResponses, Response, Pair
+from ..outcomes import (
     Figure,
     Probe,
     Table,
@@ -38,22 +38,22 @@ SHIFT = 0.10
 """What says nothing of the plan may turn one verdict in ten, beyond those that turn anyway."""
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Holds flips against the parent, less the parent's own, against the limit, by kind.
 
     Args:
-        heard: All that was said; variants with the role shown are compared with their parents,
+        responses: All that was said; variants with the role shown are compared with their parents,
             and these with what was said of them under ``again-1``, ….
 
     Returns:
         The probe; could not tell where no variant and parent both have a verdict.
     """
-    pairs = heard.pairs("shown")
-    asked = _used(heard)
+    pairs = responses.pairs("shown")
+    asked = _used(responses)
     if not pairs:
         because = "no plan was shown in another way, or none of them has a verdict"
         return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
-    flips = {kind: flips_of(heard, of) for kind, of in grouped(pairs, kind_of).items()}
+    flips = {kind: flips_of(responses, of) for kind, of in grouped(pairs, kind_of).items()}
     level = level_for(len(flips))
     measures = tuple(flips_measure(kind, of, SHIFT, level=level) for kind, of in flips.items())
     parents = {said.variant.name: parent for said, parent in pairs}
@@ -70,15 +70,15 @@ def probe(heard: Heard) -> Probe:
         tables=(_table(flips),),
         exhibits=exhibits,
         said=asked,
-        notes=(*notes_on(flips), *without_verdict(heard.asked("shown"))),
+        notes=(*notes_on(flips), *without_verdict(responses.asked("shown"))),
     )
 
 
-def _used(heard: Heard) -> list[Observed]:
-    shown = heard.asked("shown")
-    parents = [heard.find(said.variant.parent or "") for said in shown]
+def _used(responses: AuditResponses) -> list[Response]:
+    shown = responses.asked("shown")
+    parents = [responses.find(said.variant.parent or "") for said in shown]
     known = {said.variant.name: said for said in parents if said is not None}.values()
-    return [*shown, *known, *(again for said in known for again in repeats_of(heard, said))]
+    return [*shown, *known, *(again for said in known for again in repeats_of(responses, said))]
 
 
 def _directions(pairs: Sequence[Pair]) -> Iterable[Figure]:

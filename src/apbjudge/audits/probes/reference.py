@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..heard import BLIND, Heard, Observed, Pair, passed
-from ..verdicts import (
+from ..responses import BLIND, AuditResponses, Response, Pair, passed
+from ..outcomes import (
     Exhibit,
     Figure,
     Probe,
@@ -52,19 +52,19 @@ Asked = tuple[str, list[Pair], Side, float]
 _KINDS = ("echoed-reference", "foreign-reference", "equivalent-reference", "reworded-reference")
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Holds what other references change, and none at all, against the limits.
 
     Args:
-        heard: All that was said; variants with the role reference are compared with their
+        responses: All that was said; variants with the role reference are compared with their
             parents, the arm without the reference with the main arm.
 
     Returns:
         The probe; could not tell where neither was asked.
     """
-    pairs, blind = heard.pairs("reference"), heard.across(BLIND)
-    asked = _used(heard, pairs, blind)
-    shifts, flips = _shifts(pairs, blind), _flips(heard, pairs)
+    pairs, blind = responses.pairs("reference"), responses.across(BLIND)
+    asked = _used(responses, pairs, blind)
+    shifts, flips = _shifts(pairs, blind), _flips(responses, pairs)
     level = level_for(len(shifts) + len(flips))
     measures = (
         *(
@@ -86,7 +86,7 @@ def probe(heard: Heard) -> Probe:
         tables=(_table(pairs, blind),),
         exhibits=exhibits,
         said=asked,
-        notes=(NOTE, *notes_on(flips), *without_verdict(_asked(heard))),
+        notes=(NOTE, *notes_on(flips), *without_verdict(_asked(responses))),
     )
 
 
@@ -96,15 +96,15 @@ NOTE = (
 )
 
 
-def _asked(heard: Heard) -> list[Observed]:
-    return [*heard.asked("reference"), *(said for said in heard.all if said.arm == BLIND)]
+def _asked(responses: AuditResponses) -> list[Response]:
+    return [*responses.asked("reference"), *(said for said in responses.all if said.arm == BLIND)]
 
 
-def _used(heard: Heard, pairs: Sequence[Pair], blind: Sequence[Pair]) -> list[Observed]:
+def _used(responses: AuditResponses, pairs: Sequence[Pair], blind: Sequence[Pair]) -> list[Response]:
     """Everything asked, with what it is compared with and the repeats that count."""
     same = [parent for said, parent in pairs if said.variant.kind in SAME_PLANS]
-    again = [reply for parent in same for reply in repeats_of(heard, parent)]
-    return [*_asked(heard), *(other for _, other in (*pairs, *blind)), *again]
+    again = [reply for parent in same for reply in repeats_of(responses, parent)]
+    return [*_asked(responses), *(other for _, other in (*pairs, *blind)), *again]
 
 
 SAME_PLANS = ("equivalent-reference", "reworded-reference")
@@ -122,9 +122,9 @@ def _shifts(pairs: Sequence[Pair], blind: Sequence[Pair]) -> list[Asked]:
     return [each for each in asked if each[1]]
 
 
-def _flips(heard: Heard, pairs: Sequence[Pair]) -> Mapping[str, Flips]:
+def _flips(responses: AuditResponses, pairs: Sequence[Pair]) -> Mapping[str, Flips]:
     same = [pair for pair in pairs if pair[0].variant.kind in SAME_PLANS]
-    return {"equivalent": flips_of(heard, same)} if same else {}
+    return {"equivalent": flips_of(responses, same)} if same else {}
 
 
 def _figures(pairs: Sequence[Pair]) -> Iterable[Figure]:
@@ -157,7 +157,7 @@ def _exhibits(pairs: Sequence[Pair], blind: Sequence[Pair]) -> tuple[tuple[Exhib
     flipped.sort(key=lambda pair: order.get(pair[0].variant.kind, len(order)))
     others = {(said.arm, said.variant.name): other for said, other in flipped}
 
-    def tell(said: Observed) -> str:
+    def tell(said: Response) -> str:
         name = "with the reference" if said.arm == BLIND else "with the case's own"
         return against(said, others[said.arm, said.variant.name], name)
 

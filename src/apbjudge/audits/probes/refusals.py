@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..heard import MAIN, Heard, Observed
-from ..verdicts import Figure, Probe, Table, concluded, cost_of, exhibits_of, level_for, unasked
+from ..responses import MAIN, AuditResponses, Response
+from ..outcomes import Figure, Probe, Table, concluded, cost_of, exhibits_of, level_for, unasked
 from .measuring import paired_shift, share_of
 from .telling import mean_text, told
 
@@ -26,17 +26,17 @@ NOT_THE_JUDGE = ("budget", "bad_input", "transport")
 """Reasons of missing verdicts that say nothing of the judge."""
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Holds the share without a verdict, faulty less sound plans of one case, against the limit.
 
     Args:
-        heard: All that was said. Of the main arm, variants with the roles fault, base and
+        responses: All that was said. Of the main arm, variants with the roles fault, base and
             harmless are compared; those that never reached the judge count nowhere.
 
     Returns:
         The probe; could not tell where no case has both sides, or nothing has a verdict.
     """
-    asked = [s for s in heard.asked("fault", "base", "harmless") if _reached(s)]
+    asked = [s for s in responses.asked("fault", "base", "harmless") if _reached(s)]
     pairs = _pairs(asked)
     if not pairs or not any(s.is_scored for s in asked):
         because = "no case has faulty and sound plans that reached the judge"
@@ -46,7 +46,7 @@ def probe(heard: Heard) -> Probe:
     faults, gaps = [fault for fault, _ in pairs], [gap for _, gap in pairs]
     level = level_for(1)
     name = "without verdict, faulty less sound plans"
-    main = [s for s in heard.all if s.arm == MAIN and _reached(s)]
+    main = [s for s in responses.all if s.arm == MAIN and _reached(s)]
     return concluded(
         NAME,
         TITLE,
@@ -67,11 +67,11 @@ _NOTE = (
 )
 
 
-def _reached(said: Observed) -> bool:
+def _reached(said: Response) -> bool:
     return said.reason not in NOT_THE_JUDGE
 
 
-def _pairs(asked: Sequence[Observed]) -> list[tuple[Observed, float]]:
+def _pairs(asked: Sequence[Response]) -> list[tuple[Response, float]]:
     """Each fault, and whether it lacks a verdict less the share of its case's sound plans."""
     sound: defaultdict[str, list[bool]] = defaultdict(list)
     for said in asked:
@@ -84,7 +84,7 @@ def _pairs(asked: Sequence[Observed]) -> list[tuple[Observed, float]]:
     ]
 
 
-def _figures(asked: Sequence[Observed]) -> Iterable[Figure]:
+def _figures(asked: Sequence[Response]) -> Iterable[Figure]:
     for name, truth in (("faulty plans", False), ("sound plans", True)):
         chosen = [s for s in asked if bool(s.variant.truth.is_correct) is truth]
         if chosen:
@@ -93,7 +93,7 @@ def _figures(asked: Sequence[Observed]) -> Iterable[Figure]:
             yield Figure(name=f"without verdict, {name}", estimate=estimate)
 
 
-def _tables(main: Sequence[Observed]) -> Iterable[Table]:
+def _tables(main: Sequence[Response]) -> Iterable[Table]:
     missing = [s for s in main if not s.is_scored]
     if not missing:
         return
@@ -106,15 +106,15 @@ def _tables(main: Sequence[Observed]) -> Iterable[Table]:
     )
 
 
-def _by_role(main: Iterable[Observed]) -> Mapping[str, list[Observed]]:
-    found: defaultdict[str, list[Observed]] = defaultdict(list)
+def _by_role(main: Iterable[Response]) -> Mapping[str, list[Response]]:
+    found: defaultdict[str, list[Response]] = defaultdict(list)
     words = {True: ", sound", False: ", faulty", None: ""}
     for said in main:
         found[said.variant.role + words[said.variant.truth.is_correct]].append(said)
     return dict(sorted(found.items()))
 
 
-def _cells(said: Sequence[Observed], reasons: Sequence[str]) -> tuple[str, ...]:
+def _cells(said: Sequence[Response], reasons: Sequence[str]) -> tuple[str, ...]:
     counts = Counter(s.reason for s in said if not s.is_scored)
     share = mean_text([not s.is_scored for s in said])
     return str(len(said)), share, *(str(counts[reason]) for reason in reasons)

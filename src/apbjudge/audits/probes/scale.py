@@ -16,8 +16,8 @@ from ...calibration.sample import Sample
 from ...calibration.shares import share
 from ...calibration.units import tabulate
 from ...records import ERROR_CODES, ErrorCode
-from ..heard import MAIN, Heard, Observed, passed, sample_of
-from ..verdicts import (
+from ..responses import MAIN, AuditResponses, Response, passed, sample_of
+from ..outcomes import (
     Figure,
     Measure,
     Probe,
@@ -58,16 +58,16 @@ _CELLS = ((0, 0), (0, 1), (1, 0), (1, 1))
 _MASKS = 2 ** len(ERROR_CODES)
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Looks at what kind of verdicts, grades and flags the judge gives.
 
     Args:
-        heard: What was said.
+        responses: What was said.
     """
-    tilts = _tilts(heard)
-    faulted = [s for s in _faults(heard) if not s.is_overridden and not s.is_correct]
+    tilts = _tilts(responses)
+    faulted = [s for s in _faults(responses) if not s.is_overridden and not s.is_correct]
     grades = [s for s in faulted if s.grade is not None]
-    settled = [s for s in heard.all if s.arm == MAIN and (s.is_scored or _contradicts(s))]
+    settled = [s for s in responses.all if s.arm == MAIN and (s.is_scored or _contradicts(s))]
     flagged = [s for s in faulted if s.flags is not None and len(s.variant.truth.codes or ()) == 1]
     has_grades = len(grades) >= LEAST_GRADED and _n_kinds(grades) >= LEAST_KINDS
     level = level_for(len(tilts) + has_grades + bool(settled) + bool(flagged))
@@ -91,52 +91,52 @@ def probe(heard: Heard) -> Probe:
         TITLE,
         QUESTION,
         measures=measures,
-        figures=tuple(_figures(heard, tilts, flagged)),
-        tables=tuple(_tables(heard)),
+        figures=tuple(_figures(responses, tilts, flagged)),
+        tables=tuple(_tables(responses)),
         exhibits=exhibits,
-        said=[s for s in heard.all if s.arm == MAIN],
-        notes=_notes(heard, has_grades=has_grades),
+        said=[s for s in responses.all if s.arm == MAIN],
+        notes=_notes(responses, has_grades=has_grades),
     )
 
 
-def _faults(heard: Heard) -> list[Observed]:
-    return heard.scored("fault")
+def _faults(responses: AuditResponses) -> list[Response]:
+    return responses.scored("fault")
 
 
-def _open_faults(heard: Heard) -> list[Observed]:
+def _open_faults(responses: AuditResponses) -> list[Response]:
     """Planted faults of which the judge was shown no proof, of codes planted often enough."""
-    found = [s for s in _faults(heard) if not s.is_informed]
+    found = [s for s in _faults(responses) if not s.is_informed]
     often = Counter(map(_code, found))
     return [s for s in found if often[_code(s)] >= LEAST_OF_CODE]
 
 
-def _code(said: Observed) -> str:
+def _code(said: Response) -> str:
     return ",".join(sorted(said.variant.truth.codes or ())) or "no code"
 
 
-def _n_kinds(said: Sequence[Observed]) -> int:
+def _n_kinds(said: Sequence[Response]) -> int:
     """Of codes or severities, whichever are more."""
     return max(len({_code(s) for s in said}), len({s.variant.severity for s in said}))
 
 
-def _contradicts(said: Observed) -> bool:
+def _contradicts(said: Response) -> bool:
     return said.is_inconsistent or said.reason == "inconsistent"
 
 
-def _further(said: Observed) -> frozenset[ErrorCode]:
+def _further(said: Response) -> frozenset[ErrorCode]:
     """Codes flagged beyond what the fault explains."""
     truth = said.variant.truth
     return (said.flags or frozenset()) - (truth.codes or frozenset()) - truth.also
 
 
-def _labelled(heard: Heard) -> list[Observed]:
-    return [s for s in heard.scored("prediction") if s.variant.truth.is_correct is not None]
+def _labelled(responses: AuditResponses) -> list[Response]:
+    return [s for s in responses.scored("prediction") if s.variant.truth.is_correct is not None]
 
 
-def _tilts(heard: Heard) -> dict[str, Split]:
+def _tilts(responses: AuditResponses) -> dict[str, Split]:
     """Pass rate of what is wrong less fail rate of what is right: 0 for one that errs evenly."""
-    faults, correct = _open_faults(heard), heard.scored("base", "harmless")
-    labelled = _labelled(heard)
+    faults, correct = _open_faults(responses), responses.scored("base", "harmless")
+    labelled = _labelled(responses)
     wrong = [s for s in labelled if not s.variant.truth.is_correct]
     right = [s for s in labelled if s.variant.truth.is_correct]
     found: dict[str, Split] = {}
@@ -147,7 +147,7 @@ def _tilts(heard: Heard) -> dict[str, Split]:
     return found
 
 
-def _tilt(wrong: list[Observed], right: list[Observed], *, by_code: bool = True) -> Split:
+def _tilt(wrong: list[Response], right: list[Response], *, by_code: bool = True) -> Split:
     groups = [_code(s) if by_code else "" for s in wrong]
     return Split(
         said=[*wrong, *right],
@@ -157,14 +157,14 @@ def _tilt(wrong: list[Observed], right: list[Observed], *, by_code: bool = True)
     )
 
 
-def _one_grade(said: Sequence[Observed], level: float) -> Measure:
+def _one_grade(said: Sequence[Response], level: float) -> Measure:
     (most, _), *_ = Counter(s.grade for s in said).most_common(1)
     hits = [s.grade == most for s in said]
     return rate("one grade for all faults", said, hits, "at most", ONE_GRADE, level=level)
 
 
 def _figures(
-    heard: Heard, tilts: dict[str, Split], flagged: Sequence[Observed]
+    responses: AuditResponses, tilts: dict[str, Split], flagged: Sequence[Response]
 ) -> Iterator[Figure]:
     names = {
         "lenient balance": ("faulty plans passed, codes weighing the same", "correct plans failed"),
@@ -176,7 +176,7 @@ def _figures(
     for tilt, split in tilts.items():
         for name, part in zip(names[tilt], (split.first, ~split.first), strict=True):
             yield Figure(name=name, estimate=_part_of(split, part))
-    labelled = _labelled(heard)
+    labelled = _labelled(responses)
     if labelled:
         biases = [bool(s.is_correct) - bool(s.variant.truth.is_correct) for s in labelled]
         yield Figure(
@@ -184,7 +184,7 @@ def _figures(
             estimate=shift_of(labelled, biases, level=0.95),
             unit="points",
         )
-    graded = _graded(heard)
+    graded = _graded(responses)
     for grade in GRADES if graded else ():
         hits = [s.grade == grade for s in graded]
         yield Figure(name=f"graded {grade:g}", estimate=share_of(graded, hits, level=0.95))
@@ -206,11 +206,11 @@ def _part_of(split: Split, part: np.ndarray) -> Estimate:
     return share(split.values[part], np.ones(len(said)), sample)
 
 
-def _graded(heard: Heard) -> list[Observed]:
-    return [s for s in heard.all if s.arm == MAIN and s.grade in GRADES]
+def _graded(responses: AuditResponses) -> list[Response]:
+    return [s for s in responses.all if s.arm == MAIN and s.grade in GRADES]
 
 
-def _entropy(graded: Sequence[Observed]) -> Estimate:
+def _entropy(graded: Sequence[Response]) -> Estimate:
     """Of the distribution over the six grades; at most log2 6 = 2.58 bits."""
 
     def bits(tables: Array) -> Array:
@@ -222,7 +222,7 @@ def _entropy(graded: Sequence[Observed]) -> Estimate:
     return jackknife(strata, bits, n_items=len(graded), bounds=(0.0, log2(len(GRADES))))
 
 
-def _correlation(coded: Sequence[Observed]) -> Estimate:
+def _correlation(coded: Sequence[Response]) -> Estimate:
     """Mean phi over the pairs of codes that both sides use, judge less truth, by jackknife.
 
     Each item counts in two columns of one table: by the judge's set of flags, and by the true one.
@@ -259,8 +259,8 @@ def _phis(counts: Array) -> Array:
     return phi(tables.reshape(*counts.shape[:-1], len(_PAIRS), 2, 2))
 
 
-def _tables(heard: Heard) -> Iterator[Table]:
-    graded = _graded(heard)
+def _tables(responses: AuditResponses) -> Iterator[Table]:
+    graded = _graded(responses)
     by_truth: dict[str, Counter[float]] = {}
     for said in graded:
         by_truth.setdefault(_sort(said), Counter())[said.grade or 0.0] += 1
@@ -270,47 +270,47 @@ def _tables(heard: Heard) -> Iterator[Table]:
             columns=("plans", *(f"{grade:g}" for grade in GRADES)),
             rows=tuple((k, *(str(n[g]) for g in GRADES)) for k, n in sorted(by_truth.items())),
         )
-    rows = [_code_row(code, said) for code, said in sorted(_by_code(heard).items())]
+    rows = [_code_row(code, said) for code, said in sorted(_by_code(responses).items())]
     if rows:
         title = "Planted faults passed, by code (those of which the judge was shown no proof)"
         yield Table(title=title, columns=("code", "faults", "passed", "share"), rows=tuple(rows))
 
 
-def _sort(said: Observed) -> str:
+def _sort(said: Response) -> str:
     truth = said.variant.truth.is_correct
     if said.variant.severity is not None:
         return f"faulty, {said.variant.severity}"
     return {True: "correct", False: "faulty", None: "not known"}[truth]
 
 
-def _by_code(heard: Heard) -> dict[str, list[Observed]]:
-    found: dict[str, list[Observed]] = {}
-    for said in _faults(heard):
+def _by_code(responses: AuditResponses) -> dict[str, list[Response]]:
+    found: dict[str, list[Response]] = {}
+    for said in _faults(responses):
         if not said.is_informed:
             found.setdefault(_code(said), []).append(said)
     return found
 
 
-def _code_row(code: str, said: Sequence[Observed]) -> tuple[str, ...]:
+def _code_row(code: str, said: Sequence[Response]) -> tuple[str, ...]:
     n = sum(bool(s.is_correct) for s in said)
     return code, str(len(said)), str(n), shown("share", n / len(said))
 
 
-def _odd(settled: Iterable[Observed], flagged: Iterable[Observed]) -> Iterator[Observed]:
+def _odd(settled: Iterable[Response], flagged: Iterable[Response]) -> Iterator[Response]:
     yield from (s for s in settled if _contradicts(s))
     yield from (s for s in flagged if len(_further(s)) > 1 and not _contradicts(s))
 
 
-def _told(said: Observed) -> str:
+def _told(said: Response) -> str:
     if _contradicts(said):
         return f"{said.variant.what}: contradicted itself to the end; {said_of(said)}"
     further = ", ".join(sorted(_further(said)))
     return f"{said.variant.what}: {said_of(said)}; not explained by the fault: {further}"
 
 
-def _notes(heard: Heard, *, has_grades: bool) -> tuple[str, ...]:
-    n_informed = sum(s.is_informed for s in _faults(heard))
-    few = sorted(c for c, said in _by_code(heard).items() if len(said) < LEAST_OF_CODE)
+def _notes(responses: AuditResponses, *, has_grades: bool) -> tuple[str, ...]:
+    n_informed = sum(s.is_informed for s in _faults(responses))
+    few = sorted(c for c, said in _by_code(responses).items() if len(said) < LEAST_OF_CODE)
     notes = [_BALANCE]
     if n_informed:
         notes.append(
@@ -326,6 +326,6 @@ def _notes(heard: Heard, *, has_grades: bool) -> tuple[str, ...]:
             f"use of one grade for all faults: needs {LEAST_GRADED} graded faults of "
             f"{LEAST_KINDS} codes or severities that the judge itself found"
         )
-    if not _labelled(heard):
+    if not _labelled(responses):
         notes.append("predictions without labels: their balance and correlations are not known")
     return tuple(notes)

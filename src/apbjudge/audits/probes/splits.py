@@ -10,8 +10,8 @@ import numpy as np
 
 from ...calibration.contrasts import part_difference
 from ...calibration.intervals import Array, Estimate, Ids
-from ..heard import Observed, sample_of
-from ..verdicts import Measure, Side, measured
+from ..responses import Response, sample_of
+from ..outcomes import Measure, Side, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Split:
         bounds: Least and greatest possible value.
     """
 
-    said: Sequence[Observed]
+    said: Sequence[Response]
     values: Array
     first: Ids
     weights: Array
@@ -112,12 +112,12 @@ def mixed_alike(groups: Sequence[Hashable], first: Ids) -> Array:
     return np.array(weights)
 
 
-def kind_of(said: Observed) -> tuple[str, str, bool | None]:
+def kind_of(said: Response) -> tuple[str, str, bool | None]:
     """What kind of plan was judged: planted fault, change, sound plan."""
     return said.variant.role, said.variant.kind, said.variant.truth.is_correct
 
 
-def beyond_kind(said: Sequence[Observed], values: Array) -> Array:
+def beyond_kind(said: Sequence[Response], values: Array) -> Array:
     """Each value less the mean of its kind of plan.
 
     Between parts with one mix of kinds, or with mixes that chance made, this moves no difference

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...calibration.comparison import adjust
 from ...calibration.intervals import Array, Estimate
-from ..heard import Heard, Observed
-from ..verdicts import (
+from ..responses import AuditResponses, Response
+from ..outcomes import (
     Probe,
     Table,
     concluded,
@@ -48,7 +48,7 @@ class _Part:
 
     field: str
     value: str
-    said: Sequence[Observed]
+    said: Sequence[Response]
     is_right: Array
     split: Split
 
@@ -62,20 +62,20 @@ class _Part:
         return all(_n_cases(self.said, side) >= LEAST_CASES for side in sides)
 
 
-def probe(heard: Heard) -> Probe:
+def probe(responses: AuditResponses) -> Probe:
     """Compares accuracy between each part of the cases and the rest.
 
     Args:
-        heard: What was said.
+        responses: What was said.
     """
-    said = [s for s in heard.scored("base", "fault", "harmless", "prediction") if _is_known(s)]
+    said = [s for s in responses.scored("base", "fault", "harmless", "prediction") if _is_known(s)]
     found, left_out = _parts(said)
     if not found:
         needed = f"needs two values of one of {', '.join(FIELDS)}, each with {LEAST_CASES} cases"
         return replace(unasked(NAME, TITLE, QUESTION, needed), notes=tuple(left_out))
     level = level_for(len(found))
     measures = [part.split.measure(part.name, "within", GAP, level=level) for part in found]
-    failing = {m.name for m in measures if m.standing == "fails"}
+    failing = {m.name for m in measures if m.outcome == "fails"}
     worse = [p for p in found if p.name in failing]
     exhibits = exhibits_of(_wrong(worse), _told)
     return concluded(
@@ -102,11 +102,11 @@ _TOGETHER = (
 )
 
 
-def _is_known(said: Observed) -> bool:
+def _is_known(said: Response) -> bool:
     return said.variant.truth.is_correct is not None and not said.is_informed
 
 
-def _parts(said: Sequence[Observed]) -> tuple[list[_Part], list[str]]:
+def _parts(said: Sequence[Response]) -> tuple[list[_Part], list[str]]:
     """What can be compared, and a sentence on each field that can't."""
     found: list[_Part] = []
     left_out: list[str] = []
@@ -123,7 +123,7 @@ def _parts(said: Sequence[Observed]) -> tuple[list[_Part], list[str]]:
     return found, left_out
 
 
-def _part(name: str, value: str, said: Sequence[Observed]) -> _Part | None:
+def _part(name: str, value: str, said: Sequence[Response]) -> _Part | None:
     first = np.array([str(s.groups[name]) == value for s in said])
     weights = mixed_alike([kind_of(s) for s in said], first)
     kept: list[int] = np.flatnonzero(weights > 0).tolist()
@@ -136,7 +136,7 @@ def _part(name: str, value: str, said: Sequence[Observed]) -> _Part | None:
     return _Part(name, value, said, is_right, split)
 
 
-def _n_cases(said: Sequence[Observed], side: np.ndarray) -> int:
+def _n_cases(said: Sequence[Response], side: np.ndarray) -> int:
     return len({said[i].variant.case_id for i in np.flatnonzero(side).tolist()})
 
 
@@ -175,7 +175,7 @@ def _p_value(part: _Part) -> float | None:
     return 2 * normal.cdf(-abs(value) / max(half / normal.inv_cdf(0.975), 1e-12))
 
 
-def _wrong(parts: Sequence[_Part]) -> Iterator[Observed]:
+def _wrong(parts: Sequence[_Part]) -> Iterator[Response]:
     """Wrong verdicts on the worse side of each comparison that fails."""
     seen: set[str] = set()
     for part in parts:
@@ -187,7 +187,7 @@ def _wrong(parts: Sequence[_Part]) -> Iterator[Observed]:
                 yield said
 
 
-def _told(said: Observed) -> str:
+def _told(said: Response) -> str:
     groups = ", ".join(f"{k} {v}" for k, v in said.groups.items() if k in FIELDS and v is not None)
     truth = "correct" if said.variant.truth.is_correct else "not correct"
     return f"{said.variant.what} ({groups}): in truth {truth}; judged {said_of(said)}"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..heard import Observed
-from ..verdicts import Unit, said_of, shown
+from ..responses import Response
+from ..outcomes import Unit, said_of, shown
 from .measuring import Values
 
 
-def told(said: Observed) -> str:
+def told(said: Response) -> str:
     """What was changed in a variant, and what the judge said of it."""
     return f"{said.variant.what.rstrip('.')}; judged {said_of(said)}"
 
 
-def against(said: Observed, other: Observed, name: str) -> str:
+def against(said: Response, other: Response, name: str) -> str:
     """The same, and what it said of the one that it is compared with.
 
     Args:
@@ -30,7 +30,7 @@ def mean_text(values: Values, unit: Unit = "share") -> str:
     return shown(unit, sum(values) / len(values) if len(values) else None)
 
 
-def without_verdict(asked: Sequence[Observed]) -> tuple[str, ...]:
+def without_verdict(asked: Sequence[Response]) -> tuple[str, ...]:
     """A note on judgements without a verdict, none where there are none."""
     missing = sum(not said.is_scored for said in asked)
     if not missing:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...audits.comparing import CardComparison, CardSide, MeasurePair, ProbePair
-from ...audits.verdicts import Standing
+from ...audits.comparison import CardComparison, CardSide, MeasurePair, ProbePair
+from ...audits.outcomes import Outcome
 from ...calibration.intervals import Estimate
 from ..markdown import plain, table
 from .figures import (
@@ -21,7 +21,7 @@ from .figures import (
     p_text,
     probe_title,
     settings_text,
-    standing_word,
+    outcome_word,
     tally_text,
     value_text,
 )
@@ -55,15 +55,15 @@ def _sides(found: CardComparison) -> Iterator[tuple[str, CardSide, str]]:
 
 
 def _verdicts(probe: ProbePair) -> tuple[str, ...]:
-    return probe.title, standing_word(probe.first), standing_word(probe.second)
+    return probe.title, outcome_word(probe.first), outcome_word(probe.second)
 
 
 def _measure_text(found: CardComparison, pair: MeasurePair) -> Iterator[str]:
     allowed = limit_text(pair.side, pair.limit, pair.unit)
     yield from folded("", f"{pair.name}, allowed {allowed}", indent=0)
-    sides = (("A", pair.first, pair.first_standing), ("B", pair.second, pair.second_standing))
-    for name, estimate, standing in sides:
-        yield from folded(f"  {name}", f"{_of_judge(pair, estimate)}; {standing}", indent=9)
+    sides = (("A", pair.first, pair.first_outcome), ("B", pair.second, pair.second_outcome))
+    for name, estimate, outcome in sides:
+        yield from folded(f"  {name}", f"{_of_judge(pair, estimate)}; {outcome}", indent=9)
     tests = f"p {p_text(pair.p_value)}, adjusted {p_text(pair.adjusted)}"
     words = conclusion(pair, alpha=1 - found.level)
     where = f"over {many(pair.n_shared, 'shared case')}"
@@ -97,9 +97,9 @@ def _head(found: CardComparison) -> Iterator[str]:
         yield f"  - Took: {plain(cost_text(side.cost))}; apbjudge {plain(side.version)}"
 
 
-def _with_symbol(standing: Standing | None) -> str:
+def _with_symbol(outcome: Outcome | None) -> str:
     """A verdict with its symbol."""
-    return f"{'–' if standing is None else SYMBOLS[standing]} {standing_word(standing)}"
+    return f"{'–' if outcome is None else SYMBOLS[outcome]} {outcome_word(outcome)}"
 
 
 def _marked(probe: ProbePair) -> tuple[str, ...]:
@@ -119,8 +119,8 @@ def _measure_row(found: CardComparison, pair: MeasurePair) -> tuple[str, ...]:
         probe_title(found, pair),
         pair.name,
         limit_text(pair.side, pair.limit, pair.unit),
-        f"{_of_judge(pair, pair.first)}; {_with_symbol(pair.first_standing)}",
-        f"{_of_judge(pair, pair.second)}; {_with_symbol(pair.second_standing)}",
+        f"{_of_judge(pair, pair.first)}; {_with_symbol(pair.first_outcome)}",
+        f"{_of_judge(pair, pair.second)}; {_with_symbol(pair.second_outcome)}",
         difference_text(pair),
         f"{pair.n_shared:,}",
         p_text(pair.p_value),

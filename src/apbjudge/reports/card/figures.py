@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...audits.card import Card
-from ...audits.comparing import CardComparison, MeasurePair
-from ...audits.verdicts import Cost, Figure, Measure, Side, Standing, Unit
+from ...audits.comparison import CardComparison, MeasurePair
+from ...audits.outcomes import Cost, Figure, Measure, Side, Outcome, Unit
 from ...calibration.intervals import Estimate
 
-STANDINGS: tuple[Standing, ...] = ("passes", "fails", "could not tell")
-SYMBOLS: Mapping[Standing, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
+OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
+SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
 EXHIBITS_SHOWN = 5
 _LONGEST = 60
 HOW_VERDICTS_ARE_MADE = (
@@ -107,8 +107,8 @@ def many(n: int, what: str) -> str:
 def verdict_text(measure: Measure) -> str:
     """The verdict, with what it would have needed where it could not be told."""
     if measure.needed is None:
-        return measure.standing
-    return f"{measure.standing} (would need {measure.needed:,} cases)"
+        return measure.outcome
+    return f"{measure.outcome} (would need {measure.needed:,} cases)"
 
 
 def remarks(measures: Sequence[Measure]) -> list[str]:
@@ -182,11 +182,11 @@ def _setting(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def tally_text(standings: Sequence[Standing | None]) -> str:
+def tally_text(outcomes: Sequence[Outcome | None]) -> str:
     """How the probes came out: ``3 pass, 2 fail, 5 could not be told``."""
-    counts = Counter(standings)
+    counts = Counter(outcomes)
     words = {"passes": "pass", "fails": "fail", "could not tell": "could not be told"}
-    return ", ".join(f"{counts[standing]} {words[standing]}" for standing in STANDINGS)
+    return ", ".join(f"{counts[outcome]} {words[outcome]}" for outcome in OUTCOMES)
 
 
 def difference_unit(pair: MeasurePair) -> Unit:
@@ -241,9 +241,9 @@ def only_notes(found: CardComparison) -> Iterator[str]:
             yield f"Measures that only {name} has figures of: {'; '.join(only)}."
 
 
-def standing_word(standing: Standing | None) -> str:
+def outcome_word(outcome: Outcome | None) -> str:
     """A verdict in a word, also where a card lacks the probe."""
-    return "not asked" if standing is None else standing
+    return "not asked" if outcome is None else outcome
 
 
 def probe_title(found: CardComparison, pair: MeasurePair) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...audits.card import Card
-from ...audits.comparing import CardComparison
+from ...audits.comparison import CardComparison
 from ..templating import environment
 from . import figures, plot
 
@@ -33,7 +33,7 @@ _SHARED: Mapping[str, Callable[..., Any]] = {
     "remarks": figures.remarks,
     "settings_text": figures.settings_text,
     "size_text": figures.size_text,
-    "standing_word": figures.standing_word,
+    "outcome_word": figures.outcome_word,
     "tally_text": figures.tally_text,
     "unscored_text": figures.unscored_text,
     "value_text": figures.value_text,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...audits.comparing import CardComparison
-from ...audits.verdicts import Measure, Side, Unit
+from ...audits.comparison import CardComparison
+from ...audits.outcomes import Measure, Side, Unit
 from ...calibration.intervals import Estimate
 from .figures import difference_unit, number, with_unit
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.heard import AGAIN, BLIND, MAIN, WARM
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.planting import plant
-from apbjudge.audits.plan import FULL, QUICK, QUICK_CALLS, Plan, plan_audit
+from apbjudge.audits.responses import AGAIN, BLIND, MAIN, WARM
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.faults import plant
+from apbjudge.audits.design import FULL, QUICK, QUICK_CALLS, Plan, design_audit
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.records import ERROR_CODES
 
@@ -57,7 +57,7 @@ def prediction(n: int, case: str) -> Variant:
 
 
 def test_the_same_input_and_seed_give_the_same_plan() -> None:
-    again = plan_audit(plans(), (), SMALL, seed=1, blind=False)
+    again = design_audit(plans(), (), SMALL, seed=1, blind=False)
     assert again == small()
     assert again.fingerprint == small().fingerprint
 
@@ -148,7 +148,7 @@ FAULTS_ALONE = replace(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_codes_and_kinds_come_about_equally_often(seed: int) -> None:
-    faults = of_role(plan_audit(plans(), (), FAULTS_ALONE, seed=seed, blind=False), "fault")
+    faults = of_role(design_audit(plans(), (), FAULTS_ALONE, seed=seed, blind=False), "fault")
     codes = Counter(code for fault in faults for code in fault.truth.codes or ())
     assert set(codes) == set(ERROR_CODES)
     counts = [codes[c] for c in everywhere()]
@@ -162,32 +162,32 @@ def test_codes_and_kinds_come_about_equally_often(seed: int) -> None:
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 8), start=st.integers(0, 40))
 def test_a_quick_audit_stays_below_its_calls(seed: int, n: int, start: int) -> None:
     bases = example_bases()[start : start + n]
-    plan = plan_audit(bases, [prediction(1, "c")], QUICK, seed=seed, blind=False)
+    plan = design_audit(bases, [prediction(1, "c")], QUICK, seed=seed, blind=False)
     assert 0 < plan.n_judgements <= QUICK_CALLS
     assert of_role(plan, "prediction") == []
 
 
 def test_more_bases_than_wanted_are_not_used() -> None:
-    plan = plan_audit(plans(), (), replace(SMALL, bases=1), seed=1, blind=False)
+    plan = design_audit(plans(), (), replace(SMALL, bases=1), seed=1, blind=False)
     assert [v.case_id for v in of_role(plan, "base")] == [b.item.case_id for b in plans()[:1]]
 
 
 def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
     given_ones = [prediction(n, f"c{n}") for n in range(5)]
     sizes = replace(SMALL, predictions=3)
-    plan = plan_audit(plans()[:1], given_ones, sizes, seed=1, blind=False)
+    plan = design_audit(plans()[:1], given_ones, sizes, seed=1, blind=False)
     assert of_role(plan, "prediction") == given_ones[:3]
-    alone = plan_audit((), given_ones, sizes, seed=1, blind=False)
+    alone = design_audit((), given_ones, sizes, seed=1, blind=False)
     assert [(one.name, len(one.variants)) for one in alone.arms] == [(MAIN, 3)]
 
 
 def test_nothing_to_ask_is_no_arm() -> None:
-    assert plan_audit((), (), FULL, seed=1, blind=False).arms == ()
+    assert design_audit((), (), FULL, seed=1, blind=False).arms == ()
 
 
 def test_what_has_no_reference_is_not_judged_without_it() -> None:
     bare = base_of(unsolvable_row())
-    plan = plan_audit([base_of(plan_row()), bare], (), SMALL, seed=1, blind=False)
+    plan = design_audit([base_of(plan_row()), bare], (), SMALL, seed=1, blind=False)
     assert {v.case_id for v in arm(plan, BLIND)} == {"p1"}
     assert {v.case_id for v in arm(plan, f"{AGAIN}-1")} == {"p1", "u1"}
 
@@ -211,7 +211,7 @@ def test_the_schedule_asks_everything_once() -> None:
 
 
 def test_the_schedule_is_the_same_for_the_same_plan_and_another_for_another() -> None:
-    again = plan_audit(plans(), (), SMALL, seed=1, blind=False)
+    again = design_audit(plans(), (), SMALL, seed=1, blind=False)
     assert again.schedule == small().schedule
     assert [t.variant.name for t in small(seed=2).schedule] != [
         t.variant.name for t in small().schedule
@@ -219,7 +219,7 @@ def test_the_schedule_is_the_same_for_the_same_plan_and_another_for_another() ->
 
 
 def test_all_arms_of_a_case_are_asked_together_one_that_shows_it_as_it_is_first() -> None:
-    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
     cases = [turn.variant.case_id for turn in plan.schedule]
     blocks = [case for n, case in enumerate(cases) if n == 0 or case != cases[n - 1]]
     assert len(blocks) == len(set(cases)) == len(plans())
@@ -236,7 +236,7 @@ def test_all_arms_of_a_case_are_asked_together_one_that_shows_it_as_it_is_first(
 
 def test_what_is_compared_comes_first_as_often_as_second() -> None:
     """A plan and what is made of it: neither is always asked before the other."""
-    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
     at = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
     later = [
         at[turn.arm, turn.variant.name] > at[turn.arm, turn.variant.parent]
@@ -247,7 +247,7 @@ def test_what_is_compared_comes_first_as_often_as_second() -> None:
 
 
 def test_no_arm_is_asked_early_or_late() -> None:
-    plan = plan_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
     for one in plan.arms:
         places = [n / len(plan.schedule) for n, t in enumerate(plan.schedule) if t.arm == one.name]
         assert 0.4 < sum(places) / len(places) < 0.6

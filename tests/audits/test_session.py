@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api.audits.auditing import SEED_STEP, Audit, audit, spec_of
-from apbjudge.api.audits.card import card_of
-from apbjudge.api.audits.plan import AuditOrder, prepare
+from apbjudge.audits.session import SEED_STEP, Audit, audit, spec_of
+from apbjudge.audits.api_card import card_of
+from apbjudge.audits.config import AuditConfig, prepare
 from apbjudge.audits.card import Card
-from apbjudge.audits.heard import MAIN, Heard
-from apbjudge.audits.plan import QUICK_CALLS
+from apbjudge.audits.responses import MAIN, AuditResponses
+from apbjudge.audits.design import QUICK_CALLS
 from apbjudge.audits.reading import read_card
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Events, JudgeSpec, Progress
@@ -44,7 +44,7 @@ def serve() -> Iterator[Serve]:
 
 
 def asked(found: Audit) -> Counter[tuple[str, str]]:
-    return Counter((said.arm, said.variant.name) for said in found.heard.all)
+    return Counter((said.arm, said.variant.name) for said in found.responses.all)
 
 
 def without_cost(card: Card) -> Card:
@@ -117,7 +117,7 @@ def test_no_seed_stays_no_seed() -> None:
 def test_a_blind_judge_sees_no_reference_in_any_arm(serve: Serve) -> None:
     server = serve()
     found = audit(spec(server, blind=True), order(), cache=False)
-    assert "blind" not in found.heard.arms
+    assert "blind" not in found.responses.arms
     assert not any('name="reference' in seen.text for seen in server.requests)
 
 
@@ -147,7 +147,7 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_quick_audit_of_the_shipped_cases_makes_a_hundred_calls_at_most(serve: Serve) -> None:
     server = serve()
-    found = audit(spec(server), AuditOrder(quick=True), cache=False)
+    found = audit(spec(server), AuditConfig(quick=True), cache=False)
     assert found.card.size == "quick"
     assert found.n_unscored == 0
     assert 60 < len(server.requests) <= QUICK_CALLS
@@ -157,7 +157,7 @@ def test_a_quick_audit_leaves_the_rest_where_replies_are_asked_for_again(serve: 
     server = serve(lambda seen: Answer("not JSON"))
     found = audit(spec(server), order(quick=True, bases=None), cache=False)
     assert len(server.requests) == QUICK_CALLS
-    assert {said.reason for said in found.heard.all} == {"unparsable", "budget"}
+    assert {said.reason for said in found.responses.all} == {"unparsable", "budget"}
     assert asked(found) == planned(prepared(quick=True, bases=None))
 
 
@@ -166,7 +166,7 @@ def test_a_quick_audit_of_a_judge_with_samples_has_fewer_bases(serve: Serve) -> 
     found = audit(spec(server, samples=3), order(quick=True, bases=None), cache=False)
     assert found.n_unscored == 0
     assert 30 < len(server.requests) <= QUICK_CALLS
-    assert len(server.requests) == 3 * len(found.heard.all)
+    assert len(server.requests) == 3 * len(found.responses.all)
 
 
 def test_a_quick_audit_takes_no_more_bases_than_fit(serve: Serve) -> None:
@@ -226,7 +226,7 @@ def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path
     first = audit(spec(server), found, out=tmp_path, cache=False, limits=Limits(max_calls=10))
     assert len(server.requests) == 10
     assert first.n_unscored == found.plan.n_judgements - 10
-    assert {said.reason for said in first.heard.all if not said.is_scored} == {"budget"}
+    assert {said.reason for said in first.responses.all if not said.is_scored} == {"budget"}
     assert first.unscored_fraction == first.n_unscored / found.plan.n_judgements
     second = audit(spec(server), found, out=tmp_path, cache=False)
     assert len(server.requests) == found.plan.n_judgements
@@ -302,12 +302,12 @@ def test_an_audit_that_an_earlier_version_began_has_no_known_order(
 ) -> None:
     server, found = serve(), prepared()
     first = audit(spec(server), found, out=tmp_path, cache=False)
-    assert all(said.turn is not None for said in first.heard.all)
+    assert all(said.turn is not None for said in first.responses.all)
     (tmp_path / "schedule.jsonl").unlink()
     server.forget()
     second = audit(spec(server), found, out=tmp_path, cache=False)
     assert server.requests == []
-    assert all(said.turn is None for said in second.heard.all)
+    assert all(said.turn is None for said in second.responses.all)
     assert not (tmp_path / "schedule.jsonl").exists()
     drift = next(probe for probe in second.card.probes if probe.name == "drift")
     assert "order of the calls is not known" in drift.because
@@ -324,8 +324,8 @@ def test_the_own_verdict_stands_in_the_figures_and_not_what_was_enforced(serve: 
 
     with_evidence = audit(spec(serve(pass_everything)), prepared(), cache=False)
     without = audit(spec(serve(pass_everything), evidence=False), prepared(), cache=False)
-    assert any(said.enforced is False for said in with_evidence.heard.all)
-    assert all(said.is_correct for said in with_evidence.heard.all)
+    assert any(said.enforced is False for said in with_evidence.responses.all)
+    assert all(said.is_correct for said in with_evidence.responses.all)
     assert share_caught(with_evidence.card) == share_caught(without.card) == {0.0}
     assert with_evidence.card.verdicts == "own"
 
@@ -338,7 +338,7 @@ def test_nonsense_is_unscored_and_nothing_can_be_told(serve: Serve) -> None:
     found = audit(spec(server), prepared(), cache=False)
     assert found.unscored_fraction == 1.0
     open_ones = [probe for probe in found.card.probes if probe.name != "leaks"]
-    assert {probe.standing for probe in open_ones} == {"could not tell"}
+    assert {probe.outcome for probe in open_ones} == {"could not tell"}
     n = prepared().plan.n_judgements
     assert any(f"unparsable {n}" in note for note in found.card.notes)
     assert found.card.cost.unscored == n
@@ -349,10 +349,10 @@ def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
         return Answer("?") if len(seen.text) % 3 == 0 else whimsical(seen)
 
     found = audit(spec(serve(behave)), prepared(), cache=False)
-    scored = [said for said in found.heard.all if said.is_scored]
-    assert 0 < found.n_unscored < len(found.heard.all)
+    scored = [said for said in found.responses.all if said.is_scored]
+    assert 0 < found.n_unscored < len(found.responses.all)
     assert found.n_unscored + len(scored) == prepared().plan.n_judgements
-    without = card_of(spec(serve()), prepared(), Heard(tuple(scored)))
+    without = card_of(spec(serve()), prepared(), AuditResponses(tuple(scored)))
     assert _estimates(found.card) == _estimates(without)
 
 
@@ -396,8 +396,8 @@ def test_missing_pictures_are_unscored_and_told(serve: Serve, tmp_path: Path) ->
     server, told = serve(), list[str]()
     events = Events(progress=lambda progress: None, bad_row=told.append)
     found = audit(spec(server, vision="yes"), order(rows=rows), cache=False, events=events)
-    assert {said.reason for said in found.heard.all} == {"bad_input"}
-    assert len(told) == len(found.heard.all)
+    assert {said.reason for said in found.responses.all} == {"bad_input"}
+    assert len(told) == len(found.responses.all)
     assert all("bay.png" in line for line in told)
     assert server.requests == []
     assert any("bad_input" in note for note in found.card.notes)
@@ -406,7 +406,7 @@ def test_missing_pictures_are_unscored_and_told(serve: Serve, tmp_path: Path) ->
 def test_pictures_that_the_judge_was_not_shown_are_told(serve: Serve, tmp_path: Path) -> None:
     rows = picture_rows(tmp_path / "data", there=True)
     found = audit(spec(serve()), order(rows=rows), cache=False)
-    n = len(found.heard.all)
+    n = len(found.responses.all)
     assert f"{n} judgements were made without the pictures of their cases" in found.card.notes
 
 
@@ -439,9 +439,9 @@ def test_what_is_known_of_variants_reaches_the_probes(known: ModuleType) -> None
     caught = {name: share_caught(card) for name, card in cards.items()}
     assert caught["perfect"] == {1.0}
     assert caught["always-yes"] == {0.0}
-    perfect = {p.name: p.standing for p in cards["perfect"].probes if p.name != "leaks"}
+    perfect = {p.name: p.outcome for p in cards["perfect"].probes if p.name != "leaks"}
     assert "fails" not in perfect.values()
-    yes = {probe.name: probe.standing for probe in cards["always-yes"].probes}
+    yes = {probe.name: probe.outcome for probe in cards["always-yes"].probes}
     assert "passes" not in (yes["faults"], yes["scale"])
 
 

@@ -17,9 +17,9 @@ from typing import Literal
 from ..calibration.comparison import detectable_difference
 from ..calibration.intervals import Estimate
 from ..calibration.student import t_quantile
-from .heard import Observed
+from .responses import Response
 
-Standing = Literal["passes", "fails", "could not tell"]
+Outcome = Literal["passes", "fails", "could not tell"]
 Side = Literal["at least", "at most", "within"]
 Unit = Literal["share", "points", "plain"]
 """How a figure reads: a share in percent, a difference of shares in points, a plain number."""
@@ -38,7 +38,7 @@ class Measure:
         estimate: The figure.
         side: On which side of the limit a judge in order is; ``within``: no further from 0.
         limit: The limit.
-        standing: What follows.
+        outcome: What follows.
         needed: Clusters (cases) that would have been needed at this figure; None where it is
             settled, or where the figure is so near to the limit that over 100,000 would be.
         detectable: How far beyond the limit a true figure must lie to be failed with a chance of
@@ -52,7 +52,7 @@ class Measure:
     estimate: Estimate
     side: Side
     limit: float
-    standing: Standing
+    outcome: Outcome
     needed: int | None = None
     detectable: float | None = None
     parts: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
@@ -119,7 +119,7 @@ class Probe:
         name: Machine name, such as ``faults``.
         title: Name for readers.
         question: What it asks, in one sentence.
-        standing: The verdict.
+        outcome: The verdict.
         because: Why, in one sentence.
         measures: What decides.
         figures: What is shown beside it.
@@ -133,7 +133,7 @@ class Probe:
     name: str
     title: str
     question: str
-    standing: Standing
+    outcome: Outcome
     because: str
     measures: tuple[Measure, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -168,21 +168,21 @@ def measured(
         parts: By case, what it adds above and below.
         unit: How it reads.
     """
-    standing = _standing(estimate, side, limit)
+    outcome = _outcome(estimate, side, limit)
     return Measure(
         name=name,
         estimate=estimate,
         side=side,
         limit=limit,
-        standing=standing,
-        needed=_needed(estimate, side, limit) if standing == "could not tell" else None,
+        outcome=outcome,
+        needed=_needed(estimate, side, limit) if outcome == "could not tell" else None,
         detectable=_detectable(estimate),
         parts=parts or {},
         unit=unit,
     )
 
 
-def _standing(estimate: Estimate, side: Side, limit: float) -> Standing:
+def _outcome(estimate: Estimate, side: Side, limit: float) -> Outcome:
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         return "could not tell"
@@ -241,15 +241,15 @@ def _detectable(estimate: Estimate) -> float | None:
     return detectable_difference(error, level=estimate.level)
 
 
-def verdict_of(measures: Sequence[Measure]) -> tuple[Standing, str]:
+def verdict_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
     """The verdict of a probe, and why.
 
     One measure beyond its limit fails the probe; it passes when all keep to theirs.
     """
     if not measures:
         return "could not tell", "there is nothing to measure"
-    worst = [m for m in measures if m.standing == "fails"]
-    open_ones = [m for m in measures if m.standing == "could not tell"]
+    worst = [m for m in measures if m.outcome == "fails"]
+    open_ones = [m for m in measures if m.outcome == "could not tell"]
     if worst:
         return "fails", "; ".join(map(_beyond, worst))
     if open_ones:
@@ -280,7 +280,7 @@ def shown(unit: Unit, value: float | None) -> str:
     return f"{100 * value:+.1f} pts" if unit == "points" else f"{100 * value:.1f} %"
 
 
-def cost_of(said: Iterable[Observed]) -> Cost:
+def cost_of(said: Iterable[Response]) -> Cost:
     """What judgements took, each counted once."""
     found = {(s.arm, s.variant.name): s for s in said}.values()
     prices = [s.cost_usd for s in found]
@@ -295,7 +295,7 @@ def cost_of(said: Iterable[Observed]) -> Cost:
 
 
 def exhibits_of(
-    said: Iterable[Observed], tell: Callable[[Observed], str]
+    said: Iterable[Response], tell: Callable[[Response], str]
 ) -> tuple[tuple[Exhibit, ...], int]:
     """The first LISTED items with a sentence each, and how many there are."""
     found = list(said)
@@ -303,7 +303,7 @@ def exhibits_of(
     return tuple(listed), len(found)
 
 
-def said_of(said: Observed) -> str:
+def said_of(said: Response) -> str:
     """A verdict in words, such as ``correct, 1.0`` or ``not correct (E4), 0.6``."""
     if not said.is_scored:
         return f"unscored ({said.reason})"
@@ -319,7 +319,7 @@ def concluded(
     question: str,
     *,
     measures: Sequence[Measure],
-    said: Iterable[Observed],
+    said: Iterable[Response],
     figures: tuple[Figure, ...] = (),
     tables: tuple[Table, ...] = (),
     exhibits: tuple[tuple[Exhibit, ...], int] = ((), 0),
@@ -338,13 +338,13 @@ def concluded(
         exhibits: From ``exhibits_of``.
         notes: What readers must know.
     """
-    standing, because = verdict_of(measures)
+    outcome, because = verdict_of(measures)
     listed, n_exhibits = exhibits
     return Probe(
         name=name,
         title=title,
         question=question,
-        standing=standing,
+        outcome=outcome,
         because=because,
         measures=tuple(measures),
         figures=figures,
@@ -359,7 +359,7 @@ def concluded(
 def unasked(name: str, title: str, question: str, because: str) -> Probe:
     """A probe for which the input has nothing."""
     return Probe(
-        name=name, title=title, question=question, standing="could not tell", because=because
+        name=name, title=title, question=question, outcome="could not tell", because=because
     )
 
 
@@ -370,7 +370,7 @@ __all__ = [
     "Measure",
     "Probe",
     "Side",
-    "Standing",
+    "Outcome",
     "Table",
     "Unit",
     "concluded",

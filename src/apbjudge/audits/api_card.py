@@ -9,10 +9,10 @@ from typing import Any
 
 import orjson
 
-from ...audits.card import Card
-from ...audits.heard import Heard, Observed, list_length
-from ...audits.plan import Arm, Plan
-from ...audits.probes import (
+from .card import Card
+from .responses import AuditResponses, Response, list_length
+from .design import Arm, Plan
+from .probes import (
     consistency,
     drift,
     faults,
@@ -26,14 +26,14 @@ from ...audits.probes import (
     scale,
     subgroups,
 )
-from ...audits.variants import Variant
-from ...audits.verdicts import Probe, cost_of
-from ...jsonl import write_atomically
-from ...judge import JudgeSpec
-from ...judge.settle import is_enforced, own_ruling
-from ...records import Unscored, Verdict
-from ...version import VERSION
-from .plan import Prepared
+from .variants import Variant
+from .outcomes import Probe, cost_of
+from ..jsonl import write_atomically
+from ..judge import JudgeSpec
+from ..judge.settle import is_enforced, own_ruling
+from ..records import Unscored, Verdict
+from ..version import VERSION
+from .config import Prepared
 
 PROBES = (
     faults.NAME,
@@ -59,7 +59,7 @@ def observed(
     *,
     evidence: bool = False,
     turn: int | None = None,
-) -> Observed:
+) -> Response:
     """A judgement as the probes see it.
 
     Args:
@@ -84,9 +84,9 @@ def observed(
         "groups": said.groups | {"tools": list_length(variant)},
     }
     if isinstance(said, Unscored):
-        return Observed(is_correct=None, reason=said.reason, **common)
+        return Response(is_correct=None, reason=said.reason, **common)
     own = own_ruling(said)
-    return Observed(
+    return Response(
         is_correct=own.is_correct,
         grade=own.grade,
         flags=None if own.errors is None else own.flags,
@@ -98,13 +98,13 @@ def observed(
     )
 
 
-def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int = 0) -> Card:
+def card_of(spec: JudgeSpec, prepared: Prepared, responses: AuditResponses, *, withheld: int = 0) -> Card:
     """The card of an audit whose answers are all there.
 
     Args:
         spec: The judge.
         prepared: What it was asked.
-        heard: What it said.
+        responses: What it said.
         withheld: Judgements made without the pictures of the case.
     """
     material, order = prepared.material, prepared.order
@@ -120,27 +120,27 @@ def card_of(spec: JudgeSpec, prepared: Prepared, heard: Heard, *, withheld: int 
         seed=order.seed,
         version=VERSION,
         fingerprint=prepared.plan.fingerprint,
-        probes=tuple(probes_of(heard, prepared, judge=spec.model)),
-        cost=cost_of(heard.all),
-        notes=tuple(_notes(prepared, heard, withheld)),
+        probes=tuple(probes_of(responses, prepared, judge=spec.model)),
+        cost=cost_of(responses.all),
+        notes=tuple(_notes(prepared, responses, withheld)),
         verdicts="own",
     )
 
 
-def probes_of(heard: Heard, prepared: Prepared, *, judge: str) -> Iterable[Probe]:
+def probes_of(responses: AuditResponses, prepared: Prepared, *, judge: str) -> Iterable[Probe]:
     """The probes, those that need no labels first."""
-    yield faults.probe(heard)
-    yield refusals.probe(heard)
-    yield consistency.probe(heard)
-    yield drift.probe(heard)
-    yield presentation.probe(heard)
-    yield length.probe(heard)
-    yield reference.probe(heard)
-    yield injection.probe(heard)
-    yield scale.probe(heard)
-    yield subgroups.probe(heard)
+    yield faults.probe(responses)
+    yield refusals.probe(responses)
+    yield consistency.probe(responses)
+    yield drift.probe(responses)
+    yield presentation.probe(responses)
+    yield length.probe(responses)
+    yield reference.probe(responses)
+    yield injection.probe(responses)
+    yield scale.probe(responses)
+    yield subgroups.probe(responses)
     own, baseline = prepared.order.own, prepared.known.baseline
-    yield preference.probe(heard, own=own, baseline=baseline, judge=judge)
+    yield preference.probe(responses, own=own, baseline=baseline, judge=judge)
     yield prepared.material.leaks
 
 
@@ -150,11 +150,11 @@ _OWN = (
 )
 
 
-def _notes(prepared: Prepared, heard: Heard, withheld: int) -> Iterator[str]:
+def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iterator[str]:
     material, known = prepared.material, prepared.known
     if material.bad_rows:
         yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
-    if any(said.enforced is not None for said in heard.all):
+    if any(said.enforced is not None for said in responses.all):
         yield _OWN
     if known.problems:
         yield f"{len(known.problems)} of the labels could not be used"
@@ -164,7 +164,7 @@ def _notes(prepared: Prepared, heard: Heard, withheld: int) -> Iterator[str]:
         yield "a quick audit judges no predictions as they came, whatever is known of them"
     if withheld:
         yield f"{withheld} judgements were made without the pictures of their cases"
-    reasons = Counter(said.reason for said in heard.all if not said.is_scored)
+    reasons = Counter(said.reason for said in responses.all if not said.is_scored)
     if reasons:
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
         yield f"unscored, and left out of every figure: {listed}"

@@ -9,18 +9,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ...audits.making.bases import Base, find_bases
-from ...audits.probes import leaks
-from ...audits.variants import Truth, Variant
-from ...audits.verdicts import Probe
-from ...errors import InputError
-from ...jsonl import read_lines
-from ...judge import BadRow, Source, Task
-from ...judge.store import JUDGEMENTS
-from ...records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
-from ...records.consensus import Key
-from ...records.rows import item_row
-from ..running.ensembles import read_run
+from .perturbations.bases import Base, find_bases
+from .probes import leaks
+from .variants import Truth, Variant
+from .outcomes import Probe
+from ..errors import InputError
+from ..jsonl import read_lines
+from ..judge import BadRow, Source, Task
+from ..judge.store import JUDGEMENTS
+from ..records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
+from ..records.consensus import Key
+from ..records.rows import item_row
+from ..api.running.ensembles import read_run
 
 Truths = Mapping[Key, Truth]
 """What is known of predictions, by item id and tested model; None where a label names none."""

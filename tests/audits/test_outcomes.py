@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.verdicts import (
+from apbjudge.audits.outcomes import (
     LISTED,
     MOST_NEEDED,
     Measure,
@@ -29,7 +29,7 @@ from apbjudge.calibration.intervals import Estimate
 from apbjudge.calibration.sample import Sample
 from apbjudge.calibration.shares import share
 
-from .hearing import PASS, Says, fail, observed, variant
+from .judges import PASS, Says, fail, observed, variant
 
 
 def estimate(
@@ -44,7 +44,7 @@ def sure(value: float, half: float = 0.01) -> Estimate:
 
 
 @pytest.mark.parametrize(
-    ("side", "limit", "low", "high", "standing"),
+    ("side", "limit", "low", "high", "outcome"),
     [
         ("at least", 0.8, 0.8, 0.9, "passes"),
         ("at least", 0.8, 0.79, 0.9, "could not tell"),
@@ -62,18 +62,18 @@ def sure(value: float, half: float = 0.01) -> Estimate:
     ],
 )
 def test_the_interval_decides(
-    side: Side, limit: float, low: float, high: float, standing: str
+    side: Side, limit: float, low: float, high: float, outcome: str
 ) -> None:
     found = measured("m", estimate((low + high) / 2, low, high), side, limit)
-    assert found.standing == standing
-    assert (found.needed is None) == (standing != "could not tell")
+    assert found.outcome == outcome
+    assert (found.needed is None) == (outcome != "could not tell")
 
 
 @pytest.mark.parametrize("side", ["at least", "at most", "within"])
 def test_without_an_interval_nothing_can_be_told(side: Side) -> None:
     for bare in (estimate(None, None, None, 0), estimate(0.5, None, None, 1)):
         found = measured("m", bare, side, 0.1)
-        assert (found.standing, found.needed, found.detectable) == ("could not tell", None, None)
+        assert (found.outcome, found.needed, found.detectable) == ("could not tell", None, None)
 
 
 def of_equal(value: float, n: int, side: Side, limit: float) -> Measure:
@@ -90,10 +90,10 @@ def of_equal(value: float, n: int, side: Side, limit: float) -> Measure:
 )
 def test_as_many_cases_as_were_needed_settle_it(value: float, side: Side, limit: float) -> None:
     first = of_equal(value, 10, side, limit)
-    assert first.standing == "could not tell"
+    assert first.outcome == "could not tell"
     assert first.needed is not None
-    assert of_equal(value, round(1.1 * first.needed), side, limit).standing == "passes"
-    assert of_equal(value, round(0.8 * first.needed), side, limit).standing == "could not tell"
+    assert of_equal(value, round(1.1 * first.needed), side, limit).outcome == "passes"
+    assert of_equal(value, round(0.8 * first.needed), side, limit).outcome == "could not tell"
 
 
 def test_more_cases_are_needed_for_a_figure_nearer_to_its_limit() -> None:
@@ -126,17 +126,17 @@ def test_whatever_is_open_asks_for_more_than_there_was(
     assert found.detectable > 0
 
 
-def of(*standings: str) -> list[Measure]:
+def of(*outcomes: str) -> list[Measure]:
     made = {
         "passes": measured("good", sure(0.9), "at least", 0.8),
         "fails": measured("bad", sure(0.5), "at least", 0.8),
         "could not tell": measured("open", estimate(0.9, 0.7, 0.95), "at least", 0.8),
     }
-    return [made[standing] for standing in standings]
+    return [made[outcome] for outcome in outcomes]
 
 
 @pytest.mark.parametrize(
-    ("standings", "verdict"),
+    ("outcomes", "verdict"),
     [
         ((), "could not tell"),
         (("passes",), "passes"),
@@ -145,8 +145,8 @@ def of(*standings: str) -> list[Measure]:
         (("could not tell", "fails", "passes"), "fails"),
     ],
 )
-def test_one_that_fails_fails_the_probe(standings: tuple[str, ...], verdict: str) -> None:
-    assert verdict_of(of(*standings))[0] == verdict
+def test_one_that_fails_fails_the_probe(outcomes: tuple[str, ...], verdict: str) -> None:
+    assert verdict_of(of(*outcomes))[0] == verdict
 
 
 def test_the_reason_names_what_decided() -> None:
@@ -224,5 +224,5 @@ def test_a_category_is_told() -> None:
 
 def test_a_probe_without_input_is_neither_passed_nor_failed() -> None:
     probe = unasked("n", "T", "Q?", "there is none")
-    assert (probe.standing, probe.because) == ("could not tell", "there is none")
+    assert (probe.outcome, probe.because) == ("could not tell", "there is none")
     assert (probe.measures, probe.cost.judgements) == ((), 0)

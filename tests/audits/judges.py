@@ -10,9 +10,9 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
-from apbjudge.audits.heard import BLIND, MAIN, Heard, Observed
+from apbjudge.audits.responses import BLIND, MAIN, AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, SOLVER, Role, Severity, Truth, Variant
-from apbjudge.audits.verdicts import Measure, Probe
+from apbjudge.audits.outcomes import Measure, Probe
 from apbjudge.records import ERROR_CODES, ErrorCode
 
 FAULTY = Truth(is_correct=False, codes=frozenset({"E4"}))
@@ -68,8 +68,8 @@ def variant(
     )
 
 
-def observed(of: Variant, says: Says, arm: str = MAIN) -> Observed:
-    return Observed(
+def observed(of: Variant, says: Says, arm: str = MAIN) -> Response:
+    return Response(
         variant=of,
         arm=arm,
         is_correct=says.is_correct,
@@ -85,23 +85,23 @@ def observed(of: Variant, says: Says, arm: str = MAIN) -> Observed:
     )
 
 
-def hear(judge: Judge, arms: Arms) -> Heard:
+def hear(judge: Judge, arms: Arms) -> AuditResponses:
     said = (observed(v, judge(v, arm), arm) for arm, variants in arms.items() for v in variants)
-    return Heard(tuple(said))
+    return AuditResponses(tuple(said))
 
 
-def scheduled(heard: Heard, seed: int = 0) -> Heard:
+def scheduled(responses: AuditResponses, seed: int = 0) -> AuditResponses:
     """The same with turns: case after case, in an order drawn by a seed."""
-    cases = list(dict.fromkeys(said.variant.case_id for said in heard.all))
+    cases = list(dict.fromkeys(said.variant.case_id for said in responses.all))
     Random(seed).shuffle(cases)
     at = {case: n for n, case in enumerate(cases)}
-    ordered = sorted(range(len(heard.all)), key=lambda n: at[heard.all[n].variant.case_id])
+    ordered = sorted(range(len(responses.all)), key=lambda n: at[responses.all[n].variant.case_id])
     turns = {n: turn for turn, n in enumerate(ordered)}
-    return Heard(tuple(replace(said, turn=turns[n]) for n, said in enumerate(heard.all)))
+    return AuditResponses(tuple(replace(said, turn=turns[n]) for n, said in enumerate(responses.all)))
 
 
-def rows(*said: tuple[Variant, Says] | tuple[Variant, Says, str]) -> Heard:
-    return Heard(tuple(observed(*one) for one in said))
+def rows(*said: tuple[Variant, Says] | tuple[Variant, Says, str]) -> AuditResponses:
+    return AuditResponses(tuple(observed(*one) for one in said))
 
 
 # a whole audit ------------------------------------------------------------------------------------
@@ -257,9 +257,9 @@ def only(arms: Arms, *roles: Role) -> dict[str, list[Variant]]:
     return {arm: variants for arm, variants in kept.items() if variants}
 
 
-def standings(probe: Callable[[Heard], Probe], judges: Iterable[Judge], arms: Arms) -> Counter[str]:
+def outcomes(probe: Callable[[AuditResponses], Probe], judges: Iterable[Judge], arms: Arms) -> Counter[str]:
     """How often a probe comes to each verdict."""
-    return Counter(probe(hear(judge, arms)).standing for judge in judges)
+    return Counter(probe(hear(judge, arms)).outcome for judge in judges)
 
 
 def measure(probe: Probe, name: str) -> Measure:

@@ -11,21 +11,21 @@ from tempfile import TemporaryDirectory
 
 import orjson
 
-from ...audits.card import Card
-from ...audits.heard import AGAIN, BLIND, MAIN, WARM, Heard, Observed
-from ...audits.plan import QUICK_CALLS
-from ...errors import InputError, OptionError, OtherRunError
-from ...jsonl import write_atomically
-from ...judge import Events, JudgeSpec, Source
-from ...judge.store import JUDGEMENTS, MANIFEST, clear_run
-from ...llm import Client
-from ...llm.budget import Limits
-from ...version import VERSION
-from ..running.engines import Means, cache_folder, shared_means
-from ..running.forecast import Forecast, Part, forecast_parts
-from ..running.session import Order, Run, judge_interleaved, run_identity, run_together
-from .card import card_of, observed, write_files
-from .plan import AuditOrder, Prepared, prepare
+from .card import Card
+from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response
+from .design import QUICK_CALLS
+from ..errors import InputError, OptionError, OtherRunError
+from ..jsonl import write_atomically
+from ..judge import Events, JudgeSpec, Source
+from ..judge.store import JUDGEMENTS, MANIFEST, clear_run
+from ..llm import Client
+from ..llm.budget import Limits
+from ..version import VERSION
+from ..api.running.engines import Means, cache_folder, shared_means
+from ..api.running.forecast import Forecast, Part, forecast_parts
+from ..api.running.session import Order, Run, judge_interleaved, run_identity, run_together
+from .api_card import card_of, observed, write_files
+from .config import AuditConfig, Prepared, prepare
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
@@ -46,25 +46,25 @@ class Audit:
 
     Attributes:
         card: What was found.
-        heard: Every judgement with what is known of it.
+        responses: Every judgement with what is known of it.
         folder: Where its files are; None when it was kept in memory.
         n_unscored: Judgements without a verdict.
     """
 
     card: Card
-    heard: Heard
+    responses: AuditResponses
     folder: Path | None
     n_unscored: int
 
     @property
     def unscored_fraction(self) -> float:
         """Share of judgements without a verdict, 0 to 1."""
-        return self.n_unscored / len(self.heard.all) if self.heard.all else 0.0
+        return self.n_unscored / len(self.responses.all) if self.responses.all else 0.0
 
 
 def audit(
     judge: str | JudgeSpec,
-    order: AuditOrder | Prepared | None = None,
+    order: AuditConfig | Prepared | None = None,
     *,
     out: str | Path | None = None,
     client: Client | None = None,
@@ -95,7 +95,7 @@ def audit(
     if isinstance(order, Prepared):
         prepared = order
     else:
-        prepared = prepare(spec, order or AuditOrder(), note=events.bad_row)
+        prepared = prepare(spec, order or AuditConfig(), note=events.bad_row)
     if prepared.order.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
@@ -178,16 +178,16 @@ class _Session:
         self._claim()
         is_scheduled = self._schedule()
         runs = self._runs()
-        heard = Heard(all=tuple(self._observed(runs, is_scheduled=is_scheduled)))
+        responses = AuditResponses(all=tuple(self._observed(runs, is_scheduled=is_scheduled)))
         withheld = max((run.progress.withheld for run in runs.values()), default=0)
-        card = card_of(self.spec, self.prepared, heard, withheld=withheld)
+        card = card_of(self.spec, self.prepared, responses, withheld=withheld)
         if keep:
             write_files(self.folder, plan, card)
         return Audit(
             card=card,
-            heard=heard,
+            responses=responses,
             folder=self.folder if keep else None,
-            n_unscored=sum(not said.is_scored for said in heard.all),
+            n_unscored=sum(not said.is_scored for said in responses.all),
         )
 
     def _claim(self) -> None:
@@ -269,7 +269,7 @@ class _Session:
         write_atomically(rows, b"".join(lines))
         return rows
 
-    def _observed(self, runs: Mapping[str, Run], *, is_scheduled: bool) -> Iterator[Observed]:
+    def _observed(self, runs: Mapping[str, Run], *, is_scheduled: bool) -> Iterator[Response]:
         """Every judgement in the order of the plan: which reply came first must not show."""
         plan = self.prepared.plan
         turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}

@@ -28,7 +28,7 @@ LONG_LIST = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class Response:
     """One judgement of a variant.
 
     Attributes:
@@ -86,22 +86,22 @@ def list_length(variant: Variant) -> str | None:
     return f"{LONG_LIST} or more" if n >= LONG_LIST else f"fewer than {LONG_LIST}"
 
 
-Pair = tuple[Observed, Observed]
+Pair = tuple[Response, Response]
 """What was judged, and its parent, both scored."""
 
 
 @dataclass(frozen=True)
-class Heard:
+class AuditResponses:
     """All that was said in an audit.
 
     Attributes:
         all: Every judgement of every arm.
     """
 
-    all: tuple[Observed, ...]
+    all: tuple[Response, ...]
 
     @cached_property
-    def _by_name(self) -> dict[tuple[str, str], Observed]:
+    def _by_name(self) -> dict[tuple[str, str], Response]:
         return {(said.arm, said.variant.name): said for said in self.all}
 
     @cached_property
@@ -120,15 +120,15 @@ class Heard:
             found.setdefault(arm.rpartition("-")[0], []).append(arm)
         return found
 
-    def find(self, name: str, arm: str = MAIN) -> Observed | None:
+    def find(self, name: str, arm: str = MAIN) -> Response | None:
         """What was said of a variant, None where it was not asked."""
         return self._by_name.get((arm, name))
 
-    def asked(self, *roles: Role, arm: str = MAIN) -> list[Observed]:
+    def asked(self, *roles: Role, arm: str = MAIN) -> list[Response]:
         """Everything with one of these roles, scored or not."""
         return [said for said in self.all if said.arm == arm and said.variant.role in roles]
 
-    def scored(self, *roles: Role, arm: str = MAIN) -> list[Observed]:
+    def scored(self, *roles: Role, arm: str = MAIN) -> list[Response]:
         """Everything with one of these roles that has a verdict."""
         return [said for said in self.asked(*roles, arm=arm) if said.is_scored]
 
@@ -156,7 +156,7 @@ class Heard:
             if main is not None and said.is_scored and main.is_scored
         ]
 
-    def repeats(self, stem: str, *, with_main: bool) -> list[list[Observed]]:
+    def repeats(self, stem: str, *, with_main: bool) -> list[list[Response]]:
         """Replies to the same variant under the arms ``stem-1``, ``stem-2``, …; two at least.
 
         Args:
@@ -171,13 +171,13 @@ class Heard:
         return [group for group in scored if len(group) > 1]
 
 
-def sample_of(said: Sequence[Observed]) -> Sample:
+def sample_of(said: Sequence[Response]) -> Sample:
     """How judgements were drawn: those of one case together."""
     numbers: dict[str, int] = {}
     clusters = [numbers.setdefault(one.variant.case_id, len(numbers)) for one in said]
     return Sample(clusters=np.array(clusters, dtype=np.int64))
 
 
-def passed(said: Iterable[Observed]) -> Array:
+def passed(said: Iterable[Response]) -> Array:
     """1.0 where the verdict is correct, else 0.0."""
     return np.array([float(bool(s.is_correct)) for s in said])

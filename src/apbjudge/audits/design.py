@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from .heard import AGAIN, BLIND, MAIN, WARM
-from .making.bases import Base
-from .making.harmless import harmless
-from .making.injections import inject
-from .making.padding import pad
-from .making.planting import plant
-from .making.references import beside
-from .making.showing import show
+from .responses import AGAIN, BLIND, MAIN, WARM
+from .perturbations.bases import Base
+from .perturbations.harmless import harmless
+from .perturbations.injections import inject
+from .perturbations.padding import pad
+from .perturbations.faults import plant
+from .perturbations.references import beside
+from .perturbations.format_changes import show
 from .variants import Variant
 
 _T = TypeVar("_T")
@@ -203,7 +203,7 @@ def _case_of(variant: Variant) -> Mapping[str, Any]:
     return {name: value for name, value in variant.row.items() if name not in own}
 
 
-def plan_audit(
+def design_audit(
     bases: Sequence[Base], predictions: Sequence[Variant], sizes: Sizes, *, seed: int, blind: bool
 ) -> Plan:
     """Draws what is asked.

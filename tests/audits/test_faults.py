@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.drafts import Draft
-from apbjudge.audits.making.edits import Change, Kind, arranged
-from apbjudge.audits.making.guards import proves_only, reads_as_meant
-from apbjudge.audits.making.planting import KINDS, plant
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.drafts import Draft
+from apbjudge.audits.perturbations.edits import Change, Kind, arranged
+from apbjudge.audits.perturbations.guards import proves_only, reads_as_meant
+from apbjudge.audits.perturbations.faults import KINDS, plant
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row, Step

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from apbjudge.api import grade
-from apbjudge.api.audits.auditing import audit
-from apbjudge.api.audits.material import NOTHING_KNOWN, gather, known_of, shipped
-from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
-from apbjudge.audits.making.bases import NO_PLAN, SAME_ID, SOLVER
-from apbjudge.audits.verdicts import Probe
+from apbjudge.audits.session import audit
+from apbjudge.audits.material import NOTHING_KNOWN, gather, known_of, shipped
+from apbjudge.audits.config import AuditConfig, Prepared, prepare
+from apbjudge.audits.perturbations.bases import NO_PLAN, SAME_ID, SOLVER
+from apbjudge.audits.outcomes import Probe
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source, Task
 from tests.support.auditing import EXAMPLES, SHORT
@@ -40,7 +40,7 @@ def write(tmp_path: Path) -> Write:
 def prepared(
     rows: Path, *, note: Callable[[str], None] = lambda message: None, **changes: Any
 ) -> Prepared:
-    order = AuditOrder(**{"rows": rows, "bases": 2, "seed": 1, **changes})
+    order = AuditConfig(**{"rows": rows, "bases": 2, "seed": 1, **changes})
     return prepare(JudgeSpec(), order, note=note)
 
 
@@ -300,9 +300,9 @@ def test_a_protocol_is_taken_for_every_row() -> None:
 
 
 def test_the_shipped_cases_serve_where_there_are_no_rows() -> None:
-    found = prepare(JudgeSpec(), AuditOrder(bases=1))
+    found = prepare(JudgeSpec(), AuditConfig(bases=1))
     assert found.material.name == "the cases shipped with apbjudge"
-    assert found.material.leaks.standing == "could not tell"
+    assert found.material.leaks.outcome == "could not tell"
     assert found.material.bad_rows == 0
     assert found.material.predictions == ()
     assert found.known.problems == ()

@@ -13,7 +13,7 @@ from ..calibration.intervals import CONFIDENCE_LEVEL, Estimate, nothing
 from ..calibration.sample import Sample
 from ..errors import OptionError, visible
 from .card import Card, Size
-from .verdicts import Cost, Measure, Probe, Side, Standing, Unit
+from .outcomes import Cost, Measure, Probe, Side, Outcome, Unit
 
 MAX_LEVEL = 0.999999
 
@@ -52,8 +52,8 @@ class ProbePair:
     name: str
     title: str
     question: str
-    first: Standing | None
-    second: Standing | None
+    first: Outcome | None
+    second: Outcome | None
     first_because: str = ""
     second_because: str = ""
 
@@ -70,8 +70,8 @@ class MeasurePair:
         unit: How it reads.
         first: Figure of the first judge on all of its cases, as on its card.
         second: Figure of the second.
-        first_standing: Verdict on the first.
-        second_standing: Verdict on the second.
+        first_outcome: Verdict on the first.
+        second_outcome: Verdict on the second.
         n_shared: Cases that both figures are about.
         difference: First less second over these, each case weighing as much as what was asked
             of it; without value where they share none.
@@ -87,8 +87,8 @@ class MeasurePair:
     unit: Unit
     first: Estimate
     second: Estimate
-    first_standing: Standing
-    second_standing: Standing
+    first_outcome: Outcome
+    second_outcome: Outcome
     n_shared: int
     difference: Estimate
     p_value: float | None
@@ -204,8 +204,8 @@ def _probes(first: Card, second: Card) -> Iterator[ProbePair]:
             name=name,
             title=any_of.title,
             question=any_of.question,
-            first=a.standing if a else None,
-            second=b.standing if b else None,
+            first=a.outcome if a else None,
+            second=b.outcome if b else None,
             first_because=a.because if a else "",
             second_because=b.because if b else "",
         )
@@ -226,8 +226,8 @@ def _pair(probe: str, first: Measure, second: Measure, level: float) -> MeasureP
         unit=first.unit,
         first=first.estimate,
         second=second.estimate,
-        first_standing=first.standing,
-        second_standing=second.standing,
+        first_outcome=first.outcome,
+        second_outcome=second.outcome,
         n_shared=n_shared,
         difference=test.estimate,
         p_value=test.p_value,

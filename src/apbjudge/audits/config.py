@@ -6,21 +6,21 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...audits.plan import FULL, QUICK, QUICK_CALLS, Plan, Sizes, plan_audit
-from ...audits.probes import leaks
-from ...audits.verdicts import Probe, unasked
-from ...errors import OptionError, visible
-from ...judge import JudgeSpec, Source
-from ...protocols import AUTO
-from ...rubrics import Rubric
-from ..running.session import data_roots, own_rubric
+from .design import FULL, QUICK, QUICK_CALLS, Plan, Sizes, design_audit
+from .probes import leaks
+from .outcomes import Probe, unasked
+from ..errors import OptionError, visible
+from ..judge import JudgeSpec, Source
+from ..protocols import AUTO
+from ..rubrics import Rubric
+from ..api.running.session import data_roots, own_rubric
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 
 SEED = 20_260_101
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditOrder:
+class AuditConfig:
     """An audit as ordered.
 
     Attributes:
@@ -78,7 +78,7 @@ class Prepared:
         plan: What is asked.
     """
 
-    order: AuditOrder
+    order: AuditConfig
     rubric: Rubric | None
     known: Known
     material: Material
@@ -86,7 +86,7 @@ class Prepared:
 
 
 def prepare(
-    spec: JudgeSpec, order: AuditOrder, *, note: Callable[[str], None] = lambda message: None
+    spec: JudgeSpec, order: AuditConfig, *, note: Callable[[str], None] = lambda message: None
 ) -> Prepared:
     """What an audit will ask; nothing is asked.
 
@@ -126,7 +126,7 @@ def prepare(
     return Prepared(order=order, rubric=own, known=known, material=material, plan=plan)
 
 
-def _planned(spec: JudgeSpec, order: AuditOrder, sizes: Sizes, material: Material) -> Plan:
+def _planned(spec: JudgeSpec, order: AuditConfig, sizes: Sizes, material: Material) -> Plan:
     """The plan; of a quick audit one with so few bases that its calls are within the limit.
 
     A judge that is asked several times an item may need more for a single base; the limit on
@@ -134,7 +134,7 @@ def _planned(spec: JudgeSpec, order: AuditOrder, sizes: Sizes, material: Materia
     """
 
     def planned(sizes: Sizes) -> Plan:
-        return plan_audit(
+        return design_audit(
             material.bases, material.predictions, sizes, seed=order.seed, blind=spec.blind
         )
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.card import Card
-from apbjudge.audits.comparing import CardComparison, MeasurePair, compare_cards
+from apbjudge.audits.comparison import CardComparison, MeasurePair, compare_cards
 from apbjudge.audits.reading import card_from_json, read_card
-from apbjudge.audits.verdicts import (
+from apbjudge.audits.outcomes import (
     Cost,
     Exhibit,
     Figure,
@@ -51,12 +51,12 @@ def measure(
 
 
 def probe(*measures: Measure, name: str = "faults") -> Probe:
-    standing, because = verdict_of(measures)
+    outcome, because = verdict_of(measures)
     return Probe(
         name=name,
         title=name.title(),
         question="Does it?",
-        standing=standing,
+        outcome=outcome,
         because=because,
         measures=measures,
         figures=(Figure(name="grade", estimate=nothing(), unit="plain"),),
@@ -114,8 +114,8 @@ def test_both_figures_stand_as_on_their_cards() -> None:
     pair = pair_of(FIRST, SECOND)
     assert pair.first == measure(FIRST).estimate
     assert pair.second == measure(SECOND).estimate
-    assert (pair.first_standing, pair.limit, pair.side, pair.unit) == (
-        measure(FIRST).standing,
+    assert (pair.first_outcome, pair.limit, pair.side, pair.unit) == (
+        measure(FIRST).outcome,
         0.1,
         "at least",
         "share",
@@ -327,9 +327,9 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "size": (lambda v: v.update(size="big"), "size", "got 'big'"),
     "seed": (lambda v: v.update(seed="1"), "seed", "got '1'"),
     "probes": (lambda v: v.update(probes={}), "probes", "got"),
-    "standing": (
-        lambda v: v["probes"][1].update(standing="fine"),
-        "probes[1].standing",
+    "outcome": (
+        lambda v: v["probes"][1].update(outcome="fine"),
+        "probes[1].outcome",
         "got 'fine'",
     ),
     "limit": (

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.making import showing
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.prose import sentences
-from apbjudge.audits.making.showing import SHOWN, Change, Showing, show
+from apbjudge.audits.perturbations import showing
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.prose import sentences
+from apbjudge.audits.perturbations.format_changes import SHOWN, Change, Showing, show
 from apbjudge.audits.variants import Variant
 
 from .parents import (
