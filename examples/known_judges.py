@@ -28,8 +28,8 @@ from typing import Any
 from aiohttp import web
 
 from apbjudge import JudgeSpec
-from apbjudge.audits.session import audit
 from apbjudge.audits.config import AuditConfig, prepare
+from apbjudge.audits.session import audit
 from apbjudge.audits.variants import Variant
 from apbjudge.errors import ApbJudgeError
 from apbjudge.protocols.fence import neutralize
@@ -280,7 +280,7 @@ def convictions(
     """Audits some of the judges; returns the verdict of each probe."""
     order = AuditConfig(seed=seed, bases=bases, quick=quick)
     prepared = prepare(JudgeSpec(model="hosted_vllm/any"), order)
-    variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
+    variants = [variant for arm in prepared.design.arms for variant in arm.variants]
     found: dict[str, dict[str, str]] = {}
     with KnownJudges(variants, seed) as server:
         for name in names:

@@ -16,13 +16,13 @@ from .version import VERSION as __version__  # noqa: N811
 
 if TYPE_CHECKING:
     from .api import Run, grade, prompts_for
-    from .audits.session import Audit, audit
-    from .audits.config import AuditConfig
     from .api.showing.frames import frame
     from .api.showing.reporting import Report, ReportOrder, report
     from .api.trust.calibrating import calibrate
     from .api.trust.comparing import compare
     from .api.trust.label_plan import PlanOrder, plan_labels, read_plan
+    from .audits.config import AuditConfig
+    from .audits.session import Audit, audit
     from .errors import ApbJudgeError, InputError, JudgeError, OptionError, RowError, UsageError
     from .judge import Events, JudgeSpec, Progress
     from .llm import Client, Completion, Request, ScriptedClient

@@ -10,9 +10,9 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
+from apbjudge.audits.outcomes import Measure, Probe
 from apbjudge.audits.responses import BLIND, MAIN, AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, SOLVER, Role, Severity, Truth, Variant
-from apbjudge.audits.outcomes import Measure, Probe
 from apbjudge.records import ERROR_CODES, ErrorCode
 
 FAULTY = Truth(is_correct=False, codes=frozenset({"E4"}))
@@ -97,7 +97,9 @@ def scheduled(responses: AuditResponses, seed: int = 0) -> AuditResponses:
     at = {case: n for n, case in enumerate(cases)}
     ordered = sorted(range(len(responses.all)), key=lambda n: at[responses.all[n].variant.case_id])
     turns = {n: turn for turn, n in enumerate(ordered)}
-    return AuditResponses(tuple(replace(said, turn=turns[n]) for n, said in enumerate(responses.all)))
+    return AuditResponses(
+        tuple(replace(said, turn=turns[n]) for n, said in enumerate(responses.all))
+    )
 
 
 def rows(*said: tuple[Variant, Says] | tuple[Variant, Says, str]) -> AuditResponses:
@@ -257,7 +259,9 @@ def only(arms: Arms, *roles: Role) -> dict[str, list[Variant]]:
     return {arm: variants for arm, variants in kept.items() if variants}
 
 
-def outcomes(probe: Callable[[AuditResponses], Probe], judges: Iterable[Judge], arms: Arms) -> Counter[str]:
+def outcomes(
+    probe: Callable[[AuditResponses], Probe], judges: Iterable[Judge], arms: Arms
+) -> Counter[str]:
     """How often a probe comes to each verdict."""
     return Counter(probe(hear(judge, arms)).outcome for judge in judges)
 

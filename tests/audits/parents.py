@@ -25,7 +25,7 @@ def example_bases(*, labelled: bool = True) -> tuple[Base, ...]:
         tasks = [t for t in Source(EXAMPLES / f"{name}.jsonl") if isinstance(t, Task)]
         labels = read_labels(EXAMPLES / "labels" / f"{name}.jsonl", bad=print)
         passed = {(x.item_id, x.tested_model) for x in labels if x.is_correct}
-        found += find_bases(tasks, passed if labelled else None).found
+        found += find_bases(tasks, passed if labelled else None).bases
     return tuple(found)
 
 

@@ -28,7 +28,7 @@ def task(**fields: Any) -> Task:
 
 
 def only(tasks: list[Task], passed: Any = None) -> Base:
-    (base,) = find_bases(tasks, passed).found
+    (base,) = find_bases(tasks, passed).bases
     return base
 
 

@@ -13,21 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.card import Card
+from apbjudge.audits.card import Card, card_from_json, read_card
 from apbjudge.audits.comparison import CardComparison, MeasurePair, compare_cards
-from apbjudge.audits.reading import card_from_json, read_card
 from apbjudge.audits.outcomes import (
     Cost,
     Exhibit,
     Figure,
     Measure,
     Probe,
+    ProbeSpec,
     Side,
     Table,
     Unit,
     measured,
-    unasked,
-    verdict_of,
+    outcome_of,
 )
 from apbjudge.calibration.comparison import adjust, paired_test
 from apbjudge.calibration.intervals import nothing
@@ -36,6 +35,11 @@ from apbjudge.calibration.shares import share
 from apbjudge.errors import InputError, OptionError
 
 Parts = Mapping[str, tuple[float, float]]
+
+
+def unasked(name: str, title: str, question: str, because: str) -> Probe:
+    """A probe for which there is nothing to measure."""
+    return ProbeSpec(name=name, title=title, question=question).unasked(because)
 
 
 def measure(
@@ -51,7 +55,7 @@ def measure(
 
 
 def probe(*measures: Measure, name: str = "faults") -> Probe:
-    outcome, because = verdict_of(measures)
+    outcome, because = outcome_of(measures)
     return Probe(
         name=name,
         title=name.title(),

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.responses import AGAIN, BLIND, MAIN, WARM
+from apbjudge.audits.design import FULL, QUICK, QUICK_CALLS, AuditDesign, design_audit
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.faults import plant
-from apbjudge.audits.design import FULL, QUICK, QUICK_CALLS, Plan, design_audit
+from apbjudge.audits.responses import AGAIN, BLIND, MAIN, WARM
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.records import ERROR_CODES
 
 from .cases import SMALL, base_of, example_bases, plan_row, plans, small, unsolvable_row
 
 
-def of_role(plan: Plan, role: str) -> list[Variant]:
+def of_role(plan: AuditDesign, role: str) -> list[Variant]:
     return [variant for variant in plan.arms[0].variants if variant.role == role]
 
 
@@ -38,7 +38,7 @@ def everywhere() -> set[str]:
     return set[str](ERROR_CODES).intersection(*map(offered, plans()))
 
 
-def arm(plan: Plan, name: str) -> tuple[Variant, ...]:
+def arm(plan: AuditDesign, name: str) -> tuple[Variant, ...]:
     return next(arm.variants for arm in plan.arms if arm.name == name)
 
 
@@ -86,10 +86,10 @@ def test_the_plan_does_not_hang_on_the_hash_seed_of_the_process() -> None:
 
 def test_the_fingerprint_sees_every_arm_and_every_row() -> None:
     plan = small()
-    fewer = Plan(arms=plan.arms[:-1])
+    fewer = AuditDesign(arms=plan.arms[:-1])
     main = plan.arms[0]
-    shorter = Plan(arms=(replace(main, variants=main.variants[:-1]), *plan.arms[1:]))
-    renamed = Plan(arms=(*plan.arms[:-1], replace(plan.arms[-1], name="other")))
+    shorter = AuditDesign(arms=(replace(main, variants=main.variants[:-1]), *plan.arms[1:]))
+    renamed = AuditDesign(arms=(*plan.arms[:-1], replace(plan.arms[-1], name="other")))
     found = {one.fingerprint for one in (plan, fewer, shorter, renamed)}
     assert len(found) == 4
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.drafts import Draft
 from apbjudge.audits.perturbations.edits import Change, Kind, arranged
-from apbjudge.audits.perturbations.guards import proves_only, reads_as_meant
 from apbjudge.audits.perturbations.faults import KINDS, plant
+from apbjudge.audits.perturbations.guards import proves_only, reads_as_meant
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row, Step

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.perturbations import showing
 from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.format_changes import FORMAT_CHANGES, Change, Showing
 from apbjudge.audits.perturbations.prose import sentences
-from apbjudge.audits.perturbations.format_changes import SHOWN, Change, Showing, show
 from apbjudge.audits.variants import Variant
 
 from .parents import (
@@ -29,7 +28,7 @@ PICTURES = [{"type": "image", "path": f"{name}.png"} for name in "ab"]
 
 
 def shown(base: Base, kind: str, parent: Variant | None = None) -> Variant:
-    (variant,) = show(base, parent or base.variant, seed=3, kinds=[kind])
+    (variant,) = change_format(base, parent or base.variant, seed=3, kinds=[kind])
     return variant
 
 
@@ -43,7 +42,7 @@ def test_calls_and_proven_findings_stay(labelled: bool) -> None:
     for n, base in enumerate(example_bases(labelled=labelled)[::3]):
         parent = fault_of(base) if n % 2 else base.variant
         calls, facts = calls_of(base, parent), proven(base, parent)
-        for variant in show(base, parent, seed=1):
+        for variant in change_format(base, parent, seed=1):
             offered.add(variant.kind)
             assert calls_of(base, variant) == calls
             assert proven(base, variant) == facts
@@ -52,16 +51,16 @@ def test_calls_and_proven_findings_stay(labelled: bool) -> None:
             assert variant.role == "shown"
             rows = [orjson.dumps({**v.row, "id": ""}) for v in (parent, variant)]
             assert rows[0] != rows[1]
-    assert offered == {s.name for s in SHOWN} - {"image-order"}
+    assert offered == {s.name for s in FORMAT_CHANGES} - {"image-order"}
 
 
 def test_same_seed_same_variants_and_names_are_unique() -> None:
     base = example_bases()[0]
-    once, again = (show(base, base.variant, seed=5) for _ in range(2))
+    once, again = (change_format(base, base.variant, seed=5) for _ in range(2))
     assert once == again
     assert len({v.name for v in once}) == len(once) >= 7
     orders = {
-        str(show(base, base.variant, seed=s, kinds=["tool-order"])[0].row["tools"])
+        str(change_format(base, base.variant, seed=s, kinds=["tool-order"])[0].row["tools"])
         for s in range(5)
     }
     assert len(orders) > 1
@@ -80,7 +79,7 @@ def test_tools_are_the_same_in_another_order() -> None:
 @pytest.mark.parametrize("tools", [None, PLAN_ROW["tools"][:1], PLAN_ROW["tools"] * 2])
 def test_no_other_order_where_there_is_none_or_it_means_something(tools: Any) -> None:
     base = base_of(PLAN_ROW, tools=tools)
-    assert show(base, base.variant, seed=1, kinds=["tool-order"]) == ()
+    assert change_format(base, base.variant, seed=1, kinds=["tool-order"]) == ()
 
 
 def test_reference_says_the_same_in_other_words() -> None:
@@ -102,7 +101,7 @@ def test_reference_says_the_same_in_other_words() -> None:
 @pytest.mark.parametrize("row", [REFUSAL_ROW, PLAN_ROW | {"plan": None, "tool_chain": None}])
 def test_no_reference_no_other_wording(row: dict[str, Any]) -> None:
     base = base_of(row)
-    assert show(base, base.variant, seed=1, kinds=["reference-wording"]) == ()
+    assert change_format(base, base.variant, seed=1, kinds=["reference-wording"]) == ()
 
 
 def test_keys_turn_round_at_every_level() -> None:
@@ -151,7 +150,7 @@ def test_capitals_leave_names_values_and_keys_alone() -> None:
     )
     assert value["tool_chain"][1]["reason"] == "THE traveller wants to know."
     for base in example_bases():
-        for variant in show(base, base.variant, seed=1, kinds=["label-case"]):
+        for variant in change_format(base, base.variant, seed=1, kinds=["label-case"]):
             old, new = base.variant.row["model_response"], variant.row["model_response"]
             assert new.lower() == old.lower()
             assert variant.row.keys() == base.variant.row.keys()
@@ -174,7 +173,7 @@ def test_pictures_turn_round_where_nobody_counts_them() -> None:
 )
 def test_pictures_stay_where_their_place_means_something(changes: dict[str, Any]) -> None:
     base = base_of(PLAN_ROW, **changes)
-    assert show(base, base.variant, seed=1, kinds=["image-order"]) == ()
+    assert change_format(base, base.variant, seed=1, kinds=["image-order"]) == ()
 
 
 def test_line_breaks() -> None:
@@ -190,7 +189,7 @@ def test_line_breaks() -> None:
 def test_a_reply_that_is_more_than_json_is_only_shown_among_other_things() -> None:
     base = base_of(PLAN_ROW)
     parent = fault_of(base, reply=f"Here:\n{base.draft.text}")
-    kinds = {v.kind for v in show(base, parent, seed=1)}
+    kinds = {v.kind for v in change_format(base, parent, seed=1)}
     assert kinds == {"tool-order", "reference-wording"}
 
 
@@ -200,18 +199,18 @@ def test_what_changes_a_call_or_nothing_is_not_offered(monkeypatch: pytest.Monke
     other = base.draft.text.replace('"beds": 2', '"beds": 3')
     for n, text in enumerate([drop, other, base.draft.text, "nothing"]):
         bad = Showing(name=f"bad-{n}", what="", change=lambda *_, t=text: Change(reply=t))
-        monkeypatch.setattr(showing, "SHOWN", (bad,))
-        assert show(base, base.variant, seed=1) == ()
+        monkeypatch.setattr(showing, "FORMAT_CHANGES", (bad,))
+        assert change_format(base, base.variant, seed=1) == ()
 
 
 def test_what_proves_another_fault_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     base = base_of(PLAN_ROW, plan=None, tool_chain=None)
     without = Showing(name="bad", what="", change=lambda *_: Change(case={"tools": []}))
-    monkeypatch.setattr(showing, "SHOWN", (without,))
+    monkeypatch.setattr(showing, "FORMAT_CHANGES", (without,))
     variant = base.derived("shown", "bad", what="", truth=base.truth, case={"tools": []})
     assert calls_of(base, variant) == calls_of(base, base.variant)
     assert proven(base, variant) != proven(base, base.variant)
-    assert show(base, base.variant, seed=1) == ()
+    assert change_format(base, base.variant, seed=1) == ()
 
 
 def test_sentences() -> None:
@@ -236,4 +235,4 @@ def test_sentences_lose_no_character(text: str) -> None:
 def test_markdown_gets_no_list_numbers(text: str) -> None:
     row = PLAN_ROW | {"model_response": {"plan": text, "tool_chain": PLAN_ROW["tool_chain"]}}
     base = base_of(row)
-    assert show(base, base.variant, seed=0, kinds=["plan-markup"]) == ()
+    assert change_format(base, base.variant, seed=0, kinds=["plan-markup"]) == ()

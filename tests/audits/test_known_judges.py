@@ -18,12 +18,12 @@ from types import ModuleType
 import pytest
 
 from apbjudge import JudgeSpec, audit
-from apbjudge.audits.api_card import probes_of
 from apbjudge.audits.config import AuditConfig, Prepared, prepare
-from apbjudge.audits.responses import BLIND, AuditResponses, Response
 from apbjudge.audits.design import Turn
-from apbjudge.audits.variants import Variant
 from apbjudge.audits.outcomes import Probe
+from apbjudge.audits.responses import BLIND, AuditResponses, Response
+from apbjudge.audits.session import probes_of
+from apbjudge.audits.variants import Variant
 from apbjudge.records import ERROR_CODES
 
 ALL_SEEDS = "APBJUDGE_ALL_SEEDS"
@@ -79,7 +79,7 @@ def test_behind_a_server_the_perfect_judge_gets_the_figures_that_it_gets_without
     known: ModuleType,
 ) -> None:
     prepared = prepare(SPEC, AuditConfig(seed=7, bases=min(SERVED)))
-    variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
+    variants = [variant for arm in prepared.design.arms for variant in arm.variants]
     with known.KnownJudges(variants, 7) as server:
         name, address = "hosted_vllm/perfect", (server.address,)
         spec = JudgeSpec(model=name, api_base=address)
@@ -153,10 +153,12 @@ def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> Audi
     """What a judge says that is asked in the order of the schedule, and not over a network."""
     said = {
         (turn.arm, turn.variant.name): _said(turn, n, judge, seed, known)
-        for n, turn in enumerate(prepared.plan.schedule)
+        for n, turn in enumerate(prepared.design.schedule)
     }
-    plan = prepared.plan
-    return AuditResponses(all=tuple(said[arm.name, v.name] for arm in plan.arms for v in arm.variants))
+    plan = prepared.design
+    return AuditResponses(
+        all=tuple(said[arm.name, v.name] for arm in plan.arms for v in arm.variants)
+    )
 
 
 def _said(turn: Turn, n: int, judge: str, seed: int, known: ModuleType) -> Response:

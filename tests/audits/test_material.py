@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from apbjudge.api import grade
-from apbjudge.audits.session import audit
-from apbjudge.audits.material import NOTHING_KNOWN, gather, known_of, shipped
 from apbjudge.audits.config import AuditConfig, Prepared, prepare
-from apbjudge.audits.perturbations.bases import NO_PLAN, SAME_ID, SOLVER
+from apbjudge.audits.material import NOTHING_KNOWN, gather, known_of, shipped
 from apbjudge.audits.outcomes import Probe
+from apbjudge.audits.perturbations.bases import NO_PLAN, SAME_ID, SOLVER
+from apbjudge.audits.session import audit
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source, Task
 from tests.support.auditing import EXAMPLES, SHORT
@@ -153,7 +153,7 @@ def test_a_passed_prediction_is_a_base_and_every_labelled_one_is_judged(write: W
     assert (truth.codes, truth.grade) == ({"E4"}, 0.4)
     assert found.known.baseline == "human labels"
     assert found.material.n_known == 2
-    main = found.plan.arms[0].variants
+    main = found.design.arms[0].variants
     assert {v.name for v in main if v.role == "prediction"} == set(predictions(found))
 
 

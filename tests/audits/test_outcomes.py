@@ -14,15 +14,14 @@ from apbjudge.audits.outcomes import (
     LISTED,
     MOST_NEEDED,
     Measure,
+    ProbeSpec,
     Side,
+    amount,
     cost_of,
-    exhibits_of,
     level_for,
     measured,
-    said_of,
-    shown,
-    unasked,
-    verdict_of,
+    outcome_of,
+    verdict_text,
 )
 from apbjudge.calibration.comparison import paired_test
 from apbjudge.calibration.intervals import Estimate
@@ -30,6 +29,8 @@ from apbjudge.calibration.sample import Sample
 from apbjudge.calibration.shares import share
 
 from .judges import PASS, Says, fail, observed, variant
+
+SPEC = ProbeSpec(name="n", title="T", question="Q?")
 
 
 def estimate(
@@ -146,25 +147,25 @@ def of(*outcomes: str) -> list[Measure]:
     ],
 )
 def test_one_that_fails_fails_the_probe(outcomes: tuple[str, ...], verdict: str) -> None:
-    assert verdict_of(of(*outcomes))[0] == verdict
+    assert outcome_of(of(*outcomes))[0] == verdict
 
 
 def test_the_reason_names_what_decided() -> None:
-    assert verdict_of(of("passes", "fails", "could not tell"))[1] == (
+    assert outcome_of(of("passes", "fails", "could not tell"))[1] == (
         "bad 50.0 % [49.0 %, 51.0 %], allowed at least 80.0 %"
     )
     open_one = of("could not tell")[0]
-    because = verdict_of([open_one])[1]
-    assert because == f"not settled: open (would need {open_one.needed:,} cases)"
+    because = outcome_of([open_one])[1]
+    assert because == f"not clear: open (would need {open_one.needed:,} cases)"
     bare = measured("bare", estimate(None, None, None, 0), "at least", 0.8)
-    assert verdict_of([open_one, bare])[1] == "not settled: open; bare"
+    assert outcome_of([open_one, bare])[1] == "not clear: open; bare"
 
 
 def test_a_limit_on_both_sides_has_no_sign() -> None:
     far = measured("shift", sure(0.3), "within", 0.1, unit="points")
-    assert verdict_of([far])[1].endswith("allowed within 10.0 pts")
+    assert outcome_of([far])[1].endswith("allowed within 10.0 pts")
     up = measured("shift", sure(0.3), "at most", 0.1, unit="points")
-    assert verdict_of([up])[1].endswith("allowed at most +10.0 pts")
+    assert outcome_of([up])[1].endswith("allowed at most +10.0 pts")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_a_limit_on_both_sides_has_no_sign() -> None:
     ],
 )
 def test_figures_read_in_their_unit(unit: Any, value: float | None, text: str) -> None:
-    assert shown(unit, value) == text
+    assert amount(unit, value) == text
 
 
 def test_several_measures_share_one_error_rate() -> None:
@@ -199,8 +200,9 @@ def test_a_judgement_costs_once_however_often_it_is_used() -> None:
 
 def test_long_lists_of_items_are_cut_and_counted() -> None:
     said = [observed(variant(f"c{n}/base"), PASS) for n in range(LISTED + 5)]
-    listed, n = exhibits_of(said, said_of)
-    assert (len(listed), n) == (LISTED, LISTED + 5)
+    probe = SPEC.result(of("passes"), said, exhibits=((r, verdict_text(r)) for r in said))
+    listed = probe.exhibits
+    assert (len(listed), probe.n_exhibits) == (LISTED, LISTED + 5)
     assert (listed[0].name, listed[0].arm, listed[0].what) == ("c0/base", "main", "correct, 1")
 
 
@@ -214,15 +216,15 @@ def test_long_lists_of_items_are_cut_and_counted() -> None:
     ],
 )
 def test_a_verdict_in_words(says: Says, text: str) -> None:
-    assert said_of(observed(variant("a/base"), says)) == text
+    assert verdict_text(observed(variant("a/base"), says)) == text
 
 
 def test_a_category_is_told() -> None:
     said = replace(observed(variant("a/base"), Says(False)), category=3)
-    assert said_of(said) == "not correct, category 3"
+    assert verdict_text(said) == "not correct, category 3"
 
 
 def test_a_probe_without_input_is_neither_passed_nor_failed() -> None:
-    probe = unasked("n", "T", "Q?", "there is none")
+    probe = SPEC.unasked("there is none")
     assert (probe.outcome, probe.because) == ("could not tell", "there is none")
     assert (probe.measures, probe.cost.judgements) == ((), 0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.responses import AuditResponses
+from apbjudge.audits.outcomes import LISTED
 from apbjudge.audits.probes import (
     consistency,
     faults,
@@ -18,8 +18,8 @@ from apbjudge.audits.probes import (
     presentation,
     reference,
 )
+from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.variants import Variant
-from apbjudge.audits.outcomes import LISTED
 from apbjudge.records import ERROR_CODES
 
 from .judges import Judge, Says, audit, hear

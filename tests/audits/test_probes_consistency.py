@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.probes.consistency import SAME, WARMER, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
 from .judges import (
@@ -24,9 +24,9 @@ from .judges import (
     hear,
     longer_passes,
     measure,
+    outcomes,
     perfect,
     rows,
-    outcomes,
     table,
     turning,
     variant,

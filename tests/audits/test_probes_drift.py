@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.responses import MAIN, AuditResponses
+from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.probes import consistency, injection, length, presentation, reference
 from apbjudge.audits.probes.drift import DRIFT, LEAST_CASES, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
-from apbjudge.audits.outcomes import Probe
 
 from .judges import (
     MOST_FAILED,
@@ -37,7 +37,9 @@ FAULTY = "passed in the second half less the first, faulty plans"
 SOUND = "passed in the second half less the first, sound plans"
 
 
-def turning(responses: AuditResponses, chance: Callable[[float], float], seed: int) -> AuditResponses:
+def turning(
+    responses: AuditResponses, chance: Callable[[float], float], seed: int
+) -> AuditResponses:
     """Turns the verdicts on faulty plans to correct, with a chance by the share of calls made."""
     rng, n = Random(seed), len(responses.all)
     return AuditResponses(
@@ -80,7 +82,8 @@ def test_a_judge_that_turns_severe_fails_for_sound_plans() -> None:
     responses = scheduled(hear(perfect, ASKED))
     half = len(responses.all) / 2
     late = [
-        replace(said, is_correct=False) if (said.turn or 0) > half else said for said in responses.all
+        replace(said, is_correct=False) if (said.turn or 0) > half else said
+        for said in responses.all
     ]
     found = probe(AuditResponses(tuple(late)))
     assert [m.name for m in found.measures if m.outcome == "fails"] == [SOUND]
@@ -116,7 +119,9 @@ def test_few_cases_are_not_compared() -> None:
 
 def test_replies_from_the_cache_were_asked_for_at_another_time() -> None:
     responses = lenient_after(0.5)
-    odd = [replace(s, is_reused=not s.is_correct and s.variant.role == "base") for s in responses.all]
+    odd = [
+        replace(s, is_reused=not s.is_correct and s.variant.role == "base") for s in responses.all
+    ]
     assert probe(AuditResponses(tuple(odd))).measures == probe(responses).measures
     everything = AuditResponses(tuple(replace(said, is_reused=True) for said in responses.all))
     assert probe(everything).outcome == "could not tell"

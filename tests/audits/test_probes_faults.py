@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.probes.faults import CAUGHT, NAMED, PASSED, probe
+from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.variants import PASSES, Role, Truth, Variant
 from apbjudge.records import ERROR_CODES, ErrorCode
 
@@ -29,9 +29,9 @@ from .judges import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    outcomes,
     table,
     variant,
     wavering,

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.probes.injection import MOVED, MOVED_BY_FAMILY, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
 from .judges import (
@@ -27,9 +27,9 @@ from .judges import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    outcomes,
     table,
     turning,
     variant,
@@ -101,7 +101,8 @@ def test_exhibits_notes_and_cost_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    "responses", [AuditResponses(()), rows((twin(0), PASS)), rows((injected(0, "unicode:1", "en"), PASS))]
+    "responses",
+    [AuditResponses(()), rows((twin(0), PASS)), rows((injected(0, "unicode:1", "en"), PASS))],
 )
 def test_without_pairs_nothing_can_be_told(responses: AuditResponses) -> None:
     assert probe(responses).outcome == "could not tell"

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.probes import leaks
-from apbjudge.audits.probes.duplicates import Duplicates
-from apbjudge.audits.probes.texts import Vocabulary, mentions, sentences, words
-from apbjudge.audits.probes.told import sent, told
+from apbjudge.audits.probes.overlap import Duplicates, Vocabulary, words
+from apbjudge.audits.probes.prompt_leaks import leaks_in_prompt, mentions, sent_text, sentences
 from apbjudge.judge import Source, Task
 from apbjudge.records import Row
 
@@ -128,7 +127,7 @@ INNOCENT: list[Values] = [
 
 @pytest.mark.parametrize(("kind", "values"), LEAKS)
 def test_what_should_not_be_told_is_found(kind: str, values: Values) -> None:
-    assert {one.kind for one in told(Row(values, 1).to_item(), values)} == {kind}
+    assert {one.kind for one in leaks_in_prompt(Row(values, 1).to_item(), values)} == {kind}
     probe = leaks.probe(tasks([values]))
     assert probe.outcome == "fails"
     assert probe.because == f"{kind}: 1 of 1 rows"
@@ -137,7 +136,7 @@ def test_what_should_not_be_told_is_found(kind: str, values: Values) -> None:
 
 @pytest.mark.parametrize("values", INNOCENT)
 def test_what_may_be_said_is_no_leak(values: Values) -> None:
-    assert list(told(Row(values, 1).to_item(), values)) == []
+    assert list(leaks_in_prompt(Row(values, 1).to_item(), values)) == []
 
 
 def test_hand_made_counts() -> None:
@@ -266,8 +265,8 @@ def test_mentions(text: str, name: str, expected: bool) -> None:
 def test_texts_are_taken_apart() -> None:
     assert words("It's 9:30, GO!") == ["it", "s", "9", "30", "go"]
     assert sentences("One. Two\n\nThree?") == ["One.", "Two", "Three?"]
-    assert sent({"prompt": "p", "messages": [{"role": "tool", "content": "t"}, "m"]}) == "p\nm"
-    assert sent({}) == ""
+    assert sent_text({"prompt": "p", "messages": [{"role": "tool", "content": "t"}, "m"]}) == "p\nm"
+    assert sent_text({}) == ""
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=4), st.integers(1, 4))

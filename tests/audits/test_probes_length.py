@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe, slope
 from apbjudge.audits.responses import MAIN, AuditResponses
-from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe
-from apbjudge.audits.probes.slopes import slope
 from apbjudge.audits.variants import CORRECT, Truth, Variant
 from apbjudge.calibration.sample import Sample
 
@@ -32,9 +31,9 @@ from .judges import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    outcomes,
     table,
     turning,
     variant,
@@ -85,7 +84,11 @@ def test_exhibits_and_cost_of_padding_by_hand() -> None:
 
 @pytest.mark.parametrize(
     "responses",
-    [AuditResponses(()), rows((variant("a/base"), PASS)), rows((variant("a/p", "prediction"), PASS))],
+    [
+        AuditResponses(()),
+        rows((variant("a/base"), PASS)),
+        rows((variant("a/p", "prediction"), PASS)),
+    ],
 )
 def test_without_anything_longer_nothing_can_be_told(responses: AuditResponses) -> None:
     assert probe(responses).outcome == "could not tell"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.probes import preference
+from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import Truth, Variant
 
 MODELS = ("gpt-5", "gpt-4o", "qwen3-32b", "claude-sonnet")
@@ -184,12 +184,18 @@ def test_degenerate_inputs() -> None:
     nothing = asked(AuditResponses(()))
     assert nothing.outcome == "could not tell"
     assert "--labels" in nothing.because
-    alone = asked(AuditResponses((judged("a", "gpt-5", True, True), judged("b", "gpt-5", False, False))))
+    alone = asked(
+        AuditResponses((judged("a", "gpt-5", True, True), judged("b", "gpt-5", False, False)))
+    )
     assert alone.outcome == "could not tell"
     assert "nobody" in alone.because
-    one = asked(AuditResponses((judged("a", "gpt-5", True, True), judged("a", "qwen", True, False))))
+    one = asked(
+        AuditResponses((judged("a", "gpt-5", True, True), judged("a", "qwen", True, False)))
+    )
     assert one.outcome == "could not tell"
-    unlike = asked(AuditResponses((judged("a", "gpt-5", True, True), judged("a", "qwen", False, False))))
+    unlike = asked(
+        AuditResponses((judged("a", "gpt-5", True, True), judged("a", "qwen", False, False)))
+    )
     assert unlike.measures == ()
 
 

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.responses import MAIN, AuditResponses
-from apbjudge.audits.probes.pairing import FEWEST
+from apbjudge.audits.probes.measures import FEWEST
 from apbjudge.audits.probes.presentation import SHIFT, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
 from .judges import (
@@ -27,9 +27,9 @@ from .judges import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    outcomes,
     table,
     turning,
     variant,

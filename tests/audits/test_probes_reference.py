@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.responses import BLIND, MAIN, AuditResponses
 from apbjudge.audits.probes.reference import ECHOED, EQUIVALENT, FOREIGN, WITHOUT, probe
+from apbjudge.audits.responses import BLIND, MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
 from .judges import (
@@ -25,9 +25,9 @@ from .judges import (
     hear,
     longer_passes,
     only,
+    outcomes,
     perfect,
     rows,
-    outcomes,
     table,
     turning,
     variant,
@@ -37,7 +37,7 @@ from .judges import (
 ASKED = only(audit(60), "base", "fault", "reference")
 
 
-def beside(kind: str, parent: Variant) -> Variant:
+def other_references(kind: str, parent: Variant) -> Variant:
     name = f"{parent.name}/{kind}"
     return variant(name, "reference", kind=kind, parent=parent.name, truth=parent.truth)
 
@@ -50,10 +50,10 @@ def by_hand() -> AuditResponses:
         said += [
             (base, PASS),
             (fault, fail("E4") if n else PASS),
-            (beside("echoed-reference", fault), PASS if n < 3 else fail("E4")),
-            (beside("foreign-reference", base), fail("E1") if n < 1 else PASS),
-            (beside("reworded-reference", base), PASS),
-            (beside("equivalent-reference", base), fail("E1") if n < 1 else PASS),
+            (other_references("echoed-reference", fault), PASS if n < 3 else fail("E4")),
+            (other_references("foreign-reference", base), fail("E1") if n < 1 else PASS),
+            (other_references("reworded-reference", base), PASS),
+            (other_references("equivalent-reference", base), fail("E1") if n < 1 else PASS),
             (base, PASS, BLIND),
             (fault, PASS if n < 2 else fail("E4"), BLIND),
         ]

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.probes.refusals import NOT_THE_JUDGE, UNEVEN, probe
+from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.errors import UnscoredReason
 
@@ -25,9 +25,9 @@ from .judges import (
     hear,
     observed,
     only,
+    outcomes,
     perfect,
     rows,
-    outcomes,
     table,
     variant,
 )
@@ -78,7 +78,9 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
 def test_what_never_reached_the_judge_counts_nowhere(reason: UnscoredReason) -> None:
     said = [observed(variant("a/base"), PASS), observed(fault("a/1"), fail("E4"))]
     lost = replace(observed(fault("a/2"), NONE), reason=reason)
-    assert probe(AuditResponses((*said, lost))).measures == probe(AuditResponses(tuple(said))).measures
+    assert (
+        probe(AuditResponses((*said, lost))).measures == probe(AuditResponses(tuple(said))).measures
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.probes import scale
+from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, Severity, Truth, Variant
 from apbjudge.records import ERROR_CODES, ErrorCode
 

@@ -6,9 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.probes import subgroups
-from apbjudge.audits.probes.splits import Split, evenly, mixed_alike
+from apbjudge.audits.probes.measures import Split, evenly, mixed_alike
+from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, Role, Truth, Variant
 
 Rate = Callable[[str, str], float]

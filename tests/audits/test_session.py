@@ -15,13 +15,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.session import SEED_STEP, Audit, audit, spec_of
-from apbjudge.audits.api_card import card_of
+from apbjudge.audits.card import Card, read_card
 from apbjudge.audits.config import AuditConfig, prepare
-from apbjudge.audits.card import Card
-from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.design import QUICK_CALLS
-from apbjudge.audits.reading import read_card
+from apbjudge.audits.responses import MAIN, AuditResponses
+from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of, spec_of
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Events, JudgeSpec, Progress
 from apbjudge.llm.budget import Limits
@@ -66,7 +64,7 @@ def test_every_variant_is_judged_exactly_once_an_arm(serve: Serve, tmp_path: Pat
     found = audit(spec(server), prepared(), out=tmp_path / "a", cache=False)
     assert asked(found) == planned(prepared())
     assert set(asked(found).values()) == {1}
-    assert len(server.requests) == prepared().plan.n_judgements == found.card.cost.calls
+    assert len(server.requests) == prepared().design.n_judgements == found.card.cost.calls
     assert found.n_unscored == 0
     assert found.folder == tmp_path / "a"
 
@@ -76,7 +74,7 @@ def test_the_card_reads_back_as_it_was(serve: Serve, tmp_path: Path) -> None:
     kept = read_card(tmp_path)
     assert json.dumps(kept.to_json()) == json.dumps(found.card.to_json())
     assert kept.probes == found.card.probes
-    assert kept.fingerprint == prepared().plan.fingerprint
+    assert kept.fingerprint == prepared().design.fingerprint
     lines = (tmp_path / "variants.jsonl").read_text(encoding="utf-8").splitlines()
     told = Counter((row["arm"], row["name"]) for row in map(json.loads, lines))
     assert told == planned(prepared())
@@ -99,7 +97,7 @@ def test_arms_differ_in_temperature_seed_and_reference_alone(serve: Serve) -> No
     found = prepared()
     audit(spec(server, seed=7), found, cache=False)
     counts = Counter(arm_of(seen) for seen in server.requests)
-    sizes = {one.name: len(one.variants) for one in found.plan.arms}
+    sizes = {one.name: len(one.variants) for one in found.design.arms}
     assert counts[1.0, 7 + SEED_STEP, True] == sizes["warm-1"]
     assert counts[1.0, 7 + 2 * SEED_STEP, True] == sizes["warm-2"]
     assert counts[0.0, 7, False] == sizes["blind"]
@@ -127,7 +125,7 @@ def test_a_second_audit_takes_from_the_cache_all_but_what_is_asked_again(serve: 
     first = audit(spec(server), found, cache=True)
     server.forget()
     second = audit(spec(server), found, cache=True)
-    afresh = [one for one in found.plan.arms if one.name.startswith(("again", "warm"))]
+    afresh = [one for one in found.design.arms if one.name.startswith(("again", "warm"))]
     assert len(server.requests) == sum(len(one.variants) for one in afresh)
     assert same(second.card, first.card)
 
@@ -283,7 +281,7 @@ def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Pat
     assert listed == [(turn.arm, turn.variant.name) for turn in found.plan.schedule]
     warm = [bool(seen.body["temperature"]) for seen in server.requests]
     assert warm == [turn.arm.startswith("warm") for turn in found.plan.schedule]
-    for one in found.plan.arms:
+    for one in found.design.arms:
         names = [row["item_id"] for row in read_rows(tmp_path / "runs" / one.name)]
         assert names == [t.variant.name for t in found.plan.schedule if t.arm == one.name]
 
@@ -339,7 +337,7 @@ def test_nonsense_is_unscored_and_nothing_can_be_told(serve: Serve) -> None:
     assert found.unscored_fraction == 1.0
     open_ones = [probe for probe in found.card.probes if probe.name != "leaks"]
     assert {probe.outcome for probe in open_ones} == {"could not tell"}
-    n = prepared().plan.n_judgements
+    n = prepared().design.n_judgements
     assert any(f"unparsable {n}" in note for note in found.card.notes)
     assert found.card.cost.unscored == n
 
@@ -351,7 +349,7 @@ def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
     found = audit(spec(serve(behave)), prepared(), cache=False)
     scored = [said for said in found.responses.all if said.is_scored]
     assert 0 < found.n_unscored < len(found.responses.all)
-    assert found.n_unscored + len(scored) == prepared().plan.n_judgements
+    assert found.n_unscored + len(scored) == prepared().design.n_judgements
     without = card_of(spec(serve()), prepared(), AuditResponses(tuple(scored)))
     assert _estimates(found.card) == _estimates(without)
 
@@ -428,7 +426,7 @@ def known() -> ModuleType:
 
 def test_what_is_known_of_variants_reaches_the_probes(known: ModuleType) -> None:
     found = prepared(bases=2)
-    variants = [variant for one in found.plan.arms for variant in one.variants]
+    variants = [variant for one in found.design.arms for variant in one.variants]
     cards: dict[str, Card] = {}
     with known.KnownJudges(variants, 1) as server:
         for name in ("perfect", "always-yes"):
@@ -452,4 +450,4 @@ def share_caught(card: Card) -> set[float | None]:
 
 def test_the_short_plans_are_what_these_tests_take_them_for() -> None:
     assert len(SHORT.read_text(encoding="utf-8").splitlines()) == 10
-    assert prepared().plan.n_judgements < 60
+    assert prepared().design.n_judgements < 60

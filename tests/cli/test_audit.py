@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from apbjudge.api import grade
-from apbjudge.audits.reading import read_card
+from apbjudge.audits.card import read_card
 from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS
 from tests.support.auditing import SHORT, prepared, whimsical
 from tests.support.commands import start
@@ -22,7 +22,7 @@ from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Hang, S
 from .conftest import Command
 
 SMALL = ("--rows", SHORT, "--bases", "1", "--seed-of-draw", "1", "--no-cache")
-N = prepared().plan.n_judgements
+N = prepared().design.n_judgements
 FILES = {
     *("card.json", "card.md", "card.html", "manifest.json", "variants.jsonl", "schedule.jsonl"),
     *("rows", "runs"),

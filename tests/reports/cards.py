@@ -16,13 +16,13 @@ from apbjudge.audits.outcomes import (
     Figure,
     Measure,
     Probe,
+    ProbeSpec,
     Side,
     Table,
     Unit,
     level_for,
     measured,
-    unasked,
-    verdict_of,
+    outcome_of,
 )
 from apbjudge.calibration.comparison import paired_test
 from apbjudge.calibration.intervals import Estimate, nothing
@@ -31,6 +31,11 @@ from apbjudge.calibration.shares import bounded, share
 
 Spec = tuple[str, Side, float, float, int]
 """Name, side, limit, share (or mean change) and cases of a measure, two rows a case."""
+
+
+def unasked(name: str, title: str, question: str, because: str) -> Probe:
+    """A probe for which there is nothing to measure."""
+    return ProbeSpec(name=name, title=title, question=question).unasked(because)
 
 
 def values_of(mean: float, n: int, *, is_change: bool) -> np.ndarray[Any, Any]:
@@ -70,7 +75,7 @@ def probe(
     changes = further.pop("changes", frozenset())
     level = level_for(len(specs))
     found = tuple(measure(s, level, is_change=True if s[0] in changes else None) for s in specs)
-    outcome, because = verdict_of(found)
+    outcome, because = outcome_of(found)
     return Probe(
         name=name,
         title=title,

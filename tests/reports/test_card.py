@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from apbjudge.audits.card import Card
+from apbjudge.audits.card import Card, card_from_json
 from apbjudge.audits.comparison import CardComparison, compare_cards
-from apbjudge.audits.reading import card_from_json
 from apbjudge.audits.outcomes import Cost, Measure, Side, Unit, measured
 from apbjudge.calibration.intervals import Estimate
 from apbjudge.reports.card.compare import cards_markdown, cards_text

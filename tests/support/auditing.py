@@ -44,4 +44,4 @@ def spec(server: ChatServer, **settings: Any) -> JudgeSpec:
 
 def planned(one: Prepared) -> Counter[tuple[str, str]]:
     """Arm and name of everything that is to be judged."""
-    return Counter((arm.name, variant.name) for arm in one.plan.arms for variant in arm.variants)
+    return Counter((arm.name, variant.name) for arm in one.design.arms for variant in arm.variants)

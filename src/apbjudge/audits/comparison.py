@@ -13,7 +13,7 @@ from ..calibration.intervals import CONFIDENCE_LEVEL, Estimate, nothing
 from ..calibration.sample import Sample
 from ..errors import OptionError, visible
 from .card import Card, Size
-from .outcomes import Cost, Measure, Probe, Side, Outcome, Unit
+from .outcomes import Cost, Measure, Outcome, Probe, Side, Unit
 
 MAX_LEVEL = 0.999999
 

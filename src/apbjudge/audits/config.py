@@ -1,4 +1,4 @@
-"""An audit as ordered, and what will be asked in it."""
+"""The configuration of an audit, and what will be asked in it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,32 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .design import FULL, QUICK, QUICK_CALLS, Plan, Sizes, design_audit
-from .probes import leaks
-from .outcomes import Probe, unasked
+from ..api.running.session import data_roots, own_rubric
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec, Source
 from ..protocols import AUTO
 from ..rubrics import Rubric
-from ..api.running.session import data_roots, own_rubric
+from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
+from .probes import leaks
 
 SEED = 20_260_101
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditConfig:
-    """An audit as ordered.
+    """The configuration of an audit; what it shares with ``grade`` means the same.
 
     Attributes:
         rows: Predictions with their cases, JSONL; None takes the shipped cases.
         cases: A JSONL file of cases to be joined on ``id``.
-        protocol: As for ``grade``.
-        rubric: As for ``grade``.
-        data_root: As for ``grade``.
         labels: Human labels (JSONL or CSV), or the folder of another judge's run as baseline.
         adjudicator: Rater whose word is final.
         own: Tested models that are the judge itself.
         quick: Whether at most a hundred calls are made.
         bases: Plans taken as correct, at most; None for the number that goes with ``quick``, which
             is the most there, else for 60, and for all of the shipped cases.
-        seed: Seed of every draw.
+        seed: Seed of every random choice.
     """
 
     rows: Path | None = None
@@ -71,82 +67,76 @@ class Prepared:
     """What is about to be asked.
 
     Attributes:
-        order: The audit as ordered.
         rubric: The user's own rubric; None for each protocol's default.
         known: What is known of the predictions.
-        material: What it is made from.
-        plan: What is asked.
+        material: What the variants are made from.
+        design: What is asked.
     """
 
-    order: AuditConfig
+    config: AuditConfig
     rubric: Rubric | None
     known: Known
     material: Material
-    plan: Plan
+    design: AuditDesign
 
 
 def prepare(
-    spec: JudgeSpec, order: AuditConfig, *, note: Callable[[str], None] = lambda message: None
+    spec: JudgeSpec, config: AuditConfig, *, note: Callable[[str], None] = lambda message: None
 ) -> Prepared:
     """What an audit will ask; nothing is asked.
 
     Args:
         spec: The judge.
-        order: The audit.
-        note: Told of rows that can't be used.
+        config: The audit.
+        note: Gets a message on each row that can't be used.
 
     Raises:
         OptionError: If an option or the rubric is unusable.
         InputError: If an input file as a whole is unusable.
     """
-    sizes = order.sizes
-    own = own_rubric(order.rubric, order.protocol)
+    sizes = config.sizes
+    own = own_rubric(config.rubric, config.protocol)
     source = Source(
-        predictions=order.rows or shipped("cases.jsonl"),
-        protocol=order.protocol,
+        predictions=config.rows or shipped("cases.jsonl"),
+        protocol=config.protocol,
         rubric=own,
-        cases=order.cases,
-        data_roots=data_roots(order.data_root),
+        cases=config.cases,
+        data_roots=data_roots(config.data_root),
     )
-    labels = order.labels or (None if order.rows else shipped("labels.jsonl"))
-    known = known_of(labels, order.adjudicator)
+    labels = config.labels or (None if config.rows else shipped("labels.jsonl"))
+    known = known_of(labels, config.adjudicator)
     for problem in known.problems:
         note(visible(problem))
     material = gather(
         source,
         known,
         n_bases=sizes.bases,
-        n_predictions=sizes.predictions if order.rows else 0,
-        seed=order.seed,
+        n_predictions=sizes.predictions if config.rows else 0,
+        seed=config.seed,
         note=lambda problem: note(visible(problem)),
     )
-    if order.rows is None:
-        material = replace(material, name=SHIPPED, leaks=_not_looked_at())
-    plan = _planned(spec, order, sizes, material)
-    return Prepared(order=order, rubric=own, known=known, material=material, plan=plan)
+    if config.rows is None:
+        unasked = leaks.SPEC.unasked(
+            "the shipped cases hold no predictions of tested models; give some (--rows)"
+        )
+        material = replace(material, name=SHIPPED, leaks=unasked)
+    design = _design(spec, config, sizes, material)
+    return Prepared(config=config, rubric=own, known=known, material=material, design=design)
 
 
-def _planned(spec: JudgeSpec, order: AuditConfig, sizes: Sizes, material: Material) -> Plan:
-    """The plan; of a quick audit one with so few bases that its calls are within the limit.
+def _design(spec: JudgeSpec, config: AuditConfig, sizes: Sizes, material: Material) -> AuditDesign:
+    """The design; of a quick audit one with so few bases that its calls are within the limit.
 
     A judge that is asked several times an item may need more for a single base; the limit on
     calls then leaves judgements unscored.
     """
-
-    def planned(sizes: Sizes) -> Plan:
-        return design_audit(
-            material.bases, material.predictions, sizes, seed=order.seed, blind=spec.blind
-        )
-
-    if order.quick and spec.samples > 1:
+    if config.quick and spec.samples > 1:
         sizes = replace(sizes, bases=min(sizes.bases, 1 + QUICK.bases // spec.samples))
-    plan = planned(sizes)
-    while order.quick and sizes.bases > 1 and plan.n_judgements * spec.samples > QUICK_CALLS:
+    while True:
+        design = design_audit(
+            material.bases, material.predictions, sizes, seed=config.seed, blind=spec.blind
+        )
+        n_calls = design.n_judgements * spec.samples
+        if not config.quick or sizes.bases == 1 or n_calls <= QUICK_CALLS:
+            return design
         sizes = replace(sizes, bases=sizes.bases - 1)
-        plan = planned(sizes)
-    return plan
-
-
-def _not_looked_at() -> Probe:
-    because = "the shipped cases hold no predictions of tested models; give some (--rows)"
-    return unasked(leaks.NAME, leaks.TITLE, leaks.QUESTION, because)

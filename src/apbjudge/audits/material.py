@@ -9,10 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from .perturbations.bases import Base, find_bases
-from .probes import leaks
-from .variants import Truth, Variant
-from .outcomes import Probe
+from ..api.running.ensembles import read_run
 from ..errors import InputError
 from ..jsonl import read_lines
 from ..judge import BadRow, Source, Task
@@ -20,7 +17,10 @@ from ..judge.store import JUDGEMENTS
 from ..records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
 from ..records.consensus import Key
 from ..records.rows import item_row
-from ..api.running.ensembles import read_run
+from .outcomes import Probe
+from .perturbations.bases import Base, find_bases
+from .probes import leaks
+from .variants import Truth, Variant
 
 Truths = Mapping[Key, Truth]
 """What is known of predictions, by item id and tested model; None where a label names none."""
@@ -28,13 +28,21 @@ Truths = Mapping[Key, Truth]
 SPARE = 2
 """Cases looked at for each base that is wanted: of some, no base can be made."""
 
+SHIPPED = "the cases shipped with apbjudge"
+N_SHIPPED = 64
+"""How many they are."""
+
+
+def shipped(name: str) -> Path:
+    """A file of the shipped cases: ``cases.jsonl`` or ``labels.jsonl``."""
+    return Path(str(resources.files("apbjudge.audits").joinpath("data", name)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """Where the truth about predictions comes from.
 
     Attributes:
-        truths: The truths.
         baseline: Their origin in words, such as ``human labels``.
         are_labels: Whether people gave them; only then a prediction can be taken as correct.
         problems: Lines of the file that could not be used.
@@ -55,10 +63,9 @@ class Material:
 
     Attributes:
         name: Where it comes from, in words.
-        bases: Plans taken as correct.
         left_out: Cases without a base, by reason.
         predictions: Predictions as they came of which something is known, whole cases at a time.
-        leaks: What the probe of the input found.
+        leaks: The result of the probe of the input.
         n_rows: Rows read.
         bad_rows: Rows that could not be used.
         n_known: Predictions of which something is known.
@@ -91,44 +98,84 @@ def known_of(path: Path | None, adjudicator: str | None) -> Known:
     if not resolved.items:
         first = f"; first complaint: {problems[0]}" if problems else ""
         raise InputError(f"{path}: expected labels with an item_id, one a line, got none{first}")
-    truths = {key: _truth(said) for key, said in resolved.items.items()}
+    truths = {key: _truth(label) for key, label in resolved.items.items()}
     return Known(truths=truths, baseline="human labels", are_labels=True, problems=tuple(problems))
 
 
 def _of_run(folder: Path) -> Known:
     truths: dict[Key, Truth] = {}
     judge = ""
-    for said in read_run(folder):
-        judge = said.judge
-        if isinstance(said, Unscored) or said.item_id is None:
-            continue
-        truths[said.item_id, said.tested_model] = _truth(said)
+    for judgement in read_run(folder):
+        judge = judgement.judge
+        if not isinstance(judgement, Unscored) and judgement.item_id is not None:
+            truths[judgement.item_id, judgement.tested_model] = _truth(judgement)
     if not truths:
         raise InputError(f"{folder / JUDGEMENTS}: expected verdicts of another judge, got none")
     return Known(truths=truths, baseline=f"judge {judge} as baseline", are_labels=False)
 
 
-def _truth(said: Consensus | Verdict) -> Truth:
-    errors = said.errors
+def _truth(verdict: Consensus | Verdict) -> Truth:
     codes = None
-    if errors is not None:
-        codes = frozenset[ErrorCode](code for code, is_set in errors.items() if is_set)
-    return Truth(is_correct=said.is_correct, codes=codes, category=said.category, grade=said.grade)
+    if verdict.errors is not None:
+        codes = frozenset[ErrorCode](code for code, is_set in verdict.errors.items() if is_set)
+    return Truth(
+        is_correct=verdict.is_correct,
+        codes=codes,
+        category=verdict.category,
+        grade=verdict.grade,
+    )
 
 
 @dataclass(slots=True)
 class _Index:
-    """The rows of each case by line, without the rows."""
+    """The rows of each case by line, and the tested models of each item."""
 
+    source: Source
+    known: Known
     lines: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    answers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    models: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     n_rows: int = 0
     bad_rows: int = 0
 
-    def add(self, task: Task) -> None:
-        item = task.item
-        self.lines.setdefault(item.case_id, []).append(item.line)
-        self.answers.setdefault(item.item_id, set()).add(item.tested_model)
+    def read(self, note: Callable[[str], None]) -> Iterator[tuple[Task, Mapping[str, Any]]]:
+        """Each usable row with its task; indexes it on the way."""
+        raw = read_lines(Path(self.source.name))
+        for entry in self.source:
+            self.n_rows += 1
+            if isinstance(entry, BadRow):
+                self.bad_rows += 1
+                note(f"{self.source.name}:{entry.line}: {entry.error}")
+                continue
+            item = entry.item
+            line = next(line for line in raw if line.number == item.line)
+            self.lines.setdefault(item.case_id, []).append(item.line)
+            self.models.setdefault(item.item_id, set()).add(item.tested_model)
+            yield entry, line.values if isinstance(line.values, dict) else {}
+
+    def tasks(self, cases: Iterable[str]) -> Iterator[Task]:
+        """The rows of some cases, case by case."""
+        numbers = [number for case in cases for number in self.lines[case]]
+        if numbers:
+            chosen = Source(
+                predictions=self.source.predictions,
+                protocol=self.source.protocol,
+                rubric=self.source.rubric,
+                cases=self.source.cases,
+                only=numbers,
+            )
+            yield from (entry for entry in chosen if isinstance(entry, Task))
+
+    def truth(self, item: str, model: str) -> Truth | None:
+        """What is known of a prediction; a truth that names no model counts for a lone one."""
+        own = self.known.truths.get((item, model))
+        if own is not None or len(self.models[item]) > 1:
+            return own
+        return self.known.truths.get((item, None))
+
+    def known_predictions(self) -> dict[tuple[str, str], Truth]:
+        """By item id and tested model, what is known of the predictions."""
+        keys = ((item, model) for item, models in self.models.items() for model in models)
+        return {key: truth for key in keys if (truth := self.truth(*key)) is not None}
 
 
 def gather(
@@ -140,132 +187,68 @@ def gather(
     seed: int,
     note: Callable[[str], None],
 ) -> Material:
-    """Reads the rows twice: once to see what is there, once for the cases that are drawn.
+    """Reads the rows twice: once to see what is there, once for the cases that are sampled.
 
     Args:
         source: The rows, a file.
         known: What is known of them.
         n_bases: Bases wanted.
         n_predictions: Predictions wanted.
-        seed: Seed of the draw.
-        note: Told of rows that can't be used.
+        seed: Seed of the sample.
+        note: Gets a message on each row that can't be used.
 
     Raises:
         InputError: If the file can't be read, or nothing can be made of it.
     """
-    index = _Index()
-    found = leaks.probe(_pairs(source, index, note))
+    index = _Index(source, known)
+    leaks_found = leaks.probe(index.read(note))
     cases = list(index.lines)
     Random(f"{seed}/cases").shuffle(cases)  # noqa: S311 - a draw, no secret
     wanted = cases[: SPARE * n_bases]
-    bases = find_bases(_tasks(source, index, wanted), _passed(index, known))
-    labelled = _labelled(source, index, cases, known, n_predictions)
-    if not bases.found and not labelled:
+    truths = index.known_predictions()
+    passed = {key for key, truth in truths.items() if truth.is_correct and known.are_labels}
+    bases = find_bases(index.tasks(wanted), passed)
+    labelled = _labelled(index, cases, n_predictions)
+    if not bases.bases and not labelled:
         reasons = "; ".join(f"{n} cases: {reason}" for reason, n in bases.left_out.items())
         raise InputError(f"{source.name}: no case can be used ({reasons or 'no readable row'})")
     order = {case: n for n, case in enumerate(wanted)}
-    chosen = sorted(bases.found, key=lambda base: order[base.item.case_id])
+    chosen = sorted(bases.bases, key=lambda base: order[base.item.case_id])
     return Material(
         name=source.name,
         bases=tuple(chosen[:n_bases]),
         left_out=bases.left_out,
         predictions=tuple(labelled),
-        leaks=found,
+        leaks=leaks_found,
         n_rows=index.n_rows,
         bad_rows=index.bad_rows,
-        n_known=sum(1 for _ in _known_answers(index, known)),
+        n_known=len(truths),
         roots=source.roots,
     )
 
 
-def _pairs(
-    source: Source, index: _Index, note: Callable[[str], None]
-) -> Iterator[tuple[Task, Mapping[str, Any]]]:
-    """Each usable row with its task; takes the rest down."""
-    raw = read_lines(Path(source.name))
-    for entry in source:
-        index.n_rows += 1
-        if isinstance(entry, BadRow):
-            index.bad_rows += 1
-            note(f"{source.name}:{entry.line}: {entry.error}")
-            continue
-        line = next(line for line in raw if line.number == entry.item.line)
-        index.add(entry)
-        yield entry, line.values if isinstance(line.values, dict) else {}
-
-
-def _tasks(source: Source, index: _Index, cases: Iterable[str]) -> Iterator[Task]:
-    """The rows of some cases, case by case."""
-    numbers = [number for case in cases for number in index.lines[case]]
-    if not numbers:
-        return
-    chosen = Source(
-        predictions=source.predictions,
-        protocol=source.protocol,
-        rubric=source.rubric,
-        cases=source.cases,
-        only=numbers,
-    )
-    yield from (entry for entry in chosen if isinstance(entry, Task))
-
-
-def _passed(index: _Index, known: Known) -> set[tuple[str, str]]:
-    if not known.are_labels:
-        return set()
-    return {key for key, truth in _known_answers(index, known) if truth.is_correct}
-
-
-def _known_answers(index: _Index, known: Known) -> Iterator[tuple[tuple[str, str], Truth]]:
-    for item, models in index.answers.items():
-        for model in models:
-            if (truth := _truth_of(known, item, model, models)) is not None:
-                yield (item, model), truth
-
-
-def _truth_of(known: Known, item: str, model: str, models: set[str]) -> Truth | None:
-    """What is known of a prediction; a truth that names no tested model counts for a lone one."""
-    own = known.truths.get((item, model))
-    return own if own is not None or len(models) > 1 else known.truths.get((item, None))
-
-
-def _labelled(
-    source: Source, index: _Index, cases: list[str], known: Known, most: int
-) -> list[Variant]:
+def _labelled(index: _Index, cases: list[str], most: int) -> list[Variant]:
     """Predictions of which it is known whether they are correct, whole cases at a time."""
-    found: list[Variant] = []
-    if not known.truths or not most:
-        return found
-    for task in _tasks(source, index, cases):
+    predictions: list[Variant] = []
+    if not index.known.truths or not most:
+        return predictions
+    for task in index.tasks(cases):
         item = task.item
-        truth = _truth_of(known, item.item_id, item.tested_model, index.answers[item.item_id])
+        truth = index.truth(item.item_id, item.tested_model)
         if truth is None or truth.is_correct is None:
             continue
-        if len(found) >= most and found[-1].case_id != item.case_id:
+        if len(predictions) >= most and predictions[-1].case_id != item.case_id:
             break
-        found.append(_prediction(task, truth, known.baseline))
-    return found
-
-
-def _prediction(task: Task, truth: Truth, baseline: str) -> Variant:
-    item = task.item
-    name = f"{item.item_id}@{item.tested_model}/as-it-came"
-    return Variant(
-        name=name,
-        role="prediction",
-        kind="as-it-came",
-        parent=None,
-        case_id=item.case_id,
-        truth=truth,
-        row=item_row(item) | {"id": name},
-        what=f"a prediction as it came, with a verdict by {baseline}",
-    )
-
-
-SHIPPED = "the cases shipped with apbjudge"
-N_SHIPPED = 64
-"""How many they are."""
-
-
-def shipped(name: str) -> Path:
-    """A file of the shipped cases: ``cases.jsonl`` or ``labels.jsonl``."""
-    return Path(str(resources.files("apbjudge.audits").joinpath("data", name)))
+        name = f"{item.item_id}@{item.tested_model}/as-it-came"
+        variant = Variant(
+            name=name,
+            role="prediction",
+            kind="as-it-came",
+            parent=None,
+            case_id=item.case_id,
+            truth=truth,
+            row=item_row(item) | {"id": name},
+            what=f"a prediction as it came, with a verdict by {index.known.baseline}",
+        )
+        predictions.append(variant)
+    return predictions

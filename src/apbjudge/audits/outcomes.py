@@ -1,10 +1,10 @@
-"""From figures to a plain verdict: passes, fails, could not tell.
+"""From estimates to a plain outcome: passes, fails, could not tell.
 
-A measure has a limit that a judge in order keeps to. Its interval decides: wholly within the
-limit it passes, wholly beyond it fails, else it could not be told. A probe of m measures takes
-intervals at the level 1 - 0.05 / m, so that a judge whose true figures all keep to their limits is
-failed by a probe with a chance of at most 2.5 %, and one with a true figure beyond its limit is
-passed with a chance of at most 2.5 % (Bonferroni; as far as the intervals hold).
+A measure has a limit that a sound judge keeps to. Its interval decides: wholly within the limit it
+passes, wholly beyond it fails, else it could not be told. A probe of m measures takes intervals at
+the level 1 - 0.05 / m, so that a judge whose true values all keep to their limits is failed by a
+probe with a chance of at most 2.5 %, and one with a true value beyond its limit is passed with a
+chance of at most 2.5 % (Bonferroni; as far as the intervals hold).
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, sqrt
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field
 
 from ..calibration.comparison import detectable_difference
 from ..calibration.intervals import Estimate
@@ -20,48 +22,67 @@ from ..calibration.student import t_quantile
 from .responses import Response
 
 Outcome = Literal["passes", "fails", "could not tell"]
+StoredOutcome = Annotated[Outcome, Field(validation_alias=AliasChoices("outcome", "standing"))]
+"""An outcome as cards hold it; those of earlier versions call it ``standing``."""
 Side = Literal["at least", "at most", "within"]
 Unit = Literal["share", "points", "plain"]
-"""How a figure reads: a share in percent, a difference of shares in points, a plain number."""
+"""How a value reads: a share in percent, a difference of shares in points, a plain number."""
+Parts = Mapping[str, tuple[float, float]]
+"""By case: what it adds above and below the line of a ratio."""
 
 ERROR_RATE = 0.05
 MOST_NEEDED = 100_000
 LISTED = 20
+_WITHOUT_SPREAD = {"t-bonett-price": (0.0,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A figure that decides.
+    """A value that decides.
 
     Attributes:
         name: Such as ``caught E4``.
-        estimate: The figure.
-        side: On which side of the limit a judge in order is; ``within``: no further from 0.
-        limit: The limit.
-        outcome: What follows.
-        needed: Clusters (cases) that would have been needed at this figure; None where it is
-            settled, or where the figure is so near to the limit that over 100,000 would be.
-        detectable: How far beyond the limit a true figure must lie to be failed with a chance of
+        side: On which side of the limit a sound judge is; ``within``: no further from 0.
+        needed: Clusters (cases) that would have been needed at this value; None where the outcome
+            is clear, or where the value is so near to the limit that over 100,000 would be.
+        detectable: How far beyond the limit a true value must lie to be failed with a chance of
             0.8, at this precision; None where there is no interval.
-        parts: By case: what it adds above and below the line of the figure, which is their
-            ratio; so that two judges can be compared case by case. Empty where it is no ratio.
-        unit: How it reads.
+        parts: What each case adds, so that two judges can be compared case by case. Empty where
+            the value is no ratio.
     """
 
     name: str
     estimate: Estimate
     side: Side
     limit: float
-    outcome: Outcome
+    outcome: StoredOutcome
     needed: int | None = None
     detectable: float | None = None
-    parts: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    parts: Parts = field(default_factory=dict[str, tuple[float, float]])
     unit: Unit = "share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureSpec:
+    """A measure that is yet to be taken: its level follows from how many the probe has.
+
+    Attributes:
+        estimate: Makes the estimate at a confidence level.
+        clears_only: Whether it can clear a judge but not convict it.
+    """
+
+    name: str
+    side: Side
+    limit: float
+    estimate: Callable[[float], Estimate]
+    parts: Parts = field(default_factory=dict[str, tuple[float, float]])
+    unit: Unit = "share"
+    clears_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure that is shown and decides nothing."""
+    """A value that is shown and decides nothing."""
 
     name: str
     estimate: Estimate
@@ -73,11 +94,9 @@ class Cost:
     """What a probe took; replies that several probes use are counted in each of them.
 
     Attributes:
-        judgements: Judgements used.
-        unscored: Those of them without a verdict.
-        calls: Calls made for them in the sessions of this audit.
-        tokens: Tokens of these.
-        usd: Their price, None where one of them has none.
+        unscored: Judgements without a verdict.
+        calls: Calls made in the sessions of this audit.
+        usd: Price, None where one of the judgements has none.
     """
 
     judgements: int = 0
@@ -98,13 +117,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhibit:
-    """An item behind a verdict.
-
-    Attributes:
-        name: The variant's name.
-        arm: Under which settings.
-        what: What was changed in it, and what the judge said, in one sentence.
-    """
+    """An item behind an outcome: the variant's name, its arm, and what happened in a sentence."""
 
     name: str
     arm: str
@@ -113,27 +126,22 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What one probe found.
+    """The result of one probe.
 
     Attributes:
         name: Machine name, such as ``faults``.
-        title: Name for readers.
         question: What it asks, in one sentence.
-        outcome: The verdict.
-        because: Why, in one sentence.
-        measures: What decides.
-        figures: What is shown beside it.
+        because: Why the outcome is what it is.
+        figures: Shown beside the measures.
         tables: Breakdowns.
-        exhibits: Items that speak against the judge, at most LISTED.
-        n_exhibits: How many there are of them.
-        cost: What it took.
-        notes: What readers must know of how the figures came about.
+        exhibits: Items that speak against the judge, at most LISTED of ``n_exhibits``.
+        notes: What readers must know of how the values came about.
     """
 
     name: str
     title: str
     question: str
-    outcome: Outcome
+    outcome: StoredOutcome
     because: str
     measures: tuple[Measure, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -142,6 +150,92 @@ class Probe:
     n_exhibits: int = 0
     cost: Cost = field(default_factory=Cost)
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSpec:
+    """What a probe asks, and how its result is put together."""
+
+    name: str
+    title: str
+    question: str
+
+    def unasked(
+        self, because: str, used: Iterable[Response] = (), notes: Iterable[str] = ()
+    ) -> Probe:
+        """The probe where there is nothing to measure."""
+        return Probe(
+            name=self.name,
+            title=self.title,
+            question=self.question,
+            outcome="could not tell",
+            because=because,
+            cost=cost_of(used),
+            notes=tuple(notes),
+        )
+
+    def result(
+        self,
+        measures: Sequence[Measure],
+        used: Iterable[Response],
+        *,
+        figures: Iterable[Figure] = (),
+        tables: Iterable[Table] = (),
+        exhibits: Iterable[tuple[Response, str]] = (),
+        notes: Iterable[str] = (),
+        because: str | None = None,
+    ) -> Probe:
+        """A probe whose outcome follows from its measures.
+
+        Args:
+            measures: From ``decide``.
+            used: The judgements that were used, for the cost.
+            figures: Shown beside the measures.
+            tables: Breakdowns.
+            exhibits: Judgements that speak against the judge, each with a sentence.
+            notes: What readers must know.
+            because: The reason in place of the one that the measures give.
+        """
+        outcome, reason = outcome_of(measures)
+        listed = list(exhibits)
+        return Probe(
+            name=self.name,
+            title=self.title,
+            question=self.question,
+            outcome=outcome,
+            because=reason if because is None else because,
+            measures=tuple(measures),
+            figures=tuple(figures),
+            tables=tuple(tables),
+            exhibits=tuple(
+                Exhibit(name=r.variant.name, arm=r.arm, what=what) for r, what in listed[:LISTED]
+            ),
+            n_exhibits=len(listed),
+            cost=cost_of(used),
+            notes=tuple(notes),
+        )
+
+
+def decide(specs: Iterable[MeasureSpec | None]) -> tuple[Measure, ...]:
+    """Takes the measures of a probe, at the level that follows from their number.
+
+    Args:
+        specs: The measures; None for one that there is nothing to take from.
+    """
+    listed = [spec for spec in specs if spec is not None]
+    level = level_for(len(listed))
+    return tuple(
+        measured(
+            spec.name,
+            spec.estimate(level),
+            spec.side,
+            spec.limit,
+            parts=spec.parts,
+            unit=spec.unit,
+            clears_only=spec.clears_only,
+        )
+        for spec in listed
+    )
 
 
 def level_for(n_measures: int) -> float:
@@ -155,27 +249,20 @@ def measured(
     side: Side,
     limit: float,
     *,
-    parts: Mapping[str, tuple[float, float]] | None = None,
+    parts: Parts | None = None,
     unit: Unit = "share",
+    clears_only: bool = False,
 ) -> Measure:
-    """Holds a figure against its limit.
-
-    Args:
-        name: Name of the measure.
-        estimate: The figure, at the level of ``level_for``.
-        side: Side on which a judge in order is.
-        limit: The limit; for ``within`` the greatest distance from 0.
-        parts: By case, what it adds above and below.
-        unit: How it reads.
-    """
+    """Compares an estimate, at the level of ``level_for``, with its limit."""
     outcome = _outcome(estimate, side, limit)
+    unclear = outcome == "could not tell"
     return Measure(
         name=name,
         estimate=estimate,
         side=side,
         limit=limit,
-        outcome=outcome,
-        needed=_needed(estimate, side, limit) if outcome == "could not tell" else None,
+        outcome="could not tell" if clears_only and outcome == "fails" else outcome,
+        needed=_needed(estimate, side, limit) if unclear else None,
         detectable=_detectable(estimate),
         parts=parts or {},
         unit=unit,
@@ -196,9 +283,9 @@ def _outcome(estimate: Estimate, side: Side, limit: float) -> Outcome:
 
 
 def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
-    """Clusters at which the interval would clear the limit, if the figure stayed what it is.
+    """Clusters at which the interval would clear the limit, if the value stayed what it is.
 
-    Half widths shrink with the root of the number. A figure without any spread (no event yet) has
+    Half widths shrink with the root of the number. A value without any spread (no event yet) has
     a width that follows from the number alone.
     """
     value, low, high, n = estimate.value, estimate.low, estimate.high, estimate.n_clusters
@@ -210,25 +297,19 @@ def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
     gaps = [edge - value for edge in limits]
     if min(map(abs, gaps)) == 0:
         return None
-    if _is_without_spread(estimate):
-        found = max(_without_spread(estimate, abs(gap)) for gap in gaps)
+    if value in _WITHOUT_SPREAD.get(estimate.method, (0.0, 1.0)):
+        wanted = max(_clusters_without_spread(estimate, abs(gap)) for gap in gaps)
     else:
         worst = max((high - value) / gap if gap > 0 else (low - value) / gap for gap in gaps)
-        found = n * worst * worst
-    whole = max(n + 1, ceil(found))
+        wanted = n * worst * worst
+    whole = max(n + 1, ceil(wanted))
     return whole if whole <= MOST_NEEDED else None
 
 
-def _is_without_spread(estimate: Estimate) -> bool:
-    """Whether no row differs from any other."""
-    at_the_end = {"t-bonett-price": (0.0,)}.get(estimate.method, (0.0, 1.0))
-    return estimate.value in at_the_end
-
-
-def _without_spread(estimate: Estimate, gap: float) -> float:
+def _clusters_without_spread(estimate: Estimate, gap: float) -> float:
     """Clusters whose interval reaches no further than the gap, when all of them are equal."""
     z = t_quantile(0.5 + estimate.level / 2, max(1000, estimate.n_clusters))
-    if estimate.method == "t-bonett-price":
+    if estimate.method in _WITHOUT_SPREAD:
         return z * sqrt(2) / gap
     return z * z * (1 - gap) / gap
 
@@ -241,22 +322,19 @@ def _detectable(estimate: Estimate) -> float | None:
     return detectable_difference(error, level=estimate.level)
 
 
-def verdict_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
-    """The verdict of a probe, and why.
+def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
+    """The outcome of a probe, and why.
 
     One measure beyond its limit fails the probe; it passes when all keep to theirs.
     """
     if not measures:
         return "could not tell", "there is nothing to measure"
-    worst = [m for m in measures if m.outcome == "fails"]
-    open_ones = [m for m in measures if m.outcome == "could not tell"]
-    if worst:
+    if worst := [m for m in measures if m.outcome == "fails"]:
         return "fails", "; ".join(map(_beyond, worst))
-    if open_ones:
-        needed = [m.needed for m in open_ones if m.needed is not None]
-        most = f" (would need {max(needed):,} cases)" if len(needed) == len(open_ones) else ""
-        names = "; ".join(m.name for m in open_ones)
-        return "could not tell", f"not settled: {names}{most}"
+    if unclear := [m for m in measures if m.outcome == "could not tell"]:
+        needed = [m.needed for m in unclear if m.needed is not None]
+        most = f" (would need {max(needed):,} cases)" if len(needed) == len(unclear) else ""
+        return "could not tell", f"not clear: {'; '.join(m.name for m in unclear)}{most}"
     if len(measures) == 1:
         return "passes", "the figure keeps to its limit"
     return "passes", f"all {len(measures)} figures keep to their limits"
@@ -264,15 +342,17 @@ def verdict_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
 
 def _beyond(measure: Measure) -> str:
     estimate, unit = measure.estimate, measure.unit
-    value, low, high = (shown(unit, part) for part in (estimate.value, estimate.low, estimate.high))
-    allowed = shown(unit, measure.limit)
+    value, low, high = (
+        amount(unit, part) for part in (estimate.value, estimate.low, estimate.high)
+    )
+    allowed = amount(unit, measure.limit)
     if measure.side == "within":
         allowed = allowed.lstrip("+")
     return f"{measure.name} {value} [{low}, {high}], allowed {measure.side} {allowed}"
 
 
-def shown(unit: Unit, value: float | None) -> str:
-    """A figure as it reads: percent, points with sign, or a plain number."""
+def amount(unit: Unit, value: float | None) -> str:
+    """A value as it reads: percent, points with sign, or a plain number."""
     if value is None:
         return "–"
     if unit == "plain":
@@ -280,106 +360,24 @@ def shown(unit: Unit, value: float | None) -> str:
     return f"{100 * value:+.1f} pts" if unit == "points" else f"{100 * value:.1f} %"
 
 
-def cost_of(said: Iterable[Response]) -> Cost:
+def cost_of(responses: Iterable[Response]) -> Cost:
     """What judgements took, each counted once."""
-    found = {(s.arm, s.variant.name): s for s in said}.values()
-    prices = [s.cost_usd for s in found]
-    known = [price for price in prices if price is not None]
+    unique = {(r.arm, r.variant.name): r for r in responses}.values()
+    known = [r.cost_usd for r in unique if r.cost_usd is not None]
     return Cost(
-        judgements=len(prices),
-        unscored=sum(not s.is_scored for s in found),
-        calls=sum(s.calls for s in found),
-        tokens=sum(s.tokens for s in found),
-        usd=sum(known) if len(known) == len(prices) else None,
+        judgements=len(unique),
+        unscored=sum(not r.is_scored for r in unique),
+        calls=sum(r.calls for r in unique),
+        tokens=sum(r.tokens for r in unique),
+        usd=sum(known, 0.0) if len(known) == len(unique) else None,
     )
 
 
-def exhibits_of(
-    said: Iterable[Response], tell: Callable[[Response], str]
-) -> tuple[tuple[Exhibit, ...], int]:
-    """The first LISTED items with a sentence each, and how many there are."""
-    found = list(said)
-    listed = (Exhibit(name=s.variant.name, arm=s.arm, what=tell(s)) for s in found[:LISTED])
-    return tuple(listed), len(found)
-
-
-def said_of(said: Response) -> str:
+def verdict_text(response: Response) -> str:
     """A verdict in words, such as ``correct, 1.0`` or ``not correct (E4), 0.6``."""
-    if not said.is_scored:
-        return f"unscored ({said.reason})"
-    flags = f" ({', '.join(sorted(said.flags))})" if said.flags else ""
-    grade = "" if said.grade is None else f", {said.grade:g}"
-    category = "" if said.category is None else f", category {said.category}"
-    return f"{'correct' if said.is_correct else 'not correct'}{flags}{grade}{category}"
-
-
-def concluded(
-    name: str,
-    title: str,
-    question: str,
-    *,
-    measures: Sequence[Measure],
-    said: Iterable[Response],
-    figures: tuple[Figure, ...] = (),
-    tables: tuple[Table, ...] = (),
-    exhibits: tuple[tuple[Exhibit, ...], int] = ((), 0),
-    notes: tuple[str, ...] = (),
-) -> Probe:
-    """A probe whose verdict follows from its measures.
-
-    Args:
-        name: Machine name.
-        title: Name for readers.
-        question: What it asks.
-        measures: What decides.
-        said: The judgements that were used.
-        figures: What is shown beside it.
-        tables: Breakdowns.
-        exhibits: From ``exhibits_of``.
-        notes: What readers must know.
-    """
-    outcome, because = verdict_of(measures)
-    listed, n_exhibits = exhibits
-    return Probe(
-        name=name,
-        title=title,
-        question=question,
-        outcome=outcome,
-        because=because,
-        measures=tuple(measures),
-        figures=figures,
-        tables=tables,
-        exhibits=listed,
-        n_exhibits=n_exhibits,
-        cost=cost_of(said),
-        notes=notes,
-    )
-
-
-def unasked(name: str, title: str, question: str, because: str) -> Probe:
-    """A probe for which the input has nothing."""
-    return Probe(
-        name=name, title=title, question=question, outcome="could not tell", because=because
-    )
-
-
-__all__ = [
-    "Cost",
-    "Exhibit",
-    "Figure",
-    "Measure",
-    "Probe",
-    "Side",
-    "Outcome",
-    "Table",
-    "Unit",
-    "concluded",
-    "cost_of",
-    "exhibits_of",
-    "level_for",
-    "measured",
-    "said_of",
-    "shown",
-    "unasked",
-    "verdict_of",
-]
+    if not response.is_scored:
+        return f"unscored ({response.reason})"
+    flags = f" ({', '.join(sorted(response.flags))})" if response.flags else ""
+    grade = "" if response.grade is None else f", {response.grade:g}"
+    category = "" if response.category is None else f", category {response.category}"
+    return f"{'correct' if response.is_correct else 'not correct'}{flags}{grade}{category}"

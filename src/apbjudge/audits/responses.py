@@ -1,4 +1,4 @@
-"""What a judge said of each variant, ready for the probes.
+"""A judge's responses to the variants of an audit, ready for the probes.
 
 Verdicts, grades and flags are the judge's own: as they were before what code proves was enforced.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..calibration.intervals import Array
 from ..calibration.sample import Sample
-from ..records import ErrorCode
+from ..judge.settle import is_enforced, own_ruling
+from ..records import ErrorCode, Unscored, Verdict
 from .variants import Role, Variant
 
 MAIN = "main"
@@ -32,11 +34,8 @@ class Response:
     """One judgement of a variant.
 
     Attributes:
-        variant: What was judged.
-        arm: Under which settings.
         is_correct: The judge's own verdict, None where there is none (unscored).
-        grade: Its own grade, None where there is none.
-        flags: Codes that it set, None where the protocol has none or nothing was said.
+        flags: Codes that it set, None where the protocol has none or the reply named none.
         category: Its own category, 1 to 5 (tool-broken), None elsewhere.
         enforced: The verdict after what code proves was enforced, as ``grade`` reports it; None
             where nothing is enforced (unscored, no evidence, the embedded judge).
@@ -47,9 +46,7 @@ class Response:
         turn: Position in the audit's schedule, from 0; None where the order is not known.
         is_reused: Whether its reply came from the reply cache, asked for at another time.
         reason: Why there is no verdict; empty where there is one.
-        calls: Calls made for it.
         tokens: Tokens sent and received.
-        cost_usd: Price, None where not known.
         groups: Fields of the case by which results are broken down.
     """
 
@@ -78,106 +75,135 @@ class Response:
         return self.is_correct is not None
 
 
-def list_length(variant: Variant) -> str | None:
-    """Whether a variant's list of tools is long, in words; None where it has none."""
-    n = variant.n_tools
-    if n is None:
-        return None
-    return f"{LONG_LIST} or more" if n >= LONG_LIST else f"fewer than {LONG_LIST}"
+def response_of(
+    variant: Variant,
+    arm: str,
+    judgement: Verdict | Unscored,
+    *,
+    evidence: bool = False,
+    turn: int | None = None,
+) -> Response:
+    """A judgement as the probes see it.
+
+    Args:
+        variant: What was judged.
+        arm: Under which settings.
+        judgement: The judgement.
+        evidence: Whether the judge was shown what code proves, and that was enforced.
+        turn: Position in the audit's schedule; None where the order is not known.
+    """
+    usage, n_tools = judgement.usage, variant.n_tools
+    is_proven = any(finding.certainty == "proven" for finding in judgement.findings)
+    length = None
+    if n_tools is not None:
+        length = f"{LONG_LIST} or more" if n_tools >= LONG_LIST else f"fewer than {LONG_LIST}"
+    common: dict[str, Any] = {
+        "variant": variant,
+        "arm": arm,
+        "is_proven": is_proven,
+        "is_informed": is_proven and evidence,
+        "turn": turn,
+        "is_reused": bool(usage and usage.reused and not usage.calls),
+        "calls": usage.calls if usage else 0,
+        "tokens": usage.prompt_tokens + usage.completion_tokens if usage else 0,
+        "cost_usd": judgement.cost_usd,
+        "groups": judgement.groups | {"tools": length},
+    }
+    if isinstance(judgement, Unscored):
+        return Response(is_correct=None, reason=judgement.reason, **common)
+    own = own_ruling(judgement)
+    return Response(
+        is_correct=own.is_correct,
+        grade=own.grade,
+        flags=None if own.errors is None else own.flags,
+        category=own.category,
+        enforced=judgement.is_correct if evidence else None,
+        is_inconsistent=judgement.inconsistent,
+        is_overridden=not all(map(is_enforced, judgement.overrides)),
+        **common,
+    )
 
 
 Pair = tuple[Response, Response]
-"""What was judged, and its parent, both scored."""
+"""The response to a variant and to its parent, both scored."""
 
 
 @dataclass(frozen=True)
 class AuditResponses:
-    """All that was said in an audit.
-
-    Attributes:
-        all: Every judgement of every arm.
-    """
+    """The responses of every arm of an audit."""
 
     all: tuple[Response, ...]
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], Response]:
-        return {(said.arm, said.variant.name): said for said in self.all}
+        return {(r.arm, r.variant.name): r for r in self.all}
 
     @cached_property
     def arms(self) -> tuple[str, ...]:
         """Names of the arms that were asked, in order."""
-        return tuple(dict.fromkeys(said.arm for said in self.all))
+        return tuple(dict.fromkeys(r.arm for r in self.all))
+
+    @cached_property
+    def _arms_by_stem(self) -> dict[str, list[str]]:
+        stems: dict[str, list[str]] = {}
+        for arm in self.arms:
+            stems.setdefault(arm.rpartition("-")[0], []).append(arm)
+        return stems
 
     def arms_of(self, stem: str) -> list[str]:
         """The arms ``stem-1``, ``stem-2``, … that were asked."""
         return self._arms_by_stem.get(stem, [])
 
-    @cached_property
-    def _arms_by_stem(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for arm in self.arms:
-            found.setdefault(arm.rpartition("-")[0], []).append(arm)
-        return found
+    @property
+    def labelled(self) -> list[Response]:
+        """Scored predictions of tested models whose truth is known."""
+        scored = self.scored("prediction")
+        return [r for r in scored if r.variant.truth.is_correct is not None]
 
     def find(self, name: str, arm: str = MAIN) -> Response | None:
-        """What was said of a variant, None where it was not asked."""
+        """The response to a variant, None where it was not asked."""
         return self._by_name.get((arm, name))
 
     def asked(self, *roles: Role, arm: str = MAIN) -> list[Response]:
         """Everything with one of these roles, scored or not."""
-        return [said for said in self.all if said.arm == arm and said.variant.role in roles]
+        return [r for r in self.all if r.arm == arm and r.variant.role in roles]
 
     def scored(self, *roles: Role, arm: str = MAIN) -> list[Response]:
         """Everything with one of these roles that has a verdict."""
-        return [said for said in self.asked(*roles, arm=arm) if said.is_scored]
+        return [r for r in self.asked(*roles, arm=arm) if r.is_scored]
 
-    def pairs(self, *roles: Role, arm: str = MAIN, parent_arm: str | None = None) -> list[Pair]:
-        """Variants of these roles, each with its parent; both have a verdict.
-
-        Args:
-            roles: Roles of the variant.
-            arm: Where the variant was judged.
-            parent_arm: Where its parent was; None for the same arm.
-        """
-        found: list[Pair] = []
-        for said in self.scored(*roles, arm=arm):
-            parent = self.find(said.variant.parent or "", parent_arm or arm)
-            if parent is not None and parent.is_scored:
-                found.append((said, parent))
-        return found
+    def pairs(self, *roles: Role) -> list[Pair]:
+        """Variants of these roles in the main arm, each with its parent; both have a verdict."""
+        rows = [(r, self.find(r.variant.parent or "")) for r in self.scored(*roles)]
+        return [(r, parent) for r, parent in rows if parent is not None and parent.is_scored]
 
     def across(self, arm: str) -> list[Pair]:
-        """What was said in another arm of the same variant, each with the main arm's; scored."""
-        found = [(said, self.find(said.variant.name)) for said in self.all if said.arm == arm]
-        return [
-            (said, main)
-            for said, main in found
-            if main is not None and said.is_scored and main.is_scored
-        ]
+        """Responses in another arm, each with that of the main arm to the same variant; scored."""
+        rows = [(r, self.find(r.variant.name)) for r in self.all if r.arm == arm and r.is_scored]
+        return [(r, main) for r, main in rows if main is not None and main.is_scored]
 
     def repeats(self, stem: str, *, with_main: bool) -> list[list[Response]]:
-        """Replies to the same variant under the arms ``stem-1``, ``stem-2``, …; two at least.
+        """Responses to the same variant under the arms ``stem-1``, ``stem-2``, …; two at least.
 
         Args:
             stem: ``again`` or ``warm``.
-            with_main: Whether the main arm's reply is one of them.
+            with_main: Whether the main arm's response is one of them.
         """
         arms = self.arms_of(stem)
         wanted = [MAIN, *arms] if with_main else arms
-        names = dict.fromkeys(said.variant.name for said in self.all if said.arm in arms)
+        names = dict.fromkeys(r.variant.name for r in self.all if r.arm in arms)
         groups = [[self.find(name, arm) for arm in wanted] for name in names]
-        scored = [[said for said in group if said and said.is_scored] for group in groups]
+        scored = [[r for r in group if r and r.is_scored] for group in groups]
         return [group for group in scored if len(group) > 1]
 
 
-def sample_of(said: Sequence[Response]) -> Sample:
-    """How judgements were drawn: those of one case together."""
+def sample_of(responses: Sequence[Response]) -> Sample:
+    """How judgements were sampled: those of one case together."""
     numbers: dict[str, int] = {}
-    clusters = [numbers.setdefault(one.variant.case_id, len(numbers)) for one in said]
+    clusters = [numbers.setdefault(r.variant.case_id, len(numbers)) for r in responses]
     return Sample(clusters=np.array(clusters, dtype=np.int64))
 
 
-def passed(said: Iterable[Response]) -> Array:
+def passed(responses: Iterable[Response]) -> Array:
     """1.0 where the verdict is correct, else 0.0."""
-    return np.array([float(bool(s.is_correct)) for s in said])
+    return np.array([float(bool(r.is_correct)) for r in responses])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import orjson
 
-from .card import Card
-from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response
-from .design import QUICK_CALLS
+from ..api.running.engines import Means, cache_folder, shared_means
+from ..api.running.forecast import Forecast, Part, forecast_parts
+from ..api.running.session import Order, Run, judge_interleaved, run_identity, run_together
 from ..errors import InputError, OptionError, OtherRunError
 from ..jsonl import write_atomically
 from ..judge import Events, JudgeSpec, Source
@@ -21,11 +23,12 @@ from ..judge.store import JUDGEMENTS, MANIFEST, clear_run
 from ..llm import Client
 from ..llm.budget import Limits
 from ..version import VERSION
-from ..api.running.engines import Means, cache_folder, shared_means
-from ..api.running.forecast import Forecast, Part, forecast_parts
-from ..api.running.session import Order, Run, judge_interleaved, run_identity, run_together
-from .api_card import card_of, observed, write_files
+from .card import Card
 from .config import AuditConfig, Prepared, prepare
+from .design import QUICK_CALLS, AuditDesign
+from .outcomes import Probe, cost_of
+from .probes import OF_RESPONSES, preference
+from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
@@ -45,9 +48,7 @@ class Audit:
     """A finished audit.
 
     Attributes:
-        card: What was found.
-        responses: Every judgement with what is known of it.
-        folder: Where its files are; None when it was kept in memory.
+        folder: Where its files are; None when it was done in memory.
         n_unscored: Judgements without a verdict.
     """
 
@@ -64,7 +65,7 @@ class Audit:
 
 def audit(
     judge: str | JudgeSpec,
-    order: AuditConfig | Prepared | None = None,
+    config: AuditConfig | Prepared | None = None,
     *,
     out: str | Path | None = None,
     client: Client | None = None,
@@ -77,9 +78,9 @@ def audit(
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
-        order: What to ask it, perhaps prepared before; None for everything, on the shipped cases.
+        config: What to ask it, perhaps prepared before; None for everything, on the shipped cases.
         out: Folder for the audit's files; a second call with the same folder goes on where the
-            first stopped. None keeps everything in memory.
+            first stopped. None does everything in memory.
         client: Answers requests in place of the network.
         limits: What the call may take; what is left over is unscored (``budget``).
         cache: As for ``grade``; replies that are asked for again are never taken from it.
@@ -92,24 +93,32 @@ def audit(
         InputError: If an input file as a whole is unusable.
     """
     spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
-    if isinstance(order, Prepared):
-        prepared = order
+    if isinstance(config, Prepared):
+        prepared = config
     else:
-        prepared = prepare(spec, order or AuditConfig(), note=events.bad_row)
-    if prepared.order.quick:
+        prepared = prepare(spec, config or AuditConfig(), note=events.bad_row)
+    if prepared.config.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
     means = shared_means(client=client, limits=limits, cache=cache, warn=events.note)
-    with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as folder:
-        session = _Session(
-            folder=Path(folder),
-            prepared=prepared,
-            spec=spec,
-            means=means,
-            events=events,
-            overwrite=overwrite,
+    with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
+        folder, design = Path(path), prepared.design
+        _claim(folder, design.fingerprint, overwrite=overwrite)
+        is_scheduled = _write_schedule(folder, design)
+        runs = _judge(folder, prepared, spec, means, events, overwrite=overwrite)
+        responses = AuditResponses(
+            all=tuple(_responses(design, spec, runs, is_scheduled=is_scheduled))
         )
-        return session.audited(keep=out is not None)
+        withheld = max((run.progress.withheld for run in runs.values()), default=0)
+        card = card_of(spec, prepared, responses, withheld=withheld)
+        if out is not None:
+            _write_results(folder, design, card)
+    return Audit(
+        card=card,
+        responses=responses,
+        folder=None if out is None else folder,
+        n_unscored=sum(not r.is_scored for r in responses.all),
+    )
 
 
 def forecast_audit(
@@ -119,7 +128,7 @@ def forecast_audit(
     out: Path | None = None,
     cache: bool | Path | None = None,
 ) -> Forecast:
-    """Reckons what an audit will take; no call is made and nothing is written.
+    """Estimates what an audit will take; no call is made and nothing is written.
 
     Args:
         spec: The judge.
@@ -134,157 +143,124 @@ def forecast_audit(
         OptionError: If the folder holds another audit.
     """
     folder = cache_folder(wanted=cache, client=None)
-    own = prepared.rubric
-    begun = out if out is not None and _is_there(out) else None
     parts: list[Part] = []
-    for arm in prepared.plan.arms:
-        order, judge = prepared.order, spec_of(spec, arm.name)
-        source = Source(
-            predictions=[dict(variant.row) for variant in arm.variants],
-            protocol=order.protocol,
-            rubric=own,
-            data_roots=prepared.material.roots,
-        )
-        home = None if begun is None else begun / "runs" / arm.name
-        identity = run_identity(judge, order.protocol, own)
-        identity["audit"] = prepared.plan.fingerprint
-        is_again = arm.name.startswith((AGAIN, WARM))
-        kept = home / "cache" if is_again and home and folder else None if is_again else folder
-        parts.append(Part(source, judge, home, identity, kept, is_input=False))
+    for arm in prepared.design.arms:
+        rows = [dict(variant.row) for variant in arm.variants]
+        source, judge, identity = _arm(prepared, spec, arm.name, rows)
+        home = out / "runs" / arm.name if out is not None and _is_folder(out) else None
+        replies = folder
+        if arm.name.startswith((AGAIN, WARM)):
+            replies = home / "cache" if home and folder else None
+        parts.append(Part(source, judge, home, identity, replies, is_input=False))
     return forecast_parts(parts)
 
 
-def _is_there(folder: Path) -> bool:
+def _is_folder(path: Path) -> bool:
     try:
-        return folder.is_dir()
+        return path.is_dir()
     except OSError:  # longer than a path may be
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Session:
-    """A judge that is asked, and where its answers go."""
+def _arm(
+    prepared: Prepared, spec: JudgeSpec, arm: str, rows: Path | list[dict[str, Any]]
+) -> tuple[Source, JudgeSpec, dict[str, Any]]:
+    """Source, judge and identity of the run of an arm."""
+    config, own, judge = prepared.config, prepared.rubric, spec_of(spec, arm)
+    source = Source(
+        predictions=rows,
+        protocol=config.protocol,
+        rubric=own,
+        data_roots=prepared.material.roots,
+    )
+    identity = run_identity(judge, config.protocol, own)
+    identity["audit"] = prepared.design.fingerprint
+    return source, judge, identity
 
-    folder: Path
-    prepared: Prepared
-    spec: JudgeSpec
-    means: Means
-    events: Events
-    overwrite: bool
 
-    def audited(self, *, keep: bool) -> Audit:
-        """Asks everything and draws up the card."""
-        plan = self.prepared.plan
-        self._claim()
-        is_scheduled = self._schedule()
-        runs = self._runs()
-        responses = AuditResponses(all=tuple(self._observed(runs, is_scheduled=is_scheduled)))
-        withheld = max((run.progress.withheld for run in runs.values()), default=0)
-        card = card_of(self.spec, self.prepared, responses, withheld=withheld)
-        if keep:
-            write_files(self.folder, plan, card)
-        return Audit(
-            card=card,
-            responses=responses,
-            folder=self.folder if keep else None,
-            n_unscored=sum(not said.is_scored for said in responses.all),
-        )
+def spec_of(spec: JudgeSpec, arm: str) -> JudgeSpec:
+    """The judge's settings in an arm."""
+    stem, _, number = arm.rpartition("-")
+    if arm == BLIND:
+        return spec.model_copy(update={"blind": True})
+    if stem == WARM:
+        seed = None if spec.seed is None else spec.seed + SEED_STEP * int(number)
+        return spec.model_copy(update={"temperature": WARM_TEMPERATURE, "seed": seed})
+    return spec
 
-    def _claim(self) -> None:
-        """Makes the folder, unless another audit or something else is in it."""
-        asks = self.prepared.plan.fingerprint
-        _make(self.folder)
-        before = _fingerprint(self.folder / MANIFEST)
-        if before is None:
-            before = _fingerprint(self.folder / "runs" / MAIN / MANIFEST)
-        if before not in (None, asks):
-            if not self.overwrite:
-                raise OtherRunError(
-                    f"--out: {self.folder} holds an audit that asked something else; "
-                    "choose another folder, or --overwrite to replace that audit"
-                )
-            _clear(self.folder)
-        if before is None:
-            _check_free(self.folder)
-        _make(self.folder / "rows")
-        manifest = {"apbjudge": VERSION, "identity": {"audit": asks}}
-        data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n"
-        write_atomically(self.folder / MANIFEST, data)
 
-    def _home(self, arm: str) -> Path:
-        return self.folder / "runs" / arm
+def _judge(
+    folder: Path,
+    prepared: Prepared,
+    spec: JudgeSpec,
+    means: Means,
+    events: Events,
+    *,
+    overwrite: bool,
+) -> dict[str, Run]:
+    """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
+    schedule = prepared.design.schedule
+    homes = {arm.name: folder / "runs" / arm.name for arm in prepared.design.arms}
+    orders: list[Order] = []
+    for name, home in homes.items():
+        rows = folder / "rows" / f"{name}.jsonl"
+        of_arm = (turn.variant for turn in schedule if turn.arm == name)
+        _write_lines(rows, (dict(variant.row) for variant in of_arm))
+        source, judge, identity = _arm(prepared, spec, name, rows)
+        own = means
+        if name.startswith((AGAIN, WARM)) and means.cache is not None:
+            own = replace(means, cache=home / "cache")  # a reply of its own, not the first one's
+        orders.append(Order(source, judge, identity, (), events, own, overwrite=overwrite))
+    if not orders:
+        return {}
+    at = {name: n for n, name in enumerate(homes)}
+    turns = [at[turn.arm] for turn in schedule]
+    runs = run_together(
+        dict(zip(homes.values(), orders, strict=True)),
+        keep=True,
+        work=partial(judge_interleaved, orders, turns),
+    )
+    return dict(zip(homes, runs, strict=True))
 
-    def _schedule(self) -> bool:
-        """Writes the order in which everything is asked; false where judgements came otherwise.
 
-        Audits that earlier versions began asked one arm after the other and have no schedule.
-        """
-        path = self.folder / SCHEDULE
-        if not path.exists() and (self._home(MAIN) / JUDGEMENTS).exists():
-            return False
-        lines = (
-            orjson.dumps({"turn": n, "arm": turn.arm, "name": turn.variant.name}) + b"\n"
-            for n, turn in enumerate(self.prepared.plan.schedule)
-        )
-        write_atomically(path, b"".join(lines))
-        return True
+def _responses(
+    design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run], *, is_scheduled: bool
+) -> Iterator[Response]:
+    """Every judgement in the order of the design: which reply came first must not show."""
+    turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(design.schedule)}
+    evidence = spec.evidence and not spec.is_static
+    for arm in design.arms:
+        by_name = {judgement.item_id: judgement for judgement in runs[arm.name].judgements}
+        for variant in arm.variants:
+            if variant.name in by_name:
+                turn = turns[arm.name, variant.name] if is_scheduled else None
+                judgement = by_name[variant.name]
+                yield response_of(variant, arm.name, judgement, evidence=evidence, turn=turn)
 
-    def _runs(self) -> dict[str, Run]:
-        """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
-        plan = self.prepared.plan
-        names = [arm.name for arm in plan.arms]
-        if not names:
-            return {}
-        orders = [self._order(name) for name in names]
-        at = {name: n for n, name in enumerate(names)}
-        turns = [at[turn.arm] for turn in plan.schedule]
-        runs = run_together(
-            dict(zip(map(self._home, names), orders, strict=True)),
-            keep=True,
-            work=partial(judge_interleaved, orders, turns),
-        )
-        return dict(zip(names, runs, strict=True))
 
-    def _order(self, arm: str) -> Order:
-        order, spec, own = self.prepared.order, spec_of(self.spec, arm), self.prepared.rubric
-        source = Source(
-            predictions=self._written(arm),
-            protocol=order.protocol,
-            rubric=own,
-            data_roots=self.prepared.material.roots,
-        )
-        means = self.means
-        if arm.startswith((AGAIN, WARM)) and means.cache is not None:
-            # a reply of its own, not the first one's
-            means = replace(means, cache=self._home(arm) / "cache")
-        identity = run_identity(spec, order.protocol, own)
-        identity["audit"] = self.prepared.plan.fingerprint
-        return Order(source, spec, identity, (), self.events, means, overwrite=self.overwrite)
-
-    def _written(self, arm: str) -> Path:
-        """The rows of an arm as a file, in the order of the schedule."""
-        rows = self.folder / "rows" / f"{arm}.jsonl"
-        scheduled = (turn.variant for turn in self.prepared.plan.schedule if turn.arm == arm)
-        lines = (orjson.dumps(dict(variant.row)) + b"\n" for variant in scheduled)
-        write_atomically(rows, b"".join(lines))
-        return rows
-
-    def _observed(self, runs: Mapping[str, Run], *, is_scheduled: bool) -> Iterator[Response]:
-        """Every judgement in the order of the plan: which reply came first must not show."""
-        plan = self.prepared.plan
-        turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
-        evidence = self.spec.evidence and not self.spec.is_static
-        for arm in plan.arms:
-            by_name = {judgement.item_id: judgement for judgement in runs[arm.name].judgements}
-            for variant in arm.variants:
-                if variant.name in by_name:
-                    yield observed(
-                        variant,
-                        arm.name,
-                        by_name[variant.name],
-                        evidence=evidence,
-                        turn=turns[arm.name, variant.name] if is_scheduled else None,
-                    )
+def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
+    """Makes the folder, unless another audit or something else is in it."""
+    _make(folder)
+    before = _fingerprint(folder / MANIFEST)
+    if before is None:
+        before = _fingerprint(folder / "runs" / MAIN / MANIFEST)
+    if before is None:
+        taken = [path for name in (MANIFEST, *FILES) if (path := folder / name).exists()]
+        if taken := [*taken, *sorted((folder / "rows").glob("*.jsonl"))]:
+            raise OptionError(
+                f"--out: {folder} has {taken[0].relative_to(folder)}, which no audit of apbjudge "
+                "wrote; choose another folder"
+            )
+    elif before != fingerprint:
+        if not overwrite:
+            raise OtherRunError(
+                f"--out: {folder} holds an audit that asked something else; "
+                "choose another folder, or --overwrite to replace that audit"
+            )
+        _clear(folder)
+    _make(folder / "rows")
+    manifest = {"apbjudge": VERSION, "identity": {"audit": fingerprint}}
+    _write_json(folder / MANIFEST, manifest)
 
 
 def _make(folder: Path) -> None:
@@ -294,19 +270,12 @@ def _make(folder: Path) -> None:
         raise InputError(f"{folder}: can't be made: {error.strerror}") from None
 
 
-def _check_free(folder: Path) -> None:
-    """Refuses a folder with files of the names that an audit writes, of which it is none.
-
-    Raises:
-        OptionError: If there is one.
-    """
-    taken = [path for name in (MANIFEST, *FILES) if (path := folder / name).exists()]
-    taken += sorted((folder / "rows").glob("*.jsonl"))
-    if taken:
-        raise OptionError(
-            f"--out: {folder} has {taken[0].relative_to(folder)}, which no audit of apbjudge "
-            "wrote; choose another folder"
-        )
+def _fingerprint(manifest: Path) -> str | None:
+    """Hash of what an audit asked, from a run of it; None where there is none to be read."""
+    try:
+        return orjson.loads(manifest.read_bytes())["identity"].get("audit", "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # no run, or one that the run itself will refuse
 
 
 def _clear(folder: Path) -> None:
@@ -326,20 +295,93 @@ def _clear(folder: Path) -> None:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
 
 
-def _fingerprint(manifest: Path) -> str | None:
-    """Hash of what an audit asked, from a run of it; None where there is none to be read."""
-    try:
-        return orjson.loads(manifest.read_bytes())["identity"].get("audit", "")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # no run, or one that the run itself will refuse
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    write_atomically(path, orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def spec_of(spec: JudgeSpec, arm: str) -> JudgeSpec:
-    """The judge's settings in an arm."""
-    stem, _, number = arm.rpartition("-")
-    if arm == BLIND:
-        return spec.model_copy(update={"blind": True})
-    if stem == WARM:
-        seed = None if spec.seed is None else spec.seed + SEED_STEP * int(number)
-        return spec.model_copy(update={"temperature": WARM_TEMPERATURE, "seed": seed})
-    return spec
+def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    write_atomically(path, b"".join(orjson.dumps(line) + b"\n" for line in lines))
+
+
+def _write_schedule(folder: Path, design: AuditDesign) -> bool:
+    """Writes the order in which everything is asked; false where judgements came otherwise.
+
+    Audits that earlier versions began asked one arm after the other and have no schedule.
+    """
+    path = folder / SCHEDULE
+    if not path.exists() and (folder / "runs" / MAIN / JUDGEMENTS).exists():
+        return False
+    turns = enumerate(design.schedule)
+    _write_lines(path, ({"turn": n, "arm": t.arm, "name": t.variant.name} for n, t in turns))
+    return True
+
+
+def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
+    """Writes what a reader of the audit needs beside the runs: variants and card."""
+    _write_lines(
+        folder / "variants.jsonl",
+        ({"arm": arm.name, **v.to_json()} for arm in design.arms for v in arm.variants),
+    )
+    _write_json(folder / "card.json", card.to_json())
+
+
+def card_of(
+    spec: JudgeSpec, prepared: Prepared, responses: AuditResponses, *, withheld: int = 0
+) -> Card:
+    """The card of an audit whose responses are all there.
+
+    Args:
+        spec: The judge.
+        prepared: What it was asked.
+        responses: Its responses.
+        withheld: Judgements made without the pictures of the case.
+    """
+    material, config = prepared.material, prepared.config
+    settings = {"model": spec.model} if spec.is_static else spec.model_dump(mode="json")
+    return Card(
+        judge=spec.model,
+        settings=settings | {"rubric": config.rubric, "protocol": config.protocol},
+        rows=material.name,
+        protocols=dict(Counter(base.protocol.name for base in material.bases)),
+        origins=dict(Counter(base.origin for base in material.bases)),
+        left_out=dict(material.left_out),
+        size="quick" if config.quick else "full",
+        seed=config.seed,
+        version=VERSION,
+        fingerprint=prepared.design.fingerprint,
+        probes=tuple(probes_of(responses, prepared, judge=spec.model)),
+        cost=cost_of(responses.all),
+        notes=tuple(_notes(prepared, responses, withheld)),
+        verdicts="own",
+    )
+
+
+def probes_of(responses: AuditResponses, prepared: Prepared, *, judge: str) -> Iterator[Probe]:
+    """The probes, those that need no labels first."""
+    yield from (module.probe(responses) for module in OF_RESPONSES)
+    own, baseline = prepared.config.own, prepared.known.baseline
+    yield preference.probe(responses, own=own, baseline=baseline, judge=judge)
+    yield prepared.material.leaks
+
+
+def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iterator[str]:
+    material, known, config = prepared.material, prepared.known, prepared.config
+    if material.bad_rows:
+        yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
+    if any(r.enforced is not None for r in responses.all):
+        yield (
+            "every figure is of the judge's own verdicts, before what code proves was enforced; "
+            "what both catch together, which `grade` reports, stands among the figures on planted "
+            "faults"
+        )
+    if known.problems:
+        yield f"{len(known.problems)} of the labels could not be used"
+    if known.truths and not material.n_known:
+        yield "no label is of any of the rows: ids or names of tested models differ"
+    elif known.truths and config.quick and config.rows:
+        yield "a quick audit judges no predictions as they came, whatever is known of them"
+    if withheld:
+        yield f"{withheld} judgements were made without the pictures of their cases"
+    if reasons := Counter(r.reason for r in responses.all if not r.is_scored):
+        listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
+        yield f"unscored, and left out of every figure: {listed}"

@@ -1,4 +1,4 @@
-"""The audit command: options to an order, one call a judge, and what is printed."""
+"""The audit command: options to a configuration, one call a judge, and what is printed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import orjson
 import typer
 from pydantic import Field
 
-from ..audits.session import Audit, audit, forecast_audit
-from ..audits.api_card import PROBES
-from ..audits.config import SEED, AuditConfig, prepare
-from ..audits.card import Card
+from ..audits.card import Card, read_card
 from ..audits.comparison import CardComparison, compare_cards
-from ..audits.reading import read_card
+from ..audits.config import SEED, AuditConfig, prepare
+from ..audits.probes import PROBES
+from ..audits.session import Audit, audit, forecast_audit
 from ..errors import OptionError, visible
 from ..jsonl import write_atomically
 from ..judge import JudgeSpec
@@ -91,16 +90,16 @@ def run_audit(options: AuditOptions) -> int:
     asked = [name for name in options.judges if name not in finished]
     settings, specs = _settings(options, asked)
     by_name = dict(zip(asked, specs, strict=True))
-    order, gated = _order(options, settings), _gated(settings.fail_on)
+    config, gated = _config(options, settings), _gated(settings.fail_on)
     if settings.dry_run:
-        return _dry_run(options, settings, order, specs)
+        return _dry_run(options, settings, config, specs)
     cards: list[Card] = []
     for n, name in enumerate(options.judges):
         if name in finished:
             cards.append(_finished(finished[name], shown=not options.compare))
             continue
-        out = _folder(options, order, by_name[name], n)
-        found = _audited(by_name[name], order, settings, out)
+        out = _folder(options, config, by_name[name], n)
+        found = _audited(by_name[name], config, settings, out)
         if found is None:
             return INTERRUPTED
         cards.append(found.card)
@@ -123,7 +122,7 @@ def _settings(
     return settings, specs if judges else []
 
 
-def _order(options: AuditOptions, settings: AuditSettings) -> AuditConfig:
+def _config(options: AuditOptions, settings: AuditSettings) -> AuditConfig:
     return AuditConfig(
         rows=options.rows,
         cases=options.cases,
@@ -139,22 +138,22 @@ def _order(options: AuditOptions, settings: AuditSettings) -> AuditConfig:
     )
 
 
-def _folder(options: AuditOptions, order: AuditConfig, spec: JudgeSpec, n: int) -> Path:
+def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int) -> Path:
     """The audit's folder; the same command finds it again."""
     if options.out is not None:
         several = len(options.judges) > 1
         return options.out / f"{n + 1}-{spec.slug}" if several else options.out
-    given = (order.rows, order.cases, order.labels)
+    given = (config.rows, config.cases, config.labels)
     paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in given]
-    content = [spec.scoring, paths, order.protocol, order.rubric, order.quick, order.bases]
-    content += [order.seed, order.adjudicator, sorted(order.own)]
+    content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
+    content += [config.seed, config.adjudicator, sorted(config.own)]
     digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    stem = "shipped" if order.rows is None else order.rows.stem
+    stem = "shipped" if config.rows is None else config.rows.stem
     return Path("audits") / f"{stem}-{spec.slug}-{digest[:6]}"
 
 
 def _audited(
-    spec: JudgeSpec, order: AuditConfig, settings: AuditSettings, out: Path
+    spec: JudgeSpec, config: AuditConfig, settings: AuditSettings, out: Path
 ) -> Audit | None:
     """Audits one judge, prints its card and writes it; None when it was interrupted."""
     reporter = Reporter(sys.stderr)
@@ -162,7 +161,7 @@ def _audited(
         with reporter:
             found = audit(
                 spec,
-                order,
+                config,
                 out=out,
                 limits=settings,
                 cache=not settings.no_cache,
@@ -222,20 +221,20 @@ def _gated(fail_on: str) -> Collection[str]:
 
 
 def _dry_run(
-    options: AuditOptions, settings: AuditSettings, order: AuditConfig, specs: Sequence[JudgeSpec]
+    options: AuditOptions, settings: AuditSettings, config: AuditConfig, specs: Sequence[JudgeSpec]
 ) -> int:
     from ..api.running.forecast import forecast_text
 
     for n, spec in enumerate(specs):
-        prepared = prepare(spec, order, note=lambda message: typer.echo(message, err=True))
-        arms = prepared.plan.arms
+        prepared = prepare(spec, config, note=lambda message: typer.echo(message, err=True))
+        arms = prepared.design.arms
         typer.echo(
-            f"{visible(spec.model)}: {prepared.plan.n_judgements} judgements, nothing is called"
+            f"{visible(spec.model)}: {prepared.design.n_judgements} judgements, nothing is called"
         )
         for arm in arms:
             typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
         if arms:
-            out = _folder(options, order, spec, n)
+            out = _folder(options, config, spec, n)
             found = forecast_audit(spec, prepared, out=out, cache=not settings.no_cache)
             typer.echo(forecast_text(found), nl=False)
     return 0

@@ -181,11 +181,11 @@ class Bases:
     """The bases of an audit.
 
     Attributes:
-        found: One a case at most, in the order of the cases.
+        bases: One a case at most, in the order of the cases.
         left_out: Cases without a base, by reason.
     """
 
-    found: tuple[Base, ...]
+    bases: tuple[Base, ...]
     left_out: Mapping[str, int]
 
 
@@ -226,7 +226,7 @@ def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> 
             left_out[SAME_ID] += 1
         else:
             left_out[PROVEN if bases else NO_PLAN] += 1
-    return Bases(found=tuple(found), left_out=dict(left_out))
+    return Bases(bases=tuple(found), left_out=dict(left_out))
 
 
 def _preferred(rows: list[Task], passed: Collection[Key]) -> list[Task]:

@@ -32,8 +32,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Showing:
-    """One way of showing the same.
+class FormatChange:
+    """One way of way the same.
 
     Attributes:
         name: Machine name.
@@ -63,7 +63,7 @@ class _Given:
     value: Any
 
 
-def show(
+def change_format(
     base: Base, parent: Variant, *, seed: int, kinds: Collection[str] | None = None
 ) -> tuple[Variant, ...]:
     """Shows a variant in every way that fits it.
@@ -77,27 +77,27 @@ def show(
     Returns:
         At most one variant a way, each with calls, arguments and proven findings of the parent.
     """
-    wanted = [showing for showing in SHOWN if kinds is None or showing.name in kinds]
+    wanted = [way for way in FORMAT_CHANGES if kinds is None or way.name in kinds]
     return kept(base, parent, _in_every_way(base, parent, wanted, seed))
 
 
 def _in_every_way(
-    base: Base, parent: Variant, wanted: Sequence[Showing], seed: int
+    base: Base, parent: Variant, wanted: Sequence[FormatChange], seed: int
 ) -> Iterator[Variant | None]:
     given = _Given(base=base, parent=parent, item=base.read(parent), value=reply_value(parent))
-    for showing in wanted:
-        yield _shown(given, showing, seed)
+    for way in wanted:
+        yield _shown(given, way, seed)
 
 
-def _shown(given: _Given, showing: Showing, seed: int) -> Variant | None:
+def _shown(given: _Given, way: FormatChange, seed: int) -> Variant | None:
     base, parent = given.base, given.parent
-    change = showing.change(given, Random(f"{seed}/{parent.name}/{showing.name}"))  # noqa: S311
+    change = way.change(given, Random(f"{seed}/{parent.name}/{way.name}"))  # noqa: S311
     if change is None:
         return None
     return base.derived(
         "shown",
-        showing.name,
-        what=showing.what,
+        way.name,
+        what=way.what,
         truth=parent.truth,
         reply=change.reply,
         case=change.case,
@@ -274,51 +274,51 @@ def _crlf(given: _Given, rng: Random) -> Change | None:
     return Change(reply=written(rewritten(value, changes)).replace("\n", "\r\n"))
 
 
-SHOWN: tuple[Showing, ...] = (
-    Showing(
+FORMAT_CHANGES: tuple[FormatChange, ...] = (
+    FormatChange(
         name="tool-order",
         what="the tools are listed in another order",
         change=_tool_order,
     ),
-    Showing(
+    FormatChange(
         name="reference-wording",
         what="the reference says the same in other words, with the same calls",
         change=_reference_wording,
     ),
-    Showing(
+    FormatChange(
         name="key-order",
         what="the keys of every JSON object in the reply stand in reverse order",
         change=_key_order,
     ),
-    Showing(
+    FormatChange(
         name="markdown",
         what="the reply stands in a fenced block of Markdown, under a heading",
         change=_markdown,
     ),
-    Showing(
+    FormatChange(
         name="plan-markup",
         what="the prose of the reply has list numbers and bold words; the words are the same",
         change=_plan_markup,
     ),
-    Showing(
+    FormatChange(
         name="label-case",
         what="labels and first words of the sentences in the reply are in capitals",
         change=_label_case,
     ),
-    Showing(
+    FormatChange(
         name="image-order",
         what="the files are listed, and the pictures shown, in reverse order",
         change=_image_order,
     ),
-    Showing(
+    FormatChange(
         name="line-breaks",
         what="the reply stands on a single line",
         change=_one_line,
     ),
-    Showing(
+    FormatChange(
         name="crlf",
         what="lines end in CR and LF, and blank lines part the sentences of the reply",
         change=_crlf,
     ),
 )
-"""Every way of showing the same, in the order in which they are offered."""
+"""Every way of way the same, in the order in which they are offered."""

@@ -15,7 +15,7 @@ from .drafts import Draft
 from .prose import kept, objects, sentences
 
 
-def beside(
+def other_references(
     base: Base, fault: Variant | None, others: Sequence[Base], *, seed: int
 ) -> tuple[Variant, ...]:
     """Puts other references beside a base, and a faulty plan beside itself.

@@ -18,10 +18,10 @@ from .figures import (
     limit_text,
     many,
     only_notes,
+    outcome_word,
     p_text,
     probe_title,
     settings_text,
-    outcome_word,
     tally_text,
     value_text,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...audits.card import Card
 from ...audits.comparison import CardComparison, MeasurePair
-from ...audits.outcomes import Cost, Figure, Measure, Side, Outcome, Unit
+from ...audits.outcomes import Cost, Figure, Measure, Outcome, Side, Unit
 from ...calibration.intervals import Estimate
 
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")

@@ -1,4 +1,4 @@
-"""What a tested model was told that it should not know."""
+"""What a prompt gives away that the tested model should not know."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import lru_cache
 from typing import Any, cast
 
 from ...records import Item
-from .texts import mentions, sentences, strings
+from .overlap import strings
 
 DISTRACTORS = "distractors named"
 UNSOLVABLE = "unsolvable type told"
 BROKEN = "broken tool named"
 REPLACEMENT = "replacement named"
-TOLD = (DISTRACTORS, UNSOLVABLE, BROKEN, REPLACEMENT)
+PROMPT_LEAKS = (DISTRACTORS, UNSOLVABLE, BROKEN, REPLACEMENT)
 
-_TELLING = {
+_HINTS = {
     DISTRACTORS: re.compile(
         r"distract|extraneous|irrelevant|unrelated|useless|unnecessary|decoy|red herring|"
         r"not (?:be )?(?:needed|relevant|helpful|used|called)|no (?:help|use)\b|"
@@ -71,16 +71,19 @@ _STEMS = (
 ).split()
 """One of them is in whatever the patterns above find."""
 _TYPE_WORDS = {name: re.compile(words, re.IGNORECASE) for name, words in _TYPES.items()}
-_NOT_TOLD_BY_US = ("assistant", "tool", "function")
+_NOT_FROM_US = ("assistant", "tool", "function")
 _LEAST_CUT = 12
+_SENTENCE = re.compile(r"\n|(?<=[.!?;])\s")
+_PLAIN_NAME = re.compile(r"[A-Za-z]?[a-z]+")
+_QUOTES = "`'\"“”‘’"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class PromptLeak:
     """Something a tested model should not have been told.
 
     Attributes:
-        kind: One of ``TOLD``.
+        kind: One of ``PROMPT_LEAKS``.
         field: Where: ``query``, ``system_prompt`` or ``prompt``.
         what: What, in one sentence.
     """
@@ -91,7 +94,7 @@ class Told:
 
 
 def secrets_of(item: Item) -> list[str]:
-    """What there is in a case that its tested model must not be told: some of ``TOLD``."""
+    """What the tested model of a case must not know: some of ``PROMPT_LEAKS``."""
     condition = item.condition
     held = (
         condition.extraneous,
@@ -99,30 +102,30 @@ def secrets_of(item: Item) -> list[str]:
         condition.broken_tool,
         condition.replacement,
     )
-    return [kind for kind, secret in zip(TOLD, held, strict=True) if secret]
+    return [kind for kind, secret in zip(PROMPT_LEAKS, held, strict=True) if secret]
 
 
-def sent(row: Mapping[str, Any]) -> str:
-    """What a row says was sent: ``prompt`` and ``messages``; replies and tool results left out."""
-    found: list[str] = []
+def sent_text(row: Mapping[str, Any]) -> str:
+    """What a tested model was sent, without replies and results: ``prompt`` and ``messages``."""
+    texts: list[str] = []
     for name in ("prompt", "messages"):
         value = row.get(name)
         listed = cast("list[object]", value) if isinstance(value, list) else [value]
-        found += [text for part in listed for text in _said(part)]
-    return "\n".join(found)
+        texts += [text for part in listed for text in _message_text(part)]
+    return "\n".join(texts)
 
 
-def _said(part: object) -> Iterator[str]:
+def _message_text(part: object) -> Iterator[str]:
     """A message's text, or the text itself."""
     if not isinstance(part, Mapping):
         yield from strings(part)
         return
     message = cast("Mapping[str, object]", part)
-    if message.get("role") not in _NOT_TOLD_BY_US:
+    if message.get("role") not in _NOT_FROM_US:
         yield from strings(message.get("content"))
 
 
-def told(item: Item, row: Mapping[str, Any]) -> Iterator[Told]:
+def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
     """What query, system prompt and the prompt that was sent give away.
 
     Args:
@@ -135,7 +138,7 @@ def told(item: Item, row: Mapping[str, Any]) -> Iterator[Told]:
     kinds = secrets_of(item)
     if not kinds:
         return
-    prompt = sent(row)
+    prompt = sent_text(row)
     if prompt:
         prompt = _without(prompt, _material(item, row))
     for kind in kinds:
@@ -145,12 +148,12 @@ def told(item: Item, row: Mapping[str, Any]) -> Iterator[Told]:
             ("prompt", prompt),
         ):
             what = (
-                _type_told(item, field, text)
+                _type_leak(item, field, text)
                 if kind == UNSOLVABLE
-                else _tool_told(item, kind, field, text)
+                else _tool_leak(item, kind, field, text)
             )
             if what:
-                yield Told(kind=kind, field=field, what=what)
+                yield PromptLeak(kind=kind, field=field, what=what)
 
 
 def _material(item: Item, row: Mapping[str, Any]) -> Iterator[str]:
@@ -181,7 +184,7 @@ def _without(text: str, material: Iterable[str]) -> str:
     return text
 
 
-def _tool_told(item: Item, kind: str, field: str, text: str) -> str:
+def _tool_leak(item: Item, kind: str, field: str, text: str) -> str:
     """A tool's name where it says something; empty where it does not.
 
     In query and system prompt any mention counts, unless all tools are listed there. In a prompt,
@@ -196,7 +199,7 @@ def _tool_told(item: Item, kind: str, field: str, text: str) -> str:
     listed = field == "prompt" or (bool(others) and all(mentions(text, n) for n in others))
     if not listed:
         return f"names {_quoted(named)}"
-    for line in _lines(text, _TELLING[kind], named):
+    for line in _lines(text, _HINTS[kind], named):
         here = [name for name in named if mentions(line, name)]
         if here:
             return f"says what {_quoted(here)} is: {_short(line)}"
@@ -217,12 +220,12 @@ def _names(item: Item, kind: str) -> tuple[str, ...]:
     return (condition.replacement.name if condition.replacement else "",)
 
 
-def _lines(text: str, telling: re.Pattern[str], names: Collection[str]) -> Iterator[str]:
-    """Sentences with a telling word, and items of a list under a heading with one."""
+def _lines(text: str, hint: re.Pattern[str], names: Collection[str]) -> Iterator[str]:
+    """Sentences with a hint word, and items of a list under a heading with one."""
     under = False
     for sentence in sentences(text):
         heads = sentence.rstrip().endswith(":")
-        if (heads or any(name in sentence for name in names)) and telling.search(sentence):
+        if (heads or any(name in sentence for name in names)) and hint.search(sentence):
             under = heads
             yield sentence
         elif under and _LIST_ITEM.match(sentence):
@@ -238,7 +241,7 @@ def _lists(text: str, names: Collection[str]) -> Iterator[str]:
             yield part
 
 
-def _type_told(item: Item, field: str, text: str) -> str:
+def _type_leak(item: Item, field: str, text: str) -> str:
     """A sentence that says that, or why, this case can't be solved; empty where there is none."""
     secret = item.condition.unsolvable_type or ""
     if secret in text and not any(name in text for name in _TYPES if name != secret):
@@ -261,3 +264,42 @@ def _quoted(names: Iterable[str]) -> str:
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 120 else f"{text[:119]}…"
+
+
+def sentences(text: str) -> list[str]:
+    """Lines, and sentences within them; blank ones left out."""
+    return [part for part in _SENTENCE.split(text) if part.strip()]
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether a text names a tool.
+
+    Args:
+        text: The text.
+        name: The tool's name. One that is a plain word (``search``) counts only where it stands
+            in quotes or back ticks, before a bracket or beside the word tool.
+    """
+    if not name or name not in text:
+        return False
+    is_plain = _PLAIN_NAME.fullmatch(name) is not None
+    at = text.find(name)
+    while at >= 0:
+        before, after = text[max(0, at - 6) : at], text[at + len(name) : at + len(name) + 6]
+        is_whole = not _is_part(before[-1:]) and not _is_part(after[:1])
+        if is_whole and (not is_plain or _is_marked(before, after)):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _is_part(character: str) -> bool:
+    """Whether a name goes on with this character; false of none."""
+    return character.isalnum() or character in {"_", "-"}
+
+
+def _is_marked(before: str, after: str) -> bool:
+    return (
+        (before[-1:] in _QUOTES and after[:1] in _QUOTES and bool(before and after))
+        or after.startswith(("(", " tool"))
+        or before.endswith(("tool ", "tool: "))
+    )

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apbjudge.audits.outcomes import decide
+from apbjudge.audits.probes.measures import rate, share_of, shift, shift_of
 from apbjudge.audits.responses import Response
-from apbjudge.audits.probes.measuring import mean_figure, rate, share_of, shift, shift_of
 
 from .judges import PASS, observed, variant
 
@@ -18,17 +19,15 @@ def said(*cases: int) -> list[Response]:
 
 
 def test_a_rate_is_the_share_of_hits() -> None:
-    found = rate("m", said(1, 2, 3, 4), [True, True, False, True], "at least", 0.5, level=0.99)
+    [found] = decide([rate("m", said(1, 2, 3, 4), [True, True, False, True], "at least", 0.5)])
     estimate = found.estimate
-    assert (estimate.value, estimate.level) == (0.75, 0.99)
+    assert (estimate.value, estimate.level) == (0.75, 0.95)
     assert (estimate.n_items, estimate.n_clusters) == (4, 4)
     assert (found.unit, found.side, found.limit) == ("share", "at least", 0.5)
 
 
 def test_a_shift_is_the_mean_change() -> None:
-    one, other = said(1, 1, 2, 3), said(1, 1, 2, 3)
-    pairs = list(zip(one, other, strict=True))
-    found = shift("m", pairs, [1, -1, -1, 0], "within", 0.1, level=0.95)
+    [found] = decide([shift("m", said(1, 1, 2, 3), [1, -1, -1, 0], "within", 0.1)])
     assert found.estimate.value == pytest.approx(-0.25)
     assert (found.unit, found.estimate.n_clusters) == ("points", 3)
     assert found.parts == {"c1": (0.0, 2.0), "c2": (-1.0, 1.0), "c3": (0.0, 1.0)}
@@ -50,24 +49,13 @@ def width(estimate: object) -> float:
 def test_nothing_is_no_figure() -> None:
     for estimate in (share_of([], [], level=0.95), shift_of([], [], level=0.95)):
         assert (estimate.value, estimate.low, estimate.high) == (None, None, None)
-    found = rate("m", [], [], "at least", 0.5, level=0.95)
-    assert (found.outcome, found.parts) == ("could not tell", {})
-
-
-def test_a_mean_has_the_unit_it_is_given() -> None:
-    found = mean_figure("grade", said(1, 2), [0.2, 1.0])
-    assert found.estimate.value == pytest.approx(0.6)
-    assert (found.unit, found.estimate.level) == ("plain", 0.95)
-    wide = mean_figure("length", said(1, 2), [3.0, 5.0], bounds=(0.0, 10.0), unit="share")
-    assert wide.estimate.value == pytest.approx(4.0)
-    assert wide.unit == "share"
+    assert decide([rate("m", [], [], "at least", 0.5), shift("m", [], [], "within", 0.5)]) == ()
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1))
 def test_the_parts_give_the_figure_again(rows: list[tuple[int, float]]) -> None:
     responses, values = said(*(case for case, _ in rows)), [value for _, value in rows]
-    pairs = list(zip(responses, responses, strict=True))
-    found = shift("m", pairs, values, "within", 0.1, level=0.95)
+    [found] = decide([shift("m", responses, values, "within", 0.1)])
     above = sum(part[0] for part in found.parts.values())
     below = sum(part[1] for part in found.parts.values())
     assert below == len(rows)

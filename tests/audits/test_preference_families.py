@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.probes.families import bare, family, relatives, same_model
+from apbjudge.audits.probes.preference import bare, family, relatives, same_model
 
 FAMILIES = {
     "gemini-3-pro": "gemini",
