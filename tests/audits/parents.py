@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from apbjudge.audits.perturbations.bases import Base, Origin, find_bases
-from apbjudge.audits.perturbations.drafts import Draft
+from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
@@ -112,7 +112,7 @@ def base_of(row: dict[str, Any], *, origin: Origin = "reference", **changes: Any
     """A base from a row, some of its fields changed; None takes a field out."""
     values = {key: value for key, value in (row | changes).items() if value is not None}
     item = Row(values, 1).to_item()
-    draft = Draft.of_prediction(item)
+    draft = ReplyParts.of_prediction(item)
     assert draft is not None
     protocol = protocol_of(item)
     item = Row(values | {"model_response": draft.text}, 1).to_item()
@@ -126,10 +126,10 @@ def base_of(row: dict[str, Any], *, origin: Origin = "reference", **changes: Any
     )
 
 
-def fault_of(base: Base, *, reply: Draft | str | None = None) -> Variant:
+def fault_of(base: Base, *, reply: ReplyParts | str | None = None) -> Variant:
     """A variant with a fault that no code proves: its first call, if it has one, comes again."""
     if reply is None:
-        reply = base.draft.with_calls(0, *base.draft.calls[:1] * 2) if base.draft.calls else None
+        reply = base.parts.with_calls(0, *base.parts.calls[:1] * 2) if base.parts.calls else None
     truth = Truth(is_correct=False, codes=frozenset({"E4"}), also=frozenset({"E2"}))
     return base.derived(
         "fault", "twice", what="the first call comes twice", truth=truth, reply=reply

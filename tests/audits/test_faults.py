@@ -8,14 +8,14 @@ from typing import Any
 
 import orjson
 import pytest
+from apbjudge.audits.perturbations.edits import Change, Kind, arranged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.drafts import Draft
-from apbjudge.audits.perturbations.edits import Change, Kind, arranged
+from apbjudge.audits.perturbations.checks import proves_only, reads_as_meant
 from apbjudge.audits.perturbations.faults import KINDS, plant
-from apbjudge.audits.perturbations.guards import proves_only, reads_as_meant
+from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row, Step
@@ -40,7 +40,7 @@ def calls_of(base: Base, variant: Variant) -> list[Call]:
     return [Call(c.name, c.arguments) for c in base.read(variant).prediction.calls]
 
 
-def bare(draft: Draft) -> list[Call]:
+def bare(draft: ReplyParts) -> list[Call]:
     return [Call(c.name, c.arguments or {}) for c in draft.calls]
 
 
@@ -94,7 +94,7 @@ def check_one(base: Base, variant: Variant) -> None:
 
 def check_places(base: Base, variant: Variant) -> None:
     """Exactly one place differs."""
-    old, new = bare(base.draft), calls_of(base, variant)
+    old, new = bare(base.parts), calls_of(base, variant)
     if variant.kind in ONE_CALL:
         assert len(old) == len(new)
         assert sum(a != b for a, b in zip(old, new, strict=True)) == 1
@@ -285,7 +285,7 @@ def test_no_breach_without_a_sure_occasion(query: str, arguments: dict[str, Any]
 def test_another_goal_stands_everywhere() -> None:
     base, variant = planted(cases.plan_row(), "change-goal")
     text = variant.row["model_response"]
-    assert "Trieste" in base.draft.text
+    assert "Trieste" in base.parts.text
     assert "Trieste" not in text
     assert variant.row["query"] == base.item.query
 
@@ -384,7 +384,7 @@ def test_a_call_without_a_name_is_planted_too() -> None:
     base = Base(
         name="p1",
         item=item,
-        draft=Draft(form="plan", plan="Go.", steps=(Step(calls=(Call("", None),)),)),
+        draft=ReplyParts(form="plan", plan="Go.", steps=(Step(calls=(Call("", None),)),)),
         origin="label",
         protocol=protocol,
         rubric=protocol.rubric_for(item),
@@ -409,7 +409,7 @@ def sound(change: Change, **fields: Any) -> bool:
 
 
 def test_guards_let_nothing_else_pass() -> None:
-    draft = cases.base_of(cases.plan_row()).draft
+    draft = cases.base_of(cases.plan_row()).parts
     renamed = Change(reply=draft.with_calls(0, Call("no_such", {})), what="w")
     assert not sound(renamed)
     assert sound(renamed, code="E6", is_proven=True)
@@ -425,7 +425,7 @@ def test_guards_let_nothing_else_pass() -> None:
 
 def test_steps_counted_from_zero_stay_so() -> None:
     calls = [Call("a"), Call("b", {"x": "from step 0"}), Call("c", {"x": "steps 0 and 1"})]
-    draft = Draft(form="plan", steps=tuple(Step(calls=(call,)) for call in calls))
+    draft = ReplyParts(form="plan", steps=tuple(Step(calls=(call,)) for call in calls))
     made = arranged(draft, [1, 0, 2])
     assert [call.arguments for call in made.calls] == [
         {"x": "from step 1"},

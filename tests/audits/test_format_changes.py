@@ -5,12 +5,18 @@ from typing import Any
 
 import orjson
 import pytest
+from apbjudge.audits.perturbations.prose import sentences
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apbjudge.audits.perturbations import format_changes
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.format_changes import FORMAT_CHANGES, Change, Showing
-from apbjudge.audits.perturbations.prose import sentences
+from apbjudge.audits.perturbations.format_changes import (
+    FORMAT_CHANGES,
+    Change,
+    FormatChange,
+    change_format,
+)
 from apbjudge.audits.variants import Variant
 
 from .parents import (
@@ -188,25 +194,25 @@ def test_line_breaks() -> None:
 
 def test_a_reply_that_is_more_than_json_is_only_shown_among_other_things() -> None:
     base = base_of(PLAN_ROW)
-    parent = fault_of(base, reply=f"Here:\n{base.draft.text}")
+    parent = fault_of(base, reply=f"Here:\n{base.parts.text}")
     kinds = {v.kind for v in change_format(base, parent, seed=1)}
     assert kinds == {"tool-order", "reference-wording"}
 
 
 def test_what_changes_a_call_or_nothing_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     base = base_of(PLAN_ROW)
-    drop = base.draft.with_calls(1).text
-    other = base.draft.text.replace('"beds": 2', '"beds": 3')
-    for n, text in enumerate([drop, other, base.draft.text, "nothing"]):
-        bad = Showing(name=f"bad-{n}", what="", change=lambda *_, t=text: Change(reply=t))
-        monkeypatch.setattr(showing, "FORMAT_CHANGES", (bad,))
+    drop = base.parts.with_calls(1).text
+    other = base.parts.text.replace('"beds": 2', '"beds": 3')
+    for n, text in enumerate([drop, other, base.parts.text, "nothing"]):
+        bad = FormatChange(name=f"bad-{n}", what="", change=lambda *_, t=text: Change(reply=t))
+        monkeypatch.setattr(format_changes, "FORMAT_CHANGES", (bad,))
         assert change_format(base, base.variant, seed=1) == ()
 
 
 def test_what_proves_another_fault_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     base = base_of(PLAN_ROW, plan=None, tool_chain=None)
-    without = Showing(name="bad", what="", change=lambda *_: Change(case={"tools": []}))
-    monkeypatch.setattr(showing, "FORMAT_CHANGES", (without,))
+    without = FormatChange(name="bad", what="", change=lambda *_: Change(case={"tools": []}))
+    monkeypatch.setattr(format_changes, "FORMAT_CHANGES", (without,))
     variant = base.derived("shown", "bad", what="", truth=base.truth, case={"tools": []})
     assert calls_of(base, variant) == calls_of(base, base.variant)
     assert proven(base, variant) != proven(base, base.variant)

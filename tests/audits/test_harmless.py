@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 import pytest
+from apbjudge.audits.perturbations.rewording import SAME, in_sentences, prose_without, reworded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.harmless import HARMLESS, harmless
-from apbjudge.audits.perturbations.rewording import SAME, in_sentences, prose_without, reworded
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Finding, Row
@@ -40,7 +40,7 @@ def check_all(base: Base, seed: int) -> Counter[str]:
 
 def check_one(base: Base, variant: Variant) -> None:
     item = Row(variant.row, 0).to_item()
-    old, new = bare(base.draft.calls), bare(item.prediction.calls)
+    old, new = bare(base.parts.calls), bare(item.prediction.calls)
     assert variant.role == "harmless"
     assert variant.truth == base.truth
     assert variant.parent == base.variant.name
@@ -217,11 +217,11 @@ def test_the_stated_limit_is_the_one_that_is_breached() -> None:
 
 def test_a_clause_is_cut_only_where_it_is_clear() -> None:
     base = cases.base_of(cases.plan_row())
-    assert prose_without(base.draft, [3])[3] == (
+    assert prose_without(base.parts, [3])[3] == (
         "Find the rooms, find the trains, book the cheapest room."
     )
     unclear = cases.base_of(cases.plan_row(plan="Write the note and have the room settled."))
-    assert prose_without(unclear.draft, [2]) == {2: None}
+    assert prose_without(unclear.parts, [2]) == {2: None}
 
 
 def test_what_is_needed_for_doing_something_is_had_to_be_done() -> None:

@@ -4,11 +4,11 @@ import re
 
 import orjson
 import pytest
+from apbjudge.audits.perturbations.prose import passages, reply_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.padding import IDLE, MORE, TIMES, neutral_text, pad
-from apbjudge.audits.perturbations.prose import passages, reply_value
 
 from .parents import (
     PLAN_ROW,
@@ -64,7 +64,7 @@ def test_reasons_say_what_the_tool_is_for() -> None:
     reason = reply_value(longer)["tool_chain"][0]["reason"]
     assert reason.startswith("A room is needed. ")
     assert reason.endswith("find_room reads as follows: Finds free rooms.")
-    assert reply_value(longer)["plan"] == base.draft.plan
+    assert reply_value(longer)["plan"] == base.parts.plan
     steps = base_of(STEPS_ROW)
     _, longer = pad(steps, steps.variant, seed=2)
     assert reply_value(longer)["thought"].endswith("Finds free rooms.")
@@ -72,7 +72,7 @@ def test_reasons_say_what_the_tool_is_for() -> None:
 
 def test_an_unknown_tool_has_a_name_and_nothing_more() -> None:
     base = base_of(PLAN_ROW)
-    parent = fault_of(base, reply=base.draft.text.replace('"find_room"', '"seek_room"'))
+    parent = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
     _, longer = pad(base, parent, seed=2)
     assert reply_value(longer)["tool_chain"][0]["reason"].endswith("is seek_room, and no other.")
 

@@ -63,12 +63,12 @@ def test_probes_of_anything(seed: int, n_cases: int, order: int) -> None:
 def test_probes_of_nothing(module: Any) -> None:
     found = module.probe(AuditResponses(()))
     assert (found.name, found.title, found.question) == (
-        module.NAME,
-        module.TITLE,
-        module.QUESTION,
+        module.SPEC.name,
+        module.SPEC.title,
+        module.SPEC.question,
     )
     assert (found.outcome, found.measures, found.cost.judgements) == ("could not tell", (), 0)
 
 
 def test_names_differ() -> None:
-    assert len({module.NAME for module in PROBES}) == len(PROBES)
+    assert len({module.SPEC.name for module in PROBES}) == len(PROBES)

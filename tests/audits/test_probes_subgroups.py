@@ -184,7 +184,7 @@ def test_what_cases_add_is_the_difference() -> None:
     said = responses(even, n=12, seed=3).all
     rng = np.random.default_rng(1)
     split = Split(
-        said=said,
+        responses=said,
         values=rng.random(len(said)),
         first=rng.random(len(said)) < 0.4,
         weights=rng.random(len(said)) + 0.5,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.drafts import Draft
+from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.perturbations.references import other_references
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import matches_reference
@@ -67,7 +67,7 @@ def test_the_echoed_reference_is_the_faulty_plan() -> None:
 
 def test_what_can_not_be_echoed() -> None:
     base = base_of(PLAN_ROW)
-    refusal = Draft(form="plan", refusal="I won't.")
+    refusal = ReplyParts(form="plan", refusal="I won't.")
     for reply in ("Just words.", refusal):
         assert "echoed-reference" not in kinds(base, fault_of(base, reply=reply))
     assert "echoed-reference" not in kinds(base)
@@ -75,7 +75,7 @@ def test_what_can_not_be_echoed() -> None:
 
 def test_a_fault_that_the_echo_would_clear_is_not_echoed() -> None:
     base = base_of(PLAN_ROW)
-    fault = fault_of(base, reply=base.draft.text.replace('"find_room"', '"seek_room"'))
+    fault = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
     assert proven(base, fault)
     assert "echoed-reference" not in kinds(base, fault)
 

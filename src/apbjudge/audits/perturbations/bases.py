@@ -17,7 +17,7 @@ from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
 from ..variants import CORRECT, PASSES, SOLVER, Role, Severity, Truth, Variant
-from .drafts import Draft
+from .parts import ReplyParts
 
 Origin = Literal["reference", "label"]
 Key = tuple[str, str]
@@ -31,7 +31,7 @@ class Base:
     Attributes:
         name: Unique among the bases of an audit.
         item: The case with this plan as its reply.
-        draft: The plan, ready to be edited.
+        parts: The plan, ready to be edited.
         origin: Whether it is the case's reference or a prediction that humans passed.
         protocol: How it is graded.
         rubric: What it is graded by.
@@ -39,7 +39,7 @@ class Base:
 
     name: str
     item: Item
-    draft: Draft
+    parts: ReplyParts
     origin: Origin
     protocol: Protocol
     rubric: Rubric
@@ -64,7 +64,7 @@ class Base:
         *,
         what: str,
         truth: Truth,
-        reply: Draft | str | None = None,
+        reply: ReplyParts | str | None = None,
         case: Mapping[str, Any] | None = None,
         parent: Variant | None = None,
         severity: Severity | None = None,
@@ -86,7 +86,7 @@ class Base:
         """
         row = dict(parent.row if parent else self._row) | dict(case or {})
         if reply is not None:
-            row["model_response"] = reply.text if isinstance(reply, Draft) else reply
+            row["model_response"] = reply.text if isinstance(reply, ReplyParts) else reply
         above = None if role == "base" else (parent.name if parent else f"{self.name}/base")
         stem = parent.name if parent and parent.role != "base" else self.name
         name = f"{stem}/{kind}"
@@ -242,14 +242,14 @@ def _preferred(rows: list[Task], passed: Collection[Key]) -> list[Task]:
 def _of_task(task: Task, passed: Collection[Key]) -> list[Base]:
     """The prediction, if humans passed it, and the reference."""
     item = task.item
-    drafts: list[tuple[Draft | None, Origin]] = [(Draft.of_reference(item), "reference")]
+    replies: list[tuple[ReplyParts | None, Origin]] = [(ReplyParts.of_reference(item), "reference")]
     if (item.item_id, item.tested_model) in passed:
-        drafts.insert(0, (Draft.of_prediction(item), "label"))
-    return [_made(task, draft, origin) for draft, origin in drafts if draft is not None]
+        replies.insert(0, (ReplyParts.of_prediction(item), "label"))
+    return [_made(task, parts, origin) for parts, origin in replies if parts is not None]
 
 
-def _made(task: Task, draft: Draft, origin: Origin) -> Base:
-    row = item_row(task.item) | {"model_response": draft.text}
+def _made(task: Task, parts: ReplyParts, origin: Origin) -> Base:
+    row = item_row(task.item) | {"model_response": parts.text}
     if origin == "reference":
         row["tested_model"] = SOLVER
     return Base(
@@ -257,7 +257,7 @@ def _made(task: Task, draft: Draft, origin: Origin) -> Base:
         if origin == "reference"
         else f"{task.item.item_id}@{task.item.tested_model}",
         item=Row(row, task.item.line).to_item(),
-        draft=draft,
+        parts=parts,
         origin=origin,
         protocol=task.protocol,
         rubric=task.rubric,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
@@ -14,53 +14,23 @@ from ...protocols.images import is_image
 from ...records import Item
 from ..variants import Variant
 from .bases import Base
-from .prose import kept, passages, reply_value, reworked, rewritten, sentences, turned, written
-from .references import retold
+from .checks import faithful, parts_of
+from .kinds import Change, kinds_of, variant_of
+from .parts import Passage, ReplyParts, json_text, reversed_keys, seeded, sentences
+from .references import retold_reference
+
+FORMAT_CHANGES = kinds_of("formats")
+"""Every way of showing the same, in the order in which they are offered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What is shown in another way.
-
-    Attributes:
-        reply: The raw reply, None for that of the parent.
-        case: Fields of the row that change.
-    """
-
-    reply: str | None = None
-    case: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatChange:
-    """One way of way the same.
-
-    Attributes:
-        name: Machine name.
-        what: One sentence on it.
-        change: Makes it; None where the case gives no occasion.
-    """
-
-    name: str
-    what: str
-    change: Callable[[_Given, Random], Change | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """What is to be shown, read once.
-
-    Attributes:
-        base: The base.
-        parent: The variant.
-        item: The variant as an item.
-        value: Its reply as JSON values.
-    """
+class _Shown:
+    """What is to be shown in another way, read once; without ``parts`` where it is no JSON."""
 
     base: Base
     parent: Variant
     item: Item
-    value: Any
+    parts: ReplyParts | None
 
 
 def change_format(
@@ -77,38 +47,25 @@ def change_format(
     Returns:
         At most one variant a way, each with calls, arguments and proven findings of the parent.
     """
-    wanted = [way for way in FORMAT_CHANGES if kinds is None or way.name in kinds]
-    return kept(base, parent, _in_every_way(base, parent, wanted, seed))
+    return faithful(base, parent, _in_every_way(base, parent, seed, kinds))
 
 
 def _in_every_way(
-    base: Base, parent: Variant, wanted: Sequence[FormatChange], seed: int
-) -> Iterator[Variant | None]:
-    given = _Given(base=base, parent=parent, item=base.read(parent), value=reply_value(parent))
-    for way in wanted:
-        yield _shown(given, way, seed)
+    base: Base, parent: Variant, seed: int, kinds: Collection[str] | None
+) -> Iterator[Variant]:
+    item = base.read(parent)
+    shown = _Shown(base=base, parent=parent, item=item, parts=parts_of(base, parent))
+    for kind in FORMAT_CHANGES:
+        if kinds is None or kind.name in kinds:
+            change = _MAKERS[kind.name](shown, seeded(seed, parent.name, kind.name))
+            if change is not None:
+                yield variant_of(base, "shown", kind, change, truth=parent.truth, parent=parent)
 
 
-def _shown(given: _Given, way: FormatChange, seed: int) -> Variant | None:
-    base, parent = given.base, given.parent
-    change = way.change(given, Random(f"{seed}/{parent.name}/{way.name}"))  # noqa: S311
-    if change is None:
-        return None
-    return base.derived(
-        "shown",
-        way.name,
-        what=way.what,
-        truth=parent.truth,
-        reply=change.reply,
-        case=change.case,
-        parent=parent,
-    )
-
-
-def _tool_order(given: _Given, rng: Random) -> Change | None:
+def _tool_order(shown: _Shown, rng: Random) -> Change | None:
     """Shuffles; where names are defined twice the first definition counts, so those stay."""
-    tools = given.parent.row.get("tools")
-    defined = given.base.item.tools.tools if given.base.item.tools else ()
+    tools = shown.parent.row.get("tools")
+    defined = shown.base.item.tools.tools if shown.base.item.tools else ()
     if not isinstance(tools, list) or len({tool.name for tool in defined}) != len(defined):
         return None
     listed = cast("list[Any]", tools)
@@ -118,55 +75,45 @@ def _tool_order(given: _Given, rng: Random) -> Change | None:
     return Change(case={"tools": shuffled}) if shuffled != listed else None
 
 
-def _reference_wording(given: _Given, rng: Random) -> Change | None:
+def _reference_wording(shown: _Shown, rng: Random) -> Change | None:
     """The words of the expert's solution; a case without a solution has none that counts."""
-    case = retold(given.base, given.parent)
+    case = retold_reference(shown.base, shown.parent)
     return Change(case=case) if case else None
 
 
-def _key_order(given: _Given, rng: Random) -> Change | None:
-    value = given.value
-    return None if value is None else Change(reply=written(turned(value)))
+def _key_order(shown: _Shown, rng: Random) -> Change | None:
+    return shown.parts and Change(reply=json_text(reversed_keys(shown.parts.value)))
 
 
-def _markdown(given: _Given, rng: Random) -> Change | None:
-    value = given.value
-    if value is None:
-        return None
+def _markdown(shown: _Shown, rng: Random) -> Change | None:
     head = "# Answer\n\nThe answer stands in the block below.\n\n"
-    return Change(reply=f"{head}```json\n{written(value)}\n```\n")
-
-
-def _plan_markup(given: _Given, rng: Random) -> Change | None:
-    """A plan or a refusal becomes a numbered list; thoughts stay one paragraph."""
-    value = given.value
-    names = {call.name for call in given.item.prediction.calls if call.name}
-    changes = {
-        passage.path: _bold(passage.text, names)
-        if passage.place == "thought"
-        else _listed(passage.text, names)
-        for passage in passages(value)
-        if passage.place != "reason" and not _MARKDOWN.search(passage.text)
-    }
-    return Change(reply=written(rewritten(value, changes))) if changes else None
+    return shown.parts and Change(reply=f"{head}```json\n{shown.parts.text}\n```\n")
 
 
 _MARKDOWN = re.compile(r"^\s*(?:#|\||```|~~~)", re.MULTILINE)
 """Headings, tables and blocks of code, which list numbers would tear apart."""
-
 _NUMBERED = re.compile(r"\s*(?:\(?\d{1,3}[.)]|[-*\u2022])\s")
-
-
-def _listed(text: str, names: Collection[str]) -> str:
-    lines = sentences(text)
-    has_numbers = any(_NUMBERED.match(line) for line in lines)
-    return "\n".join(
-        _bold(line, names) if has_numbers else f"{n}. {_bold(line, names)}"
-        for n, line in enumerate(lines, 1)
-    )
-
-
 _WORDS = re.compile(r"(?<![\w*`-])[^\W\d_][^\W\d_'’]*(?: [^\W\d_][^\W\d_'’]*)?(?![\w*`'’-])")
+
+
+def _plan_markup(shown: _Shown, rng: Random) -> Change | None:
+    """A plan or a refusal becomes a numbered list; thoughts stay one paragraph."""
+    names = {call.name for call in shown.item.prediction.calls if call.name}
+
+    def edit(passage: Passage) -> str:
+        text = passage.text
+        if passage.place == "reason" or _MARKDOWN.search(text):
+            return text
+        if passage.place == "thought":
+            return _bold(text, names)
+        lines = sentences(text)
+        has_numbers = any(map(_NUMBERED.match, lines))
+        return "\n".join(
+            ("" if has_numbers else f"{n}. ") + _bold(line, names)
+            for n, line in enumerate(lines, 1)
+        )
+
+    return shown.parts and Change(reply=shown.parts.with_prose(edit))
 
 
 def _bold(text: str, names: Collection[str]) -> str:
@@ -183,44 +130,40 @@ _LABEL = re.compile(r"\b(?:step|phase|stage|part|point|note|goal|plan)(?= \d|:)"
 _FIRST = re.compile(r"^((?:\(?\d{1,3}[.)]|[-*\u2022])\s+)?([^\W\d_]+)(?=[\s,;:.!?]|$)")
 
 
-def _label_case(given: _Given, rng: Random) -> Change | None:
-    names = _names(given)
-    after = reworked(given.parent, lambda text: _loud(text, names))
-    return None if after is None else Change(reply=written(after))
+def _label_case(shown: _Shown, rng: Random) -> Change | None:
+    """First words of sentences in capitals, unless they are names or parts of values."""
+    names = _names(shown)
 
+    def edit(passage: Passage) -> str:
+        text, parts, at = passage.text, [""], 0
+        for sentence in sentences(text):
+            found = text.find(sentence, at)
+            if found >= 0:
+                first = _FIRST.match(sentence)
+                if first and first[2] not in names:
+                    loud = (first[1] or "") + first[2].upper() + sentence[first.end() :]
+                else:
+                    loud = sentence
+                parts += [text[at:found], loud]
+                at = found + len(sentence)
+        return _LABEL.sub(lambda match: match[0].upper(), "".join([*parts, text[at:]]))
 
-def _loud(text: str, names: Collection[str]) -> str:
-    parts, at = [""], 0
-    for sentence in sentences(text):
-        found = text.find(sentence, at)
-        if found >= 0:
-            parts += [text[at:found], _loud_start(sentence, names)]
-            at = found + len(sentence)
-    return _LABEL.sub(lambda match: match.group().upper(), "".join([*parts, text[at:]]))
-
-
-def _loud_start(sentence: str, names: Collection[str]) -> str:
-    """The first word in capitals, unless it is a name or a part of a value."""
-    match = _FIRST.match(sentence)
-    if match is None or match[2] in names:
-        return sentence
-    return f"{match[1] or ''}{match[2].upper()}{sentence[match.end() :]}"
+    return shown.parts and Change(reply=shown.parts.with_prose(edit))
 
 
 _IN_MIDDLE = re.compile(r"[\w,;:(\"'-] *[\"'(]?([A-Z][^\W\d_]*)")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 
 
-def _names(given: _Given) -> frozenset[str]:
+def _names(shown: _Shown) -> frozenset[str]:
     """Words that may be names: those of tools, of arguments, and capitalised amid a sentence."""
-    item = given.item
+    item = shown.item
     calls = [[call.name, call.arguments] for call in item.prediction.calls]
-    told = [item.query, item.system_prompt, orjson.dumps(item.trajectory).decode()]
-    prose = [passage.text for passage in passages(given.value)]
-    spoken = {word for text in (*told, *prose) for word in _IN_MIDDLE.findall(text)}
-    listed = item.tools.names if item.tools else frozenset[str]()
-    fixed = _ANY_WORD.findall(orjson.dumps([calls, sorted(listed)]).decode())
-    return frozenset(spoken).union(fixed)
+    texts = [item.query, item.system_prompt, orjson.dumps(item.trajectory).decode()]
+    texts += [passage.text for passage in shown.parts.passages] if shown.parts else []
+    listed = sorted(item.tools.names) if item.tools else []
+    fixed = _ANY_WORD.findall(orjson.dumps([calls, listed]).decode())
+    return frozenset(word for text in texts for word in _IN_MIDDLE.findall(text)).union(fixed)
 
 
 _PICTURE = re.compile(
@@ -234,91 +177,41 @@ _BY_PLACE = re.compile(
 )
 
 
-def _image_order(given: _Given, rng: Random) -> Change | None:
+def _image_order(shown: _Shown, rng: Random) -> Change | None:
     """Only of pictures that nobody speaks of by their place; frames of a video have an order."""
-    item = given.item
+    item = shown.item
     pictures = [file for file in item.files if is_image(file)]
     if len(pictures) < 2 or any("video" in file.type.lower() for file in item.files):
         return None
-    if any(_counts_pictures(sentence) for sentence in _told(given)):
-        return None
-    return Change(case={"files": given.parent.row["files"][::-1]})
-
-
-def _counts_pictures(sentence: str) -> bool:
-    """Whether a sentence may speak of a picture by its place; many that don't are suspected too."""
-    return bool(_PICTURE.search(sentence) and _BY_PLACE.search(sentence))
-
-
-def _told(given: _Given) -> Iterator[str]:
-    """Every sentence about the case: of query, prompt, trajectory, reply and reference."""
-    item = given.item
     texts = [item.query, item.system_prompt, *map(str, item.trajectory)]
-    texts += [passage.text for passage in passages(given.value)]
+    texts += [passage.text for passage in shown.parts.passages] if shown.parts else []
     if item.reference:
         texts += [item.reference.plan, *(step.thought for step in item.reference.steps)]
-    for text in texts:
-        yield from sentences(text)
-
-
-def _one_line(given: _Given, rng: Random) -> Change | None:
-    value = given.value
-    return None if value is None else Change(reply=orjson.dumps(value).decode())
-
-
-def _crlf(given: _Given, rng: Random) -> Change | None:
-    value = given.value
-    changes = {p.path: "\r\n\r\n".join(sentences(p.text)) for p in passages(value)}
-    if value is None:
+    told = [sentence for text in texts for sentence in sentences(text)]
+    if any(_PICTURE.search(sentence) and _BY_PLACE.search(sentence) for sentence in told):
         return None
-    return Change(reply=written(rewritten(value, changes)).replace("\n", "\r\n"))
+    return Change(case={"files": shown.parent.row["files"][::-1]})
 
 
-FORMAT_CHANGES: tuple[FormatChange, ...] = (
-    FormatChange(
-        name="tool-order",
-        what="the tools are listed in another order",
-        change=_tool_order,
-    ),
-    FormatChange(
-        name="reference-wording",
-        what="the reference says the same in other words, with the same calls",
-        change=_reference_wording,
-    ),
-    FormatChange(
-        name="key-order",
-        what="the keys of every JSON object in the reply stand in reverse order",
-        change=_key_order,
-    ),
-    FormatChange(
-        name="markdown",
-        what="the reply stands in a fenced block of Markdown, under a heading",
-        change=_markdown,
-    ),
-    FormatChange(
-        name="plan-markup",
-        what="the prose of the reply has list numbers and bold words; the words are the same",
-        change=_plan_markup,
-    ),
-    FormatChange(
-        name="label-case",
-        what="labels and first words of the sentences in the reply are in capitals",
-        change=_label_case,
-    ),
-    FormatChange(
-        name="image-order",
-        what="the files are listed, and the pictures shown, in reverse order",
-        change=_image_order,
-    ),
-    FormatChange(
-        name="line-breaks",
-        what="the reply stands on a single line",
-        change=_one_line,
-    ),
-    FormatChange(
-        name="crlf",
-        what="lines end in CR and LF, and blank lines part the sentences of the reply",
-        change=_crlf,
-    ),
-)
-"""Every way of way the same, in the order in which they are offered."""
+def _line_breaks(shown: _Shown, rng: Random) -> Change | None:
+    return shown.parts and Change(reply=orjson.dumps(shown.parts.value).decode())
+
+
+def _crlf(shown: _Shown, rng: Random) -> Change | None:
+    if shown.parts is None:
+        return None
+    apart = shown.parts.with_prose(lambda passage: "\r\n\r\n".join(sentences(passage.text)))
+    return Change(reply=apart.text.replace("\n", "\r\n"))
+
+
+_MAKERS: Mapping[str, Callable[[_Shown, Random], Change | None]] = {
+    "tool-order": _tool_order,
+    "reference-wording": _reference_wording,
+    "key-order": _key_order,
+    "markdown": _markdown,
+    "plan-markup": _plan_markup,
+    "label-case": _label_case,
+    "image-order": _image_order,
+    "line-breaks": _line_breaks,
+    "crlf": _crlf,
+}

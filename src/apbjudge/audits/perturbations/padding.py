@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import combinations
 from random import Random
@@ -12,7 +11,8 @@ import numpy as np
 
 from ..variants import Variant
 from .bases import Base
-from .prose import Passage, Path, kept, passages, reply_value, rewritten, sentences, written
+from .checks import faithful, parts_of
+from .parts import Passage, sentences
 
 IDLE: tuple[str, ...] = (
     "A plan is a list of calls in an order.",
@@ -79,27 +79,28 @@ def pad(base: Base, parent: Variant, *, seed: int) -> tuple[Variant, ...]:
         At most one variant of each kind, with calls, arguments and proven findings of the
         parent; none where there is no prose to be made longer.
     """
-    return kept(base, parent, [_padded(base, parent, seed), _with_long_reasons(base, parent)])
-
-
-def _padded(base: Base, parent: Variant, seed: int) -> Variant | None:
-    value = reply_value(parent)
-    found = [passage for passage in passages(value) if passage.place != "reason"]
-    if not found:
-        return None
-    share = -(-MORE // len(found))
+    parts = parts_of(base, parent)
+    if parts is None:
+        return ()
+    prose = [passage for passage in parts.passages if passage.place != "reason"]
+    padded, described = parts, parts
+    for n, passage in enumerate(prose):
+        share, of = -(-MORE // len(prose)), f"{seed}/{parent.name}/{n}"
+        padded = padded.with_passage(passage, _surrounded(passage.text, share, of))
+    for passage in parts.passages:
+        described = described.with_passage(passage, _described(base, passage))
     changes = {
-        passage.path: _surrounded(passage.text, share, f"{seed}/{parent.name}/{n}")
-        for n, passage in enumerate(found)
+        "padded-plan": (padded, "idle sentences are added to the prose of the reply"),
+        "long-reasons": (
+            described,
+            "each reason goes on to say which tool is called and what its description reads",
+        ),
     }
-    return base.derived(
-        "padded",
-        "padded-plan",
-        what="idle sentences are added to the prose of the reply",
-        truth=parent.truth,
-        reply=written(rewritten(value, changes)),
-        parent=parent,
+    variants = (
+        base.derived("padded", kind, what=what, truth=parent.truth, reply=reply, parent=parent)
+        for kind, (reply, what) in changes.items()
     )
+    return faithful(base, parent, variants)
 
 
 def _surrounded(text: str, more: int, seed: str) -> str:
@@ -109,41 +110,21 @@ def _surrounded(text: str, more: int, seed: str) -> str:
     return f"{' '.join(idle[:middle])}\n\n{text}\n\n{' '.join(idle[middle:])}"
 
 
-def _with_long_reasons(base: Base, parent: Variant) -> Variant | None:
-    value = reply_value(parent)
-    changes = dict(_longer(base, passages(value)))
-    if not changes:
-        return None
-    return base.derived(
-        "padded",
-        "long-reasons",
-        what="each reason goes on to say which tool is called and what its description reads",
-        truth=parent.truth,
-        reply=written(rewritten(value, changes)),
-        parent=parent,
-    )
-
-
-def _longer(base: Base, found: Iterable[Passage]) -> Iterator[tuple[Path, str]]:
-    for passage in found:
-        told = [_told(base, name) for name in dict.fromkeys(passage.tools) if name]
-        if told:
-            yield passage.path, " ".join([_ended(passage.text), *told])
-
-
-def _ended(text: str) -> str:
-    """A text that another sentence can follow."""
-    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
-
-
-def _told(base: Base, name: str) -> str:
-    """What is known of a tool: its name and, if there is one, its description."""
-    tool = base.item.tools.by_name.get(name) if base.item.tools else None
-    described = tool.description.strip() if tool else ""
-    said = f"The tool that is called at this place of the reply is {name}, and no other."
-    if not described:
-        return said
-    return f"{said} In the list of tools the description of {name} reads as follows: {described}"
+def _described(base: Base, passage: Passage) -> str:
+    """A reason or thought that goes on with its tools: their names and descriptions."""
+    names = [name for name in dict.fromkeys(passage.tools) if name]
+    if not names:
+        return passage.text
+    text = passage.text.rstrip()
+    added = [text if text.endswith((".", "!", "?", "…")) else f"{text}."]
+    for name in names:
+        tool = base.item.tools.by_name.get(name) if base.item.tools else None
+        added.append(f"The tool that is called at this place of the reply is {name}, and no other.")
+        if tool and (description := tool.description.strip()):
+            added.append(
+                f"In the list of tools the description of {name} reads as follows: {description}"
+            )
+    return " ".join(added)
 
 
 def neutral_text(n_characters: int, *, seed: int | str) -> str:

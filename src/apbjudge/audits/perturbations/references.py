@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from random import Random
-from typing import Any
+from typing import Any, cast
 
 from ...protocols import matches_reference
 from ...records import Reference
 from ..variants import Variant
 from .bases import Base
-from .drafts import Draft
-from .prose import kept, objects, sentences
+from .checks import faithful
+from .parts import ReplyParts, retold, seeded
+
+OPENING = "To put it in words: "
 
 
 def other_references(
@@ -37,41 +37,37 @@ def other_references(
         At most one variant of each kind, none for cases without a solution or without a
         reference; each has calls, arguments and proven findings of its parent.
     """
-    if base.item.condition.unsolvable_type or base.item.reference is None:
-        return ()
-    plain = base.variant
-    found = kept(base, fault, [_echoed(base, fault)]) if fault else ()
-    beside_base = [_foreign(base, others, seed), _reworded(base), _equivalent(base)]
-    return (*found, *kept(base, plain, beside_base))
-
-
-def _echoed(base: Base, fault: Variant) -> Variant | None:
-    draft = Draft.of_prediction(base.read(fault))
-    if draft is None or draft.refusal is not None:
-        return None
-    return base.derived(
-        "reference",
-        "echoed-reference",
-        what=f"the reference is this very plan, faulty as it is ({fault.kind})",
-        truth=fault.truth,
-        case=_as_reference(draft),
-        parent=fault,
-    )
-
-
-def _foreign(base: Base, others: Sequence[Base], seed: int) -> Variant | None:
     item = base.item
+    if item.condition.unsolvable_type or item.reference is None:
+        return ()
+
+    def variant(parent: Variant, kind: str, what: str, case: dict[str, Any]) -> Variant:
+        return base.derived(
+            "reference", kind, what=what, truth=parent.truth, case=case, parent=parent
+        )
+
+    echoed: list[Variant] = []
+    if fault is not None:
+        parts = ReplyParts.of_prediction(base.read(fault))
+        if parts is not None and parts.refusal is None:
+            what = f"the reference is this very plan, faulty as it is ({fault.kind})"
+            echoed.append(variant(fault, "echoed-reference", what, _as_reference(parts)))
+    own: list[Variant] = []
     lenders = [other for other in others if _may_lend(base, other)]
-    if not lenders or item.condition.broken_tool:
-        return None
-    lender = Random(f"{seed}/{base.name}/foreign-reference").choice(lenders)  # noqa: S311
-    return base.derived(
-        "reference",
-        "foreign-reference",
-        what=f"the reference is that of another case ({lender.item.case_id})",
-        truth=base.truth,
-        case=_fields(lender.item.reference) if lender.item.reference else None,
-        parent=base.variant,
+    if lenders and not item.condition.broken_tool:
+        lender = seeded(seed, base.name, "foreign-reference").choice(lenders).item
+        what = f"the reference is that of another case ({lender.case_id})"
+        case = _fields(cast("Reference", lender.reference))
+        own.append(variant(base.variant, "foreign-reference", what, case))
+    if (case := retold_reference(base, base.variant)) is not None:
+        what = "the reference says the same in other words, with the same calls"
+        own.append(variant(base.variant, "reworded-reference", what, case))
+    if base.origin == "label" and matches_reference(item) is False:
+        what = "the reference is this plan, which humans passed, and no longer the expert's"
+        own.append(variant(base.variant, "equivalent-reference", what, _as_reference(base.parts)))
+    return (
+        *(faithful(base, fault, echoed) if fault is not None else ()),
+        *faithful(base, base.variant, own),
     )
 
 
@@ -86,80 +82,24 @@ def _may_lend(base: Base, other: Base) -> bool:
     return bool(reference.names) and known.isdisjoint(reference.names)
 
 
-def _reworded(base: Base) -> Variant | None:
-    case = retold(base, base.variant)
-    if case is None:
-        return None
-    return base.derived(
-        "reference",
-        "reworded-reference",
-        what="the reference says the same in other words, with the same calls",
-        truth=base.truth,
-        case=case,
-        parent=base.variant,
-    )
-
-
-def _equivalent(base: Base) -> Variant | None:
-    if base.origin != "label" or matches_reference(base.item) is not False:
-        return None
-    return base.derived(
-        "reference",
-        "equivalent-reference",
-        what="the reference is this plan, which humans passed, and no longer the expert's",
-        truth=base.truth,
-        case=_as_reference(base.draft),
-        parent=base.variant,
-    )
-
-
-def _as_reference(draft: Draft) -> dict[str, Any]:
-    """The row's fields with a draft as the expert's solution."""
-    value = draft.value
-    if draft.form == "plan":
+def _as_reference(parts: ReplyParts) -> dict[str, Any]:
+    """The row's fields with a reply as the expert's solution."""
+    value = parts.value
+    if parts.form == "plan":
         return {"plan": value["plan"], "tool_chain": value["tool_chain"]}
     return {"ground_truth_steps": value if isinstance(value, list) else [value]}
 
 
 def _fields(reference: Reference) -> dict[str, Any]:
-    if reference.form == "plan":
-        return {"plan": reference.plan, "tool_chain": list(reference.value)}
-    return {"plan": reference.plan, "ground_truth_steps": list(reference.value)}
+    name = "tool_chain" if reference.form == "plan" else "ground_truth_steps"
+    return {"plan": reference.plan, name: list(reference.value)}
 
 
-_WORDS = {
-    "because": "since",
-    "afterwards": "later on",
-    "cheapest": "lowest-priced",
-    "fetch": "retrieve",
-    "fetches": "retrieves",
-    "obtain": "get",
-    "obtains": "gets",
-    "needed": "required",
-    "needs": "requires",
-    "at least": "no fewer than",
-    "at most": "no more than",
-    "as well": "too",
-    "so that": "such that",
-    "start with": "begin with",
-    "starts with": "begins with",
-    "finally": "lastly",
-}
-"""Words that mean the same wherever they stand in a sentence."""
-
-_KNOWN = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(_WORDS, key=len)[::-1])})(?![\w-])", re.I)
-_WORD_KEYS = ("reason", "thought", "content", "reasoning")
-
-
-def retold(base: Base, parent: Variant) -> dict[str, Any] | None:
+def retold_reference(base: Base, parent: Variant) -> dict[str, Any] | None:
     """The reference in other words, with the same calls.
 
-    Words are exchanged for others of the same meaning; a sentence without such a word gets a
-    start that says nothing new, and the prose of a plan a summary of its calls.
-
-    Args:
-        base: The base.
-        parent: Whose reference it is.
+    The prose of a plan is retold from the calls; reasons and thoughts get an opening that says
+    nothing new.
 
     Returns:
         The row's fields that change; None where there is no reference, none that counts (a case
@@ -169,40 +109,29 @@ def retold(base: Base, parent: Variant) -> dict[str, Any] | None:
     if reference is None or base.item.condition.unsolvable_type:
         return None
     before = _fields(reference)
-    after = before | {
-        key: [_retold_entry(entry) for entry in objects(value)]
-        for key, value in before.items()
+    after = {
+        key: [_opened(entry) for entry in cast("list[Any]", value)]
         if isinstance(value, list)
+        else value
+        for key, value in before.items()
     }
     if reference.plan:
-        after["plan"] = _summed_up(reference)
+        after["plan"] = retold(reference.calls, base.item.tools)
     return after if after != before else None
 
 
-def _retold_entry(entry: dict[str, Any]) -> dict[str, Any]:
+def _opened(entry: Any) -> Any:
     """A call or message with its words changed; what a tool answered is not touched."""
-    if entry.get("role", "assistant") != "assistant":
+    if not isinstance(entry, dict):
         return entry
-    return {key: _told(value) if key in _WORD_KEYS else value for key, value in entry.items()}
-
-
-def _told(value: Any) -> Any:
-    if not isinstance(value, str) or not value.strip():
-        return value
-    changed = _other_words(value)
-    return changed if changed != value else f"To put it in words: {value}"
-
-
-def _summed_up(reference: Reference) -> str:
-    told = " ".join(_other_words(sentence) for sentence in sentences(reference.plan))
-    names = list(dict.fromkeys(call.name for call in reference.calls if call.name))
-    return f"{told} Tools, in the order of their first use: {', '.join(names)}." if names else told
-
-
-def _other_words(text: str) -> str:
-    return _KNOWN.sub(lambda match: _in_case(match.group()), text)
-
-
-def _in_case(word: str) -> str:
-    other = _WORDS[word.lower()]
-    return other[0].upper() + other[1:] if word[0].isupper() else other
+    fields = cast("dict[str, Any]", entry)
+    if fields.get("role", "assistant") != "assistant":
+        return fields
+    return {
+        key: f"{OPENING}{value}"
+        if key in ("reason", "thought", "content", "reasoning")
+        and isinstance(value, str)
+        and value.strip()
+        else value
+        for key, value in fields.items()
+    }

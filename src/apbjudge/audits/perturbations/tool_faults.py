@@ -11,25 +11,14 @@ from ...errors import shorten
 from ...protocols.checks.hints import LOW_OVERLAP
 from ...records import Call, Tool, Toolset, message_tools
 from .bases import Base
-from .dependencies import is_lookup, name_words, properties, schema_of, stems
-from .drafts import Draft
-from .edits import (
-    Change,
-    as_word,
-    drawn,
-    everywhere,
-    in_text,
-    place,
-    with_argument,
-    with_call_before,
-    without_argument,
-)
-from .guesses import guessed_arguments
+from .kinds import Change
+from .parts import as_word, everywhere, in_text, one_of, rearranged, retold
+from .words import guessed_arguments, is_lookup, name_words, properties, schema_of, stems
 
 
 def _checkable(base: Base) -> Iterator[tuple[int, Call, Tool]]:
     tools = base.item.tools
-    for at, call in enumerate(base.draft.calls):
+    for at, call in enumerate(base.parts.calls):
         if tools is not None and call.name in tools.checkable and call.arguments is not None:
             yield at, call, tools.checkable[call.name]
 
@@ -45,8 +34,12 @@ def drop_parameter(base: Base, rng: Random) -> Change | None:
     if not offered:
         return None
     at, name = rng.choice(offered)
-    what = f"{place(base.draft, at)} lacks its required {name}"
-    return Change(reply=without_argument(base.draft, at, name), what=what)
+    call = base.parts.calls[at]
+    rest = {key: value for key, value in (call.arguments or {}).items() if key != name}
+    return Change(
+        reply=base.parts.with_calls(at, replace(call, arguments=rest)),
+        what=f"{base.parts.place(at)} lacks its required {name}",
+    )
 
 
 _INVENTED: tuple[tuple[str, Any], ...] = (
@@ -69,8 +62,8 @@ def invent_parameter(base: Base, rng: Random) -> Change | None:
     if not offered:
         return None
     at, name, value = rng.choice(offered)
-    what = f"{place(base.draft, at)} passes {name}, which the tool does not have"
-    return Change(reply=with_argument(base.draft, at, name, value), what=what)
+    what = f"{base.parts.place(at)} passes {name}, which the tool does not have"
+    return Change(reply=base.parts.with_argument(at, name, value), what=what)
 
 
 def wrong_tool(base: Base, rng: Random) -> Change | None:
@@ -79,12 +72,12 @@ def wrong_tool(base: Base, rng: Random) -> Change | None:
     The other tool only tells something, so that nothing is done that must not be done, and is
     the one that is least like the right one of those that neither plan nor reference calls.
     """
-    tools, draft = base.item.tools, base.draft
+    tools, parts = base.item.tools, base.parts
     others = _uncalled_lookups(base)
-    if tools is None or not others or not draft.calls:
+    if tools is None or not others or not parts.calls:
         return None
-    at = rng.choice(range(len(draft.calls)))
-    call = draft.calls[at]
+    at = rng.choice(range(len(parts.calls)))
+    call = parts.calls[at]
     wanted = _words(tools, call.name)
     if not wanted or not call.arguments:
         return None
@@ -92,13 +85,13 @@ def wrong_tool(base: Base, rng: Random) -> Change | None:
     name = min(others, key=lambda other: likeness[other])
     if likeness[name] > LOW_OVERLAP * len(wanted):
         return None
-    what = f"{place(draft, at)} is made of {name} instead, which can't do that"
-    return Change(reply=draft.with_calls(at, replace(call, name=name)), what=what)
+    what = f"{parts.place(at)} is made of {name} instead, which can't do that"
+    return Change(reply=parts.with_calls(at, replace(call, name=name)), what=what)
 
 
 def _uncalled_lookups(base: Base) -> list[str]:
     item, tools = base.item, base.item.tools
-    barred = {call.name for call in base.draft.calls} | set(item.condition.extraneous)
+    barred = {call.name for call in base.parts.calls} | set(item.condition.extraneous)
     barred |= set(item.reference.names) if item.reference else set()
     for message in item.trajectory:
         barred |= message_tools(message)
@@ -113,25 +106,22 @@ def _words(tools: Toolset, name: str) -> frozenset[str]:
 
 def use_distractor(base: Base, rng: Random) -> Change | None:
     """Adds a call of a distractor, with all its parameters."""
-    tools, draft = base.item.tools, base.draft
+    tools, parts = base.item.tools, base.parts
     names = [n for n in base.item.condition.extraneous if tools and n in tools.by_name]
-    if tools is None or not names or not draft.calls:
+    if tools is None or not names or not parts.calls:
         return None
-    name, at = rng.choice(names), rng.choice(range(len(draft.calls)))
+    name, at = rng.choice(names), rng.choice(range(len(parts.calls)))
     tool = tools.by_name[name]
-    added = Call(name, guessed_arguments(tool), reason=_reason(tool) if _has_reasons(draft) else "")
-    return Change(
-        reply=with_call_before(draft, at, added),
-        what=f"a call of the distractor {name} stands before {place(draft, at)}",
-    )
-
-
-def _has_reasons(draft: Draft) -> bool:
-    return any(call.reason for call in draft.calls)
-
-
-def _reason(tool: Tool) -> str:
-    return tool.description or "Useful for the next step."
+    has_reasons = any(call.reason for call in parts.calls)
+    reason = (tool.description or "Useful for the next step.") if has_reasons else ""
+    added = Call(name, guessed_arguments(tool), reason=reason)
+    what = f"a call of the distractor {name} stands before {parts.place(at)}"
+    if parts.form == "steps":
+        return Change(reply=parts.with_calls(at, added, parts.calls[at]), what=what)
+    order = sorted([*range(len(parts.calls)), at])
+    longer = rearranged(parts, order, tools).with_calls(at, added)
+    plan = retold(longer.calls, tools) if parts.plan else ""
+    return Change(reply=replace(longer, plan=plan), what=what)
 
 
 _OTHER_VERBS = {
@@ -154,25 +144,25 @@ _OTHER_VERBS = {
     "post": "submit",
     "hold": "keep",
     "edit": "modify",
-    "draft": "prepare",
+    "parts": "prepare",
 }
 
 
 def unknown_tool(base: Base, rng: Random) -> Change | None:
     """Renames the tool of one call to a likely name that does not exist."""
-    draft = base.draft
-    if base.item.tools is None or not draft.calls:
+    parts = base.parts
+    if base.item.tools is None or not parts.calls:
         return None
-    at = rng.choice(range(len(draft.calls)))
-    call = draft.calls[at]
+    at = rng.choice(range(len(parts.calls)))
+    call = parts.calls[at]
     taken = _names_taken(base)
     name = next((n for n in _likely_names(call.name) if n not in taken), None)
     if name is None or not call.name:
         return None
-    renamed = draft
-    if sum(c.name == call.name for c in draft.calls) == 1:
-        renamed = everywhere(draft, in_text(as_word(call.name), name))
-    what = f"{place(draft, at)} is made of {shorten(name)}, which does not exist"
+    renamed = parts
+    if sum(c.name == call.name for c in parts.calls) == 1:
+        renamed = everywhere(parts, in_text(as_word(call.name), name))
+    what = f"{parts.place(at)} is made of {shorten(name)}, which does not exist"
     return Change(
         reply=renamed.with_calls(at, replace(renamed.calls[at], name=name)),
         what=what,
@@ -182,7 +172,7 @@ def unknown_tool(base: Base, rng: Random) -> Change | None:
 def _names_taken(base: Base) -> set[str]:
     item = base.item
     taken = set(item.tools.names) if item.tools else set[str]()
-    taken |= {*item.condition.extraneous, *(call.name for call in base.draft.calls)}
+    taken |= {*item.condition.extraneous, *(call.name for call in base.parts.calls)}
     taken |= set(item.reference.names) if item.reference else set()
     for message in item.trajectory:
         taken |= message_tools(message)
@@ -215,10 +205,10 @@ def wrong_type(base: Base, rng: Random) -> Change | None:
         for name, value in (call.arguments or {}).items():
             kind = schema_of(tool, name).get("type")
             if (wrong := _of_wrong_type(value, kind)) is not None:
-                what = f"{name} of {place(base.draft, at)} is {wrong!r}, not of type {kind}"
-                change = Change(reply=with_argument(base.draft, at, name, wrong), what=what)
+                what = f"{name} of {base.parts.place(at)} is {wrong!r}, not of type {kind}"
+                change = Change(reply=base.parts.with_argument(at, name, wrong), what=what)
                 (texts if kind == "string" else typed).append(change)
-    return drawn(rng, typed or texts)
+    return one_of(rng, typed or texts)
 
 
 def _of_wrong_type(value: Any, kind: Any) -> Any:
@@ -241,9 +231,9 @@ def wrong_enum(base: Base, rng: Random) -> Change | None:
             allowed = schema_of(tool, name).get("enum")
             if isinstance(allowed, list) and isinstance(value, str) and value in allowed:
                 wrong = next(w for w in _outside(value) if w not in allowed)
-                what = f"{name} of {place(base.draft, at)} is {wrong!r}, not among the allowed"
-                made.append(Change(reply=with_argument(base.draft, at, name, wrong), what=what))
-    return drawn(rng, made)
+                what = f"{name} of {base.parts.place(at)} is {wrong!r}, not among the allowed"
+                made.append(Change(reply=base.parts.with_argument(at, name, wrong), what=what))
+    return one_of(rng, made)
 
 
 def _outside(value: str) -> Iterator[str]:

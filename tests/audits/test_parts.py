@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.perturbations.drafts import Draft
+from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.records import Call, Item, Row
 
 from .cases import CHAIN, REFUSAL, call, example_bases, message, plan_row, steps_row, unsolvable_row
@@ -23,13 +23,13 @@ def steps_item(*steps: dict[str, Any], **fields: Any) -> Item:
     return item_of(steps_row(*steps, **fields))
 
 
-def plan_draft() -> Draft:
-    draft = Draft.of_reference(item_of(plan_row()))
+def plan_draft() -> ReplyParts:
+    draft = ReplyParts.of_reference(item_of(plan_row()))
     assert draft is not None
     return draft
 
 
-def names(draft: Draft) -> list[str | None]:
+def names(draft: ReplyParts) -> list[str | None]:
     return [one.name for one in draft.calls]
 
 
@@ -44,28 +44,28 @@ def test_a_reference_plan_reads_as_a_reply() -> None:
 @pytest.mark.parametrize("chain", [None, []])
 def test_a_reference_without_calls_is_no_reply(chain: Any) -> None:
     row = plan_row(tool_chain=chain)
-    assert Draft.of_reference(item_of(row)) is None
+    assert ReplyParts.of_reference(item_of(row)) is None
 
 
 @pytest.mark.parametrize(("horizon", "n"), [(1, 1), (2, 2), (3, None)])
 def test_of_reference_steps_as_many_as_were_asked_for_are_taken(
     horizon: int, n: int | None
 ) -> None:
-    draft = Draft.of_reference(steps_item(*STEPS, prediction_horizon=horizon))
+    draft = ReplyParts.of_reference(steps_item(*STEPS, prediction_horizon=horizon))
     assert (None if draft is None else len(draft.steps)) == n
 
 
 def test_of_reference_steps_only_the_assistants_are_taken() -> None:
     tool_said = {"role": "tool", "content": "three rooms"}
     steps = [STEPS[0], tool_said, STEPS[1]]
-    draft = Draft.of_reference(steps_item(*steps, prediction_horizon=2))
+    draft = ReplyParts.of_reference(steps_item(*steps, prediction_horizon=2))
     assert draft is not None
     assert names(draft) == ["find_rooms", "find_trains"]
 
 
 def test_one_step_is_an_object_and_several_are_a_list() -> None:
-    one = Draft.of_reference(steps_item(*STEPS, prediction_horizon=1))
-    two = Draft.of_reference(steps_item(*STEPS))
+    one = ReplyParts.of_reference(steps_item(*STEPS, prediction_horizon=1))
+    two = ReplyParts.of_reference(steps_item(*STEPS))
     assert one is not None
     assert two is not None
     assert one.value == STEPS[0]
@@ -74,11 +74,11 @@ def test_one_step_is_an_object_and_several_are_a_list() -> None:
 
 @pytest.mark.parametrize("text", ["no plan at all", "", '{"plan": ', "[1, 2]"])
 def test_a_reply_that_cannot_be_read_is_no_draft(text: str) -> None:
-    assert Draft.of_prediction(item_of(plan_row(model_response=text))) is None
+    assert ReplyParts.of_prediction(item_of(plan_row(model_response=text))) is None
 
 
 def test_a_refusal_keeps_its_reason() -> None:
-    draft = Draft.of_prediction(item_of(unsolvable_row()))
+    draft = ReplyParts.of_prediction(item_of(unsolvable_row()))
     assert draft is not None
     assert draft.calls == ()
     assert json.loads(draft.text) == json.loads(REFUSAL)
@@ -86,9 +86,9 @@ def test_a_refusal_keeps_its_reason() -> None:
 
 def test_every_base_of_the_examples_reads_back_as_it_was_written() -> None:
     for base in example_bases():
-        again = Draft.of_prediction(base.item)
+        again = ReplyParts.of_prediction(base.item)
         assert again is not None, base.name
-        assert again.value == base.draft.value, base.name
+        assert again.value == base.parts.value, base.name
 
 
 @pytest.mark.parametrize("at", range(len(CHAIN)))
@@ -107,7 +107,7 @@ def test_a_call_of_a_step_is_replaced_within_its_step() -> None:
     double = message("find_rooms", "Both.")
     double["tool_calls"] += message("find_trains")["tool_calls"]
     steps = [double, message("send_note", "Then.")]
-    draft = Draft.of_reference(steps_item(*steps, prediction_horizon=2))
+    draft = ReplyParts.of_reference(steps_item(*steps, prediction_horizon=2))
     assert draft is not None
     new = Call(name="new", arguments={})
     changed = [[c.name for c in step.calls] for step in draft.with_calls(1, new).steps]
@@ -120,7 +120,7 @@ def test_a_call_of_a_step_is_replaced_within_its_step() -> None:
 def test_what_a_call_lacks_is_not_written() -> None:
     bare = {"name": "find_rooms"}
     row = plan_row(tool_chain=[bare, call("send_note", text="hello")])
-    draft = Draft.of_reference(item_of(row))
+    draft = ReplyParts.of_reference(item_of(row))
     assert draft is not None
     assert draft.value["tool_chain"][0] == bare
     assert "reason" not in draft.value["tool_chain"][1]

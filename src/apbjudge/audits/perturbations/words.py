@@ -1,4 +1,4 @@
-"""Which call needs what another one yields, as far as names and words say so."""
+"""What names and words tell: which call needs what another one yields, what a tool does."""
 
 from __future__ import annotations
 
@@ -9,26 +9,19 @@ from typing import Any, cast
 
 from ...protocols.checks.values import referenced_step, referenced_tool
 from ...records import Call, Tool, Toolset
-from .drafts import Draft
-from .edits import scalars
+from .parts import ReplyParts, scalars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """A call that can't be made before another one.
-
-    Attributes:
-        call: Its place in ``calls``.
-        on: Places of earlier calls; what at least one of them yields is needed.
-        because: Why, in words.
-    """
+    """A call that needs what at least one of some earlier calls yields, by their places."""
 
     call: int
     on: frozenset[int]
     because: str
 
 
-def sure(draft: Draft, tools: Toolset | None, given: str = "") -> tuple[Need, ...]:
+def sure_needs(parts: ReplyParts, tools: Toolset | None, given: str = "") -> tuple[Need, ...]:
     """The dependencies that nobody would doubt; many others are missed.
 
     A machine-readable reference to a tool's result, an argument that names the earlier tool or
@@ -36,26 +29,26 @@ def sure(draft: Draft, tools: Toolset | None, given: str = "") -> tuple[Need, ..
     the earlier tool.
 
     Args:
-        draft: The calls.
+        parts: The calls.
         tools: Their tools, None where the case lists none.
         given: Text of the case: what stands in it needs no call.
     """
     return tuple(
         Need(call=at, on=on, because=because)
-        for at, call in enumerate(draft.calls)
-        for on, because in _sources(draft, at, call, tools, given)
+        for at, call in enumerate(parts.calls)
+        for on, because in _sources(parts, at, call, tools, given)
     )
 
 
-def possible(draft: Draft, tools: Toolset | None) -> frozenset[tuple[int, int]]:
+def possible_needs(parts: ReplyParts, tools: Toolset | None) -> frozenset[tuple[int, int]]:
     """Pairs (earlier, later) of calls of which the later might need the earlier; few are missed.
 
     Beside the sure ones: a described value may come from any earlier call that shares a word
     with it, or from all of them where none does; and a call that changes something may matter
     to every later one that passes an equal value.
     """
-    calls = draft.calls
-    found = {(on, need.call) for need in sure(draft, tools) for on in need.on}
+    calls = parts.calls
+    found = {(on, need.call) for need in sure_needs(parts, tools) for on in need.on}
     about = [_about(call, tools) for call in calls]
     given = [_words_given(call) for call in calls]
     changing = [n for n, call in enumerate(calls) if not is_lookup(call.name, tools)]
@@ -66,13 +59,13 @@ def possible(draft: Draft, tools: Toolset | None) -> frozenset[tuple[int, int]]:
 
 
 def _sources(
-    draft: Draft, at: int, call: Call, tools: Toolset | None, given: str
+    parts: ReplyParts, at: int, call: Call, tools: Toolset | None, given: str
 ) -> Iterator[tuple[frozenset[int], str]]:
-    earlier = draft.calls[:at]
+    earlier = parts.calls[:at]
     for name, value in (call.arguments or {}).items():
         texts = [text for text in scalars(value) if isinstance(text, str) and text not in given]
         for text in texts:
-            yield from _named(text, at, earlier, is_plan=draft.form == "plan")
+            yield from _named(text, at, earlier, is_plan=parts.form == "plan")
         source = source_of(call.name, name, tools)
         made = frozenset(n for n, other in enumerate(earlier) if other.name == source)
         if texts and made:
@@ -193,17 +186,12 @@ _TELLS = frozenset(
 )
 _ACTS = frozenset(
     "add apply append assign book buy cancel change close commit confirm create delete deliver "
-    "draft edit email enter export file finish fix format hold insert install issue log mail "
+    "parts edit email enter export file finish fix format hold insert install issue log mail "
     "make merge message move notify open order pay place post print publish put record refund "
     "register release rename reply report request reserve restart run save schedule sell send "
     "set share sign start stop store submit take transfer type update upload write carry turn "
     "toggle click press choose select scale adds books sends creates orders pays writes".split()
 )
-
-
-def is_verb(word: str) -> bool:
-    """Whether a word, in lower case, is one of those that tools are named for."""
-    return word in _ACTS or word in _LOOKUPS
 
 
 def is_lookup(name: str, tools: Toolset | None) -> bool:
@@ -220,3 +208,51 @@ def is_action(name: str) -> bool:
     """Whether a tool makes or changes something; in doubt it does not."""
     words = name_words(name)
     return bool(words) and words[0] in _ACTS
+
+
+_BY_WORD: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"email", "mail", "to", "recipient"}), "info@example.org"),
+    (frozenset({"iban"}), "DE02120300000000202051"),
+    (frozenset({"date", "day", "until", "from_date", "deadline", "start", "in"}), "2026-06-01"),
+    (frozenset({"out", "end", "return"}), "2026-06-03"),
+    (frozenset({"month"}), "2026-06"),
+    (frozenset({"time"}), "09:00"),
+    (frozenset({"city", "town", "place", "location"}), "Berlin"),
+    (frozenset({"country"}), "Germany"),
+    (frozenset({"currency"}), "EUR"),
+    (frozenset({"phone", "telephone"}), "+49 30 1234567"),
+    (frozenset({"name", "customer", "guest", "person", "supplier"}), "Anna Schmidt"),
+    (frozenset({"company", "firm", "vendor"}), "Brightwater"),
+    (frozenset({"path", "file", "image", "folder"}), "data/input.csv"),
+    (frozenset({"subject", "title"}), "Your request"),
+    (frozenset({"text", "body", "message", "note", "reason", "comment"}), "Done as agreed."),
+    (frozenset({"id", "number", "no", "code", "reference", "account", "order"}), "A-1001"),
+)
+_BY_FORMAT = {"date": "2026-06-01", "email": "info@example.org"}
+
+
+def guessed_arguments(tool: Tool) -> dict[str, Any]:
+    """A made-up value for every required parameter, of the type that its schema asks for."""
+    known = properties(tool)
+    return {name: _guess(name, known.get(name)) for name in tool.required}
+
+
+def _guess(name: str, spec: Any) -> Any:
+    fields = cast("dict[str, Any]", spec) if isinstance(spec, dict) else {}
+    allowed = fields.get("enum")
+    if isinstance(allowed, list) and allowed:
+        return cast("list[Any]", allowed)[0]
+    kind = fields.get("type", "string")
+    if kind == "object":
+        inner: dict[str, Any] = fields.get("properties") or {}
+        return {key: _guess(key, inner.get(key)) for key in fields.get("required") or []}
+    if kind in ("integer", "number"):
+        least = fields.get("minimum")
+        bound = int(least) + 1 if isinstance(least, int | float) else 0
+        return max(bound, 1 if kind == "integer" else 100)
+    if kind == "array":
+        return [_guess(name.removesuffix("s"), fields.get("items"))]
+    known = _BY_FORMAT.get(str(fields.get("format")))
+    words = reversed(name_words(name))
+    guesses = (text for word in words for marks, text in _BY_WORD if word in marks)
+    return True if kind == "boolean" else known or next(guesses, "standard")
