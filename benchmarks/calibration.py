@@ -21,11 +21,11 @@ import numpy as np
 from scipy import stats
 from sklearn import metrics
 
-from apbjudge.calibration.coded import Settings
-from apbjudge.calibration.intervals import Array, Estimate, Ids
-from apbjudge.calibration.measures import PAPER, paper_measures
-from apbjudge.calibration.ratings import ALL_KNOWN, LEVELS, Ratings
-from apbjudge.calibration.sample import Sample
+from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.intervals import Array, Estimate, Ids
+from apbjudge.statistics.measures import PAPER, paper_measures
+from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
+from apbjudge.statistics.sample import Sample
 
 SEED = 20_261_122
 RESAMPLES = 10_000

@@ -42,15 +42,15 @@ from coverage_table import (
 )
 from scipy.stats import betabinom, binom
 
-from apbjudge.calibration.agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
-from apbjudge.calibration.cells import N_CELLS, correct_cells, grade_cells
-from apbjudge.calibration.coded import Coded, Settings
-from apbjudge.calibration.intervals import Array, Estimate, Ids, cluster_bootstrap, modified_wilson
-from apbjudge.calibration.krippendorff import coincidences_of_table, krippendorff_alpha
-from apbjudge.calibration.measures import calibrate, paper_measures
-from apbjudge.calibration.ratings import ALL_KNOWN, LEVELS, Ratings
-from apbjudge.calibration.resampling import Method
-from apbjudge.calibration.sample import Sample
+from apbjudge.statistics.agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
+from apbjudge.statistics.cells import N_CELLS, correct_cells, grade_cells
+from apbjudge.statistics.coded import Coded, Settings
+from apbjudge.statistics.intervals import Array, Estimate, Ids, cluster_bootstrap, modified_wilson
+from apbjudge.statistics.krippendorff import coincidences_of_table, krippendorff_alpha
+from apbjudge.statistics.measures import calibrate, paper_measures
+from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
+from apbjudge.statistics.resampling import Method
+from apbjudge.statistics.sample import Sample
 
 LEVEL = 0.95
 FLAGS = 0.85

@@ -40,15 +40,15 @@ from coverage_table import (
 from scipy.special import stdtr, stdtrit
 from scipy.stats import binom
 
-from apbjudge.calibration import comparison, resampling, shares
-from apbjudge.calibration.coded import Settings
-from apbjudge.calibration.comparison import mcnemar, paired_test
-from apbjudge.calibration.contrasts import part_difference
-from apbjudge.calibration.intervals import Array, Estimate, Ids
-from apbjudge.calibration.paired import ratio_differences
-from apbjudge.calibration.ratings import Ratings
-from apbjudge.calibration.rectification import Design, rectify
-from apbjudge.calibration.sample import Sample
+from apbjudge.statistics import comparison, resampling, shares
+from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.comparison import mcnemar, paired_test
+from apbjudge.statistics.contrasts import part_difference
+from apbjudge.statistics.intervals import Array, Estimate, Ids
+from apbjudge.statistics.paired import ratio_differences
+from apbjudge.statistics.ratings import Ratings
+from apbjudge.statistics.rectification import Design, rectify
+from apbjudge.statistics.sample import Sample
 
 COPIED = {"alike": 0.9, "apart": 0.0}
 """Share of the first judge's verdicts that the second takes over."""

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import scipy
 
-from apbjudge.calibration.intervals import Estimate
+from apbjudge.statistics.intervals import Estimate
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import apb_tables as apb
 import numpy as np
 
-from apbjudge.calibration import (
+from apbjudge.statistics import (
     Contrast,
     Estimate,
     Sample,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apbjudge.calibration import Ratings
+from apbjudge.statistics import Ratings
 
 N_RIGHT, N_WRONG = 413, 307  # plans that humans found correct, and incorrect
 N_FLAGS, N_STEPS = 6, 5  # error codes, and steps of 0.2 from grade 0 to 1

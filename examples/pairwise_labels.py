@@ -21,7 +21,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from apbjudge.calibration import (
+from apbjudge.statistics import (
     Estimate,
     cluster_bootstrap,
     coincidences,

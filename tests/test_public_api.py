@@ -57,7 +57,7 @@ def test_the_public_names_are_sorted_unique_and_what_dir_shows() -> None:
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'grading'"):
+    with pytest.raises(AttributeError, match="No apbjudge attribute grading"):
         apbjudge.grading  # noqa: B018
 
 

@@ -65,7 +65,7 @@ def test_what_is_left_out_is_counted() -> None:
     missing = task(id="c", tool_chain=[cases.call("find_rooms")])
     bases = find_bases([unread, wrong, missing])
     assert bases.left_out == {NO_PLAN: 1, PROVEN: 1}
-    assert [base.name for base in bases.found] == ["b"]
+    assert [base.name for base in bases.bases] == ["b"]
 
 
 def test_a_passed_prediction_with_a_proven_fault_yields_to_the_reference() -> None:

@@ -28,11 +28,11 @@ from apbjudge.audits.outcomes import (
     measured,
     outcome_of,
 )
-from apbjudge.calibration.comparison import adjust, paired_test
-from apbjudge.calibration.intervals import nothing
-from apbjudge.calibration.sample import Sample
-from apbjudge.calibration.shares import share
 from apbjudge.errors import InputError, OptionError
+from apbjudge.statistics.comparison import adjust, paired_test
+from apbjudge.statistics.intervals import nothing
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.shares import share
 
 Parts = Mapping[str, tuple[float, float]]
 

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import get_args
 
 import pytest
+from apbjudge.audits.perturbations.prose import passages, planned, reply_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -20,7 +21,6 @@ from apbjudge.audits.perturbations.injections import (
     payloads,
     planted_text,
 )
-from apbjudge.audits.perturbations.prose import passages, planned, reply_value
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols.fence import neutralize
 from apbjudge.protocols.prompts import PromptMaker

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api import grade
 from apbjudge.audits.config import AuditConfig, Prepared, prepare
 from apbjudge.audits.material import NOTHING_KNOWN, gather, known_of, shipped
 from apbjudge.audits.outcomes import Probe
@@ -17,6 +16,7 @@ from apbjudge.audits.perturbations.bases import NO_PLAN, SAME_ID, SOLVER
 from apbjudge.audits.session import audit
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source, Task
+from apbjudge.judge.grade import grade
 from tests.support.auditing import EXAMPLES, SHORT
 from tests.support.judging import plan_row, write_rows
 

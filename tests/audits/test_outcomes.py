@@ -23,10 +23,10 @@ from apbjudge.audits.outcomes import (
     outcome_of,
     verdict_text,
 )
-from apbjudge.calibration.comparison import paired_test
-from apbjudge.calibration.intervals import Estimate
-from apbjudge.calibration.sample import Sample
-from apbjudge.calibration.shares import share
+from apbjudge.statistics.comparison import paired_test
+from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.shares import share
 
 from .judges import PASS, Says, fail, observed, variant
 

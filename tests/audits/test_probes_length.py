@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe, slope
 from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import CORRECT, Truth, Variant
-from apbjudge.calibration.sample import Sample
+from apbjudge.statistics.sample import Sample
 
 from .judges import (
     FAULTY,

@@ -102,7 +102,7 @@ def test_arms_differ_in_temperature_seed_and_reference_alone(serve: Serve) -> No
     assert counts[1.0, 7 + 2 * SEED_STEP, True] == sizes["warm-2"]
     assert counts[0.0, 7, False] == sizes["blind"]
     assert counts[0.0, 7, True] == sizes[MAIN] + sizes["again-1"] + sizes["again-2"]
-    assert counts.total() == found.plan.n_judgements
+    assert counts.total() == found.design.n_judgements
 
 
 def test_no_seed_stays_no_seed() -> None:
@@ -134,7 +134,7 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("an engine was made")
 
-    monkeypatch.setattr("apbjudge.api.running.session.make_judge", never)
+    monkeypatch.setattr("apbjudge.judge.session.make_judge", never)
     found = audit("static", order())
     assert (found.card.cost.calls, found.n_unscored) == (0, 0)
     assert found.card.judge == "static"
@@ -168,7 +168,7 @@ def test_a_quick_audit_of_a_judge_with_samples_has_fewer_bases(serve: Serve) -> 
 
 
 def test_a_quick_audit_takes_no_more_bases_than_fit(serve: Serve) -> None:
-    assert prepared(quick=True, bases=8).plan == prepared(quick=True, bases=None).plan
+    assert prepared(quick=True, bases=8).design == prepared(quick=True, bases=None).design
     with pytest.raises(OptionError, match="bases: expected at most 8 with --quick, got 9"):
         prepared(quick=True, bases=9)
     with pytest.raises(OptionError, match="bases: expected at least 1, got 0"):
@@ -181,7 +181,7 @@ def test_labels_do_not_make_a_quick_audit_longer(tmp_path: Path) -> None:
         "labels": EXAMPLES / "labels" / "holistic.jsonl",
     }
     found = prepare(JudgeSpec(), order(quick=True, bases=None, **changes))
-    assert found.plan.n_judgements <= QUICK_CALLS
+    assert found.design.n_judgements <= QUICK_CALLS
     assert not found.material.predictions
     assert found.material.n_known > 0
 
@@ -203,11 +203,11 @@ def test_a_stopped_audit_goes_on_with_what_is_missing(serve: Serve, tmp_path: Pa
     with pytest.raises(KeyboardInterrupt):
         audit(judge, found, out=tmp_path, cache=False, events=stopping_after(9))
     done = sum(len(read_rows(run)) for run in (tmp_path / "runs").iterdir())
-    assert 9 <= done < found.plan.n_judgements
+    assert 9 <= done < found.design.n_judgements
     assert not (tmp_path / "card.json").exists()
     server.forget()
     second = audit(judge, found, out=tmp_path, cache=False)
-    assert len(server.requests) == found.plan.n_judgements - done
+    assert len(server.requests) == found.design.n_judgements - done
     assert second.card == audit(judge, found, cache=False).card
 
 
@@ -223,11 +223,11 @@ def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path
     server, found = serve(), prepared()
     first = audit(spec(server), found, out=tmp_path, cache=False, limits=Limits(max_calls=10))
     assert len(server.requests) == 10
-    assert first.n_unscored == found.plan.n_judgements - 10
+    assert first.n_unscored == found.design.n_judgements - 10
     assert {said.reason for said in first.responses.all if not said.is_scored} == {"budget"}
-    assert first.unscored_fraction == first.n_unscored / found.plan.n_judgements
+    assert first.unscored_fraction == first.n_unscored / found.design.n_judgements
     second = audit(spec(server), found, out=tmp_path, cache=False)
-    assert len(server.requests) == found.plan.n_judgements
+    assert len(server.requests) == found.design.n_judgements
     assert second.n_unscored == 0
     assert second.card == audit(spec(server), found, cache=False).card
 
@@ -278,12 +278,12 @@ def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Pat
     audit(judge, found, out=tmp_path, cache=False)
     lines = (tmp_path / "schedule.jsonl").read_text(encoding="utf-8").splitlines()
     listed = [(row["arm"], row["name"]) for row in map(json.loads, lines)]
-    assert listed == [(turn.arm, turn.variant.name) for turn in found.plan.schedule]
+    assert listed == [(turn.arm, turn.variant.name) for turn in found.design.schedule]
     warm = [bool(seen.body["temperature"]) for seen in server.requests]
-    assert warm == [turn.arm.startswith("warm") for turn in found.plan.schedule]
+    assert warm == [turn.arm.startswith("warm") for turn in found.design.schedule]
     for one in found.design.arms:
         names = [row["item_id"] for row in read_rows(tmp_path / "runs" / one.name)]
-        assert names == [t.variant.name for t in found.plan.schedule if t.arm == one.name]
+        assert names == [t.variant.name for t in found.design.schedule if t.arm == one.name]
 
 
 def test_the_leader_of_a_case_goes_ahead_in_every_arm_that_shows_the_same(serve: Serve) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apbjudge.api.showing.labelling import LabelOrder
+from apbjudge.labelling.label import LabelOrder
 from apbjudge.records import read_labels
 from tests.browser.conftest import PHONE
 from tests.labelling.faults import dropped

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apbjudge.api.showing.labelling import LabelOrder
+from apbjudge.labelling.label import LabelOrder
 from tests.labelling.faults import cut_off
 from tests.labelling.serving import Client, served
 from tests.support.judging import plan_row, write_rows

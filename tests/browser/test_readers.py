@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api.showing.labelling import LabelOrder
+from apbjudge.labelling.label import LabelOrder
 from apbjudge.reports.page.html import write_report
 from tests.labelling.serving import served
 from tests.support.judging import plan_row, write_rows

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api import grade
 from apbjudge.audits.card import read_card
 from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS
+from apbjudge.judge.grade import grade
 from tests.support.auditing import SHORT, prepared, whimsical
 from tests.support.commands import start
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
@@ -100,7 +100,7 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(serve: Any, apbjudge: Comman
     assert not Path("a").exists()
 
 
-def reckoned(out: str) -> dict[str, str]:
+def forecast_lines(out: str) -> dict[str, str]:
     """The lines of an estimate by their first word."""
     lines = [line for line in out.splitlines() if line and not line.startswith(" ")]
     return {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
@@ -109,7 +109,7 @@ def reckoned(out: str) -> dict[str, str]:
 def test_a_dry_run_names_calls_tokens_and_price(serve: Any, apbjudge: Command) -> None:
     server = serve()
     priced = ("--price-input", "2", "--price-output", "8")
-    found = reckoned(apbjudge("audit", *judge(server), *SMALL, *priced, "--dry-run").out)
+    found = forecast_lines(apbjudge("audit", *judge(server), *SMALL, *priced, "--dry-run").out)
     most = f"at most {3 * N:,} if replies have to be asked for again"
     assert found["calls"] == f"{N:,}, and 0 replies from the cache; {most}"
     sent = int(found["tokens"].split()[1].replace(",", ""))
@@ -123,7 +123,7 @@ def test_a_dry_run_leaves_out_what_is_finished(serve: Any, apbjudge: Command) ->
     server = serve()
     line = ("audit", *judge(server), *SMALL, "--out", "a")
     apbjudge(*line, "--max-calls", "10")
-    assert reckoned(apbjudge(*line, "--dry-run").out)["calls"].startswith(f"{N - 10:,}, ")
+    assert forecast_lines(apbjudge(*line, "--dry-run").out)["calls"].startswith(f"{N - 10:,}, ")
 
 
 def test_a_quick_audit_convicts_a_judge_that_passes_everything(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
+from apbjudge.labelling.label import LabelOrder, open_service
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import Answer, ChatServer
 
@@ -106,9 +106,9 @@ def test_raters_see_pictures_from_the_data_root(layout: Path) -> None:
     order = LabelOrder(
         predictions=layout, out=Path("labels.jsonl"), order="file", data_root=Path("data")
     )
-    desk = open_desk(order, problem=lambda _: None)
-    (file,) = desk.item("kim", 1)["case"]["files"]
-    desk.log.close()
+    service = open_service(order, problem=lambda _: None)
+    (file,) = service.item("kim", 1)["case"]["files"]
+    service.log.close()
     assert file["url"].startswith("data:image/png;base64,")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from apbjudge.cli.doctor import UNWELL, DoctorOptions, run_doctor
 from apbjudge.errors import InputError, OptionError
-from tests.llm.test_probes import IGNORES, KEY, MODEL, Able, AbleServer, listed, nowhere
+from tests.llm.test_endpoint_checks import IGNORES, KEY, MODEL, Able, AbleServer, listed, nowhere
 from tests.support.judging import plan_row, write_rows
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.llm.test_probes import Able, AbleServer, listed
+from tests.llm.test_endpoint_checks import Able, AbleServer, listed
 from tests.support.batch_server import answered, bad, by_text, says
 from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Behave, ChatServer, Seen, Status
@@ -178,7 +178,7 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(
     assert server.requests == []
 
 
-def test_a_dry_run_of_several_judges_reckons_each(apbjudge: Command, serve: Any) -> None:
+def test_a_dry_run_of_several_judges_estimates_each(apbjudge: Command, serve: Any) -> None:
     server = serve(lambda seen: OK)
     judges = [f"hosted_vllm/{name}@{server.address}" for name in "abc"]
     words = [part for judge in judges for part in ("--judge", judge)]

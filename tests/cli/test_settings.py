@@ -14,13 +14,7 @@ from apbjudge.cli import grading
 from apbjudge.cli.audit import AuditSettings
 from apbjudge.cli.grading import RunSettings
 from apbjudge.cli.main import command
-from apbjudge.cli.settings import (
-    AUDIT_SETTINGS,
-    JUDGE_SETTINGS,
-    RUN_SETTINGS,
-    Setting,
-    rewrite,
-)
+from apbjudge.cli.settings import AUDIT_SETTINGS, JUDGE_SETTINGS, RUN_SETTINGS, Setting, rewrite
 from apbjudge.errors import OptionError
 from apbjudge.judge import JudgeSpec
 from apbjudge.llm.budget import Limits

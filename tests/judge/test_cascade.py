@@ -97,7 +97,7 @@ def test_conditions_are_read(text: str, expected: When) -> None:
         "entropy>half",
         "entropy>1e3",
         "entropy>0.5 and more",
-        "entropy.E7>0.5",
+        "entropy.e4>0.5",
         "entropy.>0.5",
         "Entropy>0.5",
         "entropy>٣",

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
 
-from apbjudge.judge.doubt import combine, doubt_of, doubt_of_tokens, entropy_bits
-from apbjudge.judge.settle import Ruling, contradiction
+from apbjudge.judge.consistency import Ruling, contradiction
+from apbjudge.judge.uncertainty import combine, doubt_of, doubt_of_tokens, entropy_bits
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.records import ERROR_CODES, ErrorCode
 from apbjudge.rubrics import Rubric, load_rubric, rubric_names

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.judge import keys
-from apbjudge.judge.keys import KeySet
+from apbjudge.records import keys
+from apbjudge.records.keys import KeySet
 
 KEYS = st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1), st.sampled_from([2**63, 2**64 - 1]))
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api import run_identity
 from apbjudge.judge import JudgeSpec, Store
+from apbjudge.judge.session import run_identity
 from tests.support.commands import in_process, start
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen

@@ -14,14 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
-from apbjudge.judge.crowd import Reliability, dawid_skene
-from apbjudge.judge.panel import (
-    Pair,
-    disagreement,
-    panel_dawid_skene,
-    panel_judgement,
-)
-from apbjudge.judge.settle import Ruling, contradiction
+from apbjudge.judge.consistency import Ruling, contradiction
+from apbjudge.judge.dawid_skene import Reliability, dawid_skene
+from apbjudge.judge.panel import Pair, disagreement, panel_dawid_skene, panel_judgement
 from apbjudge.records import (
     ERROR_CODES,
     Finding,

@@ -11,7 +11,7 @@ import pytest
 
 from apbjudge import Item, Row
 from apbjudge.errors import ReplyError
-from apbjudge.judge.settle import Ruling, contradiction, enforce, own_ruling, resolve
+from apbjudge.judge.consistency import Ruling, contradiction, enforce, own_ruling, resolve
 from apbjudge.protocols import PROTOCOLS
 from apbjudge.records import ERROR_CODES, ErrorCode, Finding, Override, Verdict
 from apbjudge.rubrics import Rubric, load_rubric

@@ -21,7 +21,7 @@ from apbjudge.errors import InputError
 from apbjudge.judge import Progress
 from apbjudge.judge.store import PASSING_REASONS
 from apbjudge.llm.cache import DATABASE
-from apbjudge.llm.memory import FILE
+from apbjudge.llm.endpoint_cache import FILE
 from tests.judge.test_disk import Disk
 from tests.support.commands import in_process, start
 from tests.support.hurry import hurried

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from apbjudge.labelling.guard import API
+from apbjudge.labelling.server import API
 from tests.support.server import PATIENCE_S
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

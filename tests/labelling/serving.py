@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
-from apbjudge.labelling.desk import Desk
+from apbjudge.labelling.label import LabelOrder, open_service
 from apbjudge.labelling.server import application
+from apbjudge.labelling.service import LabelService
 from tests.support.server import PATIENCE_S
 
 from .faults import Faults
@@ -27,7 +27,7 @@ TOKEN = "token-of-the-tests"
 _PROGRAM = """
 import json, sys
 from pathlib import Path
-from apbjudge.api.showing.labelling import LabelOrder
+from apbjudge.labelling.label import LabelOrder
 from apbjudge.cli.label import LabelOptions, run_label
 from apbjudge.errors import ApbJudgeError
 given = json.loads(sys.argv[1])
@@ -100,16 +100,16 @@ class Client:
 
 
 @contextmanager
-def served(order: LabelOrder) -> Iterator[tuple[Client, Desk]]:
+def served(order: LabelOrder) -> Iterator[tuple[Client, LabelService]]:
     """A server in a thread; what it says in the terminal is in the client's ``problems``."""
     problems: list[str] = []
     faults = Faults()
-    desk = open_desk(order, problem=lambda text: None)
+    service = open_service(order, problem=lambda text: None)
     running: list[tuple[int, Callable[[], object]]] = []
     up = threading.Event()
 
     async def work() -> None:
-        app = application(desk, TOKEN, problems.append)
+        app = application(service, TOKEN, problems.append)
         app.middlewares.append(faults.middleware())
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await runner.setup()
@@ -127,11 +127,11 @@ def served(order: LabelOrder) -> Iterator[tuple[Client, Desk]]:
     client = Client(port, TOKEN, out=order.out)
     client.problems, client.faults = problems, faults
     try:
-        yield client, desk
+        yield client, service
     finally:
         stop()
         thread.join(PATIENCE_S)
-        desk.log.close()
+        service.log.close()
         assert not thread.is_alive()
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Source, Task
-from apbjudge.labelling.queue import drawn
-from apbjudge.labelling.shelf import Shelf
+from apbjudge.labelling.item_reader import ItemReader, shuffled
+from apbjudge.labelling.label import LabelOrder, open_service
 from tests.support.judging import plan_row, write_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -26,9 +25,11 @@ def predictions(tmp_path: Path) -> Path:
 
 def queue(predictions: Path, **order: Any) -> list[str]:
     out = predictions.with_name("labels.jsonl")
-    desk = open_desk(LabelOrder(predictions=predictions, out=out, **order), problem=lambda t: None)
-    desk.log.close()
-    return [place.item_id for place in desk.queue]
+    service = open_service(
+        LabelOrder(predictions=predictions, out=out, **order), problem=lambda t: None
+    )
+    service.log.close()
+    return [place.item_id for place in service.queue]
 
 
 def test_a_random_order_follows_from_the_seed_and_the_rows_alone(predictions: Path) -> None:
@@ -44,8 +45,8 @@ def test_a_random_order_follows_from_the_seed_and_the_rows_alone(predictions: Pa
 
 def test_every_row_comes_early_as_often_as_any_other(predictions: Path) -> None:
     seeds = range(300)
-    places = Shelf(predictions).places(pytest.fail)
-    early = [place.item_id for seed in seeds for place in drawn(places, seed=seed)[:3]]
+    places = ItemReader(predictions).places(pytest.fail)
+    early = [place.item_id for seed in seeds for place in shuffled(places, seed=seed)[:3]]
     counts = [early.count(name) for name in NAMES]
     # Each is expected 30 times, with a standard deviation of 5.2.
     assert 10 <= min(counts) <= max(counts) <= 50
@@ -80,7 +81,7 @@ def test_options_that_can_not_be_meant(
 def test_labels_never_go_into_an_input(predictions: Path) -> None:
     before = predictions.read_bytes()
     with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
-        open_desk(LabelOrder(predictions=predictions, out=predictions), problem=lambda t: None)
+        open_service(LabelOrder(predictions=predictions, out=predictions), problem=lambda t: None)
     assert predictions.read_bytes() == before
 
 
@@ -89,7 +90,7 @@ def test_bad_rows_are_named_and_left_out(tmp_path: Path) -> None:
     rows = [plan_row("a"), {"id": "b"}, plan_row("a"), plan_row("c")]
     path.write_text("\n\n".join([*map(json.dumps, rows), "{"]), encoding="utf-8")
     found: list[str] = []
-    places = Shelf(path).places(found.append)
+    places = ItemReader(path).places(found.append)
     assert [place.item_id for place in places] == ["a", "c"]
     assert [text.split(": ")[0] for text in found] == [f"{path}:{n}" for n in (3, 5, 9)]
 
@@ -101,19 +102,19 @@ def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
     else:
         path, cases = EXAMPLES / "step_wise.jsonl", None
     tasks = [task for task in Source(predictions=path, cases=cases) if isinstance(task, Task)]
-    shelf = Shelf(path, cases=cases)
-    places = shelf.places(pytest.fail)
+    reader = ItemReader(path, cases=cases)
+    places = reader.places(pytest.fail)
     assert len(places) == len(tasks) > 3
     for place, task in reversed(list(zip(places, tasks, strict=True))):
-        assert shelf.item(place) == task.item
+        assert reader.item(place) == task.item
         assert (place.digest, place.rubric.ref) == (task.digest, task.rubric.ref)
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(predictions: Path) -> None:
-    shelf = Shelf(predictions)
-    place = shelf.places(pytest.fail)[4]
+    reader = ItemReader(predictions)
+    place = reader.places(pytest.fail)[4]
     text = predictions.read_text(encoding="utf-8")
     for changed in (text.replace("(row-04)", "(row-4!)"), text[: place.offset], ""):
         predictions.write_text(changed, encoding="utf-8")
         with pytest.raises(InputError, match=r"rows\.jsonl:5: the file has changed; start anew"):
-            shelf.item(place)
+            reader.item(place)

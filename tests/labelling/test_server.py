@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.api.showing.labelling import LabelOrder, open_desk
+from apbjudge.calibration.results import ReliabilityReport
 from apbjudge.errors import OptionError
-from apbjudge.labelling.guard import MAX_BODY
+from apbjudge.labelling.label import LabelOrder, open_service
+from apbjudge.labelling.server import MAX_BODY
 from apbjudge.records import read_labels
-from apbjudge.reports.reliability import ReliabilityReport
 from tests.labelling.serving import PATIENCE_S, Answer, Client, Program, served
 from tests.support.judging import plan_row, write_rows
 
@@ -391,7 +391,7 @@ def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path
         thread.start()
     assert enough.wait(PATIENCE_S)
     with pytest.raises(OptionError, match="--out: another process is labelling into"):
-        open_desk(LabelOrder(**order), problem=pytest.fail)
+        open_service(LabelOrder(**order), problem=pytest.fail)
     program.stop(signal.SIGKILL)
     for thread in threads:
         thread.join()

@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 from apbjudge.errors import AccessError, InputError, JudgeError, OptionError, TransportError
 from apbjudge.llm.base import FORMATS, Format, Request
+from apbjudge.llm.batch_requests import body_maker, provider_of
 from apbjudge.llm.batches import LISTS, ORDERS, BatchApi, BatchState
-from apbjudge.llm.bodies import body_maker, provider_of
-from apbjudge.llm.body import chat_body
+from apbjudge.llm.chat_format import chat_body
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
 from tests.support.batch_server import BatchServer
 from tests.support.clock import VirtualClock

@@ -17,8 +17,10 @@ import pytest
 
 from apbjudge.errors import JudgeError, RateLimitedError, TransportError
 from apbjudge.llm.base import Completion, Request
+from apbjudge.llm.budget import Budget, Limits
 from apbjudge.llm.endpoints import Endpoint
 from apbjudge.llm.engine import Engine
+from apbjudge.llm.model_spec import ModelSpec
 from apbjudge.records import Usage
 from apbjudge.rubrics import load_rubric, reply_model
 from tests.support.clock import LoopClock, simulate
@@ -84,7 +86,13 @@ def run(server: Server, rows: int = ROWS) -> Outcome:
     async def main() -> Outcome:
         clock = LoopClock()
         endpoint = Endpoint(client=server, address="http://host/v1", most=CONCURRENCY)
-        engine = Engine(endpoints=[endpoint], clock=clock, rng=random.Random(7))
+        engine = Engine(
+            endpoints=[endpoint],
+            spec=ModelSpec(model="hosted_vllm/m"),
+            budget=Budget(Limits(), clock),
+            clock=clock,
+            rng=random.Random(7),
+        )
         places = asyncio.Semaphore(CONCURRENCY)
         lost: list[JudgeError] = []
 

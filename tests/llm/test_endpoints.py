@@ -1,11 +1,15 @@
-"""One replica: when it is left alone and when it is tried; its load is in test_congestion."""
+"""Replicas: their load, health and rest, and the choice among them."""
 
 from __future__ import annotations
 
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import (
@@ -18,15 +22,16 @@ from apbjudge.errors import (
     TransportError,
     TruncatedError,
 )
+from apbjudge.llm.base import ScriptedClient
 from apbjudge.llm.congestion import START
-from apbjudge.llm.endpoints import FIRST_REST_S, LONGEST_REST_S, STRIKES, Endpoint
-from apbjudge.llm.scripted import ScriptedClient
+from apbjudge.llm.endpoints import FIRST_REST_S, LONGEST_REST_S, STRIKES, Endpoint, Router
+from tests.support.clock import VirtualClock
 
-NOBODY = ScriptedClient(lambda request: "")
+# One replica: when it is left alone and when it is tried; its load is in test_congestion
 
 
 def endpoint(most: int = 1000) -> Endpoint:
-    return Endpoint(client=NOBODY, address="http://127.0.0.1:1/v1", most=most)
+    return Endpoint(client=NO_CLIENT, address="http://127.0.0.1:1/v1", most=most)
 
 
 def answered(replica: Endpoint, now: float = 0.0, wait_s: float | None = None) -> None:
@@ -46,7 +51,7 @@ def struck(replica: Endpoint, now: float, **more: Any) -> None:
 def test_a_new_endpoint_is_trusted_with_a_few_calls(most: int, start: int) -> None:
     replica = endpoint(most)
     assert replica.room == start
-    replica.flying = start
+    replica.in_flight = start
     assert replica.room == 0
 
 
@@ -97,7 +102,7 @@ def test_an_endpoint_that_fails_again_and_again_is_left_alone_and_tried_with_one
     assert replica.pause(0.0) == FIRST_REST_S
     assert replica.pause(FIRST_REST_S) == 0.0
     assert replica.room > 0
-    replica.flying = 1
+    replica.in_flight = 1
     assert replica.room == 0
 
 
@@ -135,7 +140,7 @@ def test_an_answer_ends_all_doubt() -> None:
         struck(replica, 0.0)
     answered(replica, 400.0)
     assert replica.down_for == 0.0
-    replica.flying = 5
+    replica.in_flight = 5
     assert replica.room > 0
     for _ in range(STRIKES):
         struck(replica, 500.0)
@@ -203,3 +208,259 @@ def test_whatever_happens_some_call_is_allowed_and_some_time_it_may_be_made(
         assert 0 <= replica.pause(now) <= 3600.0 + 1e-6
         assert replica.pause(now + 3600.0) <= 1e-6
         assert 0 <= replica.down_for <= now + 1
+
+
+# Where calls go, and that nobody who waits for a place is forgotten
+
+
+NO_CLIENT = ScriptedClient(lambda request: "")
+PATIENCE_S = 30.0
+
+
+def replicas(count: int, most: int = 4) -> list[Endpoint]:
+    addresses = (f"http://host{n}/v1" for n in range(count))
+    return [Endpoint(client=NO_CLIENT, address=address, most=most) for address in addresses]
+
+
+def router(endpoints: Sequence[Endpoint], clock: VirtualClock | None = None) -> Router:
+    return Router(endpoints, clock=clock or VirtualClock(), outage_s=300.0)
+
+
+def entered(found: Router, prefixes: Sequence[str]) -> list[str | None]:
+    """Addresses of the places that are taken one after the other, none of which is given back."""
+
+    async def main() -> list[str | None]:
+        return [(await found.enter(prefix)).address for prefix in prefixes]
+
+    return asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
+
+
+async def all_of(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Waits for all; fails when one is forgotten."""
+    _, waiting = await asyncio.wait(tasks, timeout=PATIENCE_S)
+    assert not waiting
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 4 * PATIENCE_S))
+
+
+def test_calls_without_a_prefix_go_where_least_is_in_flight() -> None:
+    places = entered(router(replicas(3, most=50)), [""] * 30)
+    assert set(Counter(places).values()) == {10}
+    assert all(len(set(places[n : n + 3])) == 3 for n in range(0, 30, 3))
+
+
+def test_calls_of_one_prefix_go_to_one_replica_and_prefixes_are_spread() -> None:
+    homes = {}
+    for prefix in map(str, range(60)):
+        (homes[prefix],) = {*entered(router(replicas(3, most=50)), [prefix] * 2)}
+    assert set(homes.values()) == {endpoint.address for endpoint in replicas(3)}
+    assert min(Counter(homes.values()).values()) >= 8
+
+
+def test_a_replica_that_goes_takes_only_its_own_prefixes_along() -> None:
+    for prefix in map(str, range(40)):
+        (home,) = entered(router(replicas(3)), [prefix])
+        rest = [endpoint for endpoint in replicas(3) if endpoint.address != "http://host1/v1"]
+        (later,) = entered(router(rest), [prefix])
+        assert home in (later, "http://host1/v1")
+
+
+def test_a_crowded_replica_gives_its_prefixes_away() -> None:
+    places = Counter(entered(router(replicas(2, most=50)), ["one"] * 60))
+    assert max(places.values()) <= 1.25 * min(places.values()) + 3
+
+
+def test_a_resting_replica_is_left_out_until_it_has_rested() -> None:
+    clock = VirtualClock()
+    well, ill = replicas(2, most=50)
+    for _ in range(STRIKES):
+        failed(ill, TransportError("down"), clock.now(), clock.now())
+    found = router([well, ill], clock)
+    assert set(entered(found, [""] * 10)) == {well.address}
+    assert clock.waits == []
+    clock.time += 2.0
+    assert Counter(entered(found, [""] * 10)) == {well.address: 9, ill.address: 1}
+
+
+def test_a_closed_replica_is_never_called_again() -> None:
+    clock = VirtualClock()
+    well, ill = replicas(2, most=50)
+    failed(ill, AccessError("no such key"), 0.0, 0.0)
+    clock.time += 10_000.0
+    assert set(entered(router([well, ill], clock), [str(n) for n in range(20)])) == {well.address}
+
+
+def test_when_all_refuse_there_is_nothing_to_wait_for() -> None:
+    endpoints = replicas(2)
+    for endpoint in endpoints:
+        failed(endpoint, AccessError("no such key"), 0.0, 0.0)
+    with pytest.raises(AccessError, match="no such key"):
+        entered(router(endpoints), [""])
+
+
+def test_when_all_rest_the_first_to_have_rested_is_waited_for() -> None:
+    clock = VirtualClock()
+    late, soon = replicas(2)
+    failed(late, RateLimitedError("slowly", retry_after_s=50.0), clock.now(), clock.now())
+    failed(soon, RateLimitedError("slowly", retry_after_s=5.0), clock.now(), clock.now())
+    assert entered(router([late, soon], clock), [""]) == [soon.address]
+    assert sum(clock.waits) == pytest.approx(5.0, abs=0.01)
+
+
+@pytest.mark.parametrize(("seen_s", "dead"), [(300.0, False), (300.5, True)])
+def test_after_an_outage_calls_fail_at_once(seen_s: float, dead: bool) -> None:
+    clock = VirtualClock()
+    (endpoint,) = replicas(1)
+    failed(endpoint, TransportError("down"), clock.now(), clock.now())
+    clock.time += seen_s
+    failed(endpoint, TransportError("down"), clock.now(), clock.now())
+    found = router([endpoint], clock)
+    if dead:
+        with pytest.raises(TransportError, match="no endpoint has answered for 300 s"):
+            entered(found, [""])
+        assert clock.waits == []
+    else:
+        assert entered(found, [""]) == [endpoint.address]
+
+
+def test_one_living_replica_is_enough() -> None:
+    clock = VirtualClock()
+    dead, well = replicas(2)
+    for moment in (0.0, 400.0):
+        failed(dead, TransportError("down"), clock.now() + moment, clock.now() + moment)
+    clock.time += 500.0
+    assert set(entered(router([dead, well], clock), [""])) <= {dead.address, well.address}
+
+
+@pytest.mark.parametrize("error", [AccessError("no such key"), None])
+def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
+    error: AccessError | None,
+) -> None:
+    async def main() -> None:
+        clock = VirtualClock()
+        (endpoint,) = replicas(1, most=1)
+        found = router([endpoint], clock)
+        place = await found.enter("")
+        waiting = [asyncio.create_task(found.enter("")) for _ in range(5)]
+        await settled()
+        if error is not None:
+            failed(endpoint, error, clock.now(), clock.now())
+        else:
+            failed(endpoint, TransportError("down"), clock.now() - 400, clock.now())
+        found.leave(place)
+        await all_of(waiting)
+        assert all(isinstance(task.exception(), JudgeError) for task in waiting)
+
+    run(main())
+
+
+@given(cancelled=st.lists(st.integers(0, 7), max_size=6), early=st.booleans())
+def test_whoever_is_cancelled_hands_the_place_on(cancelled: list[int], early: bool) -> None:
+    """Before a place is free, or between being woken and taking it."""
+
+    async def main() -> None:
+        (endpoint,) = replicas(1, most=1)
+        found = router([endpoint])
+        place = await found.enter("")
+        waiting = [asyncio.create_task(_stay(found)) for _ in range(8)]
+        await settled()
+        if not early:
+            found.leave(place)
+        for number in cancelled:
+            waiting[number].cancel()
+        if early:
+            found.leave(place)
+        await all_of(waiting)
+        assert sum(not task.cancelled() for task in waiting) == 8 - len(set(cancelled))
+
+    run(main())
+
+
+async def _stay(found: Router) -> None:
+    endpoint = await found.enter("")
+    await asyncio.sleep(0)
+    found.leave(endpoint)
+
+
+def test_whoever_came_first_is_not_passed_for_ever() -> None:
+    async def main() -> None:
+        (endpoint,) = replicas(1, most=1)
+        found = router([endpoint])
+        place = await found.enter("")
+        first = asyncio.create_task(found.enter(""))
+        await settled()
+        for _ in range(50):  # somebody who leaves and comes back at once, again and again
+            found.leave(place)
+            coming = asyncio.create_task(found.enter(""))
+            await settled()
+            if first.done():
+                break
+            place = await coming
+        assert first.done()
+        coming.cancel()
+
+    run(main())
+
+
+ENDINGS = st.sampled_from(["answer", "answer", "limit", "strike", "no", "wait"])
+
+
+@given(
+    count=st.integers(1, 3),
+    most=st.integers(1, 3),
+    endings=st.lists(ENDINGS, min_size=1, max_size=20),
+    cancelled=st.sets(st.integers(0, 29), max_size=8),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=80)
+def test_whatever_happens_everybody_gets_a_place_and_no_replica_gets_too_many(
+    count: int, most: int, endings: list[str], cancelled: set[int], seed: int
+) -> None:
+    """Thirty callers, endpoints that answer, fail, complain and ask for time, some who give up."""
+    rng = random.Random(seed)
+    clock = VirtualClock()
+    endpoints = replicas(count, most)
+    found = router(endpoints, clock)
+    script = iter(endings)
+
+    async def caller(number: int) -> None:
+        endpoint = await found.enter(str(number % 3))
+        try:
+            assert endpoint.in_flight <= most
+            for _ in range(rng.randrange(4)):
+                await asyncio.sleep(0)
+            _end(endpoint, next(script, "answer"), clock)
+        finally:
+            found.leave(endpoint)
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(caller(number)) for number in range(30)]
+        for number in sorted(cancelled):
+            for _ in range(rng.randrange(3)):
+                await asyncio.sleep(0)
+            tasks[number].cancel()
+        await all_of(tasks)
+        assert all(task.cancelled() or task.exception() is None for task in tasks)
+        assert [endpoint.in_flight for endpoint in endpoints] == [0] * count
+
+    run(main())
+
+
+def _end(endpoint: Endpoint, ending: str, clock: VirtualClock) -> None:
+    now = clock.now()
+    errors: dict[str, JudgeError] = {
+        "limit": RateLimitedError("slowly", retry_after_s=3.0),
+        "strike": TransportError("down"),
+        "no": JudgeError("bad request"),
+    }
+    if ending in errors:
+        failed(endpoint, errors[ending], now, now)
+    else:
+        endpoint.succeeded(endpoint.begin(now), now, now, 2.0 if ending == "wait" else None)

@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +22,22 @@ from apbjudge.errors import (
     RefusalError,
     TransportError,
 )
-from apbjudge.llm.base import FORMATS, Completion, Format, Request
-from apbjudge.llm.budget import Limits
+from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient, ToolCall
+from apbjudge.llm.budget import Budget, Limits
 from apbjudge.llm.cache import ReplyCache
+from apbjudge.llm.endpoint_cache import EndpointCache
 from apbjudge.llm.endpoints import Endpoint
-from apbjudge.llm.engine import Engine, kept, read_kept
+from apbjudge.llm.engine import Engine, dump_completion, load_completion
 from apbjudge.llm.logprobs import TokenChoice
-from apbjudge.llm.memory import Memory
-from apbjudge.llm.prices import Prices
-from apbjudge.llm.scripted import ScriptedClient
+from apbjudge.llm.model_spec import ModelSpec
+from apbjudge.llm.model_table import Prices
 from apbjudge.records import Usage
 from apbjudge.rubrics import load_rubric, reply_model
 from tests.support.clock import VirtualClock
 
 PASS = reply_model(load_rubric("apb-unsolvable@1"))
 USAGE = Usage(prompt_tokens=100, completion_tokens=10, cached_tokens=40, calls=1)
+TOOLS = ({"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}},)
 Script = Callable[[Request], str | Completion]
 
 
@@ -80,8 +82,15 @@ class Site:
             Endpoint(client=client, address=f"http://host{n}/v1", most=8, format=form)
             for n, (client, form) in enumerate(zip(self.clients, formats, strict=True))
         ]
+        names = settings.keys() & ModelSpec.model_fields.keys()
+        spec = {"model": "hosted_vllm/m", **{name: settings.pop(name) for name in names}}
+        settings.setdefault("budget", Budget(settings.pop("limits", Limits()), self.clock))
         self.engine = Engine(
-            endpoints=self.endpoints, clock=self.clock, rng=random.Random(7), **settings
+            endpoints=self.endpoints,
+            spec=ModelSpec(**spec),
+            clock=self.clock,
+            rng=random.Random(7),
+            **settings,
         )
 
     def ask(self, *requests: Request) -> list[Completion | JudgeError]:
@@ -158,13 +167,50 @@ def test_a_looser_form_that_the_caller_wants_is_not_made_stricter() -> None:
     assert site.clients[0].requests[0].format == "json_object"
 
 
-def test_the_form_is_remembered_between_sessions(tmp_path: Path) -> None:
-    site = Site(only("json_object"), model="hosted_vllm/m", memory=Memory(tmp_path))
+@pytest.mark.parametrize(
+    "looser", [{"reply": None}, {"format": "text"}, {"format": "json_object"}], ids=str
+)
+def test_a_looser_request_teaches_nothing_about_the_endpoint(
+    tmp_path: Path, looser: dict[str, Any]
+) -> None:
+    settings = {"model": "hosted_vllm/m", "endpoint_cache": EndpointCache(tmp_path)}
+    site = Site(lambda request: answer(), **settings)
+    site.answered(replace(asked(), **looser))
     site.answered()
     site.close()
-    known = Memory(tmp_path).recall("hosted_vllm/m", "http://host0/v1")
+    assert [request.format for request in site.clients[0].requests][1] == "json_schema"
+    assert site.endpoints[0].format == "json_schema"
+    assert (
+        EndpointCache(tmp_path).get("hosted_vllm/m", "http://host0/v1")["format"] == "json_schema"
+    )
+
+
+def test_a_looser_request_that_is_refused_teaches_nothing_about_stricter_formats() -> None:
+    def script(request: Request) -> Completion:
+        if request.format == "json_object":
+            raise FormatUnsupportedError("no json_object")
+        return answer()
+
+    site = Site(script)
+    site.answered(asked(format="json_object"))
+    assert site.endpoints[0].format == "json_schema"
+
+
+def test_tools_that_an_endpoint_does_not_take_are_no_matter_of_format() -> None:
+    site = Site(failing(FormatUnsupportedError("no tools")))
+    assert isinstance(
+        site.failed(replace(asked(), reply=None, tools=TOOLS)), FormatUnsupportedError
+    )
+    assert (site.calls, site.endpoints[0].format) == ([1], "json_schema")
+
+
+def test_the_form_is_remembered_between_sessions(tmp_path: Path) -> None:
+    site = Site(only("json_object"), model="hosted_vllm/m", endpoint_cache=EndpointCache(tmp_path))
+    site.answered()
+    site.close()
+    known = EndpointCache(tmp_path).get("hosted_vllm/m", "http://host0/v1")
     assert known["format"] == "json_object"
-    assert Memory(tmp_path).recall("hosted_vllm/m", "http://host1/v1") == {}
+    assert EndpointCache(tmp_path).get("hosted_vllm/m", "http://host1/v1") == {}
 
 
 def test_a_form_that_no_call_confirmed_is_asked_for_again() -> None:
@@ -229,7 +275,7 @@ def test_a_budget_stops_calls_and_tears_none(limits: Limits, made: int, word: st
     stopped = [each for each in found if isinstance(each, BudgetError)]
     assert len(found) - len(stopped) == made == sum(site.calls)
     assert all(str(each).startswith(word) and each.calls == 0 for each in stopped)
-    assert all(endpoint.flying == 0 for endpoint in site.endpoints)
+    assert all(endpoint.in_flight == 0 for endpoint in site.endpoints)
 
 
 def test_repeated_and_failed_calls_use_the_budget_up() -> None:
@@ -241,7 +287,7 @@ def test_repeated_and_failed_calls_use_the_budget_up() -> None:
 
 def test_several_engines_may_draw_on_one_budget() -> None:
     first = Site(lambda request: answer(), limits=Limits(max_calls=3))
-    second = Site(lambda request: answer(), shared=first.engine.budget)
+    second = Site(lambda request: answer(), budget=first.engine.budget)
     first.ask(asked("a"), asked("b"))
     found = second.ask(asked("a"), asked("b"))
     assert sum(isinstance(each, BudgetError) for each in found) == 1
@@ -276,7 +322,7 @@ def test_a_reply_that_is_kept_calls_nobody_and_costs_nothing(tmp_path: Path) -> 
     tokens = (TokenChoice("{}", -0.5, (("{}", -0.5), ("[", -1.0))),)
     told = answer('{"a": 1}', cost_usd=0.1, logprobs=tokens)
     site = cached(tmp_path, lambda request: told)
-    assert site.answered() == told
+    assert site.answered() == told.model_copy(update={"latency_s": 0.0})
     again = site.answered()
     site.close()
     later = cached(tmp_path, failing(TransportError("down")), limits=Limits(max_calls=0))
@@ -314,6 +360,58 @@ def _fields(request: Request) -> dict[str, Any]:
     return {name: getattr(request, name) for name in request.__dataclass_fields__}
 
 
+def test_a_reply_serves_requests_of_its_own_format_only(tmp_path: Path) -> None:
+    """An endpoint that learns to enforce a schema is asked again, and one that forgets it."""
+    loose = cached(tmp_path, only("text"))
+    loose.answered()
+    loose.answered()
+    loose.close()
+    assert loose.calls == [4]
+    strict = cached(tmp_path, lambda request: answer('{"strict": 1}'))
+    assert strict.answered().text == strict.answered().text == '{"strict": 1}'
+    strict.close()
+    assert strict.calls == [1]
+    again = cached(tmp_path, failing(TransportError("down")), formats=["text"])
+    assert again.answered().text == "{}"
+    again.close()
+
+
+def test_a_reply_of_one_replica_serves_the_others_that_take_its_format(tmp_path: Path) -> None:
+    replicas = ["text", "json_schema"]
+    site = cached(tmp_path, only("text"), lambda request: answer(), formats=replicas)
+    site.ask(asked("0"), asked("1"), asked("2"), asked("3"))
+    site.ask(asked("0"), asked("1"), asked("2"), asked("3"))
+    site.close()
+    assert sum(site.calls) == 4
+
+
+def test_tool_calls_are_cached_with_the_model_that_made_them(tmp_path: Path) -> None:
+    call = ToolCall(name="find", arguments='{"city": "Porto"}', id="c1")
+    reply = answer("", tool_calls=(call,), finish_reason="tool_calls", served_model="m-2026")
+    site = cached(tmp_path, lambda request: reply)
+    request = replace(asked(), reply=None, tools=TOOLS)
+    for _ in range(2):
+        completion = site.answered(request)
+        assert (completion.tool_calls, completion.served_model) == ((call,), "m-2026")
+    site.answered(replace(request, tools=()))
+    site.answered(replace(request, tool_choice="required"))
+    site.close()
+    assert site.calls == [3]
+
+
+def test_an_entry_of_an_older_version_is_read() -> None:
+    assert load_completion(b'["a", "stop", []]') == answer("a", usage=Usage(reused=1), cost_usd=0.0)
+
+
+def test_a_call_is_timed() -> None:
+    def script(request: Request) -> Completion:
+        site.clock.time += 2.5
+        return answer()
+
+    site = Site(script)
+    assert site.answered().latency_s == 2.5
+
+
 @pytest.mark.parametrize(
     ("told", "calls"),
     [
@@ -336,8 +434,10 @@ def test_only_replies_that_another_call_would_give_again_are_kept(
 
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b"{}", b"[]", b'["a"]', b'["a", "stop", 5]'])
 def test_what_is_no_reply_of_ours_is_asked_again(data: bytes) -> None:
-    assert read_kept(data) is None
-    assert read_kept(kept(answer("a"))) == answer("a", usage=Usage(reused=1), cost_usd=0.0)
+    assert load_completion(data) is None
+    assert load_completion(dump_completion(answer("a"))) == answer(
+        "a", usage=Usage(reused=1), cost_usd=0.0
+    )
 
 
 def test_a_replica_without_access_is_left_and_the_others_go_on() -> None:
@@ -447,7 +547,7 @@ def test_a_cancelled_request_gives_its_place_and_its_budget_back() -> None:
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert site.endpoints[0].flying == 0
+        assert site.endpoints[0].in_flight == 0
         site.endpoints[0].client = site.clients[0]
         assert (await site.engine.complete(asked())).text == "{}"
 
@@ -463,5 +563,7 @@ def test_a_client_that_several_replicas_share_is_closed_once() -> None:
 
     client = Counting(lambda request: answer())
     endpoints = [Endpoint(client=client, address=f"http://host{n}", most=1) for n in range(3)]
-    asyncio.run(Engine(endpoints=endpoints).close())
+    budget = Budget(Limits(), VirtualClock())
+    engine = Engine(endpoints=endpoints, spec=ModelSpec(model="m"), budget=budget)
+    asyncio.run(engine.close())
     assert closed == [1]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import ReplyError
-from apbjudge.llm.body import format_arguments
+from apbjudge.llm.chat_format import format_arguments
 from apbjudge.llm.replies import read_reply
 from apbjudge.rubrics import Reply, load_rubric, reply_model
 

@@ -17,11 +17,11 @@ import orjson
 import pytest
 
 from apbjudge import JudgeSpec, Run, Unscored, Verdict, grade
-from apbjudge.api.running.checkup import check_up
-from apbjudge.api.running.ensembles import Judgement, judge_folder, read_run
 from apbjudge.judge.cascade import doubt_score, parse_when
-from apbjudge.judge.doubt import entropy_bits
-from apbjudge.llm.memory import Memory
+from apbjudge.judge.doctor import check_up
+from apbjudge.judge.ensembles import Judgement, judge_folder, read_run
+from apbjudge.judge.uncertainty import entropy_bits
+from apbjudge.llm.endpoint_cache import EndpointCache
 from tests.support.commands import in_process
 
 RUBRIC = str(Path(__file__).parents[2] / "examples" / "rubrics" / "small-unsolvable.toml")
@@ -126,7 +126,7 @@ class Claims:
             assert list(reply) == ["reasoning", "is_correct"]
             assert verdict.is_correct is reply["is_correct"]
             assert not verdict.overrides
-        known = Memory(graded.cache).recall(f"hosted_vllm/{served.model}", served.address)
+        known = EndpointCache(graded.cache).get(f"hosted_vllm/{served.model}", served.address)
         assert known["format"] == "json_schema"
 
     def test_tokens_are_those_that_the_server_counted(self, graded: Graded) -> None:
@@ -212,16 +212,13 @@ class Claims:
         found = check_up(served.judge(logprobs=True), rows=ROWS, rubric=RUBRIC)
         (endpoint,) = found.endpoints
         assert found.transport == "direct"
-        assert endpoint.model.answers
-        assert endpoint.formats is not None
-        assert endpoint.formats.outcomes["json_schema"] == "enforced"
-        assert endpoint.formats.best == "json_schema"
-        assert endpoint.logprobs is not None
-        assert endpoint.logprobs.outcome == "given"
-        assert endpoint.logprobs.alternatives >= 5
-        assert endpoint.context.is_listed
-        assert endpoint.context.tokens is not None
-        assert endpoint.context.tokens == (served.context or endpoint.context.tokens)
+        assert endpoint.works
+        assert "not in the endpoint's list" not in endpoint.check("model").detail
+        assert endpoint.format == "json_schema"
+        assert endpoint.check("logprobs").outcome == "passed"
+        assert int(endpoint.check("logprobs").detail.split()[0]) >= 5
+        assert endpoint.context_tokens is not None
+        assert endpoint.context_tokens == (served.context or endpoint.context_tokens)
         assert found.fits
         assert found.works
 

@@ -133,7 +133,7 @@ def test_a_column_of_a_later_version_is_ignored() -> None:
         {"grade": float("inf")},
         {"grade": 1.2},
         {"category": 6},
-        {"errors": {"E7": True}},
+        {"errors": {"e7": True}},
         {"findings": [{"code": "E1"}]},
         {"line": "first"},
         {"kind": "unscored"},

@@ -24,10 +24,10 @@ from apbjudge.audits.outcomes import (
     measured,
     outcome_of,
 )
-from apbjudge.calibration.comparison import paired_test
-from apbjudge.calibration.intervals import Estimate, nothing
-from apbjudge.calibration.sample import Sample
-from apbjudge.calibration.shares import bounded, share
+from apbjudge.statistics.comparison import paired_test
+from apbjudge.statistics.intervals import Estimate, nothing
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.shares import bounded, share
 
 Spec = tuple[str, Side, float, float, int]
 """Name, side, limit, share (or mean change) and cases of a measure, two rows a case."""

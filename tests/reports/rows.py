@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from apbjudge import Summary, Unscored, Verdict, summarize
-from apbjudge.calibration import Estimate
+from apbjudge.judge.summary import Group
 from apbjudge.records import ERROR_CODES, judgement_row
-from apbjudge.reports import Group
+from apbjudge.statistics import Estimate
 
 Row = dict[str, Any]
 _PLAIN = ("tool-broken", "unsolvable")

@@ -19,7 +19,6 @@ from markdown_it import MarkdownIt
 from apbjudge.audits.card import Card, card_from_json
 from apbjudge.audits.comparison import CardComparison, compare_cards
 from apbjudge.audits.outcomes import Cost, Measure, Side, Unit, measured
-from apbjudge.calibration.intervals import Estimate
 from apbjudge.reports.card.compare import cards_markdown, cards_text
 from apbjudge.reports.card.figures import (
     HOW_VERDICTS_ARE_MADE,
@@ -38,6 +37,7 @@ from apbjudge.reports.card.markdown import card_markdown
 from apbjudge.reports.card.plot import measure_plots
 from apbjudge.reports.card.text import WIDTH, card_text
 from apbjudge.reports.markdown import plain
+from apbjudge.statistics.intervals import Estimate
 
 from .cards import attacked, card
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from apbjudge.calibration import modified_wilson, wilson
+from apbjudge.statistics import modified_wilson, wilson
 
 from .rows import Row, about, bad_row, group, points, summary_of, unscored, verdict
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from apbjudge.judge.cascade import CurvePoint
+from apbjudge.judge.ensemble_text import POINTS_SHOWN, curve_rows, curve_text, disagreement_text
 from apbjudge.judge.panel import Disagreement, Pair
-from apbjudge.reports.ensembles import POINTS_SHOWN, curve_rows, curve_text, disagreement_text
 
 COLUMNS = "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high".split()
 

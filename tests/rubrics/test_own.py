@@ -41,7 +41,7 @@ MISTAKES = {
     "an unknown base": ('extends = "apb-holistic@9"', "extends"),
     "a base that is no text": ("extends = 5", "extends"),
     "one criterion only": (HOLISTIC + ONE_CRITERION, "criteria"),
-    "an unknown code": (HOLISTIC + ONE_CRITERION.replace("E1", "E9"), "criteria.0.code"),
+    "an unknown code": (HOLISTIC + ONE_CRITERION.replace("E1", "e1"), "criteria.0.code"),
     "no bands": (HOLISTIC + "bands = []", "bands"),
     "bands in the wrong order": (HOLISTIC + band(0.5) + TOP, "bands"),
     "the same grade twice": (HOLISTIC + TOP + band(0.5) + band(0.5), "bands"),

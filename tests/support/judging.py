@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from apbjudge.api import run_identity
-from apbjudge.api.running.engines import Means, make_judge
 from apbjudge.judge import Events, JudgeSpec, Progress, Source, Store
 from apbjudge.judge import run as run_judge
+from apbjudge.judge.resources import make_judge
+from apbjudge.judge.session import run_identity
 from apbjudge.judge.store import JUDGEMENTS
 from apbjudge.llm.budget import Limits
+from apbjudge.llm.resources import Resources
 from tests.support.clock import VirtualClock
 
 MODEL = "hosted_vllm/scripted"
@@ -147,8 +148,10 @@ class Bench:
         store = Store(self.folder / "run", identity, flush_every=1)
         store.write_manifest({"identity": identity})
         clock = VirtualClock(self.waits)
-        means = Means(limits=self.limits, cache=self.cache, clock=clock, warn=self.notes.append)
-        judge = make_judge(spec, source.roots, means)
+        resources = Resources(
+            limits=self.limits, cache=self.cache, clock=clock, warn=self.notes.append
+        )
+        judge = make_judge(spec, source.roots, resources)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
             return await run_judge(

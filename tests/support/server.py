@@ -43,7 +43,7 @@ def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
     """All text of some messages."""
     parts: list[str] = []
     for message in messages:
-        content = message["content"]
+        content = message["content"] or ""
         pieces = [{"text": content}] if isinstance(content, str) else content
         parts += [piece["text"] for piece in pieces if "text" in piece]
     return "\n".join(parts)

@@ -11,8 +11,8 @@ from typing import Any, Literal, cast
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from ..calibration.intervals import Estimate
 from ..errors import InputError, shorten, visible
+from ..statistics.intervals import Estimate
 from .outcomes import Cost, Probe
 
 Size = Literal["quick", "full"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.comparison import PairedTest, adjust, paired_test
-from ..calibration.intervals import CONFIDENCE_LEVEL, Estimate, nothing
-from ..calibration.sample import Sample
 from ..errors import OptionError, visible
+from ..statistics.comparison import PairedTest, adjust, paired_test
+from ..statistics.intervals import CONFIDENCE_LEVEL, Estimate, nothing
+from ..statistics.sample import Sample
 from .card import Card, Size
 from .outcomes import Cost, Measure, Outcome, Probe, Side, Unit
 

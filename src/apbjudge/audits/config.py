@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..api.running.session import data_roots, own_rubric
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec, Source
+from ..judge.session import data_roots, own_rubric
 from ..protocols import AUTO
 from ..rubrics import Rubric
 from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit

@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ..api.running.ensembles import read_run
 from ..errors import InputError
 from ..jsonl import read_lines
 from ..judge import BadRow, Source, Task
+from ..judge.ensembles import read_run
 from ..judge.store import JUDGEMENTS
 from ..records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
 from ..records.consensus import Key

@@ -16,9 +16,9 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from ..calibration.comparison import detectable_difference
-from ..calibration.intervals import Estimate
-from ..calibration.student import t_quantile
+from ..statistics.comparison import detectable_difference
+from ..statistics.intervals import Estimate
+from ..statistics.student import t_quantile
 from .responses import Response
 
 Outcome = Literal["passes", "fails", "could not tell"]

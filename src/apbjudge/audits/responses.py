@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.intervals import Array
-from ..calibration.sample import Sample
-from ..judge.settle import is_enforced, own_ruling
+from ..judge.consistency import is_enforced, own_ruling
 from ..records import ErrorCode, Unscored, Verdict
+from ..statistics.intervals import Array
+from ..statistics.sample import Sample
 from .variants import Role, Variant
 
 MAIN = "main"

@@ -13,15 +13,15 @@ from typing import Any
 
 import orjson
 
-from ..api.running.engines import Means, cache_folder, shared_means
-from ..api.running.forecast import Forecast, Part, forecast_parts
-from ..api.running.session import Order, Run, judge_interleaved, run_identity, run_together
 from ..errors import InputError, OptionError, OtherRunError
 from ..jsonl import write_atomically
 from ..judge import Events, JudgeSpec, Source
+from ..judge.dry_run import Forecast, Part, forecast_parts
+from ..judge.session import Run, RunConfig, judge_interleaved, run_identity, run_together
 from ..judge.store import JUDGEMENTS, MANIFEST, clear_run
 from ..llm import Client
 from ..llm.budget import Limits
+from ..llm.resources import Resources, cache_folder, shared_resources
 from ..version import VERSION
 from .card import Card
 from .config import AuditConfig, Prepared, prepare
@@ -100,12 +100,12 @@ def audit(
     if prepared.config.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
-    means = shared_means(client=client, limits=limits, cache=cache, warn=events.note)
+    resources = shared_resources(client=client, limits=limits, cache=cache, warn=events.note)
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
         folder, design = Path(path), prepared.design
         _claim(folder, design.fingerprint, overwrite=overwrite)
         is_scheduled = _write_schedule(folder, design)
-        runs = _judge(folder, prepared, spec, means, events, overwrite=overwrite)
+        runs = _judge(folder, prepared, spec, resources, events, overwrite=overwrite)
         responses = AuditResponses(
             all=tuple(_responses(design, spec, runs, is_scheduled=is_scheduled))
         )
@@ -193,7 +193,7 @@ def _judge(
     folder: Path,
     prepared: Prepared,
     spec: JudgeSpec,
-    means: Means,
+    resources: Resources,
     events: Events,
     *,
     overwrite: bool,
@@ -201,24 +201,26 @@ def _judge(
     """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
     schedule = prepared.design.schedule
     homes = {arm.name: folder / "runs" / arm.name for arm in prepared.design.arms}
-    orders: list[Order] = []
+    configs: list[RunConfig] = []
     for name, home in homes.items():
         rows = folder / "rows" / f"{name}.jsonl"
         of_arm = (turn.variant for turn in schedule if turn.arm == name)
         _write_lines(rows, (dict(variant.row) for variant in of_arm))
         source, judge, identity = _arm(prepared, spec, name, rows)
-        own = means
-        if name.startswith((AGAIN, WARM)) and means.cache is not None:
-            own = replace(means, cache=home / "cache")  # a reply of its own, not the first one's
-        orders.append(Order(source, judge, identity, (), events, own, overwrite=overwrite))
-    if not orders:
+        own = resources
+        if name.startswith((AGAIN, WARM)) and resources.cache is not None:
+            own = replace(
+                resources, cache=home / "cache"
+            )  # a reply of its own, not the first one's
+        configs.append(RunConfig(source, judge, identity, (), events, own, overwrite=overwrite))
+    if not configs:
         return {}
     at = {name: n for n, name in enumerate(homes)}
     turns = [at[turn.arm] for turn in schedule]
     runs = run_together(
-        dict(zip(homes.values(), orders, strict=True)),
+        dict(zip(homes.values(), configs, strict=True)),
         keep=True,
-        work=partial(judge_interleaved, orders, turns),
+        work=partial(judge_interleaved, configs, turns),
     )
     return dict(zip(homes, runs, strict=True))
 

@@ -1,34 +1,335 @@
-"""What a calibration says."""
+"""Results of calibrate, compare and plan-labels, ready to be shown or written as JSON."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
-from .confusion import Confusion
-from .intervals import Estimate
+from ..statistics.analyses import Diversity, SelfEvaluation
+from ..statistics.annotators import AltTest
+from ..statistics.classes import Nominal
+from ..statistics.intervals import Estimate
+from ..statistics.paired import Difference, Flips
+from ..statistics.raters import BetweenRaters
+from ..statistics.rectification import Rectified
+from ..statistics.results import Calibration
+from ..statistics.selection import Stratum
 
-Policy = Literal["exclude", "wrong", "bounds"]
-POLICIES: tuple[Policy, ...] = ("exclude", "wrong", "bounds")
-"""What unscored items count as; see ``measures.calibrate``."""
+HAND_PICKED = (
+    "The labelled items were picked by hand: figures describe these items and no others, "
+    "so they have no intervals, nothing is tested, and no rate can be corrected with them."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """How far a judge agrees with humans on the same items.
+class GroupCalibration:
+    """The calibration on a part of the items.
 
     Attributes:
-        n_items: Items with a human label of any kind.
-        policy: How unscored items were counted.
-        scored: Share of these items that have a verdict.
-        measures: Estimates by name.
-        codes: The same per error code, for codes on which both said something.
-        tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
+        field: What the part is told by.
+        value: Its value; None where rows don't state one.
+        found: The calibration.
     """
 
-    n_items: int
-    policy: Policy
+    field: str
+    value: str | None
+    found: Calibration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedFigure:
+    """A figure by the judge beside the same corrected with labels.
+
+    Attributes:
+        field: What the part of the rows is told by, empty for all of them.
+        value: Its value.
+        figure: ``CR``, ``Grade`` or an error code.
+        found: Raw and corrected.
+    """
+
+    field: str
+    value: str | None
+    figure: str
+    found: Rectified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """One judge against the labels.
+
+    Attributes:
+        judge: The judge, ``(blind)`` where it saw no reference.
+        source: File of its judgements.
+        n_rows: Judgements.
+        n_scored: Those with a verdict.
+        n_labelled: Those with a label.
+        n_unmatched: Labelled items without judgement.
+        n_ties: Labelled rows on which raters are split, by field; they have no label there.
+        n_adjudicated: Labelled rows on which the adjudicator decided.
+        raters: The raters, the adjudicator not among them.
+        cluster: Column that tells clusters, ``none`` without.
+        n_clusters: Clusters among the labelled rows.
+        design: How the labelled rows were chosen; None where nobody said.
+        whole: The calibration on all labelled rows.
+        groups: On parts of them.
+        category: The five behaviours after a broken tool, where there are such labels.
+        between: Raters among themselves; None with one.
+        stand_in: The alternative annotator test; None with one rater.
+        diversity: Correct plans that differ from the reference; None where nobody knows.
+        self_evaluation: The judge's bias by tested model; None with one.
+        corrected: Corrected figures; empty without a design.
+        notes: What must be said beside the figures.
+    """
+
+    judge: str
+    source: str
+    n_rows: int
+    n_scored: int
+    n_labelled: int
+    n_unmatched: int
+    n_ties: dict[str, int]
+    n_adjudicated: int
+    raters: tuple[str, ...]
+    cluster: str
+    n_clusters: int
+    design: str | None
+    whole: Calibration
+    groups: tuple[GroupCalibration, ...]
+    category: Nominal | None
+    between: BetweenRaters | None
+    stand_in: AltTest | None
+    diversity: Diversity | None
+    self_evaluation: SelfEvaluation | None
+    corrected: tuple[CorrectedFigure, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityReport:
+    """Several judges, side by side.
+
+    Attributes:
+        labels: File of the labels.
+        judges: One entry a judge, in the order given.
+        problems: Rows of the files that could not be used.
+    """
+
+    labels: str
+    judges: tuple[Reliability, ...]
+    problems: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values; missing is None, never NaN."""
+        return asdict(self)
+
+
+def described_only(estimate: Estimate) -> Estimate:
+    """The figure without interval, for items that nobody drew."""
+    return replace(estimate, low=None, high=None, method="hand-picked", n_resamples=0, seed=None)
+
+
+def _bare(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    return {name: described_only(estimate) for name, estimate in estimates.items()}
+
+
+def without_intervals(found: Calibration) -> Calibration:
+    """The calibration of hand-picked items."""
+    return replace(
+        found,
+        scored=described_only(found.scored),
+        measures=_bare(found.measures),
+        codes={code: _bare(of) for code, of in found.codes.items()},
+    )
+
+
+def bare_raters(found: BetweenRaters) -> BetweenRaters:
+    """Raters among themselves on hand-picked items."""
+    pairs = (replace(pair, measures=_bare(pair.measures)) for pair in found.pairs)
+    return replace(found, together=_bare(found.together), pairs=tuple(pairs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of two runs, as far as it is compared.
+
+    Attributes:
+        judge: The judge, ``(blind)`` where it saw no reference.
+        source: File of its judgements.
+        rubrics: Rubrics of the rows; empty where rows don't state one.
+        tested_models: Tested models of the rows; None stands for one without name.
+        n_rows: Rows.
+        n_only: Rows without partner in the other run.
+        scored: Share of the rows with a verdict.
+    """
+
+    judge: str
+    source: str
+    rubrics: tuple[str, ...]
+    tested_models: tuple[str | None, ...]
+    n_rows: int
+    n_only: int
     scored: Estimate
-    measures: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
-    codes: dict[str, dict[str, Estimate]] = field(default_factory=dict[str, dict[str, Estimate]])
-    tables: dict[str, Confusion] = field(default_factory=dict[str, Confusion])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two runs on the same items.
+
+    Attributes:
+        first: Run A.
+        second: Run B.
+        paired_on: Fields by which a row of one run finds its partner in the other.
+        n_pairs: Rows with a partner.
+        n_compared: Pairs with a verdict by both; all figures are over these.
+        n_first_unscored: Pairs that A alone left unscored.
+        n_second_unscored: Pairs that B alone left unscored.
+        n_both_unscored: Pairs without any verdict.
+        cluster: Column that tells clusters, ``none`` without.
+        n_clusters: Clusters among the pairs that are compared.
+        flips: On which pairs ``is_correct`` differs.
+        differences: A less B, figure by figure; those against labels last.
+        labels: File of the labels; None without.
+        n_labelled: Pairs with a label and a verdict by both.
+        level: Confidence level.
+        notes: What must be said beside the figures.
+        problems: Rows of the files that could not be used.
+    """
+
+    first: Side
+    second: Side
+    paired_on: tuple[str, ...]
+    n_pairs: int
+    n_compared: int
+    n_first_unscored: int
+    n_second_unscored: int
+    n_both_unscored: int
+    cluster: str
+    n_clusters: int
+    flips: Flips
+    differences: tuple[Difference, ...]
+    labels: str | None
+    n_labelled: int
+    level: float
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """What the two runs are known to differ in: judge, rubric, tested model."""
+        a, b = self.first, self.second
+        pairs = {
+            "judge": (a.judge, b.judge),
+            "rubric": (a.rubrics, b.rubrics),
+            "tested model": (a.tested_models, b.tested_models),
+        }
+        return tuple(what for what, (one, other) in pairs.items() if one != other)
+
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values; missing is None, never NaN."""
+        return asdict(self) | {"differing": list(self.differing)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What one measure needs.
+
+    Attributes:
+        measure: Its name.
+        basis: What the figures are from: labels that are there, or what is anticipated.
+        half_width_now: Half the width of the interval from the labels there are; None without.
+        detectable_now: Smallest true difference between two results of that precision (other
+            items each) that is found with a power of 0.8.
+        half_width_then: Half the width once the planned labels are made as well.
+        detectable_then: The same of the difference.
+        n_needed: Labels in all for the width wished for; None where that can't be told.
+        note: What makes the figures rough, or why there are none.
+    """
+
+    measure: str
+    basis: Literal["labels", "anticipated"]
+    half_width_now: float | None
+    detectable_now: float | None
+    half_width_then: float | None
+    detectable_then: float | None
+    n_needed: int | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRow:
+    """One judged row in the plan.
+
+    Attributes:
+        item_id: The item.
+        tested_model: Whose response.
+        case_id: The benchmark record.
+        stratum: What it was drawn within.
+        stratum_size: Rows of that stratum.
+        order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled
+            already and counts; None for a row that is not to be labelled.
+        weight: Rows that its label stands for once all chosen ones are labelled; None where the
+            row is not to be labelled.
+    """
+
+    item_id: str
+    tested_model: str | None
+    case_id: str | None
+    stratum: str
+    stratum_size: int
+    order: int | None
+    weight: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelPlan:
+    """What to label, and what for.
+
+    Attributes:
+        judge: The judge.
+        source: File of its judgements.
+        n_rows: Rows that labels can be drawn from.
+        n_unscored: Those without verdict.
+        n_labelled: Those with a label already.
+        n_wanted: Labels asked for.
+        n_planned: Labels planned.
+        half_width: Half the width that intervals may have.
+        disagreement: Share of verdicts that humans are expected not to share.
+        expected_from: Where that is from: ``option``, ``labels`` or ``default``.
+        by: Columns that strata were made of, beside verdict and doubt.
+        strata: What rows were drawn within.
+        needs: What each measure needs.
+        seed: Seed of the draw.
+        out: File of the plan; None where it was not written.
+        notes: What must be said beside the figures.
+        problems: Rows of the files that could not be used.
+        rows: All rows, those to be labelled first and in their order.
+    """
+
+    judge: str
+    source: str
+    n_rows: int
+    n_unscored: int
+    n_labelled: int
+    n_wanted: int
+    n_planned: int
+    half_width: float
+    disagreement: float
+    expected_from: Literal["option", "labels", "default"]
+    by: tuple[str, ...]
+    strata: tuple[Stratum, ...]
+    needs: tuple[Need, ...]
+    seed: int
+    out: str | None
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+    rows: tuple[PlanRow, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values without the rows, which the plan's own file has."""
+        names = (name for name in self.__slots__ if name not in {"rows", "strata", "needs"})
+        return {
+            **{name: getattr(self, name) for name in names},
+            "strata": [asdict(stratum) for stratum in self.strata],
+            "needs": [asdict(need) for need in self.needs],
+        }

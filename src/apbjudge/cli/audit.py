@@ -223,7 +223,7 @@ def _gated(fail_on: str) -> Collection[str]:
 def _dry_run(
     options: AuditOptions, settings: AuditSettings, config: AuditConfig, specs: Sequence[JudgeSpec]
 ) -> int:
-    from ..api.running.forecast import forecast_text
+    from ..judge.dry_run import forecast_text
 
     for n, spec in enumerate(specs):
         prepared = prepare(spec, config, note=lambda message: typer.echo(message, err=True))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from ..api.running.batching import export_requests, import_answers
 from ..errors import OptionError, visible
+from ..judge.batching import export_requests, import_answers
 from .grading import GradeOptions, read_settings
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import orjson
 import typer
 
-from ..api.trust.calibrating import calibrate_runs
-from ..api.trust.calibration_order import CalibrationOrder
-from ..api.trust.judged import check_level
-from ..calibration.coded import Settings
-from ..calibration.resampling import METHODS
+from ..calibration.calibrate import calibrate_runs
+from ..calibration.config import CalibrationOrder
+from ..calibration.judged import check_level
 from ..errors import OptionError, visible
 from ..reports.reliability_text import reliability_text
+from ..statistics.coded import Settings
+from ..statistics.resampling import METHODS
 from .compare import names
 
 FORMATS = ("text", "json")

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import typer
 
-from ..api.trust.comparing import compare
+from ..calibration.compare import compare
 from ..errors import OptionError, visible
 from ..reports.comparison import comparison_text
 

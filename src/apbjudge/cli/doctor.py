@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from ..api.running.checkup import check_up, checkup_text
-from ..api.running.forecast import forecast_text
+from ..judge.doctor import check_up, checkup_text
+from ..judge.dry_run import forecast_text
 from ..protocols import AUTO, get_protocol
 from .grading import JudgeOptions, read_settings
 

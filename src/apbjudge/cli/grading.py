@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import typer
 from pydantic import Field, ValidationError
 
-from ..api import Run, default_folder, grade, run_identity
 from ..errors import OptionError, shorten
 from ..judge import STATIC, JudgeSpec
+from ..judge.grade import grade
+from ..judge.session import Run, default_folder, run_identity
 from ..llm.budget import Limits
 from ..protocols import AUTO, get_protocol
-from ..reports import summary_text
+from ..reports.terminal import summary_text
 from ..rubrics import load_rubric
 from .progress import Reporter
 
@@ -157,8 +158,8 @@ def _files(out: Path) -> list[str]:
 def _dry_run(
     options: GradeOptions, settings: RunSettings, specs: Sequence[JudgeSpec], out: Path
 ) -> int:
-    from ..api.running.ensembles import judge_folder
-    from ..api.running.forecast import forecast, forecast_text
+    from ..judge.dry_run import forecast, forecast_text
+    from ..judge.ensembles import judge_folder
 
     strong = _strong(settings, specs[0])
     judges = [*specs, *([strong] if strong else [])]

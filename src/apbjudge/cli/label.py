@@ -9,8 +9,8 @@ from pathlib import Path
 
 import typer
 
-from ..api.showing.labelling import Labelled, LabelOrder, label
 from ..errors import visible
+from ..labelling.label import Labelled, LabelOrder, label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,8 +116,8 @@ def prompt(
     data_root: DataRoot = None,
 ) -> None:
     """Prints what a judge would be sent for an item."""
-    from ..api import prompts_for
     from ..judge import JudgeSpec
+    from ..judge.prompts import prompts_for
 
     spec = JudgeSpec(
         model="prompt",
@@ -189,7 +189,7 @@ def cascade(
     ] = "entropy>0",
 ) -> None:
     """Prints cost against agreement for every threshold of a cascade, as CSV."""
-    from ..api.running.ensembles import compare_runs
+    from ..judge.ensembles import compare_runs
 
     typer.echo(compare_runs(cheap, strong, labels, when), nl=False)
 

@@ -80,7 +80,7 @@ def batch_import(
 @cache_app.command("stats")
 def cache_stats() -> None:
     """Shows where the reply cache is and how much it holds."""
-    from ..api.running.engines import open_cache
+    from ..llm.resources import open_cache
 
     found = open_cache(warn=_warn).stats()
     size = f"{found.bytes / 2**20:.1f} MiB"
@@ -90,7 +90,7 @@ def cache_stats() -> None:
 @cache_app.command("clear")
 def cache_clear() -> None:
     """Removes all replies kept of earlier runs, and what is known of endpoints."""
-    from ..api.running.engines import clear_caches
+    from ..llm.resources import clear_caches
 
     typer.echo(f"{clear_caches(warn=_warn)} replies removed")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..api.trust.label_plan import PlanOrder, plan_labels
+from ..calibration.label_plan import PlanOrder, plan_labels
 from ..reports.label_plan import label_plan_text
 from .compare import check_format, complain, show
 

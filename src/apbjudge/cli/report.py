@@ -9,7 +9,6 @@ from pathlib import Path
 import orjson
 import typer
 
-from ..api.showing.reporting import CHANGES, Report, ReportOrder, open_report
 from ..errors import InputError, OptionError, visible
 from ..jsonl import is_replaceable, write_atomically
 from ..reports.changes import changes_csv, changes_markdown, changes_text
@@ -17,7 +16,8 @@ from ..reports.paper.flat import tables_csv, tables_json
 from ..reports.paper.latex import tables_latex
 from ..reports.paper.markdown import tables_markdown
 from ..reports.paper.text import tables_text
-from ..reports.plots.figure import write_figures
+from ..reports.plots import write_figures
+from ..reports.report import CHANGES, Report, ReportOrder, open_report
 from .compare import complain, names
 
 _WRITTEN_BY_US = re.compile(

@@ -7,14 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import (
-    Adjudicator,
-    Cases,
-    DataRoot,
-    Predictions,
-    ProtocolOption,
-    RubricOption,
-)
+from .options import Adjudicator, Cases, DataRoot, Predictions, ProtocolOption, RubricOption
 
 
 def report(
@@ -109,7 +102,7 @@ def label(
 
     Exit code 0: done; 2: unusable input or options.
     """
-    from ..api.showing.labelling import LabelOrder
+    from ..labelling.label import LabelOrder
     from .label import LabelOptions, run_label
 
     wanted = LabelOrder(

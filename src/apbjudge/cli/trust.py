@@ -213,7 +213,7 @@ def plan_labels(
 
     Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
     """
-    from ..api.trust.label_plan import PlanOrder
+    from ..calibration.label_plan import PlanOrder
     from .compare import names
     from .plan import run_plan
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil, fsum, inf
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -17,7 +17,8 @@ from ..records import Unscored, Verdict
 from .panel import total_cost, total_usage
 
 _Array = np.ndarray[Any, np.dtype[np.float64]]
-DoubtField = Literal["is_correct", "grade", "category", "max", "E1", "E2", "E3", "E4", "E5", "E6"]
+DoubtField = str
+"""``is_correct``, ``grade``, ``category``, ``max``, or a code of the rubric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +42,13 @@ class When:
 
 _FORMS = (
     "entropy>BITS, entropy>=BITS, entropy.FIELD>BITS "
-    "(FIELD: is_correct, grade, category, E1 to E6 or max) or share=PART"
+    "(FIELD: is_correct, grade, category, a code such as E4, or max) or share=PART"
 )
 _NUMBER = r"(\d+\.?\d*|\.\d+)"
 _ENTROPY = re.compile(
-    rf"entropy(?:\.(is_correct|grade|category|max|E[1-6]))?\s*(>=?)\s*{_NUMBER}", re.ASCII
+    r"entropy(?:\.(is_correct|grade|category|max|[A-Z][A-Za-z0-9_]{0,15}))?"
+    rf"\s*(>=?)\s*{_NUMBER}",
+    re.ASCII,
 )
 _SHARE = re.compile(rf"share\s*=\s*{_NUMBER}", re.ASCII)
 
@@ -58,7 +61,7 @@ def parse_when(text: str) -> When:
     """
     asked = text.strip()
     if found := _ENTROPY.fullmatch(asked):
-        field = cast("DoubtField", found[1] or "is_correct")
+        field = found[1] or "is_correct"
         return When(text=asked, field=field, above=float(found[3]), inclusive=found[2] == ">=")
     if found := _SHARE.fullmatch(asked):
         if (share := float(found[1])) <= 1:
@@ -79,7 +82,8 @@ def doubt_score(judgement: Verdict | Unscored, when: When) -> float:
         not known; 0 where the rubric does not have the field.
 
     Raises:
-        OptionError: If the verdict comes without any measure of doubt.
+        OptionError: If the verdict comes without any measure of doubt, or the field is a code
+            that its rubric does not have.
     """
     if isinstance(judgement, Unscored):
         return inf
@@ -93,12 +97,16 @@ def doubt_score(judgement: Verdict | Unscored, when: When) -> float:
         return max(entropy.values(), default=inf)
     if when.field in entropy:
         return entropy[when.field]
-    return inf if _answers(judgement, when.field) else 0.0
-
-
-def _answers(verdict: Verdict, field: DoubtField) -> bool:
-    name = "errors" if field.startswith("E") else field
-    return getattr(verdict, name) is not None
+    if when.field in ("is_correct", "grade", "category"):
+        return inf if getattr(judgement, when.field) is not None else 0.0
+    if judgement.errors is None:
+        return 0.0
+    if when.field not in judgement.errors:
+        codes = ", ".join(judgement.errors)
+        raise OptionError(
+            f"--when: expected a code of rubric {judgement.rubric} ({codes}), got {when.field}"
+        )
+    return inf
 
 
 def choose(scores: Sequence[float], when: When) -> list[int]:

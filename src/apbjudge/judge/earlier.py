@@ -21,7 +21,7 @@ import orjson
 from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..jsonl import read_lines
 from ..records import check_written_row
-from .keys import KeySet
+from ..records.keys import KeySet
 from .source import Source
 from .task import known, short_key
 

@@ -19,11 +19,11 @@ from ..protocols.images import ImagePart, is_image, load_images
 from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Doubt, Item, Unscored, Usage, Verdict
 from ..rubrics import reply_model
-from .doubt import combine, doubt_of, doubt_of_tokens
-from .settle import enforce
+from .consistency import enforce
+from .conversation import Outcome, Talk
 from .spec import JudgeSpec
-from .talk import Outcome, Talk
 from .task import Task
+from .uncertainty import combine, doubt_of, doubt_of_tokens
 
 
 class LLMJudge:
@@ -65,6 +65,7 @@ class LLMJudge:
             task.rubric,
             template=task.protocol.template,
             findings=task.findings,
+            rules=task.protocol.rules,
             images=self._images(task.item),
         )
 

@@ -13,9 +13,9 @@ import orjson
 
 from ..records import Override, Unscored, Usage, Verdict
 from ..rubrics import Rubric
-from .crowd import dawid_skene
-from .doubt import combine, combine_agreeing, doubt_of
-from .settle import Ruling
+from .consistency import Ruling
+from .dawid_skene import dawid_skene
+from .uncertainty import combine, combine_agreeing, doubt_of
 
 Rule = Literal["majority", "mean"]
 

@@ -16,9 +16,9 @@ from ..errors import InputError, RowError
 from ..jsonl import Line, parse_object, read_line_at, read_lines
 from ..protocols import AUTO, Protocol, get_protocol, protocol_of
 from ..records import Item, Row, row_error
+from ..records.keys import KeySet
 from ..rubrics import Rubric
 from .cases import Cases
-from .keys import KeySet
 from .task import BadRow, Entry, Task, known, short_key
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from ..records import ERROR_CODES, ErrorCode, Finding, Verdict
+from ..records import ErrorCode, Finding, Verdict
 from ..rubrics import Rubric
 from .spec import STATIC
 from .task import Task
@@ -53,7 +53,7 @@ def _graded(proven: list[Finding], rubric: Rubric) -> dict[str, object]:
     if rubric.shape != "flags":
         return {}
     flags = frozenset[ErrorCode](finding.code for finding in proven if finding.code is not None)
-    errors = {code: code in flags for code in ERROR_CODES}
+    errors = {code: code in flags for code in rubric.codes}
     return {"errors": errors, "grade": rubric.scale.allowed(flags)[0]}
 
 

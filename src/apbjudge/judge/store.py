@@ -22,6 +22,7 @@ import orjson
 from ..errors import InputError, OtherRunError, RowError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records import Unscored, Verdict, judgement_row
+from ..records.keys import KeySet
 from .earlier import (
     DAMAGED,
     FIGURES,
@@ -37,7 +38,6 @@ from .earlier import (
     look_into,
     place_key,
 )
-from .keys import KeySet
 from .source import Source
 from .task import short_key
 
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _BATCH_FILES = re.compile(r"batches\.json|(requests|answers)-[0-9]+(-[0-9]+)?\.jsonl")
-_CACHE_FILES = re.compile(r"cache\.db(-wal|-shm|-journal)?")
+_CACHE_FILES = re.compile(r"(cache|replies)\.db(-wal|-shm|-journal)?")
 
 
 class Store:

@@ -1,1 +1,1 @@
-"""A local page where humans label items: what is asked, in which order, and where it is kept."""
+"""A local page where humans label items: questions, queue, server and the file of labels."""

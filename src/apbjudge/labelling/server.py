@@ -1,9 +1,17 @@
-"""The local server: the page, and a handful of calls that it makes."""
+"""The local server: the page, the calls that it makes, and who may talk to it: that page alone.
+
+The token stands behind ``#`` in the address that the user opens. A browser never sends that part,
+so it gets into no history of requests and no referrer; the page moves it to the tab's own storage
+and sends it as a header. A cookie would not do: it would go to every port of this machine, and so
+to servers of other users. What is served without token (page, scripts, styles) is the same for
+everyone and holds no data.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import signal
 from collections.abc import Callable, Mapping
 from importlib import resources
@@ -12,13 +20,28 @@ from typing import Any
 import orjson
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import parse_object
-from .desk import Desk, Sheet, StaleError
-from .guard import API, MAX_BODY, guarded
+from .service import Json, LabelService, StaleError
 
 ADDRESS = "127.0.0.1"
+API = "/api/"
+MAX_BODY = 64 * 1024
+"""Bytes of a request at most: a note and its wrapping."""
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 _SCRIPT, _STYLE = "text/javascript", "text/css"
 _ASSETS: Mapping[str, str] = {
@@ -36,24 +59,24 @@ _ASSETS: Mapping[str, str] = {
 }
 """Files of the page by media type; no other is served."""
 
-_CALLS: Mapping[str, Callable[[Desk, Mapping[str, Any]], Sheet]] = {
-    "start": lambda desk, said: desk.start(),
-    "progress": lambda desk, said: {"progress": desk.progress(said.get("rater"))},
-    "item": lambda desk, said: desk.item(said.get("rater"), said.get("item")),
-    "click": lambda desk, said: desk.click(*_at(said), said.get("click")),
-    "undo": lambda desk, said: desk.undo(*_at(said)),
-    "judge": lambda desk, said: desk.judge(*_at(said)),
+_CALLS: Mapping[str, Callable[[LabelService, Mapping[str, Any]], Json]] = {
+    "start": lambda service, body: service.start(),
+    "progress": lambda service, body: {"progress": service.progress(body.get("rater"))},
+    "item": lambda service, body: service.item(body.get("rater"), body.get("item")),
+    "click": lambda service, body: service.click(*_at(body), body.get("click")),
+    "undo": lambda service, body: service.undo(*_at(body)),
+    "judge": lambda service, body: service.judge(*_at(body)),
 }
 
 _FILES = "a file can't be read or written; the terminal says which and why"
 
 
-def _at(said: Mapping[str, Any]) -> tuple[object, object, object]:
-    return said.get("rater"), said.get("item"), said.get("revision")
+def _at(body: Mapping[str, Any]) -> tuple[object, object, object]:
+    return body.get("rater"), body.get("item"), body.get("revision")
 
 
 async def serve(
-    desk: Desk,
+    service: LabelService,
     *,
     port: int,
     token: str,
@@ -63,17 +86,18 @@ async def serve(
     """Serves until Ctrl-C or SIGTERM.
 
     Args:
-        desk: What raters can do.
+        service: What raters can do.
         port: Port on 127.0.0.1; 0 for a free one.
         token: What the page must know.
-        started: Is given the address to open, once it answers.
-        problem: Is given what goes wrong with files: their names could tell the tested model.
+        started: Called with the address to open, once it answers.
+        problem: Called with what goes wrong with files; the page must not show it, since file
+            names could reveal the tested model.
 
     Raises:
         OptionError: If the port can't be had.
     """
     runner = web.AppRunner(
-        application(desk, token, problem), access_log=None, logger=_logger(), shutdown_timeout=1
+        application(service, token, problem), access_log=None, logger=_logger(), shutdown_timeout=1
     )
     await runner.setup()
     try:
@@ -94,16 +118,18 @@ async def serve(
 
 def _logger() -> logging.Logger:
     """Tells of our own faults, and not of requests that are no HTTP: browsers try TLS first."""
-    found = logging.getLogger(__name__)
-    found.addFilter(_is_our_fault)
-    return found
+    logger = logging.getLogger(__name__)
+    logger.addFilter(_is_our_fault)
+    return logger
 
 
 def _is_our_fault(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
-def application(desk: Desk, token: str, problem: Callable[[str], None]) -> web.Application:
+def application(
+    service: LabelService, token: str, problem: Callable[[str], None]
+) -> web.Application:
     """The server's routes: the page, its files, and the calls."""
     files = _files()
 
@@ -121,7 +147,7 @@ def application(desk: Desk, token: str, problem: Callable[[str], None]) -> web.A
         if name not in _CALLS:
             raise web.HTTPNotFound
         try:
-            return await _answer(request, lambda said: _CALLS[name](desk, said))
+            return await _answer(request, lambda body: _CALLS[name](service, body))
         except InputError as error:
             problem(str(error))
             return _json({"error": _FILES}, status=500)
@@ -133,22 +159,22 @@ def application(desk: Desk, token: str, problem: Callable[[str], None]) -> web.A
     return app
 
 
-async def _answer(request: web.Request, act: Callable[[Mapping[str, Any]], Sheet]) -> web.Response:
+async def _answer(request: web.Request, act: Callable[[Mapping[str, Any]], Json]) -> web.Response:
     """Carries a call out; what is saved is on disk before the answer goes."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType
-    said = parse_object(await request.read())
-    if isinstance(said, RowError):
-        return _json({"error": str(said)}, status=400)
+    body = parse_object(await request.read())
+    if isinstance(body, RowError):
+        return _json({"error": str(body)}, status=400)
     try:
-        return _json(act(said))
+        return _json(act(body))
     except RowError as error:
         return _json({"error": str(error)}, status=400)
     except StaleError as error:
         return _json({"error": str(error), "label": error.label}, status=409)
 
 
-def _json(values: Sheet, *, status: int = 200) -> web.Response:
+def _json(values: Json, *, status: int = 200) -> web.Response:
     return web.Response(
         body=orjson.dumps(values), status=status, content_type="application/json", charset="utf-8"
     )
@@ -166,3 +192,55 @@ def _files() -> dict[str, bytes]:
         "page.html": page.read_bytes(),
         **{name: (shared / name).read_bytes() for name in _ASSETS},
     }
+
+
+def new_token() -> str:
+    """A token that can't be guessed: 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def guarded(token: str) -> Middleware:
+    """Turns away what the page itself would not send, and puts the headers on every answer."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        status, reason = _refusal(request, token)
+        if status:
+            response: web.StreamResponse = web.json_response({"error": reason}, status=status)
+        else:
+            try:
+                response = await handler(request)
+            except web.HTTPException as error:
+                response = web.json_response({"error": error.reason}, status=error.status)
+        response.headers.update(HEADERS)
+        return response
+
+    return guard
+
+
+def _refusal(request: web.Request, token: str) -> tuple[int, str]:
+    """Status and reason of a refusal; status 0 for none."""
+    hosts = _own_hosts(request)
+    if request.host not in hosts:
+        return 403, "expected the address that the server has printed"
+    origin = request.headers.get("Origin")
+    is_call = request.path.startswith(API)
+    if origin not in {f"http://{host}" for host in hosts} and (is_call or origin is not None):
+        return 403, "expected a request of the page itself"
+    if is_call and not _knows(request, token):
+        return 401, "expected the address with the token that the server has printed"
+    return 0, ""
+
+
+def _own_hosts(request: web.Request) -> tuple[str, ...]:
+    """Names of this server: a foreign one that leads here is an attempt at DNS rebinding."""
+    transport = request.transport
+    port = transport.get_extra_info("sockname")[1] if transport else 0
+    names = ("127.0.0.1", "localhost")
+    return tuple(f"{name}:{port}" for name in names) + (names if port == 80 else ())
+
+
+def _knows(request: web.Request, token: str) -> bool:
+    received = request.headers.get("Authorization", "")
+    wanted = f"Bearer {token}"
+    return secrets.compare_digest(received.encode(errors="surrogateescape"), wanted.encode())

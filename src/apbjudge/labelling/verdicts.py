@@ -1,4 +1,4 @@
-"""A judge's verdicts on the items of the queue, shown only to raters who have given their own."""
+"""A judge's verdicts on the items of the queue; a rater sees one after completing their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import InputError, RowError
 from ..jsonl import parse_object, read_line_at, read_lines
 from ..judge.store import JUDGEMENTS
 from ..reports.page.items import judgement_view
-from .log import Key
+from .label_log import Key
 
 _NEEDED = {"item_id", "tested_model", "judge", "kind"}
 

@@ -1,7 +1,10 @@
-"""The seam to the network: a request, a completion, and the one method between them."""
+"""A request, a completion, the client between them, and the clock: what tests can replace."""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -15,11 +18,11 @@ from .logprobs import TokenChoice
 
 Format = Literal["json_schema", "tool", "json_object", "text"]
 FORMATS: tuple[Format, ...] = ("json_schema", "tool", "json_object", "text")
-"""How a reply's form can be asked for, strictest first: an enforced JSON schema, a call of a tool
-whose parameters are the reply, any JSON object, or the words of the prompt alone."""
+"""Ways to ask for a reply's form, strictest first: an enforced JSON schema, a call of a tool whose
+parameters are the reply, any JSON object, or the words of the prompt alone."""
 
 TOP_LOGPROBS = 20
-"""Alternatives asked for per token: as many as servers commonly give."""
+"""Alternatives requested per token: as many as servers commonly give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,23 +31,32 @@ class Request:
 
     Attributes:
         model: litellm model name, with provider.
-        messages: Chat messages.
-        reply: Pydantic model of the reply, from which the schema is made.
-        format: How the endpoint is asked to keep to that schema.
+        messages: Chat messages in the form of the OpenAI protocol.
+        reply: Pydantic model of the reply, from which the schema is made; None for plain text or
+            tool calls.
+        format: Strictest way in which the endpoint is asked to keep to that schema.
+        tools: Tools that the model may call, in the form of the OpenAI protocol; not together with
+            ``reply``.
+        tool_choice: ``auto``, ``none`` or ``required``; None leaves it to the provider.
         max_tokens: Upper limit of the reply.
         api_base: Address of the endpoint, or None for the provider's own.
         timeout_s: Seconds until the call counts as hung.
         settings: Sampling settings and other parameters, passed on as they are.
-        logprobs: Whether the probabilities of the reply's tokens are asked for.
+        logprobs: Whether the probabilities of the reply's tokens are requested.
         sample: Number of this reply among several to the same messages.
         prefix: What the request shares with others, such as a hash of the case; requests of one
             prefix go to the same replica.
+
+    Raises:
+        ValueError: If there are both ``reply`` and ``tools``.
     """
 
     model: str
     messages: list[dict[str, Any]]
-    reply: type[BaseModel]
+    reply: type[BaseModel] | None = None
     format: Format = "json_schema"
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: Literal["auto", "none", "required"] | None = None
     max_tokens: int = 2048
     api_base: str | None = None
     timeout_s: float = 120.0
@@ -53,16 +65,33 @@ class Request:
     sample: int = 0
     prefix: str = ""
 
+    def __post_init__(self) -> None:
+        if self.reply is not None and self.tools:
+            raise ValueError("Request: expected reply or tools, got both")
+
+    def format_at(self, endpoint_format: Format) -> Format:
+        """The format to use at an endpoint that takes ``endpoint_format`` and looser ones."""
+        if self.reply is None:
+            return "text"
+        return FORMATS[max(FORMATS.index(self.format), FORMATS.index(endpoint_format))]
+
     def key(self, place: str = "") -> str:
-        """Fingerprint of the request: 32 hex digits over all that may move the reply.
+        """Fingerprint of the request: 32 hex digits over all that may move the reply but its form.
 
         Args:
             place: What else tells one model from another of the same name, such as an address.
         """
-        schema = orjson.Fragment(schema_json(self.reply))
+        schema = orjson.Fragment(schema_json(self.reply)) if self.reply is not None else None
         content = [place, self.model, self.messages, schema]
         content += [self.max_tokens, self.settings, self.logprobs, self.sample]
+        if self.tools:
+            content += [self.tools, self.tool_choice]
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+
+def cache_key(key: str, form: Format) -> str:
+    """The key of a reply in the cache: the request's, and the format that it was obtained in."""
+    return key if form == FORMATS[0] else f"{key}-{form}"
 
 
 @lru_cache(maxsize=64)
@@ -71,24 +100,46 @@ def schema_json(reply: type[BaseModel]) -> bytes:
     return orjson.dumps(reply.model_json_schema(), option=orjson.OPT_SORT_KEYS)
 
 
+class ToolCall(Record):
+    """A call of one of the request's tools, as the model wrote it.
+
+    Attributes:
+        name: Name of the tool; empty where the model gave none.
+        arguments: Text of the arguments; JSON unless the model made a mistake.
+        id: The endpoint's id of the call, to which a tool message refers; empty where it gave none.
+    """
+
+    name: str
+    arguments: str
+    id: str = ""
+
+
 class Completion(Record):
-    """What came back.
+    """The response to a request.
 
     Attributes:
         text: The reply, possibly empty.
-        finish_reason: ``stop``, ``length``, ``content_filter``, …, as litellm names them.
-        refusal: What the model said when it declined, or None.
+        tool_calls: Calls of the request's tools, in order.
+        finish_reason: ``stop``, ``length``, ``tool_calls``, ``content_filter``, …, in litellm's
+            terms.
+        refusal: The model's words when it declined, or None.
+        served_model: Model name that the endpoint reports, None when it reports none.
         usage: Tokens of this call.
         cost_usd: Price of this call, None when unknown.
-        logprobs: Probabilities of the reply's tokens, empty when not asked for or not given.
-        wait_s: Seconds until the endpoint takes more calls, when it said that it takes none now.
+        latency_s: Seconds that the call took, as the engine measured them; None for a reply from
+            the cache or of a client without an engine.
+        logprobs: Probabilities of the reply's tokens, empty when not requested or not reported.
+        wait_s: Seconds until the endpoint takes more calls, when it reports that it takes none now.
     """
 
     text: str
     finish_reason: str
+    tool_calls: tuple[ToolCall, ...] = ()
     refusal: str | None = None
+    served_model: str | None = None
     usage: Usage = Usage()
     cost_usd: float | None = None
+    latency_s: float | None = None
     logprobs: tuple[TokenChoice, ...] = ()
     wait_s: float | None = None
 
@@ -107,3 +158,57 @@ class Client(Protocol):
     async def close(self) -> None:
         """Releases connections."""
         ...
+
+
+class ScriptedClient:
+    """Answers from a script: for tests, examples and dry runs. Never the default.
+
+    Args:
+        script: Called with each request; returns the reply, as text or as a whole completion (with
+            tool calls, say), or raises a JudgeError.
+
+    Attributes:
+        requests: The requests so far.
+
+    Example:
+        >>> client = ScriptedClient(lambda request: '{"reasoning": "…", "is_correct": true}')
+    """
+
+    def __init__(self, script: Callable[[Request], str | Completion]) -> None:
+        self._script = script
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request) -> Completion:
+        """Answers one request; see ``Client``."""
+        self.requests.append(request)
+        answer = self._script(request)
+        if isinstance(answer, Completion):
+            return answer
+        return Completion(text=answer, finish_reason="stop", usage=Usage(calls=1), cost_usd=0.0)
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+class Clock(Protocol):
+    """Measures seconds and waits for them."""
+
+    def now(self) -> float:
+        """Seconds since some moment; never goes back, whatever happens to the date."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits."""
+        ...
+
+
+class MonotonicClock:
+    """The system's monotonic clock."""
+
+    def now(self) -> float:
+        """See ``Clock``."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """See ``Clock``."""
+        await asyncio.sleep(seconds)

@@ -33,12 +33,11 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ..errors import ApbJudgeError, InputError, OptionError
-from .bodies import provider_of
-from .clock import Clock, MonotonicClock
+from .base import Clock, MonotonicClock
+from .batch_requests import URL, provider_of
 from .direct import KEYS
 from .failures import translate
 from .litellm_client import load_litellm
-from .orders import URL
 from .retry import with_retries
 
 T = TypeVar("T")
@@ -78,7 +77,7 @@ class BatchState:
         failed: Requests that failed.
         total: Requests in all; 0 while not known.
         files: Ids of the files with answers and errors, as far as there are any.
-        complaint: Why the batch failed as a whole, empty when nothing was said.
+        complaint: Why the batch failed as a whole, empty when none is reported.
     """
 
     state: str
@@ -107,7 +106,7 @@ class BatchApi:
         timeout_s: Seconds until a call counts as hung.
         retries: How often a failed call is repeated (``retry.REPEATS``).
         deadline_s: Seconds within which the last attempt begins.
-        clock: Tells the time and waits.
+        clock: Measures time and waits.
         rng: Source of jitter.
         provider: The provider's name.
 
@@ -175,8 +174,8 @@ class BatchApi:
 
         def send(litellm: Any) -> str:
             nonlocal asked
-            if asked and (found := self._look(litellm, tag, file)):
-                return found
+            if asked and (batch := self._look(litellm, tag, file)):
+                return batch
             asked = True
             made = litellm.create_batch(
                 completion_window="24h",

@@ -9,36 +9,27 @@ from pydantic import Field
 
 from ..errors import BudgetError
 from ..records import Record, Usage
-from .base import Completion
-from .clock import Clock
+from .base import Clock, Completion
 
 
 class Limits(Record):
-    """Upper limits of one session of a run; None means none.
+    """Upper limits of one session of a run; None means none."""
 
-    Attributes:
-        max_cost: US dollars, for all calls, failed and repeated ones included.
-        max_calls: Calls, likewise.
-        max_tokens: Tokens sent and received.
-        max_seconds: Seconds from the first call.
-    """
-
-    max_cost: float | None = Field(default=None, ge=0)
-    max_calls: int | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_seconds: float | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(
+        default=None,
+        ge=0,
+        description="US dollars, for all calls, failed and repeated ones included.",
+    )
+    max_calls: int | None = Field(default=None, ge=0, description="Calls, likewise.")
+    max_tokens: int | None = Field(default=None, ge=0, description="Tokens sent and received.")
+    max_seconds: float | None = Field(
+        default=None, ge=0, description="Seconds from the first call."
+    )
 
 
 @dataclass(slots=True)
 class Spent:
-    """What a session has taken so far.
-
-    Attributes:
-        cost_usd: Known prices.
-        unpriced: Answered calls whose price is not known.
-        calls: Calls made.
-        tokens: Tokens sent and received.
-    """
+    """Known prices, answered calls of unknown price, calls made, tokens sent and received."""
 
     cost_usd: float = 0.0
     unpriced: int = 0
@@ -50,8 +41,8 @@ class Budget:
     """Admits calls while the limits allow it.
 
     A call is admitted when what is spent, plus what the calls in flight and this one will take
-    at most if they are like the dearest so far, stays within the limits. Until one call has told
-    what a call takes, only one is in flight where money or tokens are limited.
+    at most if they are like the dearest so far, stays within the limits. Until one call has shown
+    its cost, only one is in flight where money or tokens are limited.
 
     Args:
         limits: The limits.
@@ -62,23 +53,23 @@ class Budget:
         self.spent = Spent()
         self._limits = limits
         self._clock = clock
-        self._begun: float | None = None
-        self._flying = 0
+        self._start: float | None = None
+        self._in_flight = 0
         self._dearest = (0.0, 0)
         self._known = limits.max_cost is None and limits.max_tokens is None
         self._first: asyncio.Event | None = None
 
     async def admit(self) -> None:
-        """Takes a call into account that is about to be made.
+        """Counts a call that is about to be made.
 
         Raises:
             BudgetError: If it is not to be made.
         """
-        while not self._known and self._flying:
+        while not self._known and self._in_flight:
             self._first = self._first or asyncio.Event()
             await self._first.wait()
         self._check()
-        self._flying += 1
+        self._in_flight += 1
         self.spent.calls += 1
 
     def _check(self) -> None:
@@ -86,31 +77,28 @@ class Budget:
         if limits.max_calls is not None and spent.calls >= limits.max_calls:
             raise BudgetError(f"max_calls: {limits.max_calls} calls are made")
         cost, tokens = self._dearest
-        coming = self._flying + 1
-        if limits.max_cost is not None and (
-            spent.unpriced or spent.cost_usd + coming * cost > limits.max_cost
-        ):
-            raise BudgetError(self._cost_text(limits.max_cost))
+        coming = self._in_flight + 1
+        if limits.max_cost is not None:
+            if spent.unpriced:
+                raise BudgetError(f"max_cost: the price of {spent.unpriced} calls is not known")
+            if spent.cost_usd + coming * cost > limits.max_cost:
+                text = f"{spent.cost_usd:.6g} of {limits.max_cost:g} USD are spent"
+                raise BudgetError(f"max_cost: {text}")
         if limits.max_tokens is not None and spent.tokens + coming * tokens > limits.max_tokens:
             raise BudgetError(f"max_tokens: {spent.tokens} of {limits.max_tokens} tokens are used")
         if limits.max_seconds is not None:
-            self._begun = self._clock.now() if self._begun is None else self._begun
-            if self._clock.now() - self._begun >= limits.max_seconds:
+            self._start = self._clock.now() if self._start is None else self._start
+            if self._clock.now() - self._start >= limits.max_seconds:
                 raise BudgetError(f"max_seconds: {limits.max_seconds:g} s have passed")
 
-    def _cost_text(self, limit: float) -> str:
-        if self.spent.unpriced:
-            return f"max_cost: the price of {self.spent.unpriced} calls is not known"
-        return f"max_cost: {self.spent.cost_usd:.6g} of {limit:g} USD are spent"
-
     def settle(self, completion: Completion | None, *, lost: bool = False) -> None:
-        """Takes note of how a call ended.
+        """Counts how a call ended.
 
         Args:
-            completion: What came back, None when the call failed.
-            lost: Whether it failed without an answer; it is then counted as dear as any before.
+            completion: The response, None when the call failed.
+            lost: Whether it failed without an answer; it then counts as dear as any before.
         """
-        self._flying -= 1
+        self._in_flight -= 1
         usage = completion.usage if completion else Usage()
         tokens = usage.prompt_tokens + usage.completion_tokens
         if completion is not None:

@@ -161,8 +161,7 @@ class CongestionWindow:
     def heeds_pauses(self) -> bool:
         """Whether a pause that a refusal asks for holds for all calls, not for the refused alone.
 
-        It does not where refusals have nothing to do with the load, nor while that is being found
-        out with less load than before.
+        Not where refusals have nothing to do with the load, nor while a lower load tests that.
         """
         if self.refused_share:
             return False
@@ -179,7 +178,7 @@ class CongestionWindow:
         return max(0.0, self._next_at - now)
 
     def reserve(self, now: float) -> None:
-        """Takes note that a call starts."""
+        """Counts a call that starts."""
         gap = self._gap_s()
         self._is_used = gap > 0 and now - self._next_at < gap
         self._next_at = max(self._next_at, now - CATCH_UP_S) + gap
@@ -212,7 +211,7 @@ class CongestionWindow:
         return sample
 
     def answered(self, sample: Sample | None, now: float, latency_s: float) -> None:
-        """Takes note of a call that was served."""
+        """Counts a call that was served."""
         self._latencies = min(self._latencies + 1, LATENCIES)
         known = self._latency_s or 0.0
         self._latency_s = known + (latency_s - known) / self._latencies
@@ -223,7 +222,7 @@ class CongestionWindow:
             self._end(sample, now)
 
     def refused(self, sample: Sample | None, now: float, latency_s: float, pause_s: float) -> None:
-        """Takes note of a call that was refused, and of the pause that was asked for."""
+        """Counts a call that was refused, and the pause that was asked for."""
         self._pause_s = pause_s
         known = self._refusal_s
         self._refusal_s = latency_s if known is None else known + (latency_s - known) / 8
@@ -237,7 +236,7 @@ class CongestionWindow:
                 self._end(sample, now)
 
     def failed(self, sample: Sample | None, now: float) -> None:
-        """Takes note of a call that came to nothing, which says nothing about the load."""
+        """Counts a call that failed otherwise, which says nothing about the load."""
         if sample is not None:
             self._end(sample, now)
 

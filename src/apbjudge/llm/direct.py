@@ -16,9 +16,9 @@ import orjson
 
 from ..errors import CallTimeoutError, TransportError
 from .base import Completion, Request
-from .body import chat_body, read_chat
+from .chat_format import chat_body, read_chat
 from .failures import failure_of
-from .quota import used_up_for
+from .rate_limit_headers import used_up_for
 
 KEYS: Mapping[str, str] = {
     "hosted_vllm": "HOSTED_VLLM_API_KEY",
@@ -65,7 +65,7 @@ class DirectClient:
         status, headers, data = await self._post(request)
         if not 200 <= status < 300:
             raise failure_of(status, data.decode(errors="replace"), headers)
-        completion = read_chat(data)
+        completion = read_chat(data, has_tools=bool(request.tools))
         wait_s = used_up_for(headers)
         return completion if wait_s is None else completion.model_copy(update={"wait_s": wait_s})
 

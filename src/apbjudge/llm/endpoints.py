@@ -1,7 +1,7 @@
-"""Where calls go: several replicas of one judge, each with its own pace, health and format.
+"""Where calls go: several replicas of one model, each with its own load, health and format.
 
-Each endpoint takes as many calls at once as it bears, which ``congestion`` learns. An endpoint that
-fails again and again is left alone and tried with a single call after a while.
+The load of an endpoint is learnt by ``congestion``. An endpoint that fails again and again rests,
+and is then tried with a single call.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from ..errors import AccessError, JudgeError, OutageError, RateLimitedError, TransportError
-from .base import Client, Format
-from .clock import Clock
+from .base import Client, Clock, Format
 from .congestion import CongestionWindow, Sample
 
 STRIKES = 5
-"""Failures in a row after which an endpoint is left alone."""
+"""Failures in a row after which an endpoint rests."""
 
 FIRST_REST_S = 2.0
 LONGEST_REST_S = 60.0
-CROWDED = 1.25
-"""A replica takes requests of its prefixes up to this multiple of the least busy one's load."""
+MAX_IMBALANCE = 1.25
+"""A replica takes requests of its prefixes up to this multiple of the least load."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,12 +30,12 @@ class Endpoint:
     """One replica.
 
     Attributes:
-        client: What reaches it.
+        client: The transport to it.
         address: Its address, or None for the provider's own.
         most: Calls in flight at most.
         format: The strictest format it is known to take.
         window: The load it bears, as far as is known.
-        flying: Calls in flight.
+        in_flight: Calls in flight.
         closed: Why it refuses every call, or None.
     """
 
@@ -44,7 +43,7 @@ class Endpoint:
     address: str | None
     most: int
     format: Format = "json_schema"
-    flying: int = 0
+    in_flight: int = 0
     closed: AccessError | None = None
     window: CongestionWindow = field(init=False)
     _paused_until: float = float("-inf")
@@ -61,16 +60,16 @@ class Endpoint:
         """Seconds until it may be called again, 0 when it may be now."""
         return max(0.0, self._paused_until - now, self.window.wait_s(now))
 
-    def take_place(self, now: float) -> None:
-        """Takes note of a call that is about to be made."""
-        self.flying += 1
+    def start_call(self, now: float) -> None:
+        """Counts a call that is about to be made."""
+        self.in_flight += 1
         self.window.reserve(now)
 
     @property
     def room(self) -> int:
         """How many more calls may be in flight; one at a time while its health is in doubt."""
         limit = 1 if self._strikes >= STRIKES else self.window.limit
-        return max(0, limit - self.flying)
+        return max(0, limit - self.in_flight)
 
     @property
     def down_for(self) -> float:
@@ -78,23 +77,26 @@ class Endpoint:
         return 0.0 if self._down_since is None else self._failed_at - self._down_since
 
     def begin(self, now: float) -> Sample | None:
-        """Counts a call that is made now; what it returns goes into how the call ended."""
-        return self.window.begin(self.flying, now)
+        """Counts a call that is made now; returns the sample to report its end with."""
+        return self.window.begin(self.in_flight, now)
 
     def succeeded(
         self, sample: Sample | None, begun: float, now: float, wait_s: float | None
     ) -> None:
-        """Takes note of an answer."""
-        self._is_well()
+        """Counts an answer."""
+        self._recover()
         self.window.answered(sample, now, now - begun)
         if wait_s is not None:
             self._paused_until = max(self._paused_until, now + wait_s)
 
     def failed(self, sample: Sample | None, error: BaseException, begun: float, now: float) -> None:
-        """Takes note of a failure, or of a call that was given up."""
+        """Counts a failure, or a call that was given up."""
         if isinstance(error, RateLimitedError):
-            self._is_well()
-            self._refused(sample, error.retry_after_s or 0.0, begun, now)
+            self._recover()
+            pause_s = error.retry_after_s or 0.0
+            if self.window.heeds_pauses:
+                self._paused_until = max(self._paused_until, now + pause_s)
+            self.window.refused(sample, now, now - begun, pause_s)
             return
         self.window.failed(sample, now)
         if isinstance(error, AccessError):
@@ -102,14 +104,9 @@ class Endpoint:
         elif isinstance(error, TransportError):
             self._strike(error, begun, now)
         elif isinstance(error, JudgeError):
-            self._is_well()  # it said no, but it spoke
+            self._recover()  # a refusal is an answer too
 
-    def _refused(self, sample: Sample | None, pause_s: float, begun: float, now: float) -> None:
-        if self.window.heeds_pauses:
-            self._paused_until = max(self._paused_until, now + pause_s)
-        self.window.refused(sample, now, now - begun, pause_s)
-
-    def _is_well(self) -> None:
+    def _recover(self) -> None:
         self._strikes = 0
         self._rest_s = FIRST_REST_S
         self._down_since = None
@@ -127,11 +124,11 @@ class Endpoint:
 
 
 class Router:
-    """Finds an endpoint for a request, and makes it wait while there is none.
+    """Chooses an endpoint for a request, and makes it wait while there is none.
 
     Args:
         endpoints: The replicas, at least one.
-        clock: Tells the time and waits.
+        clock: Measures time and waits.
         outage_s: Seconds without an answer from any endpoint after which calls are no longer held
             back but fail at once, so that a run ends when its endpoint has died for good.
     """
@@ -164,8 +161,8 @@ class Router:
                 free = [e for e in rested if e.room]
                 if free:
                     endpoint = self._choose(free, prefix)
-                    endpoint.take_place(now)
-                    self._stir(now)
+                    endpoint.start_call(now)
+                    self._wake_for_places(now)
                     return endpoint
                 await self._turn(now)
         except BaseException:
@@ -181,17 +178,17 @@ class Router:
         return living
 
     def _choose(self, free: list[Endpoint], prefix: str) -> Endpoint:
-        least = min(free, key=lambda e: e.flying)
+        least = min(free, key=lambda e: e.in_flight)
         if len(free) == 1 or not prefix:
             return least
         home = max(free, key=lambda e: _affinity(e.address or "", prefix))
-        return home if home.flying <= least.flying * CROWDED + 2 else least
+        return home if home.in_flight <= least.in_flight * MAX_IMBALANCE + 2 else least
 
     async def _turn(self, now: float) -> None:
         """Waits until there may be a place: one was given back, or a pause is over."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
-        self._see_to_alarm(now)  # and wakes nobody: whoever avoids an endpoint would go in circles
+        self._update_alarm(now)  # and wakes nobody: whoever avoids an endpoint would go in circles
         try:
             await waiter
         finally:
@@ -199,22 +196,22 @@ class Router:
 
     def leave(self, endpoint: Endpoint) -> None:
         """Gives a place back, and wakes as many as there are places now."""
-        endpoint.flying -= 1
+        endpoint.in_flight -= 1
         if not self._waiting:
             return
         if all(e.closed or e.down_for > self._outage_s for e in self.endpoints):
-            self._wake()  # to be told that there is nothing to wait for
-        self._stir(self._clock.now())
+            self._wake()  # to raise that there is nothing to wait for
+        self._wake_for_places(self._clock.now())
 
-    def _stir(self, now: float) -> None:
-        """Wakes those there are places for, and sees to it that the others are woken in time."""
+    def _wake_for_places(self, now: float) -> None:
+        """Wakes as many as there are places for, and sets the alarm for the others."""
         places = sum(e.room for e in self.endpoints if e.closed is None and e.pause(now) == 0)
         for _ in range(min(places - self._woken, len(self._waiting))):
             self._wake()
         if self._waiting and not places:
-            self._see_to_alarm(now)
+            self._update_alarm(now)
 
-    def _see_to_alarm(self, now: float) -> None:
+    def _update_alarm(self, now: float) -> None:
         pauses = [e.pause(now) for e in self.endpoints if e.closed is None and e.room]
         if pauses and 0 < min(pauses) < self._alarm_at - now:
             self._set_alarm(now + min(pauses))
@@ -230,7 +227,7 @@ class Router:
         while (wait := self._alarm_at - self._clock.now()) > 0:
             await self._clock.sleep(wait)
         self._alarm, self._alarm_at = None, float("inf")
-        self._stir(self._clock.now())
+        self._wake_for_places(self._clock.now())
 
     def _wake(self) -> None:
         while self._waiting:

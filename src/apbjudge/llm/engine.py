@@ -1,7 +1,8 @@
 """The engine: one request in, one reply out, whatever the network does in between.
 
-A request goes through, in this order: the reply cache, the retries, the budget, the pace (calls and
-tokens per minute), the choice of an endpoint, the transport. It is a ``Client`` around ``Client``s.
+A request goes through, in this order: the reply cache, the retries, the budget, the rate limit
+(calls and tokens per minute), the choice of an endpoint, the transport. The engine is a ``Client``
+around ``Client``s.
 """
 
 from __future__ import annotations
@@ -21,19 +22,27 @@ from ..errors import (
     TransportError,
 )
 from ..records import Usage
-from .base import FORMATS, Completion, Request
-from .budget import Budget, Limits
+from .base import (
+    FORMATS,
+    Clock,
+    Completion,
+    Format,
+    MonotonicClock,
+    Request,
+    ToolCall,
+    cache_key,
+)
+from .budget import Budget
 from .cache import ReplyCache
-from .clock import Clock, MonotonicClock
+from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint, Router
 from .logprobs import TokenChoice
-from .memory import Memory
-from .pace import Pace
-from .prices import Prices
+from .model_spec import ModelSpec
+from .model_table import Prices
+from .rate_limit import RateLimit
 from .retry import with_retries
 
-WORTH_KEEPING = ("stop", "length", "tool_calls")
-"""How a reply ends that is kept; a filter or an empty reply may be another's next time."""
+_REUSED = Usage(reused=1)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,55 +51,34 @@ class Engine:
 
     Attributes:
         endpoints: Where calls go.
-        model: The judge's model, under which the endpoints are remembered.
-        memory: What is known of endpoints from earlier runs.
-        limits: What the session may take.
-        prices: Overrides what the transport knows of prices, where they are given.
+        spec: Name of the model, rates, retries and time limits.
+        prices: Override the transport's prices, where they are known.
         cache: Replies of earlier runs, or None.
-        retries: The measure of how often a failed call is repeated (``retry.REPEATS``).
-        deadline_s: Seconds after the first attempt within which the last one begins.
-        outage_s: Seconds without any answer after which the endpoints count as dead.
-        rpm: Calls per minute, None for no limit.
-        tpm: Tokens per minute, likewise.
-        clock: Tells the time and waits.
-        rng: Source of jitter.
-        shared: A budget that other engines draw on too, in place of ``limits``.
-        budget: What is spent so far.
+        endpoint_cache: Properties of endpoints from earlier runs.
+        budget: Limits and what is spent so far; engines may share one.
     """
 
     endpoints: Sequence[Endpoint]
-    model: str = ""
-    memory: Memory = field(default_factory=lambda: Memory(None))
-    limits: Limits = field(default_factory=Limits)
+    spec: ModelSpec
+    budget: Budget
     prices: Prices = field(default_factory=Prices)
     cache: ReplyCache | None = None
-    retries: int = 4
-    deadline_s: float = 900.0
-    outage_s: float = 300.0
-    rpm: float | None = None
-    tpm: float | None = None
+    endpoint_cache: EndpointCache = field(default_factory=lambda: EndpointCache(None))
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
-    shared: Budget | None = None
-    budget: Budget = field(init=False)
     _router: Router = field(init=False)
-    _pace: Pace = field(init=False)
+    _rate_limit: RateLimit = field(init=False)
     _place: str = field(init=False)
     _measured: _Measured = field(init=False)
 
     def __post_init__(self) -> None:
-        self.budget = self.shared or Budget(self.limits, self.clock)
-        self._router = Router(self.endpoints, clock=self.clock, outage_s=self.outage_s)
-        self._pace = Pace(self.rpm, self.tpm, self.clock)
+        self._router = Router(self.endpoints, clock=self.clock, outage_s=self.spec.outage_s)
+        self._rate_limit = RateLimit(self.spec.rpm, self.spec.tpm, self.clock)
         self._measured = _Measured()
         self._place = place_of([e.address for e in self.endpoints])
 
     def sharing(self, cache: ReplyCache | None) -> Engine:
-        """This engine with another reply cache: endpoints, budget and pace are the same ones.
-
-        Args:
-            cache: Replies of earlier runs, or None.
-        """
+        """This engine with another reply cache: endpoints, budget and rates are the same ones."""
         other = copy(self)
         other.cache = cache
         return other
@@ -98,33 +86,45 @@ class Engine:
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``. Its usage counts every call made for it."""
         key = request.key(self._place) if self.cache else ""
-        if (kept := self._kept(key)) is not None:
-            return kept
+        if (cached := self._cached(key, request)) is not None:
+            return cached
         tally = _Tally()
         try:
             completion = await with_retries(
                 lambda: self._attempt(request, tally),
-                retries=self.retries,
-                deadline_s=self.deadline_s,
+                retries=self.spec.retries,
+                deadline_s=self.spec.deadline_s,
                 clock=self.clock,
                 rng=self.rng,
             )
         except JudgeError as error:
             error.calls, error.lost = tally.calls, tally.lost
             raise
-        self._keep(key, completion)
+        if self.cache and is_cacheable(completion):
+            self.cache.put(cache_key(key, tally.format), dump_completion(completion))
         if tally.calls == completion.usage.calls and not tally.lost:
             return completion
-        counted = completion.usage.model_copy(update={"calls": tally.calls, "lost": tally.lost})
-        return completion.model_copy(update={"usage": counted})
+        usage = completion.usage.model_copy(update={"calls": tally.calls, "lost": tally.lost})
+        return completion.model_copy(update={"usage": usage})
+
+    def _cached(self, key: str, request: Request) -> Completion | None:
+        """A reply obtained in the format that the request would be sent in now."""
+        if self.cache is None:
+            return None
+        forms: set[Format] = {request.format_at(e.format) for e in self.endpoints}
+        for form in sorted(forms, key=FORMATS.index):
+            data = self.cache.get(cache_key(key, form))
+            if data is not None and (completion := load_completion(data)) is not None:
+                return completion
+        return None
 
     async def _attempt(self, request: Request, tally: _Tally) -> Completion:
         """One attempt, once there is room for it."""
-        taken = await self._pace.take(_characters(request))
+        reserved = await self._rate_limit.acquire(_characters(request))
         while True:
             endpoint = await self._router.enter(request.prefix, avoid=tally.failed_at)
             try:
-                completion = await self._in_some_format(endpoint, request, tally)
+                completion = await self._negotiate(endpoint, request, tally)
                 break
             except AccessError:
                 if all(e.closed for e in self.endpoints):
@@ -135,82 +135,76 @@ class Engine:
             finally:
                 self._router.leave(endpoint)
         usage = completion.usage
-        self._pace.correct(taken, usage.prompt_tokens + usage.completion_tokens)
+        self._rate_limit.correct(reserved, usage.prompt_tokens + usage.completion_tokens)
         return completion
 
-    async def _in_some_format(
-        self, endpoint: Endpoint, request: Request, tally: _Tally
-    ) -> Completion:
-        """Asks in the strictest format that the endpoint takes, and remembers which it is."""
-        first = max(FORMATS.index(endpoint.format), FORMATS.index(request.format))
-        *strict, last = FORMATS[first:]
-        for form in strict:
-            asked = replace(request, api_base=endpoint.address, format=form)
+    async def _negotiate(self, endpoint: Endpoint, request: Request, tally: _Tally) -> Completion:
+        """Calls in the strictest format that the endpoint takes, and remembers which it is.
+
+        Only refusals teach: a request that wants a looser format, or none, leaves what is known of
+        the endpoint as it is.
+        """
+        first = request.format_at(endpoint.format)
+        starts_at_known = first == endpoint.format
+        for form in FORMATS[FORMATS.index(first) :]:
+            tally.format = form
+            sent = replace(request, api_base=endpoint.address, format=form)
             try:
-                completion = await self._call(endpoint, asked, tally)
+                completion = await self._call(endpoint, sent, tally)
             except FormatUnsupportedError:
+                if form == FORMATS[-1]:
+                    raise
                 continue
-            endpoint.format = form
+            if form != first and starts_at_known:
+                endpoint.format = form
             return completion
-        asked = replace(request, api_base=endpoint.address, format=last)
-        completion = await self._call(endpoint, asked, tally)
-        endpoint.format = last
-        return completion
+        raise AssertionError("unreachable: the last format raises")
 
     async def _call(self, endpoint: Endpoint, request: Request, tally: _Tally) -> Completion:
         await self.budget.admit()
         tally.calls += 1
-        begun = self.clock.now()
-        sample = endpoint.begin(begun)
+        start = self.clock.now()
+        sample = endpoint.begin(start)
         completion: Completion | None = None
         lost = True  # unless an answer comes
         try:
-            completion = self._priced(await endpoint.client.complete(request))
+            completion = await endpoint.client.complete(request)
         except BaseException as error:
             if isinstance(error, JudgeError):
                 lost = isinstance(error, TransportError) and not error.answered
-            endpoint.failed(sample, error, begun, self.clock.now())
+            endpoint.failed(sample, error, start, self.clock.now())
             raise
         else:
             now = self.clock.now()
-            endpoint.succeeded(sample, begun, now, completion.wait_s)
-            self._measured.add(now - begun, _characters(request), completion.usage)
+            update: dict[str, float | None] = {"latency_s": now - start}
+            if self.prices.are_known:
+                update["cost_usd"] = self.prices.cost_usd(completion.usage)
+            completion = completion.model_copy(update=update)
+            endpoint.succeeded(sample, start, now, completion.wait_s)
+            self._measured.add(now - start, _characters(request), completion.usage)
             return completion
         finally:
             tally.lost += completion is None and lost
             self.budget.settle(completion, lost=lost)
 
-    def _priced(self, completion: Completion) -> Completion:
-        if not self.prices.are_known:
-            return completion
-        cost = self.prices.cost_usd(completion.usage)
-        return completion.model_copy(update={"cost_usd": cost})
-
-    def _kept(self, key: str) -> Completion | None:
-        data = self.cache.get(key) if self.cache else None
-        return read_kept(data) if data is not None else None
-
-    def _keep(self, key: str, completion: Completion) -> None:
-        if self.cache and completion.text and completion.finish_reason in WORTH_KEEPING:
-            self.cache.put(key, kept(completion))
-
     async def close(self) -> None:
-        """Closes the transports and writes what the cache still holds back."""
+        """Closes the transports and writes what the cache still buffers."""
         for client in {id(e.client): e.client for e in self.endpoints}.values():
             await client.close()
         if self.cache is not None:
             self.cache.close()
         for endpoint in self.endpoints:
-            facts = {"format": endpoint.format, **self._measured.facts()}
-            self.memory.note(self.model, endpoint.address, facts)
+            properties = {"format": endpoint.format, **self._measured.means()}
+            self.endpoint_cache.update(self.spec.model, endpoint.address, properties)
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What one request took so far, and the endpoint that failed it last."""
+    """What one request took so far, the format sent last, and the endpoint that failed last."""
 
     calls: int = 0
     lost: int = 0
+    format: Format = FORMATS[0]
     failed_at: Endpoint | None = None
 
 
@@ -231,8 +225,8 @@ class _Measured:
         self.prompt_tokens += usage.prompt_tokens
         self.reply_tokens += usage.completion_tokens
 
-    def facts(self) -> dict[str, float]:
-        """Means, under the names they are remembered by; nothing before the first answer."""
+    def means(self) -> dict[str, float]:
+        """Means, under their names in the endpoint cache; none before the first answer."""
         if not self.calls or not self.characters:
             return {}
         means = {
@@ -248,22 +242,30 @@ def place_of(addresses: Sequence[str | None]) -> str:
     return " ".join(sorted(address or "" for address in addresses))
 
 
-def kept(completion: Completion) -> bytes:
-    """A completion as it is kept in the cache: JSON, nothing of what the call cost."""
+def is_cacheable(completion: Completion) -> bool:
+    """Whether the reply is finished; after a filter or an empty reply the next may differ."""
+    has_content = completion.text or completion.tool_calls
+    return bool(has_content) and completion.finish_reason in ("stop", "length", "tool_calls")
+
+
+def dump_completion(completion: Completion) -> bytes:
+    """A completion as it is cached: JSON, nothing of what the call cost."""
     logprobs = [[c.token, c.logprob, c.top] for c in completion.logprobs]
-    return orjson.dumps([completion.text, completion.finish_reason, logprobs])
+    calls = [[call.name, call.arguments, call.id] for call in completion.tool_calls]
+    values = [completion.text, completion.finish_reason, logprobs, completion.served_model, calls]
+    return orjson.dumps(values)
 
 
-_REUSED = Usage(reused=1)
-
-
-def read_kept(data: bytes) -> Completion | None:
+def load_completion(data: bytes) -> Completion | None:
     """A completion from the cache; None when the entry is not one of ours."""
     try:
-        text, reason, logprobs = orjson.loads(data)
+        text, reason, logprobs, *more = orjson.loads(data)
+        served, calls = more or (None, ())  # entries of older versions end here
         return Completion(
             text=text,
             finish_reason=reason,
+            served_model=served,
+            tool_calls=tuple(ToolCall(name=n, arguments=a, id=i) for n, a, i in calls),
             usage=_REUSED,
             cost_usd=0.0,
             logprobs=tuple(
@@ -276,9 +278,9 @@ def read_kept(data: bytes) -> Completion | None:
 
 
 def _characters(request: Request) -> int:
-    total = 0
+    total = len(orjson.dumps(request.tools)) if request.tools else 0
     for message in request.messages:
-        content = message["content"]
+        content = message.get("content") or ""
         parts = [content] if isinstance(content, str) else [p.get("text", "") for p in content]
         total += sum(map(len, parts))
     return total

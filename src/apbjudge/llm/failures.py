@@ -1,4 +1,4 @@
-"""What each failure of a call means: one table, one function."""
+"""Failures of calls, translated into our errors: one table, one function."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ..errors import (
     TruncatedError,
     visible,
 )
-from .quota import retry_after, used_up_for
+from .rate_limit_headers import retry_after, used_up_for
 
 Meaning = type[JudgeError]
 
 MEANINGS: Mapping[str, Meaning] = {
-    # asked again
+    # repeated
     "Timeout": CallTimeoutError,
     "RateLimitError": RateLimitedError,
     "InternalServerError": TransportError,
@@ -64,7 +64,7 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 """Name of a litellm exception to what it means; a test holds it against the installed litellm.
 
-``TransportError`` and its kinds are asked again (``retry.REPEATS`` says how often),
+``TransportError`` and its kinds are repeated (``retry.REPEATS`` says how often),
 ``FormatUnsupportedError`` in a less strict format, ``AccessError`` ends the run, the others leave
 the item unscored.
 """
@@ -92,7 +92,7 @@ _ABOUT_CONTENT = re.compile(
     re.IGNORECASE,
 )
 _NO_PICTURES = re.compile(r"image input is not supported", re.IGNORECASE)
-"""What llama.cpp answers to a picture, as if the server had failed."""
+"""llama.cpp's answer to a picture, with the status of a failed server."""
 
 _ABOUT_MONEY = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Timeout): ?)+")
@@ -121,7 +121,7 @@ def translate(error: Exception) -> JudgeError:
     if isinstance(error, JudgeError):
         return error
     text = fit_to_show(f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}")
-    ours = _made(_meaning(error, text), text, _headers(error))
+    ours = _error(_meaning(error, text), text, _headers(error))
     if isinstance(ours, TransportError) and not isinstance(ours, CallTimeoutError):
         ours.answered = bool(_headers(error)) or bool(_NEVER_SENT.search(text))
     return ours
@@ -135,25 +135,25 @@ def failure_of(status: int, body: str, headers: Any) -> JudgeError:
         body: The answer's text.
         headers: Its headers.
     """
-    text = fit_to_show(f"HTTP {status}: {_said(body)}")
+    text = fit_to_show(f"HTTP {status}: {_error_message(body)}")
     if status in _CLIENT_ERRORS:
-        return _made(_of_client_error(text, JudgeError), text, headers)
+        return _error(_of_client_error(text, JudgeError), text, headers)
     if _NO_PICTURES.search(text):
         return JudgeError(text)
     meaning = _BY_STATUS.get(status, TransportError)
-    return _made(_unless_money(meaning, text), text, headers)
+    return _error(_unless_money(meaning, text), text, headers)
 
 
-def _made(meaning: Meaning, text: str, headers: Any) -> JudgeError:
+def _error(meaning: Meaning, text: str, headers: Any) -> JudgeError:
     if issubclass(meaning, TransportError):
         wait_s = retry_after(headers)
         if wait_s is None and issubclass(meaning, RateLimitedError):
-            wait_s = used_up_for(headers)  # some servers tell when the limit is reset instead
+            wait_s = used_up_for(headers)  # some servers send the limit's reset instead
         return meaning(text, retry_after_s=wait_s)
     return meaning(text)
 
 
-def _said(body: str) -> str:
+def _error_message(body: str) -> str:
     """The message in an error's body; the body itself when it has another form."""
     try:
         error = cast("dict[str, Any]", orjson.loads(body))["error"]
@@ -197,9 +197,9 @@ def _of_client_error(text: str, named: Meaning) -> Meaning:
     return JudgeError if issubclass(named, TransportError) else named
 
 
-def fit_to_show(said: str) -> str:
+def fit_to_show(message: str) -> str:
     """A message as a user may see it: 300 characters, one line, nothing that looks like a key."""
-    text = said.partition("Traceback (most recent call last)")[0]
+    text = message.partition("Traceback (most recent call last)")[0]
     for name, value in os.environ.items():
         if name.endswith(_KEY_NAMES) and len(value) >= 6:
             text = text.replace(value, "[key]")

@@ -98,13 +98,13 @@ def number_shares(
     for choice, offset in _from(tokens, *place):
         variants = {path + text: p for text, p in _variants(choice, offset).items()}
         path += choice.token[offset or 0 :]
-        leads = {text: found for text in variants if (found := _fitting(text, levels))}
+        leads = {text: fitting for text in variants if (fitting := _fitting(text, levels))}
         mass = fsum(variants[text] for text in leads)
         if path not in leads or not mass > 0:
             return None
-        for text, found in leads.items():
-            if len(found) == 1:
-                shares[found[0]] += reach * variants[text] / mass
+        for text, fitting in leads.items():
+            if len(fitting) == 1:
+                shares[fitting[0]] += reach * variants[text] / mass
             elif text != path:
                 unclear += reach * variants[text] / mass
         if len(leads[path]) == 1:
@@ -223,12 +223,12 @@ def _variants(choice: TokenChoice, offset: int | None) -> dict[str, float]:
         seen = (*seen, (choice.token, choice.logprob))
     if len(seen) == 1 and exp(seen[0][1]) < 1 - NEGLIGIBLE:
         return {}
-    found: dict[str, float] = {}
+    parts: dict[str, float] = {}
     for text, logprob in seen:
         part = text if offset is None else _after(choice.token[:offset], text)
         if part is not None:
-            found[part] = found.get(part, 0.0) + exp(logprob)
-    return found
+            parts[part] = parts.get(part, 0.0) + exp(logprob)
+    return parts
 
 
 def _after(lead: str, text: str) -> str | None:

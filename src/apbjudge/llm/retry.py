@@ -6,14 +6,8 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from ..errors import (
-    CallTimeoutError,
-    JudgeError,
-    OutageError,
-    RateLimitedError,
-    TransportError,
-)
-from .clock import Clock
+from ..errors import CallTimeoutError, JudgeError, OutageError, RateLimitedError, TransportError
+from .base import Clock
 
 T = TypeVar("T")
 
@@ -68,7 +62,7 @@ async def with_retries(
         call: Makes the call.
         retries: The measure of ``REPEATS``.
         deadline_s: Seconds for all attempts; none is begun that would have to wait beyond it.
-        clock: Tells the time and waits.
+        clock: Measures time and waits.
         rng: Source of the jitter.
 
     Raises:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ..errors import OptionError, RowError
 from ..records import Finding, Form, Item
@@ -15,6 +16,10 @@ from .checks.reference import spare_shared_faults
 FINDINGS_PER_RULE = 50
 
 Check = Callable[[Item, Rubric], Iterable[Finding]]
+
+
+_default_rubric = lru_cache(maxsize=64)(load_rubric)
+"""A file of a protocol outside the package is read once, not for every item."""
 
 
 def no_requirement(item: Item) -> None:
@@ -32,11 +37,14 @@ class Protocol:
     Attributes:
         name: As on the command line.
         shape: What a judge returns; a rubric of another shape is refused.
-        rubrics: Default rubric per form of prediction; also says which forms are graded.
+        rubrics: Default rubric per form of prediction, shipped or a TOML file; also says which
+            forms are graded.
         checks: The facts that code can prove, in the order they are reported.
         admit: Raises RowError when a case lacks what the protocol needs.
         categorise: The category that follows from exact names alone, or None.
         template: Folder of the prompt templates, with version.
+        rules: For checks of its own: what the judge reads about each rule's proven findings. It
+            must not quote the prediction, since a judge believes it.
     """
 
     name: str
@@ -46,6 +54,7 @@ class Protocol:
     admit: Callable[[Item], None] = no_requirement
     categorise: Callable[[Item], int | None] = no_category
     template: str = "judge@1"
+    rules: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def rubric_for(self, item: Item, override: Rubric | None = None) -> Rubric:
         """The rubric an item is graded by.
@@ -67,7 +76,7 @@ class Protocol:
         if override is not None and override.form != item.form:
             expected = f"a {_FORM_NAMES[override.form]} row, for rubric {override.ref}"
             raise RowError("planning_regime", expected, _FORM_NAMES[item.form])
-        rubric = override or load_rubric(self.rubrics[item.form])
+        rubric = override or _default_rubric(self.rubrics[item.form])
         kind = item.condition.unsolvable_type
         if rubric.shape == "pass" and kind is not None and kind not in rubric.types:
             expected = f"one of {', '.join(rubric.types)}, for rubric {rubric.ref}"
@@ -92,7 +101,10 @@ class Protocol:
     ) -> tuple[Finding, ...]:
         """The findings of every check; codes are dropped where the protocol has none.
 
-        Of one rule at most FINDINGS_PER_RULE are kept, so that a reply of a hundred thousand
+        Where the rubric has codes of its own, its ``rule_codes`` say which of them a fact stands
+        for; a fact that stands for none is suspected at most.
+
+        Of one rule at most FINDINGS_PER_RULE are recorded, so that a reply of a hundred thousand
         calls does not make a judgement of a hundred thousand findings.
 
         Args:
@@ -101,7 +113,7 @@ class Protocol:
             spares_reference: Whether what the reference does too is suspected at most.
         """
         seen = Counter[tuple[str, str]]()
-        found: list[Finding] = []
+        findings: list[Finding] = []
         checked = (
             spare_shared_faults(item, lambda case: self._findings(case, rubric))
             if spares_reference
@@ -110,13 +122,22 @@ class Protocol:
         for finding in checked:
             seen[finding.rule, finding.certainty] += 1
             if seen[finding.rule, finding.certainty] <= FINDINGS_PER_RULE:
-                found.append(finding)
-        if self.shape != "flags":
-            found = [finding.model_copy(update={"code": None}) for finding in found]
-        return tuple(found)
+                findings.append(finding)
+        return tuple(_in_codes_of(rubric, finding) for finding in findings)
 
     def _findings(self, item: Item, rubric: Rubric) -> Iterator[Finding]:
         return (finding for check in self.checks for finding in check(item, rubric))
+
+
+def _in_codes_of(rubric: Rubric, finding: Finding) -> Finding:
+    """A finding in the codes of a rubric, in which a fact without a code can't decide."""
+    if rubric.shape != "flags":
+        return finding.model_copy(update={"code": None})
+    if finding.code in rubric.codes:
+        return finding
+    code = rubric.rule_codes.get(finding.rule)
+    certainty = finding.certainty if code is not None else "suspected"
+    return finding.model_copy(update={"code": code, "certainty": certainty})
 
 
 _FORM_NAMES: Mapping[Form, str] = {"plan": "holistic", "steps": "step-wise"}

@@ -1,4 +1,4 @@
-"""Prompts: what a judge is sent, made from a rubric, an item and what code has found.
+"""Prompts: what a judge is sent, rendered from a rubric, an item and its findings.
 
 What many requests share comes first (rubric, then the case, then the prediction), so that prefix
 caches of providers and servers are hit by the replies of several tested models to one case.
@@ -7,9 +7,10 @@ caches of providers and servers are hit by the replies of several tested models 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -19,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ..records import Finding, Item, Record
 from ..records.tools import pretty
 from ..rubrics import Rubric
-from .checks.rules import fact_line
+from .checks.rules import RULES, fact_line
 from .fence import fence
 from .images import ImagePart, is_image
 
@@ -57,7 +58,7 @@ class PromptMaker:
 
     Args:
         blind: Leaves the reference out.
-        evidence: Tells the judge the proven findings; suspected ones are never told.
+        evidence: Shows the judge the proven findings; suspected ones are never shown.
     """
 
     def __init__(self, *, blind: bool = False, evidence: bool = True) -> None:
@@ -72,6 +73,7 @@ class PromptMaker:
         *,
         template: str = "judge@1",
         findings: Iterable[Finding] = (),
+        rules: Mapping[str, str] = MappingProxyType({}),
         images: tuple[ImagePart, ...] = (),
     ) -> Prompt:
         """The prompt for one item.
@@ -80,10 +82,13 @@ class PromptMaker:
             item: The item.
             rubric: What to judge by.
             template: Folder of templates, with version.
-            findings: What code found.
+            findings: What code has proven or suspects.
+            rules: The sentences for rules that are a protocol's own.
             images: Pictures to show, already read.
         """
-        facts = [fact_line(f) for f in findings if f.certainty == "proven" and self._evidence]
+        sentences = {**RULES, **rules}
+        proven = [f for f in findings if f.certainty == "proven" and self._evidence]
+        facts = [fact_line(finding, sentences) for finding in proven]
         prediction = _template(template, "prediction").render(
             fence=fence,
             horizon=item.condition.horizon,

@@ -39,11 +39,11 @@ def get_protocol(name: str) -> Protocol:
     """
     if name in PROTOCOLS:
         return PROTOCOLS[name]
-    found = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
-    if not found:
+    entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
+    if not entries:
         known = ", ".join([*PROTOCOLS, AUTO])
         raise OptionError(f"--protocol: expected one of {known}, got {name!r}")
-    protocol = found[0].load()
+    protocol = entries[0].load()
     if not isinstance(protocol, Protocol):
         raise OptionError(f"--protocol: {name!r} is not an apbjudge Protocol")
     return protocol

@@ -11,7 +11,7 @@ from .judgements import ERROR_CODES, ErrorCode
 from .labels import HumanLabel
 
 Key = tuple[str, str | None]
-"""Item id and tested model; labels that name no tested model are kept apart."""
+"""Item id and tested model; labels without a tested model are separate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +21,11 @@ class Consensus:
     Attributes:
         item_id: The item.
         tested_model: Whose response it was; None where the labels don't say.
-        is_correct: Whether the prediction passes; None where nobody said or they are split.
+        is_correct: Whether the prediction passes; None where nobody answered or they are split.
         grade: Median, 0 to 1; between two levels where the middle two of an even number differ.
         errors: The codes that were decided; None where none was.
-        category: 1 to 5; None where nobody said or they are split.
-        raters: Those who said anything of the item, sorted, the adjudicator not among them.
+        category: 1 to 5; None where nobody answered or they are split.
+        raters: Those with a label of the item, sorted, without the adjudicator.
         ties: Fields on which no value has more than half: ``is_correct``, ``E1`` … ``category``.
         adjudicated: Whether the adjudicator decided any field.
     """
@@ -46,10 +46,10 @@ class Resolved:
     """Labels, put together per item and sorted by rater.
 
     Attributes:
-        items: What was said of each item, in the order in which they first appear.
+        items: The consensus on each item, in the order in which items first appear.
         by_rater: Each rater's own labels, raters sorted, the adjudicator not among them.
         n_repeated: Labels that a later one of the same rater on the same item replaces.
-        n_changed: Those of them that said something else than the one that replaces them.
+        n_changed: Those of them that differ from the label that replaces them.
         n_silent: Labels that say nothing; they are left out everywhere.
     """
 
@@ -64,7 +64,7 @@ def resolve(labels: Iterable[HumanLabel], *, adjudicator: str | None = None) -> 
     """Puts the labels of each item together, field by field.
 
     The adjudicator's word stands where there is one. Otherwise is_correct, each flag and the
-    category are what more than half of those say who said anything of it; where no value has so
+    category are what more than half of those say who answered; where no value has so
     many, nothing is decided and the field is named in ``ties``. The grade is the median.
 
     Not for measuring how well raters agree (``by_rater`` is), nor where some raters are known to
@@ -75,20 +75,20 @@ def resolve(labels: Iterable[HumanLabel], *, adjudicator: str | None = None) -> 
             name no rater are all by one and the same.
         adjudicator: Rater whose word is final, and who has no vote among the others.
     """
-    kept: dict[Key, dict[str, HumanLabel]] = defaultdict(dict)
+    labels_of: dict[Key, dict[str, HumanLabel]] = defaultdict(dict)
     n_repeated = n_changed = n_silent = 0
     for label in labels:
-        if not any(value is not None for value in _said(label)):
+        if not any(value is not None for value in _answers(label)):
             n_silent += 1
             continue
-        said = kept[label.item_id, label.tested_model]
-        if (earlier := said.get(label.rater)) is not None:
+        by_rater = labels_of[label.item_id, label.tested_model]
+        if (earlier := by_rater.get(label.rater)) is not None:
             n_repeated += 1
-            n_changed += _said(earlier) != _said(label)
-        said[label.rater] = label
+            n_changed += _answers(earlier) != _answers(label)
+        by_rater[label.rater] = label
     return Resolved(
-        items={key: _consensus(key, said, adjudicator) for key, said in kept.items()},
-        by_rater=_by_rater(kept, adjudicator),
+        items={key: _consensus(key, by_rater, adjudicator) for key, by_rater in labels_of.items()},
+        by_rater=_by_rater(labels_of, adjudicator),
         n_repeated=n_repeated,
         n_changed=n_changed,
         n_silent=n_silent,
@@ -101,40 +101,42 @@ def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
     return {key: item.is_correct for key, item in items.items() if item.is_correct is not None}
 
 
-def _said(label: HumanLabel) -> tuple[object, ...]:
+def _answers(label: HumanLabel) -> tuple[object, ...]:
     return label.is_correct, label.grade, label.errors or None, label.category
 
 
 def _by_rater(
-    kept: dict[Key, dict[str, HumanLabel]], adjudicator: str | None
+    labels_of: dict[Key, dict[str, HumanLabel]], adjudicator: str | None
 ) -> dict[str, dict[Key, HumanLabel]]:
-    raters = sorted({rater for said in kept.values() for rater in said} - {adjudicator})
-    found: dict[str, dict[Key, HumanLabel]] = {rater: {} for rater in raters}
-    for key, said in kept.items():
-        for rater, label in said.items():
+    raters = sorted(
+        {rater for by_rater in labels_of.values() for rater in by_rater} - {adjudicator}
+    )
+    own: dict[str, dict[Key, HumanLabel]] = {rater: {} for rater in raters}
+    for key, by_rater in labels_of.items():
+        for rater, label in by_rater.items():
             if rater != adjudicator:
-                found[rater][key] = label
-    return found
+                own[rater][key] = label
+    return own
 
 
 _FIELDS = ("is_correct", *ERROR_CODES, "category")
 
 
-def _consensus(key: Key, said: dict[str, HumanLabel], adjudicator: str | None) -> Consensus:
-    final = [label for rater, label in said.items() if rater == adjudicator]
-    others = [label for rater, label in said.items() if rater != adjudicator]
+def _consensus(key: Key, by_rater: dict[str, HumanLabel], adjudicator: str | None) -> Consensus:
+    final = [label for rater, label in by_rater.items() if rater == adjudicator]
+    others = [label for rater, label in by_rater.items() if rater != adjudicator]
     votes = {**_votes(others), **_votes(final)}
     grades = votes.pop("grade", [])
-    found = {field: _most(votes[field]) for field in _FIELDS if field in votes}
+    agreed = {field: _most(votes[field]) for field in _FIELDS if field in votes}
     return Consensus(
         item_id=key[0],
         tested_model=key[1],
-        is_correct=found.get("is_correct"),
+        is_correct=agreed.get("is_correct"),
         grade=_median(grades) if grades else None,
-        errors={code: found[code] for code in ERROR_CODES if found.get(code) is not None} or None,
-        category=found.get("category"),
+        errors={code: agreed[code] for code in ERROR_CODES if agreed.get(code) is not None} or None,
+        category=agreed.get("category"),
         raters=tuple(sorted(label.rater for label in others)),
-        ties=tuple(field for field, value in found.items() if value is None),
+        ties=tuple(field for field, value in agreed.items() if value is None),
         adjudicated=bool(final),
     )
 

@@ -6,19 +6,21 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from ..errors import RowError, UnscoredReason
 from .base import Record, row_error
 
-ErrorCode = Literal["E1", "E2", "E3", "E4", "E5", "E6"]
+ErrorCode = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9_]{0,15}$")]
+"""A code of a rubric: a capital letter, then at most 15 letters, digits or underscores."""
 ERROR_CODES: tuple[ErrorCode, ...] = ("E1", "E2", "E3", "E4", "E5", "E6")
+"""The codes of the Agent Planning Benchmark (arXiv:2606.04874, section 4)."""
 Certainty = Literal["proven", "suspected"]
 Groups = dict[str, str | int | None]
 
 
 class Finding(Record):
-    """A fact found by code before any model is asked.
+    """A fact established by code before any model is asked.
 
     Attributes:
         code: Error code, or None where the protocol has no error codes (unsolvable,
@@ -127,7 +129,7 @@ class Verdict(_Judgement):
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
         uses_distractor: Whether a listed distractor is called; None without distractors.
         matches_reference: Whether the reference's tools are called in its order; None where that
-            can't be said, and in rows written before there was this column.
+            is unknown, and in rows of versions without this column.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
         doubt: How sure the judge was; None when it was asked once and for no probabilities.

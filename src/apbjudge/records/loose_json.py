@@ -26,8 +26,8 @@ def _embedded_values(text: str) -> Iterator[object]:
     constants: list[str] = []
     decoder = json.JSONDecoder(parse_int=_integer, parse_constant=constants.append)
     at, budget = 0, 8 * len(body)
-    while (found := _OPENING.search(body, at)) and budget > 0:
-        start = found.start()
+    while (opening := _OPENING.search(body, at)) and budget > 0:
+        start = opening.start()
         try:
             value, at = decoder.raw_decode(body, start)
             # A value with NaN is no JSON, and its parts aren't the answer either.

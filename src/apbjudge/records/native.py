@@ -265,9 +265,9 @@ def react_entries(text: str, horizon: int | None) -> list[Entry] | None:
         if label == "thought":
             thought = body
         elif label == "action":
-            given = fields[i + 1][1] if i + 1 < len(fields) else ""
+            arguments = fields[i + 1][1] if i + 1 < len(fields) else ""
             has_input = i + 1 < len(fields) and fields[i + 1][0] == "action input"
-            call = _action(body, given if has_input else None, known="thought" in labels)
+            call = _action(body, arguments if has_input else None, known="thought" in labels)
             if call is None:
                 return None
             steps.append({"thought": thought, "tool_calls": [{"function": call}]})
@@ -291,10 +291,10 @@ def _labelled(text: str) -> list[tuple[str, str]]:
     return [(name, "\n".join(lines).strip()) for name, lines in parts]
 
 
-def _action(body: str, given: str | None, *, known: bool) -> Entry | None:
-    if (named := _NAME.fullmatch(body)) and (given is not None or known):
+def _action(body: str, arguments: str | None, *, known: bool) -> Entry | None:
+    if (named := _NAME.fullmatch(body)) and (arguments is not None or known):
         call: Entry = {"name": named.group(1)}
-        return call if given is None else {**call, "arguments": _FENCE.sub("", given)}
+        return call if arguments is None else {**call, "arguments": _FENCE.sub("", arguments)}
     if applied := _APPLIED.fullmatch(body):
         name, opening, inner, closing = applied.groups()
         if opening + closing in ("()", "[]"):

@@ -17,7 +17,7 @@ _MAX_DEPTH = 100
 """Parts nested deeper stay as they are."""
 
 
-def read_parameters(given: object, required: object = None) -> tuple[Any, ParameterKind]:
+def read_parameters(specification: object, required: object = None) -> tuple[Any, ParameterKind]:
     """Reads a tool's parameter specification.
 
     Besides JSON Schema: the same as a JSON string or under ``json`` or ``schema``, other words for
@@ -26,13 +26,13 @@ def read_parameters(given: object, required: object = None) -> tuple[Any, Parame
     out: then any value may be meant.
 
     Args:
-        given: The specification, or None.
+        specification: In any notation, or None.
         required: Names of the required parameters where they stand beside it.
 
     Returns:
         The JSON Schema, or what came where it can't be read as one; and its kind.
     """
-    value: Any = _unwrapped(given)
+    value: Any = _unwrapped(specification)
     if value is None or value == {}:
         return cast("object", value), "absent"
     if isinstance(value, list):
@@ -85,14 +85,14 @@ def _unwrapped(value: Any) -> Any:
 
 def _by_name(listed: list[object]) -> dict[str, Any] | None:
     """A list of named parameters as a mapping; None where it is none or a name comes twice."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for entry in listed:
         spec = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
         name = spec.get("name")
-        if not isinstance(name, str) or name in found:
+        if not isinstance(name, str) or name in by_name:
             return None
-        found[name] = {key: part for key, part in spec.items() if key != "name"}
-    return found
+        by_name[name] = {key: part for key, part in spec.items() if key != "name"}
+    return by_name
 
 
 def _names(required: object) -> frozenset[str] | None:
@@ -111,15 +111,15 @@ def _plain(spec: Any, depth: int) -> Any:
     """The schema in standard words."""
     if not isinstance(spec, dict) or depth > _MAX_DEPTH:
         return cast("object", spec)
-    given = cast("dict[str, Any]", spec)
+    parts = cast("dict[str, Any]", spec)
     plain: dict[str, Any] = {}
-    for key, part in given.items():
+    for key, part in parts.items():
         if key == "type":
             plain.update(_typed(part))
         elif key != "required" or not isinstance(part, bool):
             plain[key] = _plain_part(key, part, depth)
-    if required := _required_inside(given):
-        listed = given.get("required")
+    if required := _required_inside(parts):
+        listed = parts.get("required")
         names = cast("list[Any]", listed) if isinstance(listed, list) else []
         plain["required"] = [*names, *(name for name in required if name not in names)]
     return plain
@@ -136,14 +136,14 @@ def _plain_part(key: str, part: Any, depth: int) -> Any:
     return part
 
 
-def _typed(given: Any) -> dict[str, Any]:
+def _typed(types: Any) -> dict[str, Any]:
     """The type or types in JSON Schema's words; nothing where one of them is unknown."""
-    several = cast("list[Any]", given) if isinstance(given, list) else [given]
+    several = cast("list[Any]", types) if isinstance(types, list) else [types]
     words = [_type_word(each) for each in several]
     if not words or None in words:
         return {}
     is_loose = any(each.strip().lower() not in _TYPE_WORDS.values() for each in several)
-    plain = list(dict.fromkeys(words)) if isinstance(given, list) else words[0]
+    plain = list(dict.fromkeys(words)) if isinstance(types, list) else words[0]
     return {"type": plain, **({COERCIBLE: True} if is_loose else {})}
 
 
@@ -159,8 +159,8 @@ def _required_inside(spec: dict[str, Any]) -> list[str]:
     ]
 
 
-def _type_word(given: Any) -> str | None:
-    return _TYPE_WORDS.get(given.strip().lower()) if isinstance(given, str) else None
+def _type_word(word: Any) -> str | None:
+    return _TYPE_WORDS.get(word.strip().lower()) if isinstance(word, str) else None
 
 
 _TYPE_WORDS: Mapping[str, str] = {

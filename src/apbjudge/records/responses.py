@@ -242,17 +242,17 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
     if not name:
         problems.append(FormProblem(where=where, message="a call without a tool name"))
     key = next((key for key in ARGUMENT_KEYS if key in body), "")
-    given: Any = body[key] if key else None
-    arguments: Any = given
-    if isinstance(given, str):
-        arguments = _decoded(given, f"{where}.{key}", problems)
+    raw: Any = body[key] if key else None
+    arguments: Any = raw
+    if isinstance(raw, str):
+        arguments = _decoded(raw, f"{where}.{key}", problems)
     reason: Any = spec.get("reason")
     return Call(
         name,
         cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
         where,
         reason if isinstance(reason, str) else _text(reason),
-        is_unread=given is not None and not isinstance(arguments, dict),
+        is_unread=raw is not None and not isinstance(arguments, dict),
     )
 
 

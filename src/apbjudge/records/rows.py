@@ -44,10 +44,10 @@ def item_row(item: Item) -> dict[str, Any]:
         "modality": groups.get("modality"),
         "stage": groups.get("stage"),
     }
-    kept = {name: value for name, value in row.items() if value not in (None, "", [], {})}
+    fields = {name: value for name, value in row.items() if value not in (None, "", [], {})}
     if item.tools is not None:
-        kept["tools"] = orjson.loads(item.tools.text)
-    return {**kept, "model_response": item.response}
+        fields["tools"] = orjson.loads(item.tools.text)
+    return {**fields, "model_response": item.response}
 
 
 def _tool_fields(tools: Toolset | None) -> dict[str, Any]:
@@ -67,5 +67,5 @@ def _reference_fields(item: Item) -> dict[str, Any]:
 def _tool(tool: Tool | None) -> dict[str, Any] | None:
     if tool is None:
         return None
-    given = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {k: v for k, v in {**given, "cost": tool.cost}.items() if v is not None}
+    fields = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {k: v for k, v in {**fields, "cost": tool.cost}.items() if v is not None}

@@ -51,7 +51,7 @@ class ScaleCheck:
             who: Who gave it: each rater has a scale of their own.
             line: 1-based line of the file.
             place: Where the number lies.
-            error: What is to be said of the number if it is the first off the scale; names the
+            error: The complaint if the number is the first off the scale; names the
                 column.
         """
         column = self._columns.setdefault((who, error.field), _Column())

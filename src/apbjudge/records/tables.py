@@ -60,8 +60,8 @@ def read_table(
 
 
 def _values(cells: Sequence[str], header: Header) -> dict[str, str]:
-    found = {name: _unescaped(cells[at]).strip() for name, at in header.items()}
-    return {name: cell for name, cell in found.items() if cell}
+    row = {name: _unescaped(cells[at]).strip() for name, at in header.items()}
+    return {name: cell for name, cell in row.items() if cell}
 
 
 # Formulas ----------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def _header(
 
 
 def _no_header(path: Path, tried: Sequence[_Record], needed: str) -> InputError:
-    """The columns that were found, or what is wrong with the line."""
+    """The columns, or what is wrong with the line."""
     names: list[str] = []
     for record in reversed(tried):
         if isinstance(record.cells, RowError):

@@ -76,10 +76,10 @@ class Toolset(Record):
     @cached_property
     def by_name(self) -> Mapping[str, Tool]:
         """Tools by exact name (the first definition wins)."""
-        found: dict[str, Tool] = {}
+        by_name: dict[str, Tool] = {}
         for tool in self.tools:
-            found.setdefault(tool.name, tool)
-        return found
+            by_name.setdefault(tool.name, tool)
+        return by_name
 
     @cached_property
     def checkable(self) -> Mapping[str, Tool]:
@@ -153,11 +153,11 @@ def _names(body: dict[str, Any], spec: dict[str, Any]) -> tuple[object, tuple[st
 
 
 def _parameters(body: dict[str, Any]) -> object:
-    found = next((body[key] for key in _PARAMETER_KEYS if body.get(key) is not None), None)
-    if found is None and _object(body.get("properties")) is not None:
+    parameters = next((body[key] for key in _PARAMETER_KEYS if body.get(key) is not None), None)
+    if parameters is None and _object(body.get("properties")) is not None:
         flat = {key: body[key] for key in _SCHEMA_KEYS if key in body}
         return {"type": "object", **flat}
-    return found
+    return parameters
 
 
 _SCHEMA_KEYS = ("properties", "required", "additionalProperties", "$defs", "definitions")

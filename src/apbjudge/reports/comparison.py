@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
-from ..calibration.intervals import Estimate
-from ..calibration.paired import Difference, Family, Flips
+from ..calibration.results import Comparison, Side
 from ..errors import visible
+from ..statistics.intervals import Estimate
+from ..statistics.paired import Difference, Family
 from .tables import lined_up, p_value, reasons
 
 _NAMES_SHOWN = 3
@@ -17,87 +16,6 @@ _FAMILIES: tuple[tuple[Family, str, str], ...] = (
     ("primary", "stated beforehand", "Holm"),
     ("exploratory", "exploration", "Benjamini and Hochberg"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One of two runs, as far as it is compared.
-
-    Attributes:
-        judge: The judge, ``(blind)`` where it saw no reference.
-        source: File of its judgements.
-        rubrics: Rubrics of the rows; empty where rows don't state one.
-        tested_models: Tested models of the rows; None stands for one without name.
-        n_rows: Rows.
-        n_only: Rows without partner in the other run.
-        scored: Share of the rows with a verdict.
-    """
-
-    judge: str
-    source: str
-    rubrics: tuple[str, ...]
-    tested_models: tuple[str | None, ...]
-    n_rows: int
-    n_only: int
-    scored: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Two runs on the same items.
-
-    Attributes:
-        first: Run A.
-        second: Run B.
-        paired_on: Fields by which a row of one run finds its partner in the other.
-        n_pairs: Rows with a partner.
-        n_compared: Pairs with a verdict by both; all figures are over these.
-        n_first_unscored: Pairs that A alone left unscored.
-        n_second_unscored: Pairs that B alone left unscored.
-        n_both_unscored: Pairs without any verdict.
-        cluster: Column that tells clusters, ``none`` without.
-        n_clusters: Clusters among the pairs that are compared.
-        flips: On which pairs ``is_correct`` differs.
-        differences: A less B, figure by figure; those against labels last.
-        labels: File of the labels; None without.
-        n_labelled: Pairs with a label and a verdict by both.
-        level: Confidence level.
-        notes: What must be said beside the figures.
-        problems: Rows of the files that could not be used.
-    """
-
-    first: Side
-    second: Side
-    paired_on: tuple[str, ...]
-    n_pairs: int
-    n_compared: int
-    n_first_unscored: int
-    n_second_unscored: int
-    n_both_unscored: int
-    cluster: str
-    n_clusters: int
-    flips: Flips
-    differences: tuple[Difference, ...]
-    labels: str | None
-    n_labelled: int
-    level: float
-    notes: tuple[str, ...]
-    problems: tuple[str, ...]
-
-    @property
-    def differing(self) -> tuple[str, ...]:
-        """What the two runs are known to differ in: judge, rubric, tested model."""
-        a, b = self.first, self.second
-        pairs = {
-            "judge": (a.judge, b.judge),
-            "rubric": (a.rubrics, b.rubrics),
-            "tested model": (a.tested_models, b.tested_models),
-        }
-        return tuple(what for what, (one, other) in pairs.items() if one != other)
-
-    def to_json(self) -> dict[str, Any]:
-        """As nested JSON values; missing is None, never NaN."""
-        return asdict(self) | {"differing": list(self.differing)}
 
 
 def comparison_text(found: Comparison) -> str:

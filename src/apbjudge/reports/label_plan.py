@@ -3,119 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
 
-from ..calibration.selection import Stratum
+from ..calibration.results import LabelPlan, Need
 from ..errors import visible
 from .tables import lined_up
 
 _ON_SCALE = ("grade MAE",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """What one measure needs.
-
-    Attributes:
-        measure: Its name.
-        basis: What the figures are from: labels that are there, or what is anticipated.
-        half_width_now: Half the width of the interval from the labels there are; None without.
-        detectable_now: Smallest true difference between two results of that precision (other
-            items each) that is found with a power of 0.8.
-        half_width_then: Half the width once the planned labels are made as well.
-        detectable_then: The same of the difference.
-        n_needed: Labels in all for the width wished for; None where that can't be told.
-        note: What makes the figures rough, or why there are none.
-    """
-
-    measure: str
-    basis: Literal["labels", "anticipated"]
-    half_width_now: float | None
-    detectable_now: float | None
-    half_width_then: float | None
-    detectable_then: float | None
-    n_needed: int | None
-    note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRow:
-    """One judged row in the plan.
-
-    Attributes:
-        item_id: The item.
-        tested_model: Whose response.
-        case_id: The benchmark record.
-        stratum: What it was drawn within.
-        stratum_size: Rows of that stratum.
-        order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled
-            already and counts; None for a row that is not to be labelled.
-        weight: Rows that its label stands for once all chosen ones are labelled; None where the
-            row is not to be labelled.
-    """
-
-    item_id: str
-    tested_model: str | None
-    case_id: str | None
-    stratum: str
-    stratum_size: int
-    order: int | None
-    weight: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelPlan:
-    """What to label, and what for.
-
-    Attributes:
-        judge: The judge.
-        source: File of its judgements.
-        n_rows: Rows that labels can be drawn from.
-        n_unscored: Those without verdict.
-        n_labelled: Those with a label already.
-        n_wanted: Labels asked for.
-        n_planned: Labels planned.
-        half_width: Half the width that intervals may have.
-        disagreement: Share of verdicts that humans are expected not to share.
-        expected_from: Where that is from: ``option``, ``labels`` or ``default``.
-        by: Columns that strata were made of, beside verdict and doubt.
-        strata: What rows were drawn within.
-        needs: What each measure needs.
-        seed: Seed of the draw.
-        out: File of the plan; None where it was not written.
-        notes: What must be said beside the figures.
-        problems: Rows of the files that could not be used.
-        rows: All rows, those to be labelled first and in their order.
-    """
-
-    judge: str
-    source: str
-    n_rows: int
-    n_unscored: int
-    n_labelled: int
-    n_wanted: int
-    n_planned: int
-    half_width: float
-    disagreement: float
-    expected_from: Literal["option", "labels", "default"]
-    by: tuple[str, ...]
-    strata: tuple[Stratum, ...]
-    needs: tuple[Need, ...]
-    seed: int
-    out: str | None
-    notes: tuple[str, ...]
-    problems: tuple[str, ...]
-    rows: tuple[PlanRow, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """As nested JSON values without the rows, which the plan's own file has."""
-        names = (name for name in self.__slots__ if name not in {"rows", "strata", "needs"})
-        return {
-            **{name: getattr(self, name) for name in names},
-            "strata": [asdict(stratum) for stratum in self.strata],
-            "needs": [asdict(need) for need in self.needs],
-        }
 
 
 def label_plan_text(found: LabelPlan) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..calibration.intervals import Estimate
-from ..calibration.measures import PAPER
+from ..calibration.results import CorrectedFigure, Reliability, ReliabilityReport
 from ..errors import visible
-from .reliability import CorrectedFigure, Reliability, ReliabilityReport
+from ..statistics.intervals import Estimate
+from ..statistics.measures import PAPER
 from .tables import (
     across,
     cell,

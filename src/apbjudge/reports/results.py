@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..calibration.intervals import CONFIDENCE_LEVEL
-from .columns import Columns, Totals
-from .reliability import ReliabilityReport
+from ..calibration.results import ReliabilityReport
+from ..judge.columns import Columns, Totals
+from ..statistics.intervals import CONFIDENCE_LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..calibration.comparison import PairedTest
-from ..calibration.confusion import Confusion
-from ..calibration.contrasts import Contrast
-from ..calibration.intervals import Estimate
 from ..errors import visible
+from ..statistics.comparison import PairedTest
+from ..statistics.confusion import Confusion
+from ..statistics.contrasts import Contrast
+from ..statistics.intervals import Estimate
 
 PERCENT = frozenset(
     "agreement precision recall specificity scored".split()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..calibration.intervals import Estimate
 from ..errors import visible
-from .columns import Totals
-from .summary import Group, Summary
+from ..judge.columns import Totals
+from ..judge.summary import Group, Summary
+from ..statistics.intervals import Estimate
 from .tables import lined_up, reasons
 
 MODELS_ACROSS = 3

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
-from ..records import ERROR_CODES
+from ..records import ErrorCode
 from .rubric import Rubric, Shape
 from .scale import snap
 
@@ -32,18 +32,18 @@ _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourV
 def reply_model(rubric: Rubric) -> type[Reply]:
     """The reply model of a rubric, cached.
 
-    ``flags``: ``reasoning, E1 … E6, grade, is_correct``; ``pass``: ``reasoning, is_correct``;
-    ``category``: ``reasoning, category, is_correct``. Types are strict where JSON has them
-    (a string is no boolean); the grade must be on the rubric's scale.
+    ``flags``: ``reasoning``, a flag per code of the rubric, ``grade, is_correct``; ``pass``:
+    ``reasoning, is_correct``; ``category``: ``reasoning, category, is_correct``. Types are strict
+    where JSON has them (a string is no boolean); the grade must be on the rubric's scale.
     """
-    return _made(rubric.shape, rubric.scale.grades)
+    return _model(rubric.shape, rubric.codes, rubric.scale.grades)
 
 
 @lru_cache(maxsize=32)
-def _made(shape: Shape, grades: tuple[float, ...]) -> type[Reply]:
+def _model(shape: Shape, codes: tuple[ErrorCode, ...], grades: tuple[float, ...]) -> type[Reply]:
     fields: dict[str, Any] = {}
     if shape == "flags":
-        for code in ERROR_CODES:
+        for code in codes:
             fields[code] = (Annotated[bool, Field(strict=True)], ...)
         fields["grade"] = (_grade_type(grades), ...)
     elif shape == "category":

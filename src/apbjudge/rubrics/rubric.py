@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import combinations
@@ -14,8 +15,11 @@ import orjson
 from pydantic import ValidationError
 
 from ..errors import OptionError, shorten
-from ..records import ERROR_CODES, ErrorCode, Form, Record, UnsolvableType
+from ..records import ErrorCode, Form, Record, UnsolvableType
 from .scale import Band, Scale
+
+MOST_CODES = 12
+"""Codes that a rubric has at most: every combination of them is held against the bands."""
 
 Shape = Literal["flags", "pass", "category"]
 CallDue = Literal["never", "reference", "always"]
@@ -25,7 +29,7 @@ class Criterion(Record):
     """One error code of the taxonomy.
 
     Attributes:
-        code: E1 to E6.
+        code: E1 to E6 in the shipped rubrics; a rubric may have codes of its own.
         key: Key of the published reply format.
         name: Short name.
         definition: When the flag is set.
@@ -65,7 +69,7 @@ class Rubric(Record):
         name: Name without version, such as ``apb-holistic``.
         version: Version; any change of text or rules makes a new one.
         title: One line for lists.
-        shape: What a judge returns: ``flags`` (six flags, grade, correctness), ``pass``
+        shape: What a judge returns: ``flags`` (a flag per code, grade, correctness), ``pass``
             (correctness alone) or ``category`` (1–5).
         form: The form of prediction it is for.
         task: What the judge is asked to do.
@@ -77,6 +81,8 @@ class Rubric(Record):
         bands: The grade scale, best first (shape ``flags``).
         categories: The five behaviours (shape ``category``).
         types: Rules per unsolvable type (shape ``pass``).
+        rule_codes: For a rubric with codes of its own: the code that a rule of the shipped checks
+            (``unknown-tool``, ``wrong-type``, …) stands for.
     """
 
     name: str
@@ -92,11 +98,17 @@ class Rubric(Record):
     bands: tuple[Band, ...] = ()
     categories: tuple[Category, ...] = ()
     types: dict[UnsolvableType, PassRule] = {}
+    rule_codes: dict[str, ErrorCode] = {}
 
     @property
     def ref(self) -> str:
         """``name@version``."""
         return f"{self.name}@{self.version}"
+
+    @cached_property
+    def codes(self) -> tuple[ErrorCode, ...]:
+        """The codes of the criteria, in their order; none in other shapes than ``flags``."""
+        return tuple(criterion.code for criterion in self.criteria)
 
     @cached_property
     def scale(self) -> Scale:
@@ -110,7 +122,10 @@ class Rubric(Record):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the whole content, in hex."""
-        text = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        values = self.model_dump(mode="json")
+        if not self.rule_codes:  # rubrics without it keep the digest they had before it existed
+            del values["rule_codes"]
+        text = orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()
 
 
@@ -178,12 +193,25 @@ def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
             raise OptionError(
                 f"{source}: {name}: expected a list of strings, got {shorten(listed)}"
             )
+    _count_all_codes(values)
     try:
         rubric = Rubric.model_validate({**values, "principles": [*own, *more]})
     except ValidationError as error:
         raise OptionError(f"{source}: {_complaints(error)}") from None
     _check(rubric, source)
     return rubric
+
+
+def _count_all_codes(values: Mapping[str, Any]) -> None:
+    """Lets the rules of the bands that name no codes count all of the rubric's."""
+    try:
+        codes = [criterion["code"] for criterion in values.get("criteria", ())]
+        rules = [rule for band in values.get("bands", ()) for rule in band["flags"]]
+        for rule in rules if codes else ():
+            rule.setdefault("of", codes)
+            rule.setdefault("max", len(codes))
+    except (TypeError, KeyError, AttributeError):
+        return  # validation says what is wrong
 
 
 def _base(ref: object, source: str, above: tuple[str, ...]) -> Rubric:
@@ -218,8 +246,22 @@ def _check(rubric: Rubric, source: str) -> None:
 
 
 def _check_flags(rubric: Rubric, source: str) -> None:
-    if tuple(c.code for c in rubric.criteria) != ERROR_CODES:
-        raise OptionError(f"{source}: criteria: expected E1 to E6, each once and in order")
+    codes = rubric.codes
+    if not 1 <= len(codes) <= MOST_CODES or len(set(codes)) != len(codes):
+        raise OptionError(
+            f"{source}: criteria: expected 1 to {MOST_CODES} codes, each once, "
+            f"got {', '.join(codes) or 'none'}"
+        )
+    named = [("form_code", rubric.form_code)]
+    named += [(f"rule_codes.{rule}", code) for rule, code in rubric.rule_codes.items()]
+    for i, band in enumerate(rubric.bands):
+        named += [(f"bands.{i}.flags", c) for rule in band.flags for c in (*rule.of, *rule.without)]
+    for field, code in named:
+        if code not in codes:
+            raise OptionError(
+                f"{source}: {field}: expected a code of the criteria ({', '.join(codes)}), "
+                f"got {code}"
+            )
     grades = rubric.scale.grades
     if len(set(grades)) != len(grades) or list(grades) != sorted(grades, reverse=True):
         raise OptionError(f"{source}: bands: expected different grades, best first, got {grades}")
@@ -227,8 +269,8 @@ def _check_flags(rubric: Rubric, source: str) -> None:
         raise OptionError(
             f"{source}: bands: without a flag, grade 1.0 and no other must be allowed"
         )
-    for size in range(1, 7):
-        for flags in combinations(ERROR_CODES, size):
+    for size in range(1, len(codes) + 1):
+        for flags in combinations(codes, size):
             allowed = rubric.scale.allowed(flags)
             if not allowed or 1.0 in allowed:
                 got = f"{', '.join(map(str, allowed)) or 'no grade'} for {'+'.join(flags)}"

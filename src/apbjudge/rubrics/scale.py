@@ -19,7 +19,7 @@ class FlagRule(Record):
     """A set of flag combinations, by counting.
 
     Attributes:
-        of: The codes that are counted.
+        of: The codes that are counted; in a rubric's file by default all of its codes.
         min: Fewest flags among ``of``.
         max: Most flags among ``of``.
         without: Codes that must not be flagged at all.
@@ -83,7 +83,7 @@ class Scale(Record):
 
     @cached_property
     def _known(self) -> dict[frozenset[ErrorCode], tuple[float, ...]]:
-        """Answers of ``allowed``: there are at most 64."""
+        """Answers of ``allowed``: one for every combination of flags."""
         return {}
 
     def nearest(self, grade: float, flags: Iterable[ErrorCode]) -> float:

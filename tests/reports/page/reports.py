@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from apbjudge.records import Item, Row
-from apbjudge.reports.page.bundle import BLOCK_TYPE, opened
+from apbjudge.reports.page.blocks import BLOCK_TYPE, read_block
 from apbjudge.reports.page.entries import Entry, JudgeFacts, ReportInput
 
 from ..rows import unscored, verdict
@@ -117,7 +117,7 @@ class Page(HTMLParser):
     def blocks(self) -> dict[str, Any]:
         """What each block of data holds, by its id."""
         return {
-            str(values["id"]): opened(text.encode())
+            str(values["id"]): read_block(text.encode())
             for values, text in self.scripts
             if values.get("type") == BLOCK_TYPE
         }

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.records import Call
-from apbjudge.reports.page.alignment import COMPARED, Pair, align
+from apbjudge.reports.page.alignment import COMPARED, AlignedRow, align
 
 
 def calls(text: str) -> list[Call]:
@@ -17,7 +17,7 @@ def calls(text: str) -> list[Call]:
     return [Call(word[0], {"x": word[1:]}) for word in text.split()]
 
 
-def drawn(rows: tuple[Pair, ...]) -> str:
+def drawn(rows: tuple[AlignedRow, ...]) -> str:
     signs = {"same": "=", "arguments": "~", "different": "#", "extra": "+", "missing": "-"}
     return "".join(signs[row.kind] for row in rows)
 
@@ -99,7 +99,7 @@ def test_every_call_once_and_in_order(ours: list[Call], theirs: list[Call]):
 def test_swapping_the_sides_mirrors(ours: list[Call], theirs: list[Call]):
     swap = {"extra": "missing", "missing": "extra"}
     mirrored = tuple(
-        Pair(ours=row.theirs, theirs=row.ours, kind=swap.get(row.kind, row.kind))  # type: ignore[arg-type]
+        AlignedRow(ours=row.theirs, theirs=row.ours, kind=swap.get(row.kind, row.kind))  # type: ignore[arg-type]
         for row in align(theirs, ours)
     )
     assert align(ours, theirs) == mirrored

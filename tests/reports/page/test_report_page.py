@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from apbjudge.calibration.intervals import Estimate
 from apbjudge.errors import InputError
 from apbjudge.records import Item
-from apbjudge.reports.page import bundle
+from apbjudge.reports.page import blocks
 from apbjudge.reports.page.entries import Entry, ReportSize
-from apbjudge.reports.page.html import bundled, write_report
+from apbjudge.reports.page.html import concatenated, write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
 from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
+from apbjudge.statistics.intervals import Estimate
 
 from ..rows import verdict
 from .reports import Page, entry, item, report, some_entries
@@ -32,13 +32,13 @@ class Drawing:
     """A figure with one dot."""
 
     def __init__(self, text: str) -> None:
-        import pandas as pd
-
         self.key, self.title, self.alt = "dot", text, text
-        self.data = pd.DataFrame({"name": [text], "value": [1.0]})
 
     def svg(self) -> bytes:
         return b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+
+    def csv(self) -> bytes:
+        return f"name,value\n{self.title},1.0\n".encode()
 
 
 def table(text: str) -> Table:
@@ -306,7 +306,7 @@ def test_the_policy_allows_our_script_and_style_alone(tmp_path: Path) -> None:
 
 def test_a_script_that_could_end_its_element_is_refused() -> None:
     with pytest.raises(ValueError, match="expected no </style"):
-        bundled("templates", ("card_parts.html.j2", "report.html.j2"))
+        concatenated("templates", ("card_parts.html.j2", "report.html.j2"))
 
 
 # Making it ---------------------------------------------------------------------------------------
@@ -365,10 +365,10 @@ def test_chunks_end_by_number_and_by_size() -> None:
     import io
 
     file = io.BytesIO()
-    chunks = bundle.Chunks(name="x", file=file, most=3)
-    sizes = [10, 10, 10, 10, bundle.BYTES_PER_CHUNK, 10]
+    chunks = blocks.Chunks(name="x", file=file, most=3)
+    sizes = [10, 10, 10, 10, blocks.BYTES_PER_CHUNK, 10]
     for number, size in enumerate(sizes):
-        assert chunks.add(bundle.dumped(str(number) * size)) == number
+        assert chunks.add(blocks.to_json(str(number) * size)) == number
     chunks.close()
 
     assert chunks.starts == [0, 3, 5]
@@ -376,4 +376,4 @@ def test_chunks_end_by_number_and_by_size() -> None:
 
 
 def test_what_is_not_a_number_becomes_null() -> None:
-    assert bundle.dumped({1: float("nan"), "a": float("inf")}) == b'{"1":null,"a":null}'
+    assert blocks.to_json({1: float("nan"), "a": float("inf")}) == b'{"1":null,"a":null}'

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from apbjudge.calibration.analyses import diversity, self_evaluation
-from apbjudge.calibration.measures import calibrate
-from apbjudge.calibration.ratings import Ratings
-from apbjudge.reports.columns import read_columns
+from apbjudge.calibration.results import Reliability, ReliabilityReport
+from apbjudge.judge.columns import read_columns
 from apbjudge.reports.paper.building import paper_tables
 from apbjudge.reports.paper.formatting import shown
 from apbjudge.reports.paper.table import Table, TableRow
-from apbjudge.reports.reliability import Reliability, ReliabilityReport
 from apbjudge.reports.results import JudgeResults, RefinedResults, Results
+from apbjudge.statistics.analyses import diversity, self_evaluation
+from apbjudge.statistics.measures import calibrate
+from apbjudge.statistics.ratings import Ratings
 
 from ..rows import Row, verdict
 

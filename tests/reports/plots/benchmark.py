@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from apbjudge.calibration.intervals import Estimate, nothing
-from apbjudge.calibration.shares import counted
 from apbjudge.reports.paper.definitions import DEFINITIONS
 from apbjudge.reports.paper.table import Cell, Column, Table, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
+from apbjudge.statistics.intervals import Estimate, nothing
+from apbjudge.statistics.shares import counted
 
 PLACES = {
     "overall": ("",),

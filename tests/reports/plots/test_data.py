@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from apbjudge.calibration.shares import counted
 from apbjudge.reports.paper.table import Table
 from apbjudge.reports.plots import paper_figures
 from apbjudge.reports.plots.marks import natural, percent
-from apbjudge.reports.plots.seam import style
+from apbjudge.reports.plots.matplotlib_backend import style
+from apbjudge.statistics.shares import counted
 
 from .benchmark import BROKEN, N, figures, tables
 
@@ -86,7 +86,7 @@ def test_use_of_distractors_becomes_a_share_of_its_rows() -> None:
     assert data("levels-used") == wanted
 
 
-def sheet(key: str) -> Any:
+def drawing(key: str) -> Any:
     with style(key):
         return figures(7)[key].draw()
 
@@ -115,12 +115,12 @@ def wanted(key: str, columns: tuple[str, ...]) -> tuple[list[float], list[tuple[
     [("cr", 0), ("refusal", 0), ("judges", 0), ("error-multiples", 1), ("levels-used", 1)],
 )
 def test_points_and_whiskers_are_the_data_and_nothing_else(key: str, axis: int) -> None:
-    points, whiskers = drawn(sheet(key), axis)
+    points, whiskers = drawn(drawing(key), axis)
     assert (points, whiskers) == wanted(key, SOURCES[key][1])
 
 
 def test_points_of_cost_are_the_data_both_ways() -> None:
-    of = sheet("cost")
+    of = drawing("cost")
     for axis, column in enumerate(("C_all", "CR")):
         points, whiskers = drawn(of, axis)
         values, intervals = wanted("cost", (column,))
@@ -138,12 +138,12 @@ def test_a_line_is_open_where_a_figure_is_missing() -> None:
 
 
 def test_the_heat_map_says_each_rate() -> None:
-    found = [text.get_text() for panel in sheet("error-profile").axes for text in panel.texts]
+    found = [text.get_text() for panel in drawing("error-profile").axes for text in panel.texts]
     assert sorted(found) == sorted(percent(row[4]) for row in data("error-profile"))
 
 
 def test_parts_of_bars_are_the_data() -> None:
-    parts = sorted(round(part.get_width(), 9) for part in sheet("broken").axes[0].patches)
+    parts = sorted(round(part.get_width(), 9) for part in drawing("broken").axes[0].patches)
     assert parts == sorted(round(row[4], 9) for row in data("broken") if row[4] > 0)
 
 
@@ -152,7 +152,7 @@ def test_an_open_end_of_a_bar_is_explained() -> None:
     for row in data("broken"):
         sums[row[0]] = sums.get(row[0], 0) + row[4]
     assert min(sums.values()) < 0.99
-    assert "undecided" in sheet("broken").axes[0].get_xlabel()
+    assert "undecided" in drawing("broken").axes[0].get_xlabel()
 
 
 def test_the_text_names_the_extremes() -> None:

@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.reports.plots.costs import shifts
-from apbjudge.reports.plots.curves import spread
-from apbjudge.reports.plots.drawing import legend_columns
-from apbjudge.reports.plots.fonts import glyphs, text_width
-from apbjudge.reports.plots.names import labels, slugs
-from apbjudge.reports.plots.seam import style
+from apbjudge.reports.plots.curves import shifts, spread
+from apbjudge.reports.plots.matplotlib_backend import legend_columns, style
+from apbjudge.reports.plots.text import OURS, characters, labels, slugs, text_width
 
 from .benchmark import figures
 
@@ -24,17 +21,17 @@ FEW = "cr error-profile horizon stage levels-used cost judges"
 
 
 def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[Any]]:
-    """A sheet and the texts that it really draws; ticks beyond an axis have texts too."""
+    """A figure and the texts that it really draws; ticks beyond an axis have texts too."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
 
-    found: list[Any] = []
+    shown: list[Any] = []
     with style(key), monkeypatch.context() as patch:
-        sheet = figures(n)[key].draw()
-        patch.setattr(Text, "draw", lambda text, _: found.append(text))
-        FigureCanvasAgg(sheet)
-        sheet.draw_without_rendering()
-    return sheet, [text for text in found if text.get_visible() and text.get_text().strip()]
+        figure = figures(n)[key].draw()
+        patch.setattr(Text, "draw", lambda text, _: shown.append(text))
+        FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+    return figure, [text for text in shown if text.get_visible() and text.get_text().strip()]
 
 
 @pytest.mark.parametrize(
@@ -43,14 +40,14 @@ def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
 def test_no_text_is_small_cut_off_or_hidden(
     key: str, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sheet, found = drawn(key, n, monkeypatch)
+    figure, found = drawn(key, n, monkeypatch)
     assert found
-    assert float(sheet.get_figwidth()) in {3.3, 6.9}
-    assert n > 8 or float(sheet.get_figwidth()) == 3.3
+    assert float(figure.get_figwidth()) in {3.3, 6.9}
+    assert n > 8 or float(figure.get_figwidth()) == 3.3
     assert min(text.get_fontsize() for text in found) >= 7
     boxes = np.array([text.get_window_extent().extents for text in found])
-    assert (boxes[:, :2] >= sheet.bbox.extents[:2] - 1).all()
-    assert (boxes[:, 2:] <= sheet.bbox.extents[2:] + 1).all()
+    assert (boxes[:, :2] >= figure.bbox.extents[:2] - 1).all()
+    assert (boxes[:, 2:] <= figure.bbox.extents[2:] + 1).all()
     apart = (boxes[:, None, 0] >= boxes[None, :, 2] - 0.5) | (
         boxes[:, None, 1] >= boxes[None, :, 3] - 0.5
     )
@@ -63,13 +60,14 @@ def test_no_text_is_small_cut_off_or_hidden(
 @settings(max_examples=25)
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=5, unique=True))
 def test_labels_fit_and_stay_apart(names: list[str]) -> None:
-    found = labels(names, 60.0)
+    with style("labels"):
+        found = labels(names, 60.0)
     assert list(found) == names
     assert len(set(found.values())) == len(names)
     for label in found.values():
         assert text_width(label) <= 61
         assert label.isprintable()
-        assert {ord(c) for c in label} <= glyphs()
+        assert {ord(c) for c in label} <= characters((OURS,))
 
 
 def test_legends_take_the_lines_they_need() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
-from apbjudge.reports.plots.palette import FILLS, STYLES, contrast, ink_on, linear, shade
+from apbjudge.reports.plots.palette import FILLS, STYLES, heat_colours, ink_on
 
 # Complete lack of one kind of cone: Machado, Oliveira & Fernandes 2009,
 # doi:10.1109/TVCG.2009.113, applied to channels in proportion to light.
@@ -45,9 +47,21 @@ XYZ = np.array(
 )
 
 
-def lab(colour: str, sight: str) -> np.ndarray:
+def linear(colour: Any) -> np.ndarray:
+    """The channels of a colour in proportion to light, 0 to 1 (sRGB)."""
+    parts = np.array(to_rgb(colour))
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: Any, other: Any) -> float:
+    """Contrast ratio of WCAG 2, 1 to 21."""
+    low, high = sorted(float(SIGHTS["grey"][0] @ linear(colour)) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def lab(colour: Any, sight: str) -> np.ndarray:
     """CIE L*a*b* as seen with this sight, white D65."""
-    seen = np.clip(SIGHTS[sight] @ np.array(linear(colour)), 0, 1)
+    seen = np.clip(SIGHTS[sight] @ linear(colour), 0, 1)
     xyz = XYZ @ seen / (XYZ @ np.ones(3))
     f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
@@ -81,7 +95,7 @@ def test_every_mark_stands_out_from_paper() -> None:
 
 
 def test_cells_darken_steadily_and_their_numbers_can_be_read() -> None:
-    shades = [shade(step / 50) for step in range(51)]
+    shades = [heat_colours()(step / 50) for step in range(51)]
     lightness = [lab(colour, "grey")[0] for colour in shades]
     assert all(high > low for high, low in pairwise(lightness))
     assert all(contrast(ink_on(colour), colour) >= 4.5 for colour in shades)

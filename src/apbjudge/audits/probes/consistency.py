@@ -9,8 +9,8 @@ from math import sqrt
 
 import numpy as np
 
-from ...calibration.components import PARTS, Components, Part, nested_components
-from ...calibration.shares import bounded, transformed
+from ...statistics.components import PARTS, Components, Part, nested_components
+from ...statistics.shares import bounded, transformed
 from ..outcomes import Figure, Probe, ProbeSpec, Table, decide, verdict_text
 from ..responses import AGAIN, MAIN, WARM, AuditResponses, Response, passed, sample_of
 from .measures import mean_text, rate, repeats_of, unscored_note

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.intervals import Estimate
 from ...judge import Task
 from ...records import Item
+from ...statistics.intervals import Estimate
 from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec
 from .overlap import (
     NEAR,

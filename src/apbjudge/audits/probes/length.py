@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.intervals import Array, Estimate, Ids
-from ...calibration.sample import Sample
-from ...calibration.student import t_quantile
+from ...statistics.intervals import Array, Estimate, Ids
+from ...statistics.sample import Sample
+from ...statistics.student import t_quantile
 from ..outcomes import MeasureSpec, Probe, ProbeSpec, Table, decide
 from ..responses import AuditResponses, Pair, Response, sample_of
 from .measures import (

@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from ...calibration.comparison import paired_test
-from ...calibration.contrasts import part_difference
-from ...calibration.intervals import Array, Estimate, Ids
-from ...calibration.shares import share
+from ...statistics.comparison import paired_test
+from ...statistics.contrasts import part_difference
+from ...statistics.intervals import Array, Estimate, Ids
+from ...statistics.shares import share
 from ..outcomes import Figure, MeasureSpec, Side, Unit, amount, verdict_text
 from ..responses import AGAIN, AuditResponses, Pair, Response, passed, sample_of
 

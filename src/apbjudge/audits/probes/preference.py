@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from ...calibration.comparison import paired_test
-from ...calibration.intervals import Array, Estimate
-from ...calibration.sample import Sample
+from ...statistics.comparison import paired_test
+from ...statistics.intervals import Array, Estimate
+from ...statistics.sample import Sample
 from ..outcomes import Figure, MeasureSpec, Probe, ProbeSpec, Table, amount, decide, verdict_text
 from ..responses import AuditResponses, Response, passed
 from .measures import shift_of, within_one

@@ -9,13 +9,13 @@ from math import log2
 
 import numpy as np
 
-from ...calibration.agreement import phi
-from ...calibration.intervals import Array, Estimate
-from ...calibration.resampling import jackknife
-from ...calibration.sample import Sample
-from ...calibration.shares import bounded, share
-from ...calibration.units import tabulate
 from ...records import ERROR_CODES, ErrorCode
+from ...statistics.agreement import phi
+from ...statistics.intervals import Array, Estimate
+from ...statistics.resampling import jackknife
+from ...statistics.sample import Sample
+from ...statistics.shares import bounded, share
+from ...statistics.units import tabulate
 from ..outcomes import Figure, Probe, ProbeSpec, Table, amount, decide, verdict_text
 from ..responses import MAIN, AuditResponses, Response, passed, sample_of
 from .measures import Split, evenly, rate, share_of, shift_of

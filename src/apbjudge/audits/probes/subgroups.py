@@ -8,8 +8,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...calibration.comparison import adjust
-from ...calibration.intervals import Array
+from ...statistics.comparison import adjust
+from ...statistics.intervals import Array
 from ..outcomes import Measure, Probe, ProbeSpec, Table, amount, decide, verdict_text
 from ..responses import AuditResponses, Response
 from .measures import Split, beyond_kind, kind_of_plan, mixed_alike

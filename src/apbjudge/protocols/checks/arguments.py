@@ -66,15 +66,15 @@ STEPS_PER_REPLY = 2_000_000
 
 def _names(call: Call, tool: Tool) -> Iterator[Finding]:
     """Missing and unknown parameters at the top level."""
-    given = call.arguments or {}
+    arguments = call.arguments or {}
     schema = cast("dict[str, Any]", tool.parameters)
     for name in tool.required:
-        if name not in given:
+        if name not in arguments:
             message = f"{tool.name} needs {shorten(name)}"
             yield finding("missing-parameter", "E5", "proven", call.where, message)
     if schema.get("additionalProperties", False) is not False or not _OPEN.isdisjoint(schema):
         return
-    for name in given:
+    for name in arguments:
         if name not in schema["properties"] and name not in tool.required:
             message = f"{tool.name} has no parameter {shorten(name)}"
             where = f"{call.where}.{name}"

@@ -33,7 +33,7 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """
     if not any(mark in item.response for mark in _SIGNS):
         return
-    made = {name for message in item.trajectory for name in message_tools(message)}
+    called = {name for message in item.trajectory for name in message_tools(message)}
     first = next(item.prediction.calls, None)
     counts_calls = _counts_calls(item)
     for position, step in enumerate(item.prediction.steps, start=1):
@@ -43,12 +43,12 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
                     if position == 1 and call is first:
                         yield from _previous(item, leaf)
                 elif leaf.text.startswith(_MARKS):
-                    yield from _tool_reference(item, leaf, made)
+                    yield from _tool_reference(item, leaf, called)
                     yield from _step_reference(item, leaf, position, counts_calls=counts_calls)
                 elif item.form == "plan" and (later := later_step(leaf.text, position)):
                     is_use = counts_calls and result_of_step(leaf.text) == later
                     yield _numbered(item, leaf, later, position, is_proven=is_use)
-            made.add(call.name)
+            called.add(call.name)
 
 
 def _counts_calls(item: Item) -> bool:
@@ -101,9 +101,9 @@ def _previous(item: Item, leaf: Leaf) -> Iterator[Finding]:
         yield finding("used-before-made", "E4", "proven", leaf.path, message)
 
 
-def _tool_reference(item: Item, leaf: Leaf, made: set[str]) -> Iterator[Finding]:
+def _tool_reference(item: Item, leaf: Leaf, called: set[str]) -> Iterator[Finding]:
     name = referenced_tool(leaf.text)
-    if name is None or name in made or item.tools is None or name not in item.tools.by_name:
+    if name is None or name in called or item.tools is None or name not in item.tools.by_name:
         return
     if leaf.text in item.query:
         return

@@ -51,8 +51,8 @@ def _faults_of_reference(item: Item, find: Callable[[Item], Iterable[Finding]]) 
     kind = "plan" if item.form == "plan" else "steps"
     prediction = Prediction(kind=kind, plan=reference.plan, steps=reference.steps)
     names = _names(prediction)
-    found = find(item.model_copy(update={"prediction": prediction}))
-    faults = (f for f in found if f.certainty == "proven" or f.rule in _PROVEN_ELSEWHERE)
+    findings = find(item.model_copy(update={"prediction": prediction}))
+    faults = (f for f in findings if f.certainty == "proven" or f.rule in _PROVEN_ELSEWHERE)
     return frozenset(_key(f, names) for f in faults)
 
 

@@ -1,4 +1,4 @@
-"""The rules by which code finds facts, each with the sentence a judge is told.
+"""The rules by which code finds facts, each with the sentence that a judge reads.
 
 The sentence never quotes the prediction: a fact is believed by the judge, so nothing that a
 tested model wrote may stand in it.
@@ -43,8 +43,9 @@ def finding(rule: str, code: ErrorCode, certainty: Certainty, where: str, messag
     return Finding(code=code, certainty=certainty, where=where, message=message, rule=rule)
 
 
-def fact_line(fact: Finding) -> str:
-    """A proven finding as a judge is told it: code, place and a fixed sentence."""
+def fact_line(fact: Finding, rules: Mapping[str, str] = RULES) -> str:
+    """A proven finding as a judge reads it: code, place and the fixed sentence of its rule."""
     place = _PLACE.match(fact.where)
     code = f"{fact.code}, " if fact.code else ""
-    return f"{code}{place.group() if place else 'response'}: {RULES[fact.rule]}"
+    sentence = rules.get(fact.rule, f"the check {fact.rule} proves a fault")
+    return f"{code}{place.group() if place else 'response'}: {sentence}"

@@ -238,9 +238,9 @@ def _reference(check: _Check, address: Any, value: Any, spec: Mapping[str, Any])
 def _properties(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
     if not isinstance(parts, dict) or not isinstance(value, dict):
         return ()
-    known, given = cast("dict[str, Any]", parts), cast("dict[str, Any]", value)
-    check.steps.take(len(given))
-    return [(known[name], given[name], f".{name}") for name in given if name in known]
+    known, fields = cast("dict[str, Any]", parts), cast("dict[str, Any]", value)
+    check.steps.take(len(fields))
+    return [(known[name], fields[name], f".{name}") for name in fields if name in known]
 
 
 def _additional_parts(check: _Check, part: Any, value: Any, spec: Mapping[str, Any]) -> Any:

@@ -66,14 +66,14 @@ def is_previous_result(text: str) -> bool:
 
 def referenced_tool(text: str) -> str | None:
     """The name in a value that is nothing but a reference, such as ``$Search.items[0]``."""
-    found = _TOOL_REF.match(text) if len(text) <= LONGEST_MARK else None
-    return (found["tool"] or found["marked"]) if found else None
+    match = _TOOL_REF.match(text) if len(text) <= LONGEST_MARK else None
+    return (match["tool"] or match["marked"]) if match else None
 
 
 def referenced_step(text: str) -> int | None:
     """The number in a value that is nothing but a reference, such as ``${step_3.id}``."""
-    found = _STEP_REF.match(text) if len(text) <= LONGEST_MARK else None
-    return int(found["n"]) if found else None
+    match = _STEP_REF.match(text) if len(text) <= LONGEST_MARK else None
+    return int(match["n"]) if match else None
 
 
 def later_step(text: str, position: int) -> int | None:
@@ -86,8 +86,8 @@ def later_step(text: str, position: int) -> int | None:
 
 def result_of_step(text: str) -> int | None:
     """The number in words that are nothing but the result of a step: ``output of step 3``."""
-    found = _STEP_RESULT.fullmatch(text.strip()) if len(text) <= LONGEST_MARK else None
-    return int(found["n"] or found["m"]) if found else None
+    match = _STEP_RESULT.fullmatch(text.strip()) if len(text) <= LONGEST_MARK else None
+    return int(match["n"] or match["m"]) if match else None
 
 
 def numbered_lines(text: str) -> list[tuple[int, str]]:

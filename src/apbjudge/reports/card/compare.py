@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...audits.comparison import CardComparison, CardSide, MeasurePair, ProbePair
 from ...audits.outcomes import Outcome
-from ...calibration.intervals import Estimate
+from ...statistics.intervals import Estimate
 from ..markdown import plain, table
 from .figures import (
     HOW_COMPARED,

@@ -10,7 +10,7 @@ from typing import Any
 from ...audits.card import Card
 from ...audits.comparison import CardComparison, MeasurePair
 from ...audits.outcomes import Cost, Figure, Measure, Outcome, Side, Unit
-from ...calibration.intervals import Estimate
+from ...statistics.intervals import Estimate
 
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}

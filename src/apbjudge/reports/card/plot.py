@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...audits.comparison import CardComparison
 from ...audits.outcomes import Measure, Side, Unit
-from ...calibration.intervals import Estimate
+from ...statistics.intervals import Estimate
 from .figures import difference_unit, number, with_unit
 
 _TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)

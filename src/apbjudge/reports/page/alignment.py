@@ -1,4 +1,4 @@
-"""Two chains of calls side by side: which call of one stands beside which of the other."""
+"""Alignment of two chains of calls, to show them side by side."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ...records import Call
 Kind = Literal["same", "arguments", "different", "extra", "missing"]
 
 COMPARED = 400
-"""Calls of each side, after a common beginning, that are set against each other; those beyond
-stand alone, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
+"""Calls of each side, after a common beginning, that are compared; those beyond have rows of
+their own, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class AlignedRow:
     """One row of two aligned chains.
 
     Attributes:
@@ -43,8 +43,8 @@ class _Key(NamedTuple):
     parts: frozenset[tuple[str, bytes]]
 
 
-def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[Pair, ...]:
-    """Aligns two chains so that as much as possible stands beside its like.
+def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...]:
+    """Aligns two chains so that as many calls as possible are beside equal ones.
 
     Every call occurs exactly once and in its order. What counts is, in this order: calls of the
     same tool (more the more arguments they share, most when all are equal), then few rows. The
@@ -73,12 +73,12 @@ def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[Pair, ...]:
     return tuple(rows)
 
 
-def _pair(i: int | None, j: int | None, a: Sequence[_Key], b: Sequence[_Key]) -> Pair:
+def _pair(i: int | None, j: int | None, a: Sequence[_Key], b: Sequence[_Key]) -> AlignedRow:
     if i is None or j is None:
-        return Pair(ours=i, theirs=j, kind="extra" if j is None else "missing")
+        return AlignedRow(ours=i, theirs=j, kind="extra" if j is None else "missing")
     if a[i].name != b[j].name:
-        return Pair(ours=i, theirs=j, kind="different")
-    return Pair(ours=i, theirs=j, kind="same" if a[i] == b[j] else "arguments")
+        return AlignedRow(ours=i, theirs=j, kind="different")
+    return AlignedRow(ours=i, theirs=j, kind="same" if a[i] == b[j] else "arguments")
 
 
 # What is alike -----------------------------------------------------------------------------------
@@ -132,11 +132,20 @@ def _score(x: _Key, y: _Key, unit: int) -> int:
 def _path(a: Sequence[_Key], b: Sequence[_Key]) -> list[tuple[bool, bool]]:
     """The steps of the best alignment: (both, only the first) per row."""
     # A unit outweighs all pairs of different tools together: these only fill up gaps.
-    worth = _worth(a, b, unit=min(len(a), len(b)) + 1)
+    unit = min(len(a), len(b)) + 1
+    worth = _worth(a, b, unit)
     steps: list[tuple[bool, bool]] = []
     i = j = 0
     while i < len(a) or j < len(b):
-        both, first = _step(worth, a, b, i, j)
+        both = False
+        if i == len(a) or j == len(b):
+            first = j == len(b)
+        elif worth[i][j] == worth[i + 1][j + 1] + _score(a[i], b[j], unit):
+            both = first = True
+        elif worth[i + 1][j] != worth[i][j + 1]:
+            first = worth[i + 1][j] > worth[i][j + 1]
+        else:  # as good either way: by content, not by side, so that swapping the sides mirrors
+            first = a[i][:2] < b[j][:2]
         steps.append((both, first))
         i, j = i + (both or first), j + (both or not first)
     return steps
@@ -155,17 +164,3 @@ def _worth(a: Sequence[_Key], b: Sequence[_Key], unit: int) -> list[list[int]]:
         below = row
     rows.reverse()
     return rows
-
-
-def _step(
-    worth: Sequence[Sequence[int]], a: Sequence[_Key], b: Sequence[_Key], i: int, j: int
-) -> tuple[bool, bool]:
-    if i == len(a) or j == len(b):
-        return False, j == len(b)
-    if worth[i][j] == worth[i + 1][j + 1] + _score(a[i], b[j], min(len(a), len(b)) + 1):
-        return True, True
-    without_ours, without_theirs = worth[i + 1][j], worth[i][j + 1]
-    if without_ours != without_theirs:
-        return False, without_ours > without_theirs
-    # As good either way. By content, and not by side, so that swapping the sides mirrors.
-    return False, a[i][:2] < b[j][:2]

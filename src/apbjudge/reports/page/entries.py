@@ -1,36 +1,36 @@
-"""What the report page is made of: judges, tables, figures, and one entry per judged row."""
+"""Input of the report page: judges, tables, figures, and one entry per judged row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...records import FileRef, Item
 from ..changes import Changes
 from ..paper.table import Table
 
+if TYPE_CHECKING:
+    from ..plots import Figure
+
 Pictures = Callable[[Item, FileRef], str | None]
-"""Gives a file of an item as a ``data:`` URL, or None where it is no picture that can be shown."""
+"""Returns a file of an item as a ``data:`` URL, None for no picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One tested model's response to one case, and what everybody said of it.
+    """One tested model's response to one case, with all judgements and labels.
 
     Attributes:
-        item_id: Id of the row.
-        tested_model: Whose response it is.
-        case_id: Case of the row.
-        protocol: Name of the protocol; None for a row that never became an item.
+        protocol: None for a row that never became an item.
         line: 1-based line of the predictions file.
-        groups: dataset, category, stage and the like; a value of None says nothing.
+        groups: dataset, category, stage and the like; None where a row has no such field.
         judgements: One row of ``judgements.jsonl`` per judge, in the order of the judges; None
             where this judge has none.
-        human: What the raters say together: is_correct, grade, errors, category, raters, ties;
-            None without labels.
+        human: Consensus of the raters: is_correct, grade, errors, category, raters, ties; None
+            without labels.
         labels: One per rater: rater, is_correct, grade, errors, category, note.
-        item: The item itself; None where the predictions are not at hand.
+        item: The item itself; None without the predictions.
     """
 
     item_id: str
@@ -47,16 +47,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeFacts:
-    """What the overview says of a judge.
+    """Facts about a judge for the overview.
 
     Attributes:
         name: Its name in the report, unique.
-        note: What must be said beside its figures; None for nothing.
+        note: A warning about its figures; None for nothing.
         rows: Judgements, unscored ones included.
-        scored: Those with a verdict.
+        scored: Judgements with a verdict.
         unscored: Number of judgements without one, by reason.
         cost_usd: Price of all calls; None when unknown.
-        calls: Calls made.
         rubrics: Rubrics with their versions, such as ``apb-holistic@1``.
         settings: Pairs of a name and a value, in words.
         source: File or folder of its judgements.
@@ -74,56 +73,26 @@ class JudgeFacts:
     source: str = ""
 
 
-class Drawn(Protocol):
-    """A figure, as ``plots`` makes them."""
-
-    @property
-    def key(self) -> str:
-        """Name of its files."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """What it shows."""
-        ...
-
-    @property
-    def alt(self) -> str:
-        """What is to be seen on it, for those who do not see it."""
-        ...
-
-    @property
-    def data(self) -> Any:
-        """What is drawn: a pandas DataFrame."""
-        ...
-
-    def svg(self) -> bytes:
-        """The figure as an SVG file."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportInput:
-    """All that a report page shows.
+    """Everything that a report page shows.
 
     Attributes:
-        title: Title of the page.
         judges: The judges, in the order in which entries have their judgements.
         tables: The paper's tables, most important first.
-        figures: Figures.
         entries: The judged rows; read once, one at a time.
         changes: Names of the two judges (before, after) whose differences are listed worst
             first; None for the first two.
-        changed: What changed from one run to another, for the overview; None for nothing.
-        notes: What must be said of the whole.
-        pictures: Gives the picture behind a file of an item; None for no pictures.
+        changed: Changes from one run to another, for the overview; None for nothing.
+        notes: Notes on the whole report.
+        pictures: Returns the picture behind a file of an item; None for no pictures.
         version: Version of apbjudge.
     """
 
     title: str
     judges: tuple[JudgeFacts, ...]
     tables: tuple[Table, ...] = ()
-    figures: Sequence[Drawn] = ()
+    figures: Sequence[Figure] = ()
     entries: Iterable[Entry]
     changes: tuple[str, str] | None = None
     changed: Changes | None = None
@@ -134,11 +103,11 @@ class ReportInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSize:
-    """How large a page became.
+    """Size of a written page.
 
     Attributes:
         entries: Judged rows in it.
-        cases: Different cases among those whose predictions were at hand.
+        cases: Different cases among those with predictions.
         bytes: Size of the file.
     """
 

@@ -15,11 +15,9 @@ from ...jsonl import is_replaceable, replacing
 from ..paper import formatting
 from ..templating import environment
 from . import overview
-from .bundle import block, dumped
-from .changed import changed_list
-from .details import Details, details
+from .blocks import Details, block, to_json
 from .entries import ReportInput, ReportSize
-from .index import Index, Opinions
+from .index import Index
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,7 +30,7 @@ _SHARED: Mapping[str, Callable[..., Any]] = {
     "shown_cell": overview.shown_cell,
     "table_notes": overview.table_notes,
 }
-"""What the template calls."""
+"""Functions that the template calls."""
 
 _REPORTS = Path(__file__).parent.parent
 _SCRIPTS = (
@@ -47,7 +45,7 @@ without them it would run the scripts first."""
 
 
 def write_report(report: ReportInput, path: Path) -> ReportSize:
-    """Writes the page to a file next to ``path``, then puts it in its place.
+    """Writes the page to a file next to ``path``, then moves it there.
 
     Entries are read once, one at a time: memory grows by some dozens of bytes an entry. Equal
     input gives equal bytes.
@@ -56,41 +54,32 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
         report: What is shown; all of its texts are escaped.
         path: The file.
 
-    Returns:
-        How large the page became.
-
     Raises:
         InputError: If the file can't be written.
         ValueError: If an entry has not one judgement, or None, for each judge.
     """
     spool = path.parent if is_replaceable(path) else None  # beside no device
     with replacing(path) as page, tempfile.TemporaryFile(dir=spool) as data:
-        made = _details(report, data)
-        n_bytes = _write(page, report, made, data)
-    return ReportSize(entries=made.index.count, cases=made.cases.count, bytes=n_bytes)
+        details = Details(Index(len(report.judges)), data, report.pictures)
+        for entry in report.entries:
+            details.add(entry)
+        details.close()
+        n_bytes = _write(page, report, details, data)
+    return ReportSize(entries=details.index.count, cases=details.cases.count, bytes=n_bytes)
 
 
-def _details(report: ReportInput, file: IO[bytes]) -> Details:
-    index = Index(judges=tuple(Opinions() for _ in report.judges))
-    made = details(index, file, report.pictures)
-    for entry in report.entries:
-        made.add(entry)
-    made.close()
-    return made
-
-
-def _write(page: IO[bytes], report: ReportInput, made: Details, data: IO[bytes]) -> int:
+def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[bytes]) -> int:
     """Overview, some details, index, scripts, and last what a reader need not wait for.
 
     Returns:
         How many bytes were written.
     """
-    script, style = bundled("web", _SCRIPTS), bundled("web", _STYLES)
+    script, style = concatenated("web", _SCRIPTS), concatenated("web", _STYLES)
     data.seek(0)
     parts = (
-        _overview(report, made, script, style).encode(),
+        _overview(report, details, script, style).encode(),
         b"".join(data.readlines(_SHOWN_FIRST)),  # a block is a line
-        block("index", dumped(_index(report, made))),
+        block("index", to_json(_index(report, details))),
         f"<script>{script}</script>\n".encode(),
     )
     for part in parts:
@@ -102,40 +91,40 @@ def _write(page: IO[bytes], report: ReportInput, made: Details, data: IO[bytes])
     return sum(map(len, parts)) + data.tell() - at + len(end)
 
 
-def _overview(report: ReportInput, made: Details, script: str, style: str) -> str:
+def _overview(report: ReportInput, details: Details, script: str, style: str) -> str:
     template = _environment().get_template("report.html.j2")
     return template.render(
         report=report,
-        changed=None if report.changed is None else changed_list(report.changed),
-        count=made.index.count,
-        leads=overview.leads([judge.name for judge in report.judges], made.index.tally()),
-        figures=[overview.shown_figure(figure) for figure in report.figures],
-        policy=policy(script, style),
+        changed=None if report.changed is None else overview.changed_list(report.changed),
+        count=details.index.count,
+        leads=overview.leads([judge.name for judge in report.judges], details.index.tally()),
+        figures=[overview.figure_facts(figure) for figure in report.figures],
+        policy=_policy(script, style),
         style=style,
     )
 
 
-def _index(report: ReportInput, made: Details) -> dict[str, Any]:
+def _index(report: ReportInput, details: Details) -> dict[str, Any]:
     names = [judge.name for judge in report.judges]
     pair = report.changes or tuple(names[:2])
     return {
-        **made.index.columns(),
+        **details.index.to_json(),
         "title": report.title,
         "names": names,
         "changes": [names.index(name) for name in pair] if len(pair) == 2 else None,
-        "blocks": made.contents(),
+        "blocks": details.contents(),
     }
 
 
-def bundled(folder: str, names: tuple[str, ...]) -> str:
-    """Files of one kind as one text that can stand inside a page.
+def concatenated(folder: str, names: tuple[str, ...]) -> str:
+    """Files of one kind as one text that can be part of a page.
 
     Args:
         folder: Their folder beneath ``reports``.
         names: The files, in the order in which they are needed.
 
     Raises:
-        ValueError: If the text could end the element that it stands in, or begin a comment.
+        ValueError: If the text could end its element, or begin a comment.
     """
     text = "".join((_REPORTS / folder / name).read_text(encoding="utf-8") for name in names)
     for forbidden in ("</script", "</style", "<!--"):
@@ -144,7 +133,7 @@ def bundled(folder: str, names: tuple[str, ...]) -> str:
     return text
 
 
-def policy(script: str, style: str) -> str:
+def _policy(script: str, style: str) -> str:
     """The content security policy: this script, this style, pictures in the page, nothing else."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "

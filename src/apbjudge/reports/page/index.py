@@ -1,96 +1,120 @@
-"""What the list of a report page is filtered and sorted by: one column per property."""
+"""The columns that the list of a report page is filtered and sorted by."""
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from ..columns import NO_FLAGS, flags_of, number_or_nan
+from ...judge.columns import NO_FLAGS, flags_of, number_or_nan
 from .entries import Entry
 
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
 """A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
 
+_COLUMNS: Mapping[str, tuple[str, float]] = {
+    "grade": ("d", math.nan),  # 0 to 1
+    "entropy": ("d", math.nan),  # bits of is_correct
+    "flags": ("B", NO_FLAGS),  # bit i for code E(i+1)
+    "category": ("B", 0),  # 1 to 5
+    "marks": ("B", 0),  # 1 for overridden, 2 for inconsistent, 4 for raters that are split
+    "reason": ("h", -1),  # number of the reason why there is no verdict
+}
+"""Columns of one judge: type of array, and the value of an entry that says nothing."""
 
-class Names:
-    """Texts, each with a number; None has -1."""
+_FACTS = {
+    "uses_distractor": "uses a distractor",
+    "matches_reference": "same tools as the reference",
+}
+"""Properties of the prediction, whoever judged it, and the names of their groups."""
 
-    __slots__ = ("numbers",)
+Share = tuple[int, int]
+"""How many, and of how many."""
 
-    def __init__(self) -> None:
+
+class _Numbered:
+    """A column of texts, each a number; None is -1."""
+
+    def __init__(self, earlier: int = 0) -> None:
         self.numbers: dict[str, int] = {}
+        self.column = array("i", [-1] * earlier)
 
     def number(self, text: object) -> int:
         """The number of a text, a new one where it is new."""
         return -1 if text is None else self.numbers.setdefault(str(text), len(self.numbers))
 
-    def listed(self) -> list[str]:
-        """The texts in the order of their numbers."""
-        return list(self.numbers)
+    def add(self, text: object) -> None:
+        """Adds an entry."""
+        self.column.append(self.number(text))
+
+    def to_json(self) -> dict[str, Any]:
+        """The texts in the order of their numbers, and the number of each entry."""
+        return {"names": list(self.numbers), "of": self.column.tolist()}
 
 
-@dataclass(slots=True)
-class Opinions:
-    """What one judge, or the humans together, said: one entry per row.
+class Verdicts:
+    """Verdicts of one judge, or of the humans together: one entry per row."""
 
-    Attributes:
-        verdict: A letter each.
-        grade: 0 to 1; NaN where there is none.
-        flags: Bit i set for code E(i+1); NO_FLAGS where there are none.
-        category: 1 to 5; 0 where there is none.
-        entropy: Bits of ``is_correct``; NaN where not measured.
-        marks: 1 for overridden, 2 for inconsistent, 4 for raters that are split, added up.
-        reason: Number of the reason why there is no verdict; -1 where there is one.
-    """
+    def __init__(self) -> None:
+        self.letters: list[str] = []
+        self.columns: dict[str, array[Any]] = {
+            name: array(kind) for name, (kind, _) in _COLUMNS.items()
+        }
 
-    verdict: list[str] = field(default_factory=list[str])
-    grade: array[float] = field(default_factory=lambda: array("d"))
-    flags: array[int] = field(default_factory=lambda: array("B"))
-    category: array[int] = field(default_factory=lambda: array("B"))
-    entropy: array[float] = field(default_factory=lambda: array("d"))
-    marks: array[int] = field(default_factory=lambda: array("B"))
-    reason: array[int] = field(default_factory=lambda: array("h"))
-
-    def add(self, said: Mapping[str, Any] | None, reasons: Names) -> None:
+    def add(self, judged: Mapping[str, Any] | None, reasons: _Numbered) -> None:
         """Adds a row of ``judgements.jsonl`` or a consensus; None for neither."""
-        row = said or {}
-        doubt: Mapping[str, Any] = row.get("doubt") or {}
-        entropy: Mapping[str, float] = doubt.get("entropy") or {}
-        self.verdict.append(_letter(said))
-        self.grade.append(number_or_nan(row.get("grade")))
-        self.flags.append(flags_of(row.get("errors")))
-        self.category.append(row.get("category") or 0)
-        self.entropy.append(number_or_nan(entropy.get("is_correct")))
+        row = judged or {}
+        uncertainty: Mapping[str, Any] = row.get("doubt") or {}
+        entropy: Mapping[str, float] = uncertainty.get("entropy") or {}
         split = 4 if row.get("ties") else 0
-        self.marks.append(bool(row.get("overrides")) + 2 * bool(row.get("inconsistent")) + split)
-        self.reason.append(reasons.number(row.get("reason")))
+        values = {
+            "grade": number_or_nan(row.get("grade")),
+            "entropy": number_or_nan(entropy.get("is_correct")),
+            "flags": flags_of(row.get("errors")),
+            "category": row.get("category") or 0,
+            "marks": bool(row.get("overrides")) + 2 * bool(row.get("inconsistent")) + split,
+            "reason": reasons.number(row.get("reason")),
+        }
+        self.letters.append(_letter(judged))
+        for name, column in self.columns.items():
+            column.append(values[name])
 
-    def columns(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The columns in JSON values; one that says nothing is left out."""
-        found: dict[str, Any] = {"verdict": "".join(self.verdict)}
-        for name in ("grade", "entropy"):
-            column: array[float] = getattr(self, name)
-            if any(value == value for value in column):  # noqa: PLR0124 - NaN differs from itself
-                found[name] = column.tolist()
-        for name, nothing in (("flags", NO_FLAGS), ("category", 0), ("marks", 0), ("reason", -1)):
-            numbers: array[int] = getattr(self, name)
-            if any(value != nothing for value in numbers):
-                found[name] = numbers.tolist()
-        return found
+        columns: dict[str, Any] = {"verdict": "".join(self.letters)}
+        for name, (_, nothing) in _COLUMNS.items():
+            column = self.columns[name]
+            if any(value != nothing and not math.isnan(value) for value in column):
+                columns[name] = column.tolist()
+        return columns
+
+    def tally(self, human: Sequence[str]) -> dict[str, Share]:
+        """Entries that deserve a look, see ``Tally.by_judge``."""
+        n_own = len(self.letters) - self.letters.count(NOTHING)
+        marks = self.columns["marks"]
+        return {
+            "human": _differing(zip(human, self.letters, strict=True)),
+            "unscored": (self.letters.count(UNSCORED), n_own),
+            "overridden": (sum(mark & 1 for mark in marks), n_own),
+            "inconsistent": (sum(mark >> 1 & 1 for mark in marks), n_own),
+        }
 
 
-def _letter(said: Mapping[str, Any] | None) -> str:
-    if said is None:
+def _letter(judged: Mapping[str, Any] | None) -> str:
+    if judged is None:
         return NOTHING
-    if said.get("kind", "verdict") != "verdict" or said.get("is_correct") is None:
+    if judged.get("kind", "verdict") != "verdict" or judged.get("is_correct") is None:
         return UNSCORED
-    return CORRECT if said["is_correct"] else INCORRECT
+    return CORRECT if judged["is_correct"] else INCORRECT
 
 
-Share = tuple[int, int]
-"""How many, and of how many."""
+def _differing(groups: Iterable[tuple[str, ...]]) -> Share:
+    """In how many groups verdicts differ, and how many have two verdicts or more."""
+    verdicts = [[one for one in group if one in (CORRECT, INCORRECT)] for group in groups]
+    several = [group for group in verdicts if len(group) > 1]
+    return sum(len({*group}) > 1 for group in several), len(several)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,26 +133,16 @@ class Tally:
     labelled: Share
 
 
-@dataclass(slots=True)
 class Index:
-    """The columns of the list, made entry by entry.
+    """The columns of the list, built entry by entry."""
 
-    Attributes:
-        judges: What each judge said.
-        human: What the humans said together.
-    """
-
-    judges: tuple[Opinions, ...]
-    human: Opinions = field(default_factory=Opinions)
-    _ids: list[str] = field(default_factory=list[str])
-    _models: Names = field(default_factory=Names)
-    _model: array[int] = field(default_factory=lambda: array("i"))
-    _protocols: Names = field(default_factory=Names)
-    _protocol: array[int] = field(default_factory=lambda: array("i"))
-    _reasons: Names = field(default_factory=Names)
-    _groups: dict[str, tuple[Names, array[int]]] = field(
-        default_factory=dict[str, "tuple[Names, array[int]]"]
-    )
+    def __init__(self, n_judges: int) -> None:
+        """Columns without entries, for reports of ``n_judges`` judges."""
+        self._judges = tuple(Verdicts() for _ in range(n_judges))
+        self._human = Verdicts()
+        self._ids: list[str] = []
+        self._models, self._protocols, self._reasons = _Numbered(), _Numbered(), _Numbered()
+        self._groups: dict[str, _Numbered] = {}
 
     @property
     def count(self) -> int:
@@ -141,87 +155,55 @@ class Index:
         Raises:
             ValueError: If it has not one judgement, or None, for each judge.
         """
-        if len(entry.judgements) != len(self.judges):
+        if len(entry.judgements) != len(self._judges):
             got = len(entry.judgements)
-            raise ValueError(f"judgements: expected {len(self.judges)}, got {got}")
-        self._group(entry)
-        self._ids.append(entry.item_id)
-        self._model.append(self._models.number(entry.tested_model))
-        self._protocol.append(self._protocols.number(entry.protocol))
-        for opinions, row in zip(self.judges, entry.judgements, strict=True):
-            opinions.add(row, self._reasons)
-        self.human.add(entry.human, self._reasons)
-
-    def _group(self, entry: Entry) -> None:
+            raise ValueError(f"judgements: expected {len(self._judges)}, got {got}")
         groups = {**entry.groups, **_facts(entry.judgements)}
-        for name, value in groups.items():
-            if value is None or value == "":
-                continue
+        values = {name: value for name, value in groups.items() if value not in (None, "")}
+        for name in values:
             if name not in self._groups:
-                self._groups[name] = Names(), array("i", [-1] * self.count)
-            names, column = self._groups[name]
-            column.append(names.number(value))
-        for _, column in self._groups.values():
-            if len(column) == self.count:
-                column.append(-1)
+                self._groups[name] = _Numbered(earlier=self.count)
+        for name, column in self._groups.items():
+            column.add(values.get(name))
+        self._ids.append(entry.item_id)
+        self._models.add(entry.tested_model)
+        self._protocols.add(entry.protocol)
+        for verdicts, row in zip(self._judges, entry.judgements, strict=True):
+            verdicts.add(row, self._reasons)
+        self._human.add(entry.human, self._reasons)
 
-    def columns(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """All columns in JSON values."""
         groups = {
-            name: {"names": names.listed(), "of": column.tolist()}
-            for name, (names, column) in self._groups.items()
-            if len(names.numbers) > 1 or -1 in column
+            name: column.to_json()
+            for name, column in self._groups.items()
+            if len(column.numbers) > 1 or -1 in column.column
         }
         return {
             "count": self.count,
             "ids": self._ids,
-            "models": {"names": self._models.listed(), "of": self._model.tolist()},
-            "protocols": {"names": self._protocols.listed(), "of": self._protocol.tolist()},
-            "reasons": self._reasons.listed(),
+            "models": self._models.to_json(),
+            "protocols": self._protocols.to_json(),
+            "reasons": list(self._reasons.numbers),
             "groups": groups,
-            "judges": [opinions.columns() for opinions in self.judges],
-            "human": self.human.columns(),
+            "judges": [verdicts.to_json() for verdicts in self._judges],
+            "human": self._human.to_json(),
         }
 
     def tally(self) -> Tally:
         """How many entries deserve a look, and what for."""
-        human = self.human.verdict
-        said = zip(*(judge.verdict for judge in self.judges), strict=True)
+        human = self._human.letters
         return Tally(
-            by_judge=tuple(_tally(judge, human) for judge in self.judges),
-            differ=_apart(said),
+            by_judge=tuple(verdicts.tally(human) for verdicts in self._judges),
+            differ=_differing(zip(*(judge.letters for judge in self._judges), strict=True)),
             labelled=(len(human) - human.count(NOTHING), len(human)),
         )
 
 
-def _tally(judge: Opinions, human: Sequence[str]) -> dict[str, Share]:
-    n_own = len(judge.verdict) - judge.verdict.count(NOTHING)
-    return {
-        "human": _apart(zip(human, judge.verdict, strict=True)),
-        "unscored": (judge.verdict.count(UNSCORED), n_own),
-        "overridden": (sum(mark & 1 for mark in judge.marks), n_own),
-        "inconsistent": (sum(mark >> 1 & 1 for mark in judge.marks), n_own),
-    }
-
-
-def _apart(groups: Iterable[tuple[str, ...]]) -> Share:
-    """In how many groups verdicts differ, and how many have two verdicts or more."""
-    verdicts = [[one for one in group if one in (CORRECT, INCORRECT)] for group in groups]
-    several = [group for group in verdicts if len(group) > 1]
-    return sum(len({*group}) > 1 for group in several), len(several)
-
-
-_FACTS = {
-    "uses_distractor": "uses a distractor",
-    "matches_reference": "same tools as the reference",
-}
-
-
-def _facts(rows: Sequence[Mapping[str, Any] | None]) -> dict[str, str]:
-    """What code found out of the prediction, whoever judged it."""
-    found: dict[str, str] = {}
+def _facts(rows: Iterable[Mapping[str, Any] | None]) -> dict[str, str]:
+    facts: dict[str, str] = {}
     for row in rows:
-        for field_name, name in _FACTS.items():
-            if row is not None and row.get(field_name) is not None:
-                found.setdefault(name, "yes" if row[field_name] else "no")
-    return found
+        for column, name in _FACTS.items():
+            if row is not None and row.get(column) is not None:
+                facts.setdefault(name, "yes" if row[column] else "no")
+    return facts

@@ -1,14 +1,15 @@
-"""What the page shows of an item, its prediction and its judgements: plain JSON, no HTML.
+"""An item, its prediction and its judgements as plain JSON for the report and labelling pages.
 
-Keys whose value is not there are left out. Texts stand as they came: the page itself makes
-invisible characters visible and never reads a text as markup.
+Keys without a value are left out. Texts are unchanged: the page itself makes invisible characters
+visible and never reads a text as markup.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from dataclasses import asdict
+from typing import Any, cast
 
 import orjson
 
@@ -16,83 +17,80 @@ from ...protocols.checks.names import unknown_calls
 from ...records import (
     Call,
     Condition,
-    FileRef,
     Finding,
     Item,
     Record,
-    Reference,
     Step,
     Tool,
     Toolset,
     message_calls,
 )
-from .alignment import Pair, align
-from .values import as_json, holdable, kept
+from .alignment import align
 
 View = dict[str, Any]
 
 CALLS_SHOWN = 400
 """Calls of a prediction that are shown; of the others only the number."""
 
+_MAX_DEPTH = 40
+"""Values nested deeper are shown as text: what reads and writes the page has limits of its own."""
+_MAX_EXACT = 2**53
+"""Whole numbers beyond it would be rounded in the page, and are shown as text."""
+
 
 # The case ----------------------------------------------------------------------------------------
 
 
-class _Case(NamedTuple):
-    """What the view of a case is made of, and so its key: the item's fields of these names."""
-
-    query: str
-    system_prompt: str
-    files: tuple[FileRef, ...]
-    tools: Toolset | None
-    trajectory: tuple[dict[str, Any], ...]
-    reference: Reference | None
-    condition: Condition
-    groups: dict[str, str | int | None]
-
-    @classmethod
-    def of(cls, item: Item) -> _Case:
-        return cls(*(getattr(item, name) for name in cls._fields))
+_CASE_FIELDS = "query system_prompt files tools trajectory reference condition groups".split()
+"""Fields of an item that the view of its case is made of, and so the key."""
 
 
 def case_view(item: Item) -> View:
-    """What all responses to a case share.
+    """The part of an item that all responses to its case share.
 
     Returns:
         ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None when the row says
         nothing of tools; else name, description, parameters, cost and marks of each),
         ``trajectory`` (role, text, calls and name of each message), ``reference`` (plan, calls,
-        idle steps; or None), ``condition`` (what the tested model was not told) and ``groups``.
+        idle steps; or None), ``condition`` (hidden from the tested model) and ``groups``.
     """
-    case = _Case.of(item)
+    condition, replacement, reference = item.condition, item.condition.replacement, item.reference
     return {
-        "query": case.query,
-        **kept(system=case.system_prompt),
-        "files": [{"type": file.type, "path": file.path} for file in case.files],
-        "tools": None if case.tools is None else _tools(case.tools, case.condition),
-        "trajectory": [_message(message) for message in case.trajectory],
-        "reference": None if case.reference is None else _reference(case.reference),
-        "condition": _condition(case.condition),
-        "groups": {name: value for name, value in case.groups.items() if value not in (None, "")},
+        "query": item.query,
+        **_present(system=item.system_prompt),
+        "files": [{"type": file.type, "path": file.path} for file in item.files],
+        "tools": None if item.tools is None else _tools(item.tools, condition),
+        "trajectory": [_message(message) for message in item.trajectory],
+        "reference": reference
+        and {
+            **_present(plan=reference.plan, idle=_idle(reference.steps)),
+            "calls": _calls(reference.steps),
+        },
+        "condition": _present(
+            horizon=condition.horizon,
+            extraneous=list(condition.extraneous),
+            broken_tool=condition.broken_tool,
+            replacement=replacement and replacement.name,
+            unsolvable_type=condition.unsolvable_type,
+        ),
+        "groups": {name: value for name, value in item.groups.items() if value not in (None, "")},
     }
 
 
 def case_key(item: Item) -> bytes | None:
-    """All that the view of a case is made of: equal keys, equal views.
-
-    It costs a small part of the view, which so is made once for all responses to a case.
+    """A key of the view of an item's case, much cheaper than the view: equal keys, equal views.
 
     Returns:
-        The values as bytes; None for a case nested too deeply to be written.
+        The key; None for a case nested too deeply to be written.
     """
     try:
-        return orjson.dumps((*_Case.of(item),), default=_as_read)
+        return orjson.dumps([getattr(item, name) for name in _CASE_FIELDS], default=_as_read)
     except orjson.JSONEncodeError:
         return None
 
 
 def _as_read(record: Record) -> object:
-    """What a record was read from: all that it says follows from it."""
+    """The values that a record was read from, from which everything else in it follows."""
     if isinstance(record, Toolset):
         return record.text, sorted(record.listed_names)
     return {name: getattr(record, name) for name in type(record).model_fields}
@@ -105,41 +103,20 @@ def _tools(tools: Toolset, condition: Condition) -> list[View]:
 
 
 def _tool(tool: Tool, condition: Condition) -> View:
+    marks = {
+        "distractor": tool.name in condition.distractors,
+        "broken": tool.name == condition.broken_tool,
+        "replacement": condition.replacement and tool.name == condition.replacement.name,
+    }
     return {
         "name": tool.name,
-        **kept(
+        **_present(
             description=tool.description,
-            parameters=None if tool.parameters is None else holdable(tool.parameters),
+            parameters=None if tool.parameters is None else _safe(tool.parameters),
             cost=tool.cost,
-            marks=_marks(tool.name, condition),
+            marks=[mark for mark, holds in marks.items() if holds],
         ),
     }
-
-
-def _marks(name: str, condition: Condition) -> list[str]:
-    replacement = condition.replacement.name if condition.replacement else None
-    marks = {
-        "distractor": name in condition.distractors,
-        "broken": name == condition.broken_tool,
-        "replacement": name == replacement,
-    }
-    return [mark for mark, holds in marks.items() if holds]
-
-
-def _condition(condition: Condition) -> View:
-    replacement = condition.replacement
-    return kept(
-        horizon=condition.horizon,
-        extraneous=list(condition.extraneous),
-        broken_tool=condition.broken_tool,
-        replacement=replacement.name if replacement else None,
-        unsolvable_type=condition.unsolvable_type,
-    )
-
-
-def _reference(reference: Reference) -> View:
-    steps = reference.steps
-    return {**kept(plan=reference.plan, idle=_idle(steps)), "calls": _calls(steps)}
 
 
 # Earlier messages --------------------------------------------------------------------------------
@@ -154,8 +131,8 @@ def _message(message: Mapping[str, Any]) -> View:
     role = message.get("role")
     return {
         "role": role if isinstance(role, str) else "assistant" if calls else "message",
-        "text": "\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
-        **kept(calls=[_call(call) for call in calls], name=_answering(message)),
+        "text": "\n\n".join([*filter(None, texts), *([_as_json(rest)] if rest else [])]),
+        **_present(calls=[_call(call) for call in calls], name=_answering(message)),
     }
 
 
@@ -196,7 +173,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         parts = (_part(part) for part in cast("list[Any]", value))
         return "\n".join(part for part in parts if part)
-    return as_json(value)
+    return _as_json(value)
 
 
 def _part(part: Any) -> str:
@@ -208,7 +185,7 @@ def _part(part: Any) -> str:
     for key in ("text", "content"):
         if isinstance(spec.get(key), str | list):
             return _text(spec[key])
-    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else as_json(spec)
+    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else _as_json(spec)
 
 
 def _answering(message: Mapping[str, Any]) -> str | None:
@@ -223,10 +200,10 @@ def _answering(message: Mapping[str, Any]) -> str | None:
 
 
 def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Finding]) -> View:
-    """What one tested model answered, beside the reference, with the findings at their place.
+    """The response of one tested model, beside the reference, with the findings at their place.
 
     Args:
-        item: The item; None when its prediction is not at hand: then only findings are shown.
+        item: The item; None without its prediction: then only findings are shown.
         findings: Findings or rows of them.
 
     Returns:
@@ -244,15 +221,15 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Fi
     strangers = {id(call) for call in unknown_calls(item)}
     views = _calls(prediction.steps, limit=CALLS_SHOWN)
     for view, call in zip(views, shown, strict=True):
-        view.update(kept(where=call.where, unknown=id(call) in strangers or None))
+        view.update(_present(where=call.where, unknown=id(call) in strangers or None))
     return {
         "kind": prediction.kind,
-        **kept(
+        **_present(
             plan=prediction.plan,
             idle=_idle(prediction.steps),
             n_calls=len(calls) if len(calls) > len(shown) else None,
             problems=[{"where": p.where, "message": p.message} for p in prediction.problems],
-            chain=_chain(shown, item.reference),
+            chain=item.reference and [asdict(pair) for pair in align(shown, item.reference.calls)],
         ),
         "calls": views,
         "findings": [_finding(finding, shown) for finding in findings],
@@ -267,34 +244,24 @@ def _calls(steps: Sequence[Step], *, limit: int | None = None) -> list[View]:
         for i, call in enumerate(step.calls):
             # A plan's step is its one call, whose reason serves as the thought.
             thought = step.thought if i == 0 and step.thought != call.reason else ""
-            views.append({**_call(call), "step": number, **kept(thought=thought)})
+            views.append({**_call(call), "step": number, **_present(thought=thought)})
         if limit is not None and len(views) >= limit:
             break
     return views[:limit]
 
 
 def _call(call: Call) -> View:
-    arguments = None if call.arguments is None else holdable(call.arguments)
-    return {"name": call.name, "arguments": arguments, **kept(reason=call.reason)}
+    arguments = None if call.arguments is None else _safe(call.arguments)
+    return {"name": call.name, "arguments": arguments, **_present(reason=call.reason)}
 
 
 def _idle(steps: Sequence[Step]) -> list[View]:
     """The steps that call nothing."""
     return [
-        {"step": number, **kept(thought=step.thought)}
+        {"step": number, **_present(thought=step.thought)}
         for number, step in enumerate(steps, 1)
         if not step.calls
     ][:CALLS_SHOWN]
-
-
-def _chain(calls: Sequence[Call], reference: Reference | None) -> list[View] | None:
-    if reference is None:
-        return None
-    return [_row(pair) for pair in align(calls, reference.calls)]
-
-
-def _row(pair: Pair) -> View:
-    return {"ours": pair.ours, "theirs": pair.theirs, "kind": pair.kind}
 
 
 # Findings ----------------------------------------------------------------------------------------
@@ -304,7 +271,7 @@ def _finding(finding: Mapping[str, Any] | Finding, calls: Sequence[Call]) -> Vie
     values = finding.__dict__ if isinstance(finding, Finding) else finding
     where = str(values.get("where") or "")
     index = _place(where, calls)
-    view = kept(**{name: values.get(name) for name in _FINDING}, call=index)
+    view = _present(**{name: values.get(name) for name in _FINDING}, call=index)
     if index is None:
         return view
     _, _, path = where.partition(calls[index].where)
@@ -361,27 +328,63 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("errors", "doubt", "usage"), dict),
     "overrides": list,
 }
-"""Those that are no text."""
+"""Types of the columns that are no text."""
 
 
 def judgement_view(row: Mapping[str, Any]) -> View:
-    """What a reader wants of a row of ``judgements.jsonl``; findings belong to the prediction.
+    """A row of ``judgements.jsonl`` without its findings, which belong to the prediction.
 
     Returns:
-        The columns named above that say something; ``inconsistent`` only when it is true. A value
-        of another type, as only a damaged row has it, is left out, or shown as JSON for a text.
+        Its columns that are not empty; ``inconsistent`` only when it is true. A value of another
+        type, as only a damaged row has it, is left out, or shown as JSON where a text belongs.
     """
-    said = [(name, value) for name in _JUDGEMENT if (value := row.get(name)) is not None]
-    view = {name: _judged(name, value) for name, value in said}
-    return kept(**{**view, "inconsistent": view.get("inconsistent") or None})
+    view: View = {}
+    for name in _JUDGEMENT:
+        value, kinds = row.get(name), _KINDS.get(name, str)
+        if isinstance(value, kinds):
+            view[name] = value
+        elif value is not None and kinds is str:
+            view[name] = _as_json(value)
+    listed: list[Any] = view.get("overrides", [])
+    overrides: list[Any] = [change for change in listed if isinstance(change, dict)]
+    inconsistent = view.get("inconsistent") or None
+    return _present(**{**view, "overrides": overrides, "inconsistent": inconsistent})
 
 
-def _judged(name: str, value: Any) -> Any:
-    kinds = _KINDS.get(name, str)
-    if isinstance(value, kinds):
-        return _changes(value) if name == "overrides" and value else value
-    return as_json(value) if kinds is str else None
+# Values ------------------------------------------------------------------------------------------
 
 
-def _changes(listed: list[Any]) -> list[Any]:
-    return [change for change in listed if isinstance(change, dict)]
+def _present(**values: Any) -> dict[str, Any]:
+    """The values without None and empty ones; false and zero stay."""
+    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
+
+
+def _safe(value: Any) -> Any:
+    """A value that JSON and the page can hold; parts nested too deep and huge numbers as text."""
+    try:
+        written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)  # none beyond _MAX_EXACT
+    except orjson.JSONEncodeError:
+        return _cut(value)
+    nested = written.count(b"{") + written.count(b"[")  # brackets in texts count too: no harm
+    return value if nested <= _MAX_DEPTH else _cut(value)
+
+
+def _cut(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, dict | list) and depth >= _MAX_DEPTH:
+        return _as_json(cast("object", value))
+    if isinstance(value, dict):
+        spec = cast("dict[str, Any]", value)
+        return {name: _cut(child, depth + 1) for name, child in spec.items()}
+    if isinstance(value, list):
+        return [_cut(child, depth + 1) for child in cast("list[Any]", value)]
+    if isinstance(value, int) and abs(value) > _MAX_EXACT:
+        return str(value)
+    return value
+
+
+def _as_json(value: object) -> str:
+    """A value as a text to be read."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONEncodeError:
+        return "(nested too deeply to be shown)"

@@ -1,18 +1,25 @@
-"""The figures of the overview in words: cells of tables, what a judge took, where to look."""
+"""The overview in words: cells of tables, facts about judges, where to look, what changed."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from ..changes import KINDS, Changes, Told, changes_summary, told_text
 from ..paper.formatting import MISSING, Shown, best_note, percent, shown
 from ..paper.kinds import MEANINGS
 from ..paper.table import Column, Table, TableRow
-from ..plots.seam import csv_bytes
-from .entries import Drawn, JudgeFacts
+from .entries import JudgeFacts
 from .index import Share, Tally
+
+if TYPE_CHECKING:
+    from ..plots import Figure
+
+MOST_CHANGES = 200
+
+# Tables ------------------------------------------------------------------------------------------
 
 
 def by_judge(table: Table) -> dict[str, list[TableRow]]:
@@ -26,20 +33,15 @@ def shown_cell(row: TableRow, column: Column) -> Shown:
 
 
 def table_notes(table: Table) -> list[str]:
-    """What must be said below a table."""
+    """The notes below a table, its legend first."""
+    meanings: dict[str, dict[str, None]] = {}
+    for column in table.columns:
+        meanings.setdefault(column.title, {})[MEANINGS[column.key]] = None
+    legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
     how = f"Below a figure: its {percent(table.level)} interval."
     of = "After a stroke: the rows that it is over, where these are not all scored rows."
-    return [_legend(table), how, of, *filter(None, [best_note(table, "★")]), *table.notes]
-
-
-def _legend(table: Table) -> str:
-    told: dict[str, list[str]] = {}
-    for column in table.columns:
-        meanings = told.setdefault(column.title, [])
-        if (meaning := MEANINGS[column.key]) not in meanings:
-            meanings.append(meaning)
-    each = "; ".join(f"{title}: {' / '.join(meanings)}" for title, meanings in told.items())
-    return f"{each}. Rates are in percent."
+    best = filter(None, [best_note(table, "★")])
+    return [f"{legend}. Rates are in percent.", how, of, *best, *table.notes]
 
 
 def minus(text: str) -> str:
@@ -48,7 +50,7 @@ def minus(text: str) -> str:
 
 
 def judge_facts(judge: JudgeFacts) -> Iterator[tuple[str, str]]:
-    """What the overview lists of a judge: pairs of a name and a text."""
+    """Facts about a judge: pairs of a name and a text."""
     yield "Scored", f"{judge.scored:,} of {judge.rows:,}"
     if judge.unscored:
         reasons = sorted(judge.unscored.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -63,22 +65,7 @@ def judge_facts(judge: JudgeFacts) -> Iterator[tuple[str, str]]:
         yield "From", judge.source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lead:
-    """A list of items that deserve a look.
-
-    Attributes:
-        text: What they are.
-        count: How many there are.
-        of: How many there could be.
-        fragment: Where the page lists them: the part of its address behind ``#``.
-    """
-
-    text: str
-    count: int
-    of: int
-    fragment: str
-
+# Where to look -----------------------------------------------------------------------------------
 
 _BY_JUDGE: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "human": ("The judge's verdict is not the humans'", {"human": "differs", "sort": "human"}),
@@ -88,63 +75,90 @@ _BY_JUDGE: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 
 
-def leads(names: Sequence[str], tally: Tally) -> list[Lead]:
-    """What there is to look at; lists without an item are left out.
+def leads(names: Sequence[str], tally: Tally) -> list[dict[str, Any]]:
+    """Lists of items that deserve a look; those without an item are left out.
 
     Args:
         names: The judges' names.
-        tally: Number of entries by what for.
+        tally: Number of entries by reason.
+
+    Returns:
+        ``text`` (what the items are), ``count``, ``of`` (how many there could be) and
+        ``fragment`` (the part of the page's address behind ``#`` that lists them) of each.
     """
-    found: list[Lead] = []
-    if tally.differ[0]:
-        state = {"change": "verdict", "sort": "change"}
-        found.append(_lead("Judges with different verdicts", tally.differ, state))
+    shares: list[tuple[str, Share, Mapping[str, str]]] = []
+    state = {"change": "verdict", "sort": "change"}
+    shares.append(("Judges with different verdicts", tally.differ, state))
     for key, (text, state) in _BY_JUDGE.items():
         for number, (name, counts) in enumerate(zip(names, tally.by_judge, strict=True)):
-            if counts[key][0]:
-                whose = f": {name}" if len(names) > 1 else ""
-                judge = {"judge": name} if number else {}
-                found.append(_lead(f"{text}{whose}", counts[key], {**judge, **state}))
-    if tally.labelled[0]:
-        found.append(_lead("Labelled by humans", tally.labelled, {"human": "labelled"}))
-    return found
+            whose = f": {name}" if len(names) > 1 else ""
+            judge = {"judge": name} if number else {}
+            shares.append((f"{text}{whose}", counts[key], {**judge, **state}))
+    shares.append(("Labelled by humans", tally.labelled, {"human": "labelled"}))
+    return [
+        {
+            "text": text,
+            "count": count,
+            "of": of,
+            "fragment": urlencode({"view": "items", **state}),
+        }
+        for text, (count, of), state in shares
+        if count
+    ]
 
 
-def _lead(text: str, share: Share, state: Mapping[str, str]) -> Lead:
-    count, of = share
-    fragment = urlencode({"view": "items", **state})
-    return Lead(text=text, count=count, of=of, fragment=fragment)
+# Figures -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownFigure:
-    """A figure as the page needs it.
-
-    Attributes:
-        key: Name of its data file, without ending.
-        title: What it shows.
-        alt: Its text alternative.
-        picture: The drawing as a ``data:`` URL.
-        data: What is drawn, as CSV in a ``data:`` URL.
-    """
-
-    key: str
-    title: str
-    alt: str
-    picture: str
-    data: str
-
-
-def shown_figure(figure: Drawn) -> ShownFigure:
-    """A figure with its drawing and its data."""
-    return ShownFigure(
-        key=figure.key,
-        title=figure.title,
-        alt=figure.alt,
-        picture=_url("image/svg+xml", figure.svg()),
-        data=_url("text/csv;charset=utf-8", csv_bytes(figure.data)),
-    )
+def figure_facts(figure: Figure) -> dict[str, str]:
+    """Key, title and text alternative; ``picture`` and ``data`` (CSV) as ``data:`` URLs."""
+    return {
+        "key": figure.key,
+        "title": figure.title,
+        "alt": figure.alt,
+        "picture": _url("image/svg+xml", figure.svg()),
+        "data": _url("text/csv;charset=utf-8", figure.csv()),
+    }
 
 
 def _url(kind: str, data: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+# Changes -----------------------------------------------------------------------------------------
+
+
+def changed_list(changes: Changes) -> dict[str, Any]:
+    """The worst changes from one run to another, with links to their items.
+
+    Args:
+        changes: Worst first.
+
+    Returns:
+        ``summary`` (what was compared, and how many changed how, a sentence each), ``rows`` and
+        ``more`` (how many are left out). A row has kind, item_id, tested_model (empty where the
+        two sides are of two tested models, which they name), before, after (each with its verdict
+        as text and the page's address of the item as fragment) and human (empty without label).
+    """
+    by_model = bool(changes.note)  # then both sides are items of their own
+    human = {None: "", True: "correct", False: "incorrect"}
+    rows = [
+        {
+            "kind": KINDS[change.kind],
+            "item_id": change.item_id,
+            "tested_model": "" if by_model else change.before.tested_model or "",
+            "before": _verdict(change.item_id, change.before, named=by_model),
+            "after": _verdict(change.item_id, change.after, named=by_model),
+            "human": human[change.human],
+        }
+        for change in changes.items[:MOST_CHANGES]
+    ]
+    more = max(0, len(changes.items) - MOST_CHANGES)
+    return {"summary": changes_summary(changes), "rows": rows, "more": more}
+
+
+def _verdict(item_id: str, side: Told, *, named: bool) -> dict[str, str]:
+    model = side.tested_model or "not stated"
+    name = f"{model}: " if named else ""
+    address = {"view": "items", "item": item_id, "model": model}
+    return {"text": f"{name}{told_text(side)}", "fragment": urlencode(address)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...calibration.intervals import CONFIDENCE_LEVEL
 from ...errors import OptionError
+from ...statistics.intervals import CONFIDENCE_LEVEL
 from ..results import Results
 from ..tables import reasons
 from .definitions import DEFINITIONS, TABLE_KEYS, Definition

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...calibration.best import Contender, best_set
-from ...calibration.intervals import Estimate
+from ...statistics.best import Contender, best_set
+from ...statistics.intervals import Estimate
 from .definitions import Rivals
 from .table import Cell, Column, ColumnId, Counts, TableRow, Unit
 

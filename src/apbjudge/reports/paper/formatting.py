@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...calibration.intervals import Estimate
+from ...statistics.intervals import Estimate
 from .table import Cell, Column, Counts, Table, TableRow, Unit
 
 

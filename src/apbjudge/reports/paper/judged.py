@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..columns import Columns, Vector
+from ...judge.columns import Columns, Vector
+from ...judge.summary import EXTRANEOUS, VALUE_ORDER, is_base
 from ..results import JudgeResults
-from ..summary import EXTRANEOUS, VALUE_ORDER, is_base
 from .definitions import Definition, Section, Split
 from .drafts import Draft
 from .kinds import FIGURES

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...calibration.best import Contender
-from ...calibration.intervals import Estimate
-from ...records import UNSOLVABLE_TYPES
-from ..columns import NO_FLAGS, Columns, Vector
-from ..figures import (
+from ...judge.columns import NO_FLAGS, Columns, Vector
+from ...judge.metrics import (
     CATEGORIES,
     Figures,
     broken_figures,
@@ -23,7 +20,10 @@ from ..figures import (
     pairs_with_base,
     unsolvable_figures,
 )
-from ..summary import base_of
+from ...judge.summary import base_of
+from ...records import UNSOLVABLE_TYPES
+from ...statistics.best import Contender
+from ...statistics.intervals import Estimate
 
 Values = tuple[Vector, Vector]
 """Rows, and the value of each."""

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...calibration.best import Contender
-from ...calibration.comparison import paired_test
-from ...calibration.intervals import Array, Estimate, Ids, nothing
-from ...calibration.sample import Sample
-from ...calibration.shares import bounded
-from ..columns import Columns, Vector
+from ...judge.columns import Columns, Vector
+from ...statistics.best import Contender
+from ...statistics.comparison import paired_test
+from ...statistics.intervals import Array, Estimate, Ids, nothing
+from ...statistics.sample import Sample
+from ...statistics.shares import bounded
 from ..results import JudgeResults, RefinedResults, Results
 from .definitions import Definition, Section
 from .drafts import Draft

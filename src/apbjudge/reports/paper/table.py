@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ...calibration.intervals import CONFIDENCE_LEVEL, Estimate
+from ...statistics.intervals import CONFIDENCE_LEVEL, Estimate
 
 Unit = Literal["percent", "points", "grade", "grade difference", "cost", "count"]
 """How a figure is shown.

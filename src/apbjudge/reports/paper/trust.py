@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...calibration.analyses import Favour, Group
-from ...calibration.intervals import Estimate
-from ..reliability import Reliability, ReliabilityReport
+from ...calibration.results import Reliability, ReliabilityReport
+from ...statistics.analyses import Favour, Group
+from ...statistics.intervals import Estimate
 from .definitions import Definition
 from .drafts import Draft
 from .table import Counts

@@ -1,227 +1,171 @@
-"""Lines over steps, stages or levels, with a whisker at each point.
-
-Up to five tested models share a panel, each with its name at its line. With more, each has a
-panel of its own, the others pale behind it where there is room.
-"""
+"""Charts over an axis of numbers or steps: curves, costs, a judge's certainty."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
-from .drawing import grid, marker, room_for, series_legend, style_of, value_axis, whiskers
+from ...statistics.intervals import Estimate
 from .marks import Mark, distinct, natural
-from .names import drawable, labels
-from .palette import CONTEXT, INK, Style
-from .seam import MOST_IN_COLUMN, ONE_COLUMN, TWO_COLUMNS, Panel, Sheet, lay_out, new_sheet
+from .matplotlib_backend import (
+    ONE_COLUMN,
+    TITLE_ROOM,
+    WHISKER,
+    Axes,
+    MplFigure,
+    grid,
+    legend,
+    new_figure,
+    series_legend,
+    small_multiples,
+    value_axis,
+    value_limits,
+    whiskers,
+)
+from .palette import CONTEXT, INK, MUTED, series_style
+from .text import drawable, from_left, labels
 
-TITLE_ROOM = 92.0  # points, over one of several panels side by side
-_NAME_ROOM = 66.0
-_LINE = 8.6  # points from one name to the next
-_MOST_TOGETHER = 5  # lines of one panel; the whiskers of more can't be told apart
+_NAME_ROOM = 66.0  # points, right of the axes
+_LINE_HEIGHT = 8.6  # points from one name to the next
+_MOST_TOGETHER = 5  # lines of one axes; the whiskers of more would overlap
+
+
+# Curves ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What goes where.
+class _Curves:
+    """The axes of a figure of curves, and the series that each may have."""
 
-    Attributes:
-        panels: Titles of the panels.
-        series: The lines that a panel may have, in order.
-        panel_of: The panel of a mark.
-        series_of: Its line.
-        places: The places of the horizontal axis, in order.
-        ends: Of the axis of values.
-        across: Label of the horizontal axis.
-        up: Label of the axis of values.
-    """
-
-    panels: tuple[str, ...]
-    series: tuple[str, ...]
-    panel_of: Callable[[Mark], str]
+    series: Sequence[str]
     series_of: Callable[[Mark], str]
-    places: tuple[str, ...]
-    ends: tuple[float, float]
-    across: str
-    up: str
+    places: Sequence[str]
+    limits: tuple[float, float]
+
+    def placed(self, marks: Sequence[Mark], series: str) -> list[tuple[float, Mark]]:
+        """The points of a line with their places, shifted a little to keep whiskers apart."""
+        many = len(self.series)
+        shift = (self.series.index(series) - (many - 1) / 2) * min(0.08, 0.4 / many)
+        own = [mark for mark in marks if self.series_of(mark) == series]
+        return [(self.places.index(mark.at) + shift, mark) for mark in own]
+
+    def draw(self, axes: Axes, marks: Sequence[Mark]) -> None:
+        """All lines of some axes, each open where a place has no value."""
+        for index, series in enumerate(self.series):
+            placed, look = self.placed(marks, series), series_style(index)
+            if placed:
+                whiskers(axes, placed, look.colour, flat=False)
+                shift = placed[0][0] - self.places.index(placed[0][1].at)
+                xs = [place + shift for place in range(len(self.places))]
+                ys = self.values([mark for _, mark in placed])
+                line = {"linestyle": look.dash, "linewidth": 1.1, "zorder": 3}
+                axes.plot(xs, ys, **line, **look.marker_settings)
+        axes.set_xticks(range(len(self.places)), list(map(drawable, self.places)))
+        axes.set_xlim(-0.35, len(self.places) - 0.65)
+        value_axis(axes.yaxis, "percent", self.limits)
+        axes.set_ylim(*self.limits)
+        grid(axes, "y")
+
+    def values(self, marks: Sequence[Mark]) -> list[float]:
+        """The values of a line, place by place; NaN where there is none."""
+        value_at = {mark.at: mark.value for mark in marks}
+        return [value_at.get(place, math.nan) for place in self.places]
 
 
-def curve_sheet(
+def curve_chart(
     marks: Sequence[Mark],
-    *,
     names: Sequence[str],
+    *,
     across: str,
     up: str,
-    places: Sequence[str] = (),
-    whole: bool = False,
-) -> Sheet:
-    """Draws the lines; a place without a figure leaves its line open.
+    from_zero: bool = False,
+) -> MplFigure:
+    """Lines over steps, stages or levels, with a whisker at each point.
+
+    Up to five tested models share the axes of a protocol, each with its name at its line. With
+    more, each has axes of its own, the others pale behind it where there is room.
 
     Args:
-        marks: What is drawn, all of one unit.
+        marks: The values, all of one unit.
         names: The tested models, in order.
         across: Label of the horizontal axis.
         up: Label of the axis of values.
-        places: The places of the horizontal axis; none for those of the marks.
-        whole: Whether the axis of values starts at 0.
+        from_zero: Whether the axis of values starts at 0.
     """
     sections = distinct(mark.section for mark in marks)
-    many = len(names) > _MOST_TOGETHER
-    plan = Plan(
-        panels=tuple(names) if many else sections,
-        series=sections if many else tuple(names),
-        panel_of=_name if many else _section,
-        series_of=_section if many else _name,
-        places=tuple(places) or natural(mark.at for mark in marks),
-        ends=room_for(marks, whole=False, least=0.0 if whole else None),
-        across=across,
-        up=up,
+    together = len(names) <= _MOST_TOGETHER
+    curves = _Curves(
+        series=names if together else sections,
+        series_of=attrgetter("name" if together else "section"),
+        places=natural(mark.at for mark in marks),
+        limits=value_limits(marks, least=0.0 if from_zero else math.inf),
     )
-    return _multiples(marks, plan) if many else _few(marks, plan)
+    if together:
+        return _axes_per_protocol(curves, marks, sections, across, up)
+    figure, all_axes = small_multiples(len(names))
+    short = labels(names, TITLE_ROOM)
+    for axes, name in zip(all_axes, names, strict=True):
+        if len(sections) == 1:
+            for other in names:
+                pale = curves.values([mark for mark in marks if mark.name == other])
+                axes.plot(range(len(pale)), pale, color=CONTEXT, linewidth=0.6, zorder=1)
+        curves.draw(axes, [mark for mark in marks if mark.name == name])
+        axes.set_title(short[name], pad=3)
+    figure.supxlabel(across, fontsize="medium")
+    figure.supylabel(up, fontsize="medium")
+    series_legend(figure, sections, lines=True)
+    return figure
 
 
-def _name(mark: Mark) -> str:
-    return mark.name
+def _axes_per_protocol(
+    curves: _Curves, marks: Sequence[Mark], sections: Sequence[str], across: str, up: str
+) -> MplFigure:
+    height = max(1.45, 0.125 * len(curves.series) + 0.3)
+    figure = new_figure(ONE_COLUMN, len(sections) * (height + 0.2) + 0.2)
+    all_axes = figure.subplots(len(sections), 1, sharex=True, squeeze=False)[:, 0]
+    names: list[list[Any]] = []
+    for axes, section in zip(all_axes, sections, strict=True):
+        own = [mark for mark in marks if mark.section == section]
+        curves.draw(axes, own)
+        names.append(_line_names(axes, curves, own))
+        axes.set_ylabel(up)
+        axes.set_title(section if len(sections) > 1 else "", pad=3)
+    all_axes[-1].set_xlabel(across)
+    figure.draw_without_rendering()  # gives the axes their sizes
+    for axes, notes in zip(all_axes, names, strict=True):
+        low, high = axes.get_ylim()
+        per_point = (high - low) / (axes.get_window_extent().height * 72 / figure.dpi)
+        notes.sort(key=lambda note: note.xy[1])
+        wanted = [float(note.xy[1]) for note in notes]
+        places = spread(wanted, _LINE_HEIGHT * per_point, (low, high))
+        for note, place in zip(notes, places, strict=True):
+            note.set_position((1.05, place))
+    return figure
 
 
-def _section(mark: Mark) -> str:
-    return mark.section
-
-
-def _few(marks: Sequence[Mark], plan: Plan) -> Sheet:
-    """A panel per protocol below each other, names beside the lines."""
-    height = max(1.45, 0.125 * len(plan.series) + 0.3)
-    sheet = new_sheet(ONE_COLUMN, len(plan.panels) * (height + 0.2) + 0.2)
-    panels = sheet.subplots(len(plan.panels), 1, sharex=True, squeeze=False)[:, 0]
-    placed: list[list[object]] = []
-    for panel, title in zip(panels, plan.panels, strict=True):
-        own = [mark for mark in marks if plan.panel_of(mark) == title]
-        _lines(panel, own, plan)
-        placed.append(_name_lines(panel, own, plan))
-        _axes(panel, plan)
-        panel.set_ylabel(plan.up)
-        panel.set_title(title if len(plan.panels) > 1 else "", pad=3)
-    panels[-1].set_xlabel(plan.across)
-    lay_out(sheet)
-    for panel, notes in zip(panels, placed, strict=True):
-        _spread(panel, notes)
-    return sheet
-
-
-def _multiples(marks: Sequence[Mark], plan: Plan) -> Sheet:
-    """A panel per tested model."""
-    across = 4 if len(plan.panels) > MOST_IN_COLUMN else 2
-    rows = math.ceil(len(plan.panels) / across)
-    sheet = new_sheet(TWO_COLUMNS if across == 4 else ONE_COLUMN, rows * 1.2 + 0.45)
-    grid_of = sheet.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
-    panels = grid_of.flatten()
-    short = labels(plan.panels, TITLE_ROOM)
-    for panel, title in zip(panels, plan.panels, strict=False):
-        if len(plan.series) == 1:
-            _context(panel, marks, plan)
-        _lines(panel, [mark for mark in marks if plan.panel_of(mark) == title], plan)
-        _axes(panel, plan)
-        panel.set_title(short[title], pad=3)
-    leave_out(panels, len(plan.panels), across)
-    sheet.supxlabel(plan.across, fontsize="medium")
-    sheet.supylabel(plan.up, fontsize="medium")
-    series_legend(sheet, plan.series, lines=True)
-    return sheet
-
-
-def leave_out(panels: Sequence[Panel], used: int, across: int) -> None:
-    """Removes the panels of a grid that hold nothing; those above them get the axis' labels."""
-    for place in range(used, len(panels)):
-        panels[place].remove()
-        if place >= across:
-            panels[place - across].tick_params(labelbottom=True)
-
-
-def _points_of(marks: Sequence[Mark], plan: Plan, series: str) -> list[tuple[float, Mark]]:
-    """The points of a line with their places, moved a little so that whiskers stay apart."""
-    many = len(plan.series)
-    shift = (plan.series.index(series) - (many - 1) / 2) * min(0.08, 0.4 / many)
-    return [(plan.places.index(m.at) + shift, m) for m in marks if plan.series_of(m) == series]
-
-
-def _lines(panel: Panel, marks: Sequence[Mark], plan: Plan) -> None:
-    for place, series in enumerate(plan.series):
-        found, look = _points_of(marks, plan, series), style_of(place)
-        if found:
-            whiskers(panel, found, look, flat=False)
-            _line(panel, found, plan, look)
-
-
-def _line(panel: Panel, found: Sequence[tuple[float, Mark]], plan: Plan, look: Style) -> None:
-    """One line, open where a place has no figure."""
-    shift = found[0][0] - plan.places.index(found[0][1].at)
-    values = {mark.at: mark.value for _, mark in found}
-    xs = [place + shift for place in range(len(plan.places))]
-    ys = [values.get(place, math.nan) for place in plan.places]
-    panel.plot(xs, ys, linestyle=look.dash, linewidth=1.1, zorder=3, **marker(look))
-
-
-def _context(panel: Panel, marks: Sequence[Mark], plan: Plan) -> None:
-    """The lines of all tested models, pale, to see one among the others."""
-    for name in plan.panels:
-        values = {mark.at: mark.value for mark in marks if mark.name == name}
-        ys = [values.get(place, math.nan) for place in plan.places]
-        panel.plot(range(len(ys)), ys, color=CONTEXT, linewidth=0.6, zorder=1)
-
-
-def _axes(panel: Panel, plan: Plan) -> None:
-    panel.set_xticks(range(len(plan.places)), list(map(drawable, plan.places)))
-    panel.set_xlim(-0.35, len(plan.places) - 0.65)
-    value_axis(panel.yaxis, "percent", plan.ends)
-    panel.set_ylim(*plan.ends)
-    grid(panel, "y")
-
-
-def _name_lines(panel: Panel, marks: Sequence[Mark], plan: Plan) -> list[object]:
-    """Names to the right of the panel, each tied to the last point of its line."""
-    short = labels(plan.series, _NAME_ROOM)
-    notes: list[object] = []
-    for place, series in enumerate(plan.series):
-        found = _points_of(marks, plan, series)
-        if found:
-            x, last = max(found, key=lambda pair: pair[0])
-            notes.append(_note(panel, short[series], (x, last.value), style_of(place)))
+def _line_names(axes: Axes, curves: _Curves, marks: Sequence[Mark]) -> list[Any]:
+    """Names to the right of the axes, each tied to the last point of its line."""
+    short = labels(curves.series, _NAME_ROOM)
+    notes: list[Any] = []
+    for index, series in enumerate(curves.series):
+        if placed := curves.placed(marks, series):
+            x, last = max(placed, key=lambda pair: pair[0])
+            arrow = {"color": series_style(index).colour, "shrinkA": 0, "shrinkB": 2}
+            note = axes.annotate(
+                short[series],
+                xy=(x, last.value),
+                xytext=(1.05, last.value),
+                textcoords=("axes fraction", "data"),
+                va="center_baseline",
+                color=INK,
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "linewidth": 0.5, "relpos": (0, 0.5), **arrow},
+            )
+            notes.append(note)
     return notes
-
-
-def _note(panel: Panel, text: str, at: tuple[float, float], look: Style) -> object:
-    return panel.annotate(
-        text,
-        xy=at,
-        xytext=(1.05, at[1]),
-        textcoords=("axes fraction", "data"),
-        va="center_baseline",
-        color=INK,
-        annotation_clip=False,
-        arrowprops={
-            "arrowstyle": "-",
-            "color": look.colour,
-            "linewidth": 0.5,
-            "shrinkA": 0,
-            "shrinkB": 2,
-            "relpos": (0, 0.5),
-        },
-    )
-
-
-def _spread(panel: Panel, notes: Sequence[object]) -> None:
-    """Moves names apart, in the order of their lines."""
-    low, high = panel.get_ylim()
-    per_point = (high - low) / (panel.get_window_extent().height * 72 / panel.figure.dpi)
-    ordered: list[Panel] = sorted(notes, key=_height)
-    wanted = [_height(note) for note in ordered]
-    for note, place in zip(ordered, spread(wanted, _LINE * per_point, (low, high)), strict=True):
-        note.set_position((1.05, place))
-
-
-def _height(note: Panel) -> float:
-    return float(note.xy[1])
 
 
 def spread(wanted: Sequence[float], gap: float, ends: tuple[float, float]) -> list[float]:
@@ -230,7 +174,7 @@ def spread(wanted: Sequence[float], gap: float, ends: tuple[float, float]) -> li
     Args:
         wanted: In rising order.
         gap: Least distance.
-        ends: Where places start and end.
+        ends: Lowest and highest place.
     """
     places: list[float] = []
     for value in wanted:
@@ -240,3 +184,149 @@ def spread(wanted: Sequence[float], gap: float, ends: tuple[float, float]) -> li
         places[i] = min(places[i], ceiling)
         ceiling = places[i] - gap
     return places
+
+
+# Costs -------------------------------------------------------------------------------------------
+
+Point = tuple[float, float]
+_KEY_LINE = 0.14  # inches
+_RING = 12.0  # points from the middle of a ring to what must stay free of it
+_SHIFTS: tuple[Point, ...] = (
+    (0.0, 0.0),
+    *(
+        (round(far * math.cos(turn * math.pi / 6), 3), round(far * math.sin(turn * math.pi / 6), 3))
+        for far in (13.0, 20.0, 28.0)
+        for turn in range(12)
+    ),
+)
+"""Where a number may be beside its point, the nearest places first."""
+
+
+def cost_chart(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
+    """A numbered point per tested model; the numbers are explained below.
+
+    Args:
+        marks: Cost of a plan and share of correct plans of each tested model, in turn.
+        names: Not used: the numbers follow the marks.
+    """
+    costs, correct = marks[::2], marks[1::2]
+    lines = math.ceil(len(costs) / 2)
+    below = lines * _KEY_LINE + 0.05
+    figure = new_figure(ONE_COLUMN, 2.3 + below)
+    axes, key = figure.subplots(2, 1, height_ratios=[2.3, below])
+    for x, y in zip(costs, correct, strict=True):
+        whiskers(axes, [(y.value, x)], CONTEXT, flat=True)
+        whiskers(axes, [(x.value, y)], CONTEXT, flat=False)
+        axes.plot([x.value], [y.value], marker="o", markersize=3, color=INK, zorder=3)
+    limits = [value_limits(own) for own in (costs, correct)]
+    value_axis(axes.xaxis, "cost", limits[0])
+    value_axis(axes.yaxis, "percent", limits[1])
+    axes.set(xlim=limits[0], ylim=limits[1])
+    axes.set(xlabel="Mean cost of a plan", ylabel="Correct plans, %")
+    grid(axes, "both")
+    short = labels([mark.name for mark in costs], 84.0)
+    key.set_axis_off()
+    key.set(xlim=(0, 2), ylim=(lines - 0.5, -0.5))
+    for index, label in enumerate(short.values()):  # two columns, read downwards
+        x, y = divmod(index, lines)
+        key.text(x, y, from_left(f"{index + 1}  {label}"), va="center_baseline")
+    figure.draw_without_rendering()  # gives the points their places
+    _number(axes, [(x.value, y.value) for x, y in zip(costs, correct, strict=True)])
+    return figure
+
+
+def _number(axes: Axes, values: Sequence[Point]) -> None:
+    """A ringed number at each point, or beside it where another one is in the way."""
+    scale = 72 / axes.figure.dpi
+    places = [(float(x) * scale, float(y) * scale) for x, y in axes.transData.transform(values)]
+    for number, (at, shift) in enumerate(zip(values, shifts(places), strict=True), start=1):
+        axes.annotate(
+            str(number),
+            xy=at,
+            xytext=shift,
+            textcoords="offset points",
+            ha="center",
+            va="center_baseline",
+            zorder=4,
+            bbox={"boxstyle": "circle,pad=0.15", "fc": "#ffffff", "ec": INK, "lw": 0.7},
+            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5} if any(shift) else None,
+        )
+
+
+def shifts(places: Sequence[Point]) -> list[Point]:
+    """How far each number moves from its point, so that none hides another or its point.
+
+    Args:
+        places: The points, in points of print.
+    """
+    taken: list[Point] = []
+    moves: list[Point] = []
+    for own, (x, y) in enumerate(places):
+        others = [*taken, *places[own + 1 :]]
+        room = [min([_RING, *(math.dist((x + a, y + b), o) for o in others)]) for a, b in _SHIFTS]
+        shift = _SHIFTS[room.index(max(room))]
+        moves.append(shift)
+        taken.append((x + shift[0], y + shift[1]))
+        taken += [(x, y)] if any(shift) else []
+    return moves
+
+
+# Certainty ---------------------------------------------------------------------------------------
+
+
+def certainty_chart(certainty: Sequence[float], agreement: Sequence[Estimate]) -> MplFigure:
+    """Agreement against certainty, and below it how many items each point is of.
+
+    Args:
+        certainty: Mean certainty of each bin, 0.5 to 1.
+        agreement: Agreement with humans in each bin.
+    """
+    from matplotlib.lines import Line2D
+
+    figure = new_figure(ONE_COLUMN, 3.1)
+    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
+    diagonal: dict[str, Any] = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
+    axes.plot([0.5, 1], [0.5, 1], zorder=1, **diagonal)
+    _agreement(axes, certainty, agreement, joined=False, least=0.5)
+    counts = [estimate.n_items for estimate in agreement]
+    below.bar(certainty, counts, width=0.008, color=MUTED)
+    below.set(ylim=(0, 1.1 * max(counts)), ylabel="Items", xlim=(0.485, 1.015))
+    value_axis(below.yaxis, "count", (0.0, float(max(counts))), most=2)
+    value_axis(below.xaxis, "percent", (0.5, 1.0))
+    below.set_xlabel("Replies with the more frequent verdict, %")
+    figure.align_ylabels()
+    legend(figure, [Line2D([], [], **diagonal)], ["as often right as sure"])
+    return figure
+
+
+def surest_chart(shares: Sequence[float], agreement: Sequence[Estimate]) -> MplFigure:
+    """Agreement on the surest items against how many of all items they are.
+
+    Args:
+        shares: Share of items, rising to 1.
+        agreement: Agreement with humans on them.
+    """
+    figure = new_figure(ONE_COLUMN, 2.2)
+    axes = figure.subplots()
+    _agreement(axes, shares, agreement, joined=True, least=1.0)
+    axes.set(xlim=(-0.02, 1.03), xlabel="Items, the surest first, %")
+    value_axis(axes.xaxis, "percent", (0.0, 1.0))
+    return figure
+
+
+def _agreement(
+    axes: Axes, xs: Sequence[float], agreement: Sequence[Estimate], *, joined: bool, least: float
+) -> None:
+    """Points with whiskers, and the axis of values from ``least`` or what is lower."""
+    look = series_style(0)
+    ends = [(x, e.low, e.high) for x, e in zip(xs, agreement, strict=True) if e.low is not None]
+    if ends:
+        axes.vlines(*zip(*ends, strict=True), colors=look.colour, linewidth=WHISKER, zorder=2)
+    values = [estimate.value for estimate in agreement]
+    line = {"linestyle": look.dash if joined else "none", "linewidth": 1.1, "zorder": 3}
+    axes.plot(xs, values, **line, **look.marker_settings)
+    lows = [e.value or 0.0 if e.low is None else e.low for e in agreement]
+    start = int(10 * min(least, *lows)) / 10
+    value_axis(axes.yaxis, "percent", (start, 1.0))
+    axes.set(ylim=(start - 0.02, 1.02), ylabel="Agrees with humans, %")
+    grid(axes, "y")

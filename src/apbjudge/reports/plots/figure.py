@@ -1,4 +1,4 @@
-"""A figure: its picture, the data behind it, and what it shows in words."""
+"""A figure: its picture, the data behind it, and a description in words."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .fonts import families_for
-from .marks import drawn_texts
-from .names import BOXES_LINE, cleaned, lacking
-from .seam import Sheet, csv_bytes, png_bytes, style, svg_bytes
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from ...records.tables import text_cell
+from .marks import Frame
+from .matplotlib_backend import MplFigure, png_bytes, style, svg_bytes
+from .text import BOXES_LINE, cleaned, font_families, missing_characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,24 +19,24 @@ class Figure:
 
     Attributes:
         key: Name of its files, unique among the figures: ``a-z``, ``0-9`` and hyphens.
-        title: What it shows, without a full stop; it is not drawn, a caption says it.
-        alt: What is to be seen, for those who can't see it; one or two sentences.
-        data: What is drawn, a line per figure: rates from 0 to 1, whole names, NaN or None
-            where a figure has no interval, ``n`` rows behind it.
-        draw: Draws it anew.
+        title: What it shows, without a full stop; a caption has it, the picture has not.
+        alt: Text alternative: one or two sentences.
+        data: A pandas DataFrame, a line per drawn value: rates from 0 to 1, whole names, NaN or
+            None for ends of intervals that there are not, ``n`` rows behind the value.
+        draw: Draws it anew with matplotlib.
     """
 
     key: str
     title: str
     alt: str
-    data: DataFrame
-    draw: Callable[[], Sheet]
+    data: Frame
+    draw: Callable[[], MplFigure]
 
     def svg(self) -> bytes:
         """The figure as SVG; texts are outlines, and nothing outside the file is referred to."""
-        with self._style():
-            sheet, below = self.draw(), self._below
-            return svg_bytes(sheet, key=self.key, title=self.title, alt=self.alt, below=below)
+        with self.style():
+            texts = {"key": self.key, "title": self.title, "alt": self.alt}
+            return svg_bytes(self.draw(), note=self._note, **texts)
 
     def png(self, dpi: int = 300) -> bytes:
         """The figure as PNG.
@@ -48,16 +44,28 @@ class Figure:
         Args:
             dpi: Dots per inch, above 0; one longer than 30,000 dots gets fewer.
         """
-        with self._style():
-            return png_bytes(self.draw(), dpi=dpi, below=self._below)
+        with self.style():
+            return png_bytes(self.draw(), dpi=dpi, note=self._note)
 
-    def _style(self) -> AbstractContextManager[None]:
-        return style(self.key, families_for(map(cleaned, drawn_texts(self.data))))
+    def csv(self) -> bytes:
+        """The data as CSV; a missing value is empty."""
+        text: str = self.data.map(text_cell).to_csv(index=False, lineterminator="\n")
+        return text.encode()
+
+    def style(self) -> AbstractContextManager[None]:
+        """Matplotlib's settings while it is drawn, with fonts for its texts."""
+        return style(self.key, font_families(map(cleaned, self.texts)))
 
     @property
-    def _below(self) -> str:
-        """What a picture that is alone must say itself; the title says more of it."""
-        return BOXES_LINE if lacking(drawn_texts(self.data)) else ""
+    def texts(self) -> set[str]:
+        """The drawn texts that users choose."""
+        columns = [self.data[name] for name in ("name", "at") if name in self.data]
+        return {str(text) for column in columns for text in column}
+
+    @property
+    def _note(self) -> str:
+        """What a picture without its title must say itself."""
+        return BOXES_LINE if missing_characters(self.texts) else ""
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
@@ -65,7 +73,7 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
 
     Args:
         figures: The figures.
-        folder: Where to; it is made if it is not there, and files of these names are replaced.
+        folder: Created if necessary; files of these names are replaced.
 
     Returns:
         The files, in order.
@@ -76,9 +84,9 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for figure in figures:
-        parts = {"svg": figure.svg(), "png": figure.png(), "csv": csv_bytes(figure.data)}
-        for ending, content in parts.items():
-            path = folder / f"{figure.key}.{ending}"
+        parts = {"svg": figure.svg(), "png": figure.png(), "csv": figure.csv()}
+        for suffix, content in parts.items():
+            path = folder / f"{figure.key}.{suffix}"
             path.write_bytes(content)
             written.append(path)
     return written

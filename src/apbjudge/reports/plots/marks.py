@@ -1,35 +1,38 @@
-"""What a figure draws, taken from a table's cells and never computed again."""
+"""The values that a figure draws, taken from a table's cells and never computed again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from ...calibration.shares import counted
-from ..paper.table import Column, Table, Unit
-from .names import in_words
-from .seam import Frame, frame, texts
+from ...statistics.shares import counted
+from ..paper.table import Table, Unit
+from .text import in_words
 
-_ORDER = ("early", "middle", "late")
+Frame = Any
+"""A ``pandas.DataFrame``, whose types pyright knows in part."""
+
+_STAGES = ("early", "middle", "late")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One drawn figure.
+    """One drawn value.
 
     Attributes:
         judge: Who judged; empty in a comparison of judges.
-        name: Whose figure it is, in full: the tested model, or the judge.
-        section: Its column's section.
-        column: Its column's key.
-        at: Where on the axis, such as ``2`` steps; empty where there is no such axis.
+        name: The tested model, or the judge, in full.
+        section: Section of the table's column.
+        column: Key of the table's column.
+        at: Place on an axis, such as ``2`` steps; empty where there is no such axis.
         unit: Unit of the value, as in the table.
-        value: The figure; a rate from 0 to 1.
+        value: A rate is from 0 to 1.
         low: Lower end of its interval, None without one.
         high: Upper end.
         level: Confidence level of the interval.
-        n: Rows that it is about.
+        n: Rows behind it.
         n_clusters: Distinct cases among them.
     """
 
@@ -48,26 +51,22 @@ class Mark:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval; the figure itself where there is none."""
+        """The interval; the value twice where there is none."""
         if self.low is None or self.high is None:
             return self.value, self.value
         return self.low, self.high
 
 
-Wanted = Callable[[Column], bool]
-_COLUMNS = tuple(Mark.__dataclass_fields__)
-
-
-def marks_of(table: Table, judge: str, wanted: Wanted) -> tuple[Mark, ...]:
-    """The figures of one judge in the wanted columns, by row; those without a value are left out.
+def table_marks(table: Table, judge: str, columns: str) -> list[Mark]:
+    """The values of one judge in some columns, by row; cells without a value are left out.
 
     Args:
         table: The table.
         judge: The judge whose rows are meant.
-        wanted: Says which columns are meant.
+        columns: Regular expression of the keys of the columns.
     """
-    columns = [column for column in table.columns if wanted(column)]
-    return tuple(
+    wanted = [column for column in table.columns if re.fullmatch(columns, column.key)]
+    return [
         Mark(
             judge=judge,
             name=row.heads[0],
@@ -84,26 +83,31 @@ def marks_of(table: Table, judge: str, wanted: Wanted) -> tuple[Mark, ...]:
         )
         for row in table.rows
         if row.judge == judge
-        for column in columns
+        for column in wanted
         if (cell := row.cells.get(column.id)) is not None and cell.estimate.value is not None
-    )
+    ]
 
 
-def data_of(marks: Sequence[Mark]) -> Frame:
-    """What is drawn, a line per figure."""
-    return frame([asdict(mark) for mark in marks], _COLUMNS)
+def marks_frame(marks: Sequence[Mark]) -> Frame:
+    """The data of a figure, a line per mark."""
+    return frame([asdict(mark) for mark in marks])
 
 
-def drawn_texts(data: Frame) -> set[str]:
-    """The texts of a figure's data that are drawn and that users choose."""
-    return {text for name in ("name", "at") if name in data for text in texts(data, name)}
+def frame(rows: Sequence[Mapping[str, Any]]) -> Frame:
+    """A frame with the columns of its rows; half a character pair is escaped."""
+    import pandas as pd
+
+    def escaped(value: Any) -> Any:  # neither pandas' strings nor files hold lone surrogates
+        return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+    return pd.DataFrame([{name: escaped(value) for name, value in row.items()} for row in rows])
 
 
 def as_share(mark: Mark) -> Mark:
-    """A count of rows as a share of them; with an interval where the rows share no case."""
+    """A count of rows as a share of them; with an interval where no two rows are of one case."""
     share = counted(round(mark.value), mark.n, level=mark.level)
-    alone = mark.n == mark.n_clusters
-    low, high = (share.low, share.high) if alone else (None, None)
+    independent = mark.n == mark.n_clusters
+    low, high = (share.low, share.high) if independent else (None, None)
     return replace(mark, unit="percent", value=share.value or 0.0, low=low, high=high)
 
 
@@ -114,37 +118,26 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
 
 def natural(places: Iterable[str]) -> tuple[str, ...]:
     """Places of an axis, each once, in their natural order: numbers, or stages of a run."""
-    found = distinct(places)
-    numbers = {place: re.match(r"\d{1,18}(?!\d)", place) for place in found}
+    own = distinct(places)
+    numbers = {place: re.match(r"\d{1,18}(?!\d)", place) for place in own}
     if all(numbers.values()):
-        return tuple(sorted(found, key=lambda place: int((numbers[place] or [0])[0])))
-    return tuple(sorted(found, key=_rank))
-
-
-def _rank(place: str) -> int:
-    low = place.lower()
-    return _ORDER.index(low) if low in _ORDER else len(_ORDER)
+        return tuple(sorted(own, key=lambda place: int((numbers[place] or [0])[0])))
+    ranks = {stage: rank for rank, stage in enumerate(_STAGES)}
+    return tuple(sorted(own, key=lambda place: ranks.get(place.lower(), len(ranks))))
 
 
 def by_value(marks: Sequence[Mark]) -> tuple[str, ...]:
-    """Names, the one with the highest figures first.
+    """Names, the one with the highest values first.
 
     The first section decides for all that have it; those without it follow.
     """
     sections = distinct(mark.section + mark.column for mark in marks)
-    found: dict[str, dict[str, float]] = {}
+    values: dict[str, dict[str, float]] = {}
     for mark in marks:
-        found.setdefault(mark.name, {})[mark.section + mark.column] = mark.value
+        values.setdefault(mark.name, {})[mark.section + mark.column] = mark.value
     return tuple(
-        sorted(found, key=lambda name: [-found[name].get(key, -1.0) for key in sections] + [0.0])
+        sorted(values, key=lambda name: [-values[name].get(key, -1.0) for key in sections])
     )
-
-
-def shown(value: float, unit: Unit) -> str:
-    """A figure as a text with its unit."""
-    if unit in {"percent", "points"}:
-        return f"{percent(value)} %"
-    return f"{value:.0f}" if unit == "count" else f"{value:.2f}"
 
 
 def percent(share: float) -> str:
@@ -155,26 +148,29 @@ def percent(share: float) -> str:
     return f"{value:.1f}" if abs(value) < 9.95 else f"{value:.0f}"
 
 
-def extremes(marks: Sequence[Mark], titles: dict[str, str] | None = None) -> str:
-    """A sentence that names the highest and the lowest of the figures.
+def extremes(marks: Sequence[Mark], titles: Mapping[str, str] | None = None) -> str:
+    """A sentence that names the highest and the lowest of some values.
 
     Args:
-        marks: The figures, at least one, all of one unit.
-        titles: What columns are called, where their keys say too little.
+        marks: At least one, all of one unit.
+        titles: Titles of columns, where their keys say too little.
     """
     low = min(marks, key=lambda mark: mark.value)
     high = max(marks, key=lambda mark: mark.value)
     if low.value == high.value:
-        return f"All {len(marks)} figures are {shown(high.value, high.unit)}."
-    ends = [_named(end, titles or {}) + _others(end, marks) for end in (high, low)]
-    return f"Highest: {ends[0]}; lowest: {ends[1]}."
+        return f"All {len(marks)} values are {_with_unit(high)}."
+
+    def described(end: Mark) -> str:
+        column = (titles or {}).get(end.column, end.column)
+        parts = filter(None, (in_words(end.name), end.section, column, end.at))
+        others = sum(mark.value == end.value for mark in marks) - 1
+        equal = f" (and {others} other{'s' if others > 1 else ''})" if others else ""
+        return f"{', '.join(parts)}, {_with_unit(end)}{equal}"
+
+    return f"Highest: {described(high)}; lowest: {described(low)}."
 
 
-def _others(end: Mark, marks: Sequence[Mark]) -> str:
-    many = sum(mark.value == end.value for mark in marks) - 1
-    return f" (so have {many} others)" if many > 1 else " (so has one other)" if many else ""
-
-
-def _named(mark: Mark, titles: dict[str, str]) -> str:
-    parts = (in_words(mark.name), mark.section, titles.get(mark.column, mark.column), mark.at)
-    return f"{', '.join(part for part in parts if part)}, {shown(mark.value, mark.unit)}"
+def _with_unit(mark: Mark) -> str:
+    if mark.unit in {"percent", "points"}:
+        return f"{percent(mark.value)} %"
+    return f"{mark.value:.0f}" if mark.unit == "count" else f"{mark.value:.2f}"

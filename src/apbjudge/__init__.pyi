@@ -1,0 +1,55 @@
+"""The public names, and where each lives; the package imports them when first used."""
+
+from .audits.config import AuditConfig as AuditConfig
+from .audits.session import Audit as Audit
+from .audits.session import audit as audit
+from .calibration.calibrate import calibrate as calibrate
+from .calibration.compare import compare as compare
+from .calibration.label_plan import PlanOrder as PlanOrder
+from .calibration.label_plan import plan_labels as plan_labels
+from .calibration.label_plan import read_plan as read_plan
+from .calibration.results import Comparison as Comparison
+from .calibration.results import LabelPlan as LabelPlan
+from .calibration.results import ReliabilityReport as ReliabilityReport
+from .errors import ApbJudgeError as ApbJudgeError
+from .errors import InputError as InputError
+from .errors import JudgeError as JudgeError
+from .errors import OptionError as OptionError
+from .errors import RowError as RowError
+from .errors import UsageError as UsageError
+from .judge import Events as Events
+from .judge import JudgeSpec as JudgeSpec
+from .judge import Progress as Progress
+from .judge.grade import grade as grade
+from .judge.prompts import prompts_for as prompts_for
+from .judge.session import Run as Run
+from .judge.summary import Summary as Summary
+from .judge.summary import summarize as summarize
+from .llm import Client as Client
+from .llm import Completion as Completion
+from .llm import Request as Request
+from .llm import ScriptedClient as ScriptedClient
+from .protocols import PROTOCOLS as PROTOCOLS
+from .protocols import Protocol as Protocol
+from .records import Finding as Finding
+from .records import Item as Item
+from .records import Row as Row
+from .records import Unscored as Unscored
+from .records import Verdict as Verdict
+from .records import read_judgement as read_judgement
+from .reports.card.html import card_html as card_html
+from .reports.card.markdown import card_markdown as card_markdown
+from .reports.card.text import card_text as card_text
+from .reports.comparison import comparison_text as comparison_text
+from .reports.frames import frame as frame
+from .reports.label_plan import label_plan_text as label_plan_text
+from .reports.reliability_text import reliability_text as reliability_text
+from .reports.report import Report as Report
+from .reports.report import ReportOrder as ReportOrder
+from .reports.report import report as report
+from .reports.terminal import summary_text as summary_text
+from .rubrics import Rubric as Rubric
+from .rubrics import load_rubric as load_rubric
+from .rubrics import rubric_names as rubric_names
+
+__version__: str

@@ -1,1 +1,0 @@
-"""What people look at: reports, frames, and the page on which they label."""

@@ -1,1 +1,0 @@
-"""How far a judge can be trusted: judgements and labels matched, and given to the statistics."""

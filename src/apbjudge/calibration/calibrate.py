@@ -1,0 +1,383 @@
+"""Judges against human labels: from files to figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from ..errors import InputError, OptionError
+from ..judge import STATIC
+from ..judge.metrics import CATEGORIES
+from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
+from ..statistics.annotators import AltTest
+from ..statistics.classes import Nominal, nominal
+from ..statistics.coded import Settings
+from ..statistics.measures import calibrate as calibrate_ratings
+from ..statistics.raters import BetweenRaters, between_raters, stand_in
+from ..statistics.ratings import Ratings
+from ..statistics.rectification import Design
+from ..statistics.results import POLICIES, Calibration, Policy
+from ..statistics.sample import Sample
+from .config import DESIGNS, CalibrationOrder
+from .correct import Correcting, Drawing, Drawn, drawn_by
+from .judged import Judged, Problems, Vector, read_once
+from .label_plan import read_plan
+from .matching import (
+    Labels,
+    Matched,
+    cluster_ids,
+    grade_levels,
+    is_same_model,
+    load_labels,
+    match,
+    scale_note,
+)
+from .results import (
+    HAND_PICKED,
+    CorrectedFigure,
+    GroupCalibration,
+    Reliability,
+    ReliabilityReport,
+    bare_raters,
+    without_intervals,
+)
+
+
+def calibrate(
+    judgements: str | Path | Sequence[str | Path], labels: str | Path, **options: Any
+) -> ReliabilityReport:
+    """Calibrates judges against human labels.
+
+    Args:
+        judgements: File of judgements or folder of a run; several for several judges.
+        labels: File of labels, JSONL or CSV.
+        **options: The other fields of ``CalibrationOrder``.
+
+    Raises:
+        InputError: If a file is unusable or no label belongs to a run.
+        OptionError: If an option is unusable.
+    """
+    one = isinstance(judgements, (str, Path))
+    paths = [judgements] if one else list(judgements)
+    order = CalibrationOrder(judgements=[Path(p) for p in paths], labels=Path(labels), **options)
+    return calibrate_runs(order)
+
+
+def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
+    """Everything that can be said of judges with these labels.
+
+    Args:
+        order: What is to be calibrated.
+
+    Raises:
+        InputError: If a file is unusable or no label belongs to a run.
+        OptionError: If an option is unusable.
+    """
+    if order.unscored not in POLICIES:
+        raise OptionError(f"--unscored: expected {', '.join(POLICIES)}, got {order.unscored!r}")
+    if not 0 <= order.epsilon < 1:
+        raise OptionError(f"--epsilon: expected 0 or more and below 1, got {order.epsilon}")
+    if order.target is not None and order.design != "other-population":
+        got = "none" if order.design is None else repr(order.design)
+        raise OptionError(f"--target: expected --design other-population with it, got {got}")
+    problems: Problems = []
+    labels = load_labels(order.labels, order.adjudicator, problems)
+    plan = _plan(order, problems)
+    target = None if order.target is None else read_once(order.target, problems)
+    given = _Given(order, labels, plan, target)
+    judged = (read_once(path, problems) for path in order.judgements)
+    judges = [_reliability(given, judge, problems) for judge in judged]
+    return ReliabilityReport(
+        labels=str(order.labels), judges=tuple(judges), problems=tuple(problems)
+    )
+
+
+def calibrate_judged(
+    judges: Sequence[Judged], labels: Labels, problems: Problems
+) -> ReliabilityReport:
+    """Calibrates judges whose judgements are read already, with the usual options.
+
+    Args:
+        judges: Each item and tested model once. One that no label is about is left out.
+        labels: The labels.
+        problems: Gets a line for each label that can't be used.
+
+    Raises:
+        InputError: If no label belongs to any judge's rows.
+    """
+    given = _Given(CalibrationOrder(judgements=(), labels=labels.path), labels, None, None)
+    found: list[Reliability] = []
+    for judge in judges:
+        try:
+            found.append(_reliability(given, judge, problems))
+        except InputError as error:
+            problems.append(str(error))
+    if not found:
+        raise InputError(problems[-1])
+    return ReliabilityReport(labels=str(labels.path), judges=tuple(found), problems=tuple(problems))
+
+
+def _plan(order: CalibrationOrder, problems: Problems) -> Drawing | None:
+    if order.design is None or order.design in DESIGNS:
+        return None
+    path = Path(order.design)
+    if not order.design or not _exists(path):
+        expected = f"{', '.join(DESIGNS)} or a file that apbjudge plan-labels wrote"
+        raise OptionError(f"--design: expected {expected}, got {order.design!r}")
+    return read_plan(path, problems)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is the same for all judges."""
+
+    order: CalibrationOrder
+    labels: Labels
+    plan: Drawing | None
+    target: Judged | None
+
+
+def _reliability(given: _Given, judged: Judged, problems: Problems) -> Reliability:
+    matched = match(judged, given.labels, problems)
+    clusters = cluster_ids(judged, given.order.cluster)
+    drawn = None if given.plan is None else drawn_by(given.plan, judged, matched, clusters)
+    if drawn is not None:
+        matched = matched.only(drawn.kept)
+    levels = grade_levels([judged], given.labels, matched.human)
+    note = scale_note(levels, {*np.unique(judged.said.grade), *given.labels.grades})
+    judged, matched = judged.on_levels(levels), matched.on_levels(levels)
+    return _Work(given, judged, matched, clusters, drawn, levels, note).reliability()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One judge, matched with the labels."""
+
+    given: _Given
+    judged: Judged
+    matched: Matched
+    clusters: Vector | None
+    drawn: Drawn | None
+    levels: tuple[float, ...]
+    scale_note: str | None
+
+    @property
+    def order(self) -> CalibrationOrder:
+        return self.given.order
+
+    def reliability(self) -> Reliability:
+        return Reliability(
+            judge=self.judged.name,
+            source=str(self.judged.path),
+            n_rows=len(self.judged),
+            n_scored=int(np.count_nonzero(self.judged.said.correct >= 0)),
+            n_labelled=len(self.rows),
+            n_unmatched=self.matched.n_unmatched,
+            n_ties=self.matched.n_ties,
+            n_adjudicated=self.matched.n_adjudicated,
+            raters=tuple(self.matched.raters),
+            cluster=self.order.cluster,
+            n_clusters=self.n_clusters,
+            design=self.order.design,
+            whole=self.calibrate(np.arange(len(self.rows))),
+            groups=tuple(self.groups()),
+            category=self.category(),
+            between=self.between(),
+            stand_in=self.stand_in(),
+            diversity=self.diversity(),
+            self_evaluation=self.self_evaluation(),
+            corrected=tuple(self.corrected()),
+            notes=tuple(self.notes()),
+        )
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether somebody chose the labelled items, so that nothing can be inferred."""
+        return self.order.design == "hand-picked"
+
+    def between(self) -> BetweenRaters | None:
+        if len(self.raters) < 2:
+            return None
+        found = between_raters(self.raters, self.sample, levels=self.levels, settings=self.settings)
+        return bare_raters(found) if self.is_picked else found
+
+    def stand_in(self) -> AltTest | None:
+        if len(self.raters) < 2 or self.is_picked:
+            return None
+        epsilon, level = self.order.epsilon, self.settings.level
+        return stand_in(self.judge, self.raters, self.sample, epsilon=epsilon, level=level)
+
+    @property
+    def settings(self) -> Settings:
+        return self.order.settings
+
+    @property
+    def rows(self) -> Vector:
+        return self.matched.rows
+
+    @cached_property
+    def judge(self) -> Ratings:
+        return self.judged.said.take(self.rows).ratings(self.levels)
+
+    @cached_property
+    def human(self) -> Ratings:
+        return self.matched.human.ratings(self.levels)
+
+    @cached_property
+    def raters(self) -> list[Ratings]:
+        return [said.ratings(self.levels) for said in self.matched.raters.values()]
+
+    @cached_property
+    def sample(self) -> Sample:
+        """How the labelled rows were drawn."""
+        clusters = None if self.clusters is None else self.clusters[self.rows]
+        if self.drawn is None:
+            return Sample(clusters=clusters)
+        drawn = self.drawn
+        return Sample(
+            clusters=clusters, weights=drawn.weights, strata=drawn.strata, design=drawn.design
+        )
+
+    @property
+    def n_clusters(self) -> int:
+        if self.clusters is None:
+            return len(self.rows)
+        return len(np.unique(self.clusters[self.rows]))
+
+    def calibrate(self, at: Vector) -> Calibration:
+        found = calibrate_ratings(
+            self.judge.take(at),
+            self.human.take(at),
+            self.sample.take(at),
+            unscored=_policy(self.order.unscored),
+            levels=self.levels,
+            settings=self.settings,
+        )
+        return without_intervals(found) if self.is_picked else found
+
+    def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:
+        """Values of a column, and where among some rows they occur; the missing one last."""
+        column = self.judged.column(name, "--by")
+        here: list[str | None] = column if rows is None else [column[at] for at in rows]
+        for value in sorted(set(here), key=lambda value: (value is None, value or "")):
+            yield value, np.array([at for at, other in enumerate(here) if other == value])
+
+    def groups(self) -> Iterator[GroupCalibration]:
+        for name in dict.fromkeys(self.order.by):
+            for value, at in self.parts(name, self.rows):
+                yield GroupCalibration(field=name, value=value, found=self.calibrate(at))
+
+    def category(self) -> Nominal | None:
+        judged = self.judged.said.category[self.rows].astype(int) - 1
+        human = self.matched.human.category.astype(int) - 1
+        if self.is_picked or not np.any((human >= 0) & (judged >= 0)):
+            return None
+        unscored = "exclude" if self.order.unscored == "bounds" else self.order.unscored
+        return nominal(
+            judged,
+            human,
+            tuple(CATEGORIES.values()),
+            self.sample,
+            unscored=unscored,
+            settings=self.settings,
+        )
+
+    def diversity(self) -> Diversity | None:
+        matches = self.judged.matches[self.rows]
+        if self.is_picked or not np.any((matches >= 0) & (self.human.correct == 1)):
+            return None
+        return diversity(
+            self.judge,
+            self.human,
+            matches,
+            self.sample,
+            levels=self.levels,
+            settings=self.settings,
+        )
+
+    def self_evaluation(self) -> SelfEvaluation | None:
+        column = np.array([model or "" for _, model in self.judged.keys])[self.rows]
+        names: list[str] = sorted({*map(str, column)})
+        own = self.order.own or next(
+            (n for n in names if is_same_model(n, self.judged.model)), None
+        )
+        if self.order.own is not None and own not in names:
+            raise OptionError(f"--self: expected one of {', '.join(names)}, got {own!r}")
+        if len(names) < 2 or self.is_picked:
+            return None
+        return self_evaluation(
+            self.judge,
+            self.human,
+            np.searchsorted(names, column),
+            names,
+            self.sample,
+            own=own,
+            levels=self.levels,
+            settings=self.settings,
+        )
+
+    def corrected(self) -> Iterator[CorrectedFigure]:
+        if self.order.design is None or self.is_picked:
+            return
+        correcting = Correcting(
+            judged=self.judged,
+            matched=self.matched,
+            clusters=self.clusters,
+            strata=None if self.drawn is None else self.drawn.all_strata,
+            design=_design(self.order.design),
+            target=self.given.target,
+            level=self.settings.level,
+        )
+        yield from correcting.figures("", None, np.arange(len(self.judged)))
+        for name in dict.fromkeys(self.order.by) if self.given.target is None else ():
+            for value, at in self.parts(name, None):
+                yield from correcting.figures(name, value, at)
+
+    def notes(self) -> Iterator[str]:
+        order, labels = self.order, self.given.labels
+        if self.judged.model == STATIC:
+            yield (
+                "The static judge proves faults and never correctness: what it does not fault "
+                "counts as correct here, so precision is its weak side."
+            )
+        if order.design == "hand-picked":
+            yield HAND_PICKED
+        elif order.design is None:
+            yield (
+                "Intervals hold where the labelled items are a random draw of the population "
+                "meant. Say how they were chosen (calibrate --design) and rates are corrected too."
+            )
+        if self.drawn is not None:
+            yield from self.drawn.notes()
+        if self.scale_note is not None:
+            yield self.scale_note
+        if labels.n_contradictions:
+            yield (
+                f"{labels.n_contradictions} labels contradict themselves (correct with an "
+                "error flag or a grade below 1, or incorrect without either)."
+            )
+        if labels.resolved.n_changed:
+            n_changed = labels.resolved.n_changed
+            yield f"{n_changed} labels were changed later in the file; the last counts."
+        if self.matched.n_unmatched:
+            yield f"{self.matched.n_unmatched} labelled items have no judgement here."
+
+
+def _policy(name: str) -> Policy:
+    return next(policy for policy in POLICIES if policy == name)
+
+
+def _design(name: str | None) -> Design:
+    return next((design for design in get_args(Design) if design == name), "stratified")

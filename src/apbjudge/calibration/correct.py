@@ -1,0 +1,202 @@
+"""Figures of a run corrected with labels on some of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import InputError, visible
+from ..statistics.intervals import Array
+from ..statistics.ratings import CODES
+from ..statistics.rectification import Design, rectify
+from ..statistics.sample import Sample, Strata
+from .judged import Judged, Key, Said, Vector
+from .matching import Matched
+from .results import CorrectedFigure
+
+Drawing = Mapping[Key, tuple[str, int | None]]
+"""Of each judged row, its stratum and its place in the order of labelling, None if not chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The labelled rows as a plan drew them.
+
+    Attributes:
+        kept: Positions among the labelled rows that the plan had chosen.
+        strata: Shape (kept,): stratum of each.
+        weights: Shape (kept,): judged rows of the stratum for each one whose label is decided.
+        all_strata: Shape (n,): stratum of every judged row.
+        design: Rows drawn in each stratum, and how sure its share of the population is.
+        n_unplanned: Labelled rows that the plan had not chosen.
+        n_skipped: Chosen rows without label, although a later one of their stratum has one.
+    """
+
+    kept: Vector
+    strata: Vector
+    weights: Array
+    all_strata: Vector
+    design: Strata
+    n_unplanned: int
+    n_skipped: int
+
+    def notes(self) -> Iterator[str]:
+        """What the plan and the labels do not cover."""
+        if self.n_unplanned:
+            yield (
+                f"{self.n_unplanned} labelled rows that the plan did not choose are left out: "
+                "nothing says how likely they were to be labelled."
+            )
+        if self.n_skipped:
+            yield (
+                f"{self.n_skipped} rows were passed over: later ones of the plan have a label. "
+                "Unless chance alone decided that, the labels are no random draw."
+            )
+        if n_bare := int(np.count_nonzero(~np.isin(self.all_strata, self.strata))):
+            yield (
+                f"{n_bare} of {len(self.all_strata)} rows are in strata without any label: the "
+                "measures say nothing of them."
+            )
+
+
+def drawn_by(plan: Drawing, judged: Judged, matched: Matched, clusters: Vector | None) -> Drawn:
+    """How the labelled rows came to be labelled.
+
+    Within a stratum, labels are a random draw as long as they were made in the plan's order; the
+    plan may be unfinished.
+
+    Args:
+        plan: The plan.
+        judged: The run that it is of.
+        matched: The labelled rows.
+        clusters: Cluster of each row of the run; None where rows are independent.
+
+    Raises:
+        InputError: If the plan is of another run or chose none of the labelled rows.
+    """
+    unknown = [key for key in judged.keys if key not in plan]
+    if unknown:
+        item, model = unknown[0]
+        raise InputError(
+            f"--design: expected a plan of {judged.path}, got one without {len(unknown)} of its "
+            f"rows, such as {visible(str(item))} of {visible(str(model))}"
+        )
+    codes: dict[str, int] = {}
+    strata = np.array([codes.setdefault(plan[key][0], len(codes)) for key in judged.keys])
+    chosen = np.array([plan[judged.keys[at]][1] is not None for at in matched.rows])
+    kept = np.flatnonzero(chosen)
+    if not len(kept):
+        raise InputError(
+            "--design: expected labels of rows that the plan chose, got only labels of "
+            f"{len(chosen)} others"
+        )
+    of_label = strata[matched.rows[kept]]
+    sizes = np.bincount(strata, minlength=len(codes))
+    decided = matched.human.correct[kept] >= 0  # a tie is no label; without any, grades stand
+    counted = of_label[decided] if decided.any() else of_label
+    labelled = np.bincount(counted, minlength=len(codes))
+    return Drawn(
+        kept=kept,
+        strata=of_label,
+        weights=(sizes / np.maximum(labelled, 1))[of_label].astype(float),
+        all_strata=strata,
+        design=Strata.counted(of_label, strata, clusters),
+        n_unplanned=int(np.count_nonzero(~chosen)),
+        n_skipped=_skipped(plan, {judged.keys[at] for at in matched.rows}),
+    )
+
+
+def _skipped(plan: Drawing, labelled: set[Key]) -> int:
+    """Rows that should have been labelled before others of their stratum, and were not."""
+    last: dict[str, int] = {}
+    for key in labelled:
+        stratum, order = plan[key]
+        last[stratum] = max(last.get(stratum, 0), order or 0)
+    return sum(
+        order is not None and order < last.get(stratum, 0) and key not in labelled
+        for key, (stratum, order) in plan.items()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correcting:
+    """What a correction needs of a run and its labels.
+
+    Attributes:
+        judged: The run that the labels are about.
+        matched: Its labelled rows.
+        clusters: Cluster of each of its rows.
+        strata: Stratum of each of its rows, under a plan.
+        design: How the labelled rows were chosen.
+        target: Another run whose figures are to be corrected; None: this one's.
+        level: Confidence level.
+    """
+
+    judged: Judged
+    matched: Matched
+    clusters: Vector | None
+    strata: Vector | None
+    design: Design
+    target: Judged | None
+    level: float
+
+    def figures(self, field: str, value: str | None, at: Vector) -> Iterator[CorrectedFigure]:
+        """CR, Grade and error rates of some rows, as far as they have them.
+
+        Args:
+            field: What these rows are told by.
+            value: Its value.
+            at: Their positions.
+        """
+        for name, judged, labels in self._columns:
+            said = at[~np.isnan(judged[at])]
+            values, known = judged[said], labels[said]
+            sample = self._whole.take(said)
+            if self.target is not None:
+                values, known, sample = self._against(name, values, known)
+            if np.any(~np.isnan(known)):
+                found = rectify(values, known, design=self.design, sample=sample, level=self.level)
+                yield CorrectedFigure(field=field, value=value, figure=name, found=found)
+
+    @cached_property
+    def _columns(self) -> list[tuple[str, Array, Array]]:
+        """Each figure by name, the judge's values and the labels, one entry per row of the run."""
+        place = np.full(len(self.judged), -1)
+        place[self.matched.rows] = np.arange(len(self.matched.rows))
+        return list(_values(self.judged.said, self.matched.human.take(place)))
+
+    @cached_property
+    def _whole(self) -> Sample:
+        return Sample(clusters=self.clusters, strata=self.strata)
+
+    def _against(self, name: str, values: Array, labels: Array) -> tuple[Array, Array, Sample]:
+        """The labelled rows of this run, then all of the target's."""
+        if self.target is None:
+            return values, labels, Sample()
+        labelled = ~np.isnan(labels)
+        theirs = next(v for n, v, _ in _values(self.target.said, self.target.said) if n == name)
+        theirs = theirs[~np.isnan(theirs)]
+        return (
+            np.concatenate([values[labelled], theirs]),
+            np.concatenate([labels[labelled], np.full(len(theirs), np.nan)]),
+            Sample(),
+        )
+
+
+def _values(judge: Said, human: Said) -> Iterator[tuple[str, Array, Array]]:
+    """Each figure by name, with the values of both per row; NaN where nothing was said."""
+    yield "CR", _rates(judge), _rates(human)
+    yield "Grade", judge.grade, human.grade
+    for i, code in enumerate(CODES):
+        yield code, _flags(judge, i), _flags(human, i)
+
+
+def _rates(said: Said) -> Array:
+    return np.where(said.correct >= 0, said.correct.astype(float), np.nan)
+
+
+def _flags(said: Said, i: int) -> Array:
+    return np.where((said.known >> i) & 1, ((said.flags >> i) & 1).astype(float), np.nan)

@@ -1,0 +1,182 @@
+"""How many labels each measure of a judge needs: from labels that are there, or anticipated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import ceil, sqrt
+from statistics import NormalDist
+
+from ..statistics.comparison import detectable_difference
+from ..statistics.intervals import CONFIDENCE_LEVEL, Estimate
+from ..statistics.measures import PAPER
+from ..statistics.planning import half_width_of_rate, n_for_rate, plan
+from .results import Need
+
+CORRECTED = "corrected CR"
+MEASURES = (*PAPER, CORRECTED)
+FEW_LABELS = 30
+
+_Z = NormalDist().inv_cdf(0.5 + CONFIDENCE_LEVEL / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What is expected of a judge before there are labels.
+
+    Attributes:
+        disagreement: Share of verdicts that humans would not share, above 0 and at most 0.5,
+            taken to be the same whatever the verdict.
+        judged_correct: Share of the rows that the judge found correct.
+        n_rows: Rows with a verdict.
+    """
+
+    disagreement: float
+    judged_correct: float
+    n_rows: int
+
+
+def needs(
+    expected: Expected,
+    labelled: Mapping[str, Estimate],
+    *,
+    half_width: float,
+    n_now: int,
+    n_then: int,
+) -> tuple[Need, ...]:
+    """What each measure needs.
+
+    Args:
+        expected: Counts where the labels give a measure no interval.
+        labelled: Estimates from the labels that are there, by name.
+        half_width: Half the width that each interval may have, above 0 and below 0.5.
+        n_now: Labels there are.
+        n_then: Labels there will be.
+    """
+    known = {name: e for name, e in labelled.items() if e.low is not None}
+    guesses = dict(_guesses(expected))
+    found = [
+        _measured(name, known[name], half_width, n_now, n_then)
+        if name in known
+        else _anticipated(name, guesses.get(name), half_width, n_then)
+        for name in MEASURES
+    ]
+    return tuple(_within(need, expected.n_rows) for need in found)
+
+
+def _measured(name: str, estimate: Estimate, half_width: float, n_now: int, n_then: int) -> Need:
+    planned = plan({name: estimate}, half_width, n_now)[0]
+    now = planned.half_width_now or 0.0
+    then = now * sqrt(n_now / n_then)
+    few = f"from {n_now} labels, fewer than {FEW_LABELS}: a rough guess"
+    return Need(
+        measure=name,
+        basis="labels",
+        half_width_now=now,
+        detectable_now=planned.detectable,
+        half_width_then=then,
+        detectable_then=_detectable(then),
+        n_needed=planned.n_needed,
+        note=few if n_now < FEW_LABELS else planned.note,
+    )
+
+
+def _within(need: Need, n_rows: int) -> Need:
+    if need.n_needed is None or need.n_needed <= n_rows or need.note:
+        return need
+    return replace(need, note=f"more than there are ({n_rows})")
+
+
+# Before there are labels -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rate:
+    """A rate that some of the labels are about.
+
+    Attributes:
+        p: The rate.
+        share: Share of the labels that it is about.
+        slope: How much the measure moves when the rate does.
+    """
+
+    p: float
+    share: float
+    slope: float = 1.0
+
+    def half_width(self, n: int) -> float:
+        return self.slope * half_width_of_rate(self.p, n * self.share)
+
+    def needed(self, half_width: float) -> int | None:
+        return ceil(n_for_rate(self.p, half_width / self.slope) / self.share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mean:
+    """A mean, or a corrected one, of which part of the variance does not go with the labels.
+
+    Attributes:
+        variance: Of one label.
+        floor: Variance that stays with however many labels.
+        ceiling: Variance of one label without the judge's help.
+    """
+
+    variance: float
+    floor: float = 0.0
+    ceiling: float = float("inf")
+
+    def half_width(self, n: int) -> float:
+        return _Z * sqrt(min(self.variance / n + self.floor, self.ceiling / n))
+
+    def needed(self, half_width: float) -> int | None:
+        wanted = (half_width / _Z) ** 2
+        ways = [self.ceiling / wanted]
+        if wanted > self.floor:
+            ways.append(self.variance / (wanted - self.floor))
+        return max(1, ceil(min(ways)))
+
+
+def _guesses(expected: Expected) -> Iterator[tuple[str, _Rate | _Mean]]:
+    """What the measures would be, were the judge as wrong on everything as is expected.
+
+    The grade is taken to be off by half the scale where the verdict is wrong; the flags of an
+    item to be all right or all wrong, which asks for rather too many labels.
+    """
+    d, s = expected.disagreement, expected.judged_correct
+    spread = s * (1 - s)
+    yield "agreement", _Rate(p=1 - d, share=1)
+    yield "grade MAE", _Mean(variance=d * (1 - d) / 4)
+    if s > 0:
+        yield "precision", _Rate(p=1 - d, share=s)
+        yield "recall", _Rate(p=1 - d, share=s)
+        jaccard = (1 - d) / (1 + d)
+        yield "F1", _Rate(p=jaccard, share=s * (1 + d), slope=2 / (1 + jaccard) ** 2)
+    if s < 1:
+        yield "Err-Type (human-incorrect)", _Rate(p=1 - d, share=1 - s)
+    yield (
+        CORRECTED,
+        _Mean(
+            variance=d,
+            floor=spread / max(1, expected.n_rows),
+            ceiling=max(spread, d * (1 - d)),
+        ),
+    )
+
+
+def _anticipated(name: str, guess: _Rate | _Mean | None, half_width: float, n_then: int) -> Need:
+    then = None if guess is None else guess.half_width(n_then)
+    return Need(
+        measure=name,
+        basis="anticipated",
+        half_width_now=None,
+        detectable_now=None,
+        half_width_then=then,
+        detectable_then=None if then is None else _detectable(then),
+        n_needed=None if guess is None else guess.needed(half_width),
+        note="the judge's verdicts are all the same" if guess is None else "",
+    )
+
+
+def _detectable(half_width: float) -> float:
+    """The smallest true difference found between two such results, of other items each."""
+    return detectable_difference(sqrt(2) * half_width / _Z)

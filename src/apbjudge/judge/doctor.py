@@ -1,0 +1,129 @@
+"""Whether a judge's endpoints can do what a run asks of them, before the run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from ..errors import visible
+from ..llm import Client
+from ..llm.endpoint_cache import EndpointCache
+from ..llm.endpoint_checks import LONGEST_WAIT_S, EndpointReport, Target, check_endpoint
+from ..llm.resources import cache_folder, make_client, transport_of
+from ..protocols import AUTO
+from ..records import Record
+from ..runs.loops import block_on
+from . import JudgeSpec
+from .dry_run import Forecast, forecast, longest_text
+from .session import Rows
+
+
+class Checkup(Record):
+    """What a judge can do.
+
+    Attributes:
+        judge: Its model.
+        transport: ``direct`` or ``litellm``; ``given`` for a client of the caller's own.
+        endpoints: One for each address; none for the static judge.
+        plan: What grading the rows would take, None when there were no rows.
+    """
+
+    judge: str
+    transport: str = "none"
+    endpoints: tuple[EndpointReport, ...] = ()
+    plan: Forecast | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the longest prompt fits every context, None when that is not known."""
+        return None if self.plan is None else self.plan.fits
+
+    @property
+    def works(self) -> bool:
+        """Whether a run would: every model answers and the longest prompt is not too long."""
+        return all(endpoint.works for endpoint in self.endpoints) and self.fits is not False
+
+
+def check_up(
+    spec: JudgeSpec,
+    *,
+    rows: Rows | None = None,
+    protocol: str = AUTO,
+    cases: str | Path | None = None,
+    rubric: str | None = None,
+    data_root: str | Path | None = None,
+    cache: bool | Path | None = None,
+    client: Client | None = None,
+) -> Checkup:
+    """Asks every endpoint of a judge what it can do, with at most seven tiny calls each.
+
+    The format of replies and the context are cached for later runs and estimates.
+
+    Args:
+        spec: The judge.
+        rows: What is to be graded, for the longest prompt; None leaves that out.
+        protocol: As for ``grade``.
+        cases: As for ``grade``.
+        rubric: As for ``grade``.
+        data_root: As for ``grade``.
+        cache: As for ``grade``.
+        client: Answers in place of the network, which is then not used at all.
+
+    Raises:
+        OptionError: If an option, the rubric or the transport is unusable.
+        InputError: If an input file as a whole is unusable.
+    """
+    folder = cache_folder(wanted=cache, client=client)
+    options: dict[str, Any] = {"protocol": protocol, "cases": cases, "rubric": rubric}
+    options["data_root"] = data_root
+    plan = (
+        forecast(rows, judge=spec, cache=folder or False, **options) if rows is not None else None
+    )
+    if spec.is_static:
+        return Checkup(judge=spec.model, plan=plan)
+    transport = transport_of(spec) if client is None else "given"
+    endpoints = block_on(_check_all(spec, client))
+    for endpoint in endpoints:
+        properties: dict[str, Any] = {"format": endpoint.format} if endpoint.format else {}
+        if endpoint.is_total:
+            properties["context_tokens"] = endpoint.context_tokens
+        EndpointCache(folder).update(spec.model, endpoint.address, properties)
+    known = [endpoint for endpoint in endpoints if endpoint.context_tokens is not None]
+    if plan and known:
+        least = min(known, key=lambda endpoint: endpoint.context_tokens or 0)
+        context = {"context_tokens": least.context_tokens, "is_total": least.is_total}
+        plan = plan.model_copy(update={"rates": plan.rates.model_copy(update=context)})
+    return Checkup(judge=spec.model, transport=transport, endpoints=endpoints, plan=plan)
+
+
+async def _check_all(spec: JudgeSpec, own_client: Client | None) -> tuple[EndpointReport, ...]:
+    client = own_client or make_client(spec)
+    targets = [
+        Target(
+            client=client,
+            model=spec.model,
+            address=address,
+            timeout_s=min(spec.timeout_s, LONGEST_WAIT_S),
+            settings=spec.sampling(),
+            network=own_client is None,
+        )
+        for address in spec.addresses
+    ]
+    try:
+        return tuple(await asyncio.gather(*map(check_endpoint, targets)))
+    finally:
+        if own_client is None:
+            await client.close()
+
+
+def checkup_text(checkup: Checkup) -> str:
+    """A check-up as aligned lines, each with its line end."""
+    lines = [] if checkup.endpoints else [f"{checkup.judge}: asks no model"]
+    for endpoint in checkup.endpoints:
+        address = endpoint.address or "the provider's own address"
+        lines.append(f"{checkup.judge} at {address} ({checkup.transport} transport)")
+        lines += [f"  {check.name:<10}{check.detail}" for check in endpoint.checks]
+        if checkup.plan is not None:
+            lines[-1] += f"; {longest_text(checkup.plan)}"
+    return "".join(f"{visible(line)}\n" for line in lines)

@@ -1,0 +1,276 @@
+"""The summary of a run: per protocol and tested model, with denominators and intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import OptionError
+from ..records.tables import text_cell
+from ..statistics.intervals import CONFIDENCE_LEVEL
+from .columns import BY_FIELDS, Columns, Totals, Vector, read_columns
+from .metrics import (
+    Figures,
+    broken_figures,
+    common_figures,
+    efficiency_figures,
+    extraneous_figures,
+    unsolvable_figures,
+)
+
+EXTRANEOUS = "tool-extraneous"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The figures of one tested model under one protocol, or of a part of its rows.
+
+    Attributes:
+        protocol: Protocol.
+        form: ``holistic`` or ``step-wise``.
+        tested_model: The system graded.
+        by: Field and value of the breakdown, empty for the whole.
+        n: Rows.
+        scored: Rows with a verdict.
+        inconsistent: Verdicts whose reply contradicted itself to the end.
+        overridden: Verdicts that a rule or a proven finding changed.
+        figures: Estimates by name.
+    """
+
+    protocol: str
+    form: str
+    tested_model: str
+    by: dict[str, str | None]
+    n: int
+    scored: int
+    inconsistent: int
+    overridden: int
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All groups of a run.
+
+    Attributes:
+        judge: Who judged.
+        note: What must be said beside every figure, or None.
+        totals: Counts over all rows, bad ones included.
+        groups: Whole groups first, then breakdowns.
+        warnings: What makes figures doubtful, a sentence each.
+    """
+
+    judge: str
+    note: str | None
+    totals: Totals
+    groups: tuple[Group, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def scored(self) -> int:
+        """Rows with a verdict."""
+        return self.totals.rows - sum(self.totals.unscored.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values; missing is None, never NaN."""
+        return {
+            "judge": self.judge,
+            "note": self.note,
+            "warnings": list(self.warnings),
+            "confidence_level": CONFIDENCE_LEVEL,
+            "totals": asdict(self.totals) | {"scored": self.scored},
+            "groups": [asdict(group) for group in self.groups],
+        }
+
+    def to_csv(self) -> str:
+        """As CSV, one line per figure."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, _CSV_COLUMNS)
+        writer.writeheader()
+        for row in self._csv_rows():
+            writer.writerow({name: text_cell(value) for name, value in row.items()})
+        return out.getvalue()
+
+    def _csv_rows(self) -> Iterator[dict[Any, Any]]:
+        for group in self.groups:
+            by, value = next(iter(group.by.items()), ("", ""))
+            head = {
+                "judge": self.judge,
+                "protocol": group.protocol,
+                "form": group.form,
+                "tested_model": group.tested_model,
+                "by": by,
+                "by_value": "" if value is None else value,
+                "rows": group.n,
+                "scored": group.scored,
+            }
+            for name, estimate in group.figures.items():
+                yield {**head, "figure": name, **asdict(estimate), "judge_note": self.note or ""}
+
+
+_CSV_COLUMNS = (
+    "judge protocol form tested_model by by_value rows scored figure value low high level method "
+    "n_items n_clusters n_resamples seed note judge_note"
+).split()
+
+
+def check_by(names: Iterable[str]) -> tuple[str, ...]:
+    """Validates breakdown fields.
+
+    Raises:
+        OptionError: If one is unknown.
+    """
+    fields = tuple(names)
+    for name in fields:
+        if name not in BY_FIELDS:
+            raise OptionError(f"--by: expected some of {','.join(BY_FIELDS)}, got {name!r}")
+    return fields
+
+
+def summarize(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    judge: str,
+    note: str | None = None,
+    by: Sequence[str] = (),
+) -> Summary:
+    """Summarizes judgement rows.
+
+    Args:
+        rows: Rows of ``judgements.jsonl``.
+        judge: Name of the judge.
+        note: What must be said beside every figure.
+        by: Fields of BY_FIELDS to break results down by.
+
+    Raises:
+        OptionError: If a field is unknown.
+    """
+    fields = check_by(by)
+    columns, totals = read_columns(rows)
+    groups = [*_groups(columns, None)]
+    for field in fields:
+        groups.extend(_groups(columns, field))
+    return Summary(
+        judge=judge,
+        note=note,
+        totals=totals,
+        groups=tuple(groups),
+        warnings=tuple(_conversions(columns)),
+    )
+
+
+CONVERSION_SHARE = 0.9
+CONVERSION_ROWS = 10
+"""From so many rows, and such a share of them in another form, a conversion is suspected."""
+
+
+def _conversions(c: Columns) -> Iterator[str]:
+    """Names tested models nearly all of whose replies under a protocol are in another form.
+
+    A model strays now and then; a program that turned its replies into rows strays each time.
+    """
+    fields = ("protocol", "tested_model")
+    keys = np.stack([c.codes[name] for name in fields], axis=1)
+    for key in np.unique(keys, axis=0):
+        rows = c.where((keys == key).all(axis=1))
+        n_off = int(c.off_form[rows].sum())
+        if len(rows) >= CONVERSION_ROWS and n_off >= CONVERSION_SHARE * len(rows):
+            protocol = c.labels["protocol"][int(key[0])]
+            model = c.labels["tested_model"][int(key[1])]
+            yield (
+                f"{n_off} of {len(rows)} {protocol} replies of {model} could not be read in the "
+                "benchmark's form: a conversion of the replies is the likelier cause than the "
+                "model (see docs/input.md)"
+            )
+
+
+def _groups(c: Columns, field: str | None) -> Iterator[Group]:
+    fields = ("protocol", "form", "tested_model", *([field] if field else []))
+    keys = np.stack([c.codes[name] for name in fields], axis=1)
+    kept = np.flatnonzero(~is_base(c))
+    distinct, index = np.unique(keys[kept], axis=0, return_inverse=True)
+    group_of = np.full(len(keys), -1)
+    group_of[kept] = index.reshape(-1)
+    found: list[list[int]] = distinct.tolist()
+    labels = [
+        [c.labels[name][code] for name, code in zip(fields, key, strict=True)] for key in found
+    ]
+    for i in sorted(range(len(found)), key=lambda i: _order(labels[i])):
+        rows = c.where(group_of == i)
+        if len(rows):
+            yield _group(c, labels[i], rows, field)
+
+
+def is_base(c: Columns) -> Vector:
+    """Profiles that are the base condition of others and no group of their own.
+
+    Rows of tool-extraneous without distractors, where the same tested model has rows with some.
+    """
+    labels = c.labels["protocol"]
+    code = labels.index(EXTRANEOUS) if EXTRANEOUS in labels else -1
+    own = c.codes["protocol"] == code
+    who = c.codes["tested_model"] * len(c.labels["form"]) + c.codes["form"]
+    return own & (c.levels == 0) & np.isin(who, who[own & (c.levels > 0)])
+
+
+_PROTOCOL_ORDER = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency".split()
+VALUE_ORDER = tuple("1-5 6-10 11-15 16-20 >20 early middle late text image video".split())
+"""Values of breakdown fields in their natural order."""
+
+
+def _order(labels: list[str | None]) -> tuple[Any, ...]:
+    protocol, form, model, *rest = labels
+    rank = _PROTOCOL_ORDER.index(protocol) if protocol in _PROTOCOL_ORDER else 99
+    value = rest[0] if rest else None
+    place = VALUE_ORDER.index(value) if value in VALUE_ORDER else 99
+    return rank, protocol or "", form or "", model or "", value is None, place, value or ""
+
+
+def _group(c: Columns, labels: list[str | None], rows: Vector, field: str | None) -> Group:
+    protocol, form, model = (label or "" for label in labels[:3])
+    figures = common_figures(c, rows, form)
+    figures |= _own_figures(c, protocol, rows)
+    return Group(
+        protocol=protocol,
+        form=form,
+        tested_model=model,
+        by={field: labels[3]} if field else {},
+        n=len(rows),
+        scored=int(c.scored[rows].sum()),
+        inconsistent=int(c.inconsistent[rows].sum()),
+        overridden=int(c.overridden[rows].sum()),
+        figures=figures,
+    )
+
+
+def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
+    """The figures that only this protocol has."""
+    if protocol == "tool-broken":
+        return broken_figures(c, rows)
+    if protocol == "unsolvable":
+        return unsolvable_figures(c, rows)
+    if protocol == "efficiency":
+        same = c.codes["protocol"] == c.labels["protocol"].index(protocol)
+        return efficiency_figures(c, rows, c.where(same))
+    if protocol == EXTRANEOUS and (c.level(rows) > 0).any():
+        return extraneous_figures(c, rows, base_of(c, rows))
+    return {}
+
+
+def base_of(c: Columns, rows: Vector) -> Vector:
+    """Rows without distractors of the same tested model and form."""
+    first = c.profile[rows[0]]
+    same = c.levels == 0
+    for name in ("tested_model", "form"):
+        same &= c.codes[name] == c.codes[name][first]
+    labels = c.labels["protocol"]
+    protocols = [i for i, label in enumerate(labels) if label in _BASE_PROTOCOLS]
+    return c.where(same & np.isin(c.codes["protocol"], protocols))
+
+
+_BASE_PROTOCOLS = ("holistic", "step-wise", EXTRANEOUS)

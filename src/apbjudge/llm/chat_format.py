@@ -1,0 +1,200 @@
+"""Requests and completions in the form of the OpenAI chat protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+import orjson
+from pydantic import BaseModel
+
+from ..errors import TransportError
+from ..records import Usage
+from .base import TOP_LOGPROBS, Completion, Format, Request, ToolCall
+from .failures import failure_of
+from .logprobs import read_logprobs
+
+TOOL_NAME = "give_verdict"
+
+
+def chat_body(request: Request, model: str) -> dict[str, Any]:
+    """The body of a chat-completions call, as litellm would send it.
+
+    Args:
+        request: The request.
+        model: Name of the model as the endpoint knows it, without provider.
+    """
+    settings = dict(request.settings)
+    extra = _dict(settings.pop("extra_body", None))
+    return {
+        "model": model,
+        "messages": request.messages,
+        "max_tokens": request.max_tokens,
+        **settings,
+        **shape_arguments(request),
+        **extra,
+    }
+
+
+def shape_arguments(request: Request) -> dict[str, Any]:
+    """The arguments for a reply's form, for tools and for token probabilities."""
+    arguments: dict[str, Any] = {}
+    if request.reply is not None:
+        arguments |= format_arguments(request.reply, request.format)
+    if request.tools:
+        arguments["tools"] = list(request.tools)
+        if request.tool_choice is not None:
+            arguments["tool_choice"] = request.tool_choice
+    if request.logprobs:
+        arguments |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    return arguments
+
+
+@lru_cache(maxsize=64)
+def format_arguments(reply: type[BaseModel], form: Format) -> dict[str, Any]:
+    """The arguments that ask an endpoint to keep to a reply model's schema.
+
+    Those of ``json_schema`` equal the ones that instructor makes, whose import takes longer than a
+    thousand calls.
+    """
+    if form == "text":
+        return {}
+    if form == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    schema = reply.model_json_schema()
+    if form == "json_schema":
+        named = {"name": reply.__name__, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    # litellm takes this key away for some servers, and in place
+    parameters = {k: v for k, v in schema.items() if k != "additionalProperties"}
+    function = {"name": TOOL_NAME, "description": "Gives the verdict.", "parameters": parameters}
+    return {
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": {"type": "function", "function": {"name": TOOL_NAME}},
+    }
+
+
+def read_chat(data: bytes, *, has_tools: bool = False) -> Completion:
+    """Reads the body of a successful response; see ``completion_of``.
+
+    Raises:
+        JudgeError: If it is no chat completion, or reports a failure.
+    """
+    try:
+        body = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        body = _lenient(data)
+    return completion_of(_dict(body), has_tools=has_tools)
+
+
+def _lenient(data: bytes) -> object:
+    """JSON with half a surrogate pair, NaN or a byte-order mark, as some servers send it."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise TransportError("the endpoint answered with something that is not JSON") from None
+
+
+def completion_of(body: Mapping[str, Any], *, has_tools: bool = False) -> Completion:
+    """A completion from the JSON of a chat completion.
+
+    Args:
+        body: The JSON object.
+        has_tools: Whether the request had tools. If not, a tool call is a reply in the format
+            ``tool``: its arguments are the text where there is no content.
+
+    Raises:
+        JudgeError: If it is none, or reports a failure.
+    """
+    if error := _dict(body.get("error")):
+        code = error.get("code")
+        status = code if isinstance(code, int) and 400 <= code < 600 else 500
+        raise failure_of(status, json.dumps(body), {})
+    choice, message = _choice(body)
+    reason = str(choice.get("finish_reason") or "none")
+    text, calls = _content(message), _tool_calls(message)
+    # litellm puts some providers' refusals there
+    fields = _dict(message.get("provider_specific_fields"))
+    refusal = message.get("refusal") or fields.get("refusal")
+    return Completion(
+        text=text if has_tools else text or (calls[0].arguments if calls else ""),
+        tool_calls=calls if has_tools else (),
+        finish_reason=_FINISHED.get(reason.lower(), reason),
+        refusal=clean(refusal) if refusal else None,
+        served_model=clean(body["model"]) if body.get("model") else None,
+        usage=_usage(body.get("usage")),
+        logprobs=read_logprobs(_dict(choice.get("logprobs")).get("content")),
+    )
+
+
+def _choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The first choice and its message; both empty where there is no choice at all."""
+    choices = _list(body.get("choices"))
+    first = _dict(choices[0]) if choices else {}
+    has_message = isinstance(first.get("message"), dict) or not choices
+    if not isinstance(body.get("choices"), list) or not has_message:
+        raise TransportError("the endpoint answered with JSON that is no chat completion")
+    return first, _dict(first.get("message"))
+
+
+_FINISHED = {
+    "max_tokens": "length",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+}
+
+
+def _content(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = map(_dict, _list(cast("object", content)))
+        return "".join(clean(part.get("text") or "") for part in parts)
+    if content is not None and not isinstance(content, str):
+        raise TransportError("the endpoint answered with content that is no text")
+    return clean(content or "")
+
+
+def _tool_calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls as reported; arguments as an object become JSON text."""
+    calls: list[ToolCall] = []
+    for call in map(_dict, _list(message.get("tool_calls"))):
+        function = _dict(call.get("function"))
+        arguments = function.get("arguments") or ""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        name, call_id = clean(function.get("name") or ""), clean(call.get("id") or "")
+        calls.append(ToolCall(name=name, arguments=clean(text), id=call_id))
+    return tuple(calls)
+
+
+def clean(text: object) -> str:
+    """Text that UTF-8 can hold: half a surrogate pair becomes a question mark."""
+    return str(text).encode(errors="replace").decode()
+
+
+def _usage(usage: object) -> Usage:
+    counts = _dict(usage)
+    return Usage(
+        prompt_tokens=count_of(counts.get("prompt_tokens")),
+        completion_tokens=count_of(counts.get("completion_tokens")),
+        cached_tokens=count_of(_dict(counts.get("prompt_tokens_details")).get("cached_tokens")),
+        calls=1,
+    )
+
+
+def count_of(count: object) -> int:
+    """A count as an endpoint reports it; nonsense counts as 0."""
+    if isinstance(count, bool) or not isinstance(count, int):
+        return 0
+    return count if 0 <= count < 10**9 else 0
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,0 +1,336 @@
+"""What an endpoint can do, checked with a handful of tiny calls.
+
+Servers that take a parameter need not heed it. So the schema requested here is one that the prompt
+does not mention: a reply that fits it can only come from a server that enforces it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..errors import CallTimeoutError, JudgeError, RateLimitedError
+from ..records import Record
+from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Request
+from .chat_format import count_of
+from .direct import KEYS
+from .litellm_client import load_litellm
+from .model_table import context_tokens
+
+MAX_TOKENS = 64
+LONGEST_WAIT_S = 30.0
+LONGEST_FAILURE = 160
+MAX_LIST_BYTES = 4 * 2**20
+MAX_NAMES = 5
+
+Outcome = Literal["passed", "failed", "unclear", "skipped"]
+
+RED_PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAb0lEQVR4nO3PAQkAAAyEwO9feoshgnABdLep8QUNyPEF"
+    "DcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUN"
+    "yPEFDcjxBQ3IPanc8OLDQitxAAAAAElFTkSuQmCC"
+)
+"""A picture of 64 × 64 pixels, red all over, in base64; some models refuse smaller ones."""
+
+_RED = re.compile(r"\bred\b", re.IGNORECASE)
+_PROMPT_WITHOUT_FORM = "Say hello."
+_COLOUR = "Which colour is this picture? One word."
+_CONTEXT_KEYS = ("max_model_len", "context_length", "max_context_length", "context_window")
+_SILENT = f"no reply within {MAX_TOKENS} tokens"
+_BEGINS_WITH_KEY = re.compile(r'\s*\{\s*"violet"')
+
+
+class Check(Record):
+    """One question about an endpoint: its name, the outcome, and one sentence for people."""
+
+    name: Literal["key", "model", "replies", "logprobs", "pictures", "context"]
+    outcome: Outcome
+    detail: str
+
+
+class EndpointReport(Record):
+    """The checks of one endpoint.
+
+    Attributes:
+        address: Its address, None for the provider's own.
+        checks: The checks, in the order of ``Check.name``'s values.
+        format: The strictest reply format that is enforced, else text; None when that is not clear.
+        context_tokens: The longest prompt, None when not known.
+        is_total: Whether the reply has to fit into ``context_tokens`` too.
+    """
+
+    address: str | None
+    checks: tuple[Check, ...]
+    format: Format | None = None
+    context_tokens: int | None = None
+    is_total: bool = False
+
+    def check(self, name: str) -> Check:
+        """The check of a name."""
+        return next(check for check in self.checks if check.name == name)
+
+    @property
+    def works(self) -> bool:
+        """Whether the model answers."""
+        return self.check("model").outcome == "passed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The endpoint to check.
+
+    Attributes:
+        client: The transport, without retries.
+        model: litellm model name.
+        address: Address of the endpoint, or None for the provider's own.
+        timeout_s: Seconds until a call counts as hung.
+        settings: Sampling settings: they may be what the endpoint refuses.
+        network: Whether there is one beside the client, for lists of models.
+        clock: Measures time.
+    """
+
+    client: Client
+    model: str
+    address: str | None = None
+    timeout_s: float = LONGEST_WAIT_S
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    network: bool = True
+    clock: Clock = field(default_factory=MonotonicClock)
+
+
+class Violet(BaseModel):
+    """A reply that no model gives by chance."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    violet: Literal[7]
+
+
+async def check_endpoint(target: Target) -> EndpointReport:
+    """Checks an endpoint with at most seven calls; with two of a model that does not answer."""
+    model = await _check_model(target)
+    tokens, is_total, missing_from = await _context(target)
+    if missing_from:
+        listed = f"; not in the endpoint's list: {', '.join(missing_from)}"
+        model = model.model_copy(update={"detail": model.detail + listed})
+    answers = model.outcome == "passed"
+    form, checks = None, [_check_key(target, answers=answers), model]
+    if answers:
+        form, replies = await _check_formats(target)
+        checks += [replies, await _check_logprobs(target, form or "text")]
+        checks.append(await _check_pictures(target))
+    else:
+        names: tuple[Literal["replies", "logprobs", "pictures"], ...]
+        names = ("replies", "logprobs", "pictures")
+        checks += [Check(name=name, outcome="skipped", detail="not asked") for name in names]
+    outcome = "unclear" if tokens is None else "passed"
+    checks.append(Check(name="context", outcome=outcome, detail=context_text(tokens)))
+    return EndpointReport(
+        address=target.address,
+        checks=tuple(checks),
+        format=form,
+        context_tokens=tokens,
+        is_total=is_total,
+    )
+
+
+def context_text(tokens: int | None) -> str:
+    """A context length as text."""
+    return "not known" if tokens is None else f"{tokens:,} tokens"
+
+
+def _check_key(target: Target, *, answers: bool) -> Check:
+    """Whether the variable of the provider's key is set; the key itself is never read."""
+    if not target.network:
+        return Check(name="key", outcome="skipped", detail="not looked for")
+    own = KEYS.get(target.model.partition("/")[0])
+    if own is not None:
+        missing = () if os.environ.get(own) else (own,)
+    else:
+        required = load_litellm().validate_environment(target.model, api_base=target.address)
+        missing = tuple(map(str, required["missing_keys"]))
+    if missing and answers:
+        return Check(name="key", outcome="passed", detail="none needed, none sent")
+    if missing:
+        detail = f"none sent: {', '.join(missing)} is not set"
+        return Check(name="key", outcome="failed", detail=detail)
+    detail = f"{own} is set" if own else "none missing, as far as litellm knows"
+    return Check(name="key", outcome="passed", detail=detail)
+
+
+async def _check_model(target: Target) -> Check:
+    """Two calls; the time of the second counts, when libraries and connections are there."""
+    latency_s = 0.0
+    for _ in range(2):
+        start = target.clock.now()
+        reply = await _ask(target, _PROMPT_WITHOUT_FORM)
+        if isinstance(reply, JudgeError):
+            return Check(name="model", outcome="failed", detail=f"no answer: {_short(reply)}")
+        latency_s = target.clock.now() - start
+    return Check(name="model", outcome="passed", detail=f"answers in {latency_s:.2f} s")
+
+
+async def _check_formats(target: Target) -> tuple[Format | None, Check]:
+    """One call for each format but plain text; the first that is enforced will be used."""
+    outcomes: dict[Format, str] = {}
+    failures: list[str] = []
+    for form in FORMATS[:-1]:
+        prompt = _PROMPT_WITHOUT_FORM + (" (json)" if form == "json_object" else "")
+        reply = await _ask(target, prompt, form=form)
+        if isinstance(reply, JudgeError):
+            outcomes[form] = _refused_or_unclear(reply)
+            failures.append(_short(reply))
+        elif not reply.text.strip():
+            outcomes[form] = "unclear"
+            failures.append(_SILENT)
+        elif reply.finish_reason == "length" and _BEGINS_WITH_KEY.match(reply.text):
+            # the prompt does not mention this key: only a schema can have brought it about
+            outcomes[form] = "unclear" if form == "json_object" else "enforced"
+        else:
+            outcomes[form] = "enforced" if _fits(reply.text, form) else "ignored"
+    best: Format | None = next(
+        (form for form in FORMATS[:-1] if outcomes[form] == "enforced"), None
+    )
+    if best is None and "unclear" not in outcomes.values():
+        best = "text"
+    detail = ", ".join(f"{form} {outcome}" for form, outcome in outcomes.items())
+    detail += f": {best} will be used" if best else f": {FORMATS[0]} will be tried"
+    detail += f" ({failures[0]})" if failures else ""
+    return best, Check(name="replies", outcome="passed" if best else "unclear", detail=detail)
+
+
+def _fits(text: str, form: Format) -> bool:
+    """Whether a reply, as it is, keeps to the form requested."""
+    try:
+        if form == "json_object":
+            return isinstance(orjson.loads(text), dict)
+        Violet.model_validate_json(text)
+    except (orjson.JSONDecodeError, ValidationError):
+        return False
+    return True
+
+
+async def _check_logprobs(target: Target, form: Format) -> Check:
+    """One call, in the format that a run would use."""
+    reply = await _ask(target, _PROMPT_WITHOUT_FORM, form=form, logprobs=True)
+    if problem := _problem("logprobs", reply):
+        return problem
+    tokens = cast("Completion", reply).logprobs
+    alternatives = max((len(token.top) for token in tokens), default=0)
+    if not alternatives:
+        return Check(name="logprobs", outcome="failed", detail="ignored")
+    detail = f"{alternatives} alternatives per token"
+    return Check(name="logprobs", outcome="passed", detail=detail)
+
+
+async def _check_pictures(target: Target) -> Check:
+    """One call with a picture that is red all over."""
+    url = f"data:image/png;base64,{RED_PNG}"
+    parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": _COLOUR}]
+    reply = await _ask(target, parts)
+    if problem := _problem("pictures", reply):
+        return problem
+    if _RED.search(cast("Completion", reply).text):
+        return Check(name="pictures", outcome="passed", detail="sees them")
+    detail = "takes them but did not name the colour of one"
+    return Check(name="pictures", outcome="failed", detail=detail)
+
+
+def _problem(name: Literal["logprobs", "pictures"], reply: Completion | JudgeError) -> Check | None:
+    """The check of a call that failed or brought no text; None for a reply."""
+    if isinstance(reply, JudgeError):
+        word = _refused_or_unclear(reply)
+        outcome = "failed" if word == "refused" else "unclear"
+        return Check(name=name, outcome=outcome, detail=f"{word}: {_short(reply)}")
+    if not reply.text.strip():
+        return Check(name=name, outcome="unclear", detail=f"unclear: {_SILENT}")
+    return None
+
+
+async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
+    """The context in tokens, whether the reply must fit too, and names that exclude the model's.
+
+    From what the endpoint lists, else from litellm's table; no model is called.
+    """
+    name = target.model.partition("/")[2]
+    models: list[dict[str, Any]] = []
+    if target.address and target.network:
+        data = (await _get(target, "/models")).get("data")
+        entries = cast("list[Any]", data) if isinstance(data, list) else []
+        models = [entry for entry in map(_dict, entries) if entry]
+    names = tuple(str(entry["id"]) for entry in models if "id" in entry)
+    served: int | None = None
+    candidates = [entry for entry in models if entry.get("id") == name] or models
+    if len(candidates) == 1:  # a server of one model gives any name to it
+        (entry,) = candidates
+        served = next((n for key in _CONTEXT_KEYS if (n := count_of(entry.get(key)))), None)
+        if not served:  # llama.cpp: the context of one of its slots, or that of the training
+            slots = _dict((await _get(target, "/props")).get("default_generation_settings"))
+            trained = count_of(_dict(entry.get("meta")).get("n_ctx_train"))
+            served = count_of(slots.get("n_ctx")) or trained or None
+    tokens = served or context_tokens(target.model)
+    return tokens, served is not None, () if name in names else names[:MAX_NAMES]
+
+
+async def _get(target: Target, path: str) -> dict[str, Any]:
+    """A JSON object from the endpoint; empty on any failure, since nothing depends on it."""
+    import aiohttp
+
+    base = (target.address or "").rstrip("/")
+    url = f"{base.removesuffix('/v1') if path == '/props' else base}{path}"
+    key = os.environ.get(KEYS.get(target.model.partition("/")[0], ""))
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with (
+            asyncio.timeout(target.timeout_s),
+            aiohttp.ClientSession(trust_env=True) as session,
+            session.get(url, headers=headers, allow_redirects=False) as answer,
+        ):
+            data = b""
+            async for part in answer.content.iter_chunked(1 << 16):
+                data += part
+                if len(data) > MAX_LIST_BYTES:
+                    return {}
+            return _dict(orjson.loads(data)) if answer.status == 200 else {}
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
+        return {}
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+async def _ask(
+    target: Target, content: Any, *, form: Format = "text", logprobs: bool = False
+) -> Completion | JudgeError:
+    request = Request(
+        model=target.model,
+        messages=[{"role": "user", "content": content}],
+        reply=Violet,
+        format=form,
+        max_tokens=MAX_TOKENS,
+        api_base=target.address,
+        timeout_s=target.timeout_s,
+        settings=target.settings,
+        logprobs=logprobs,
+    )
+    try:
+        return await target.client.complete(request)
+    except JudgeError as error:
+        return error
+
+
+def _refused_or_unclear(error: JudgeError) -> Literal["refused", "unclear"]:
+    """A model that has just answered refuses what fails, unless it is slow or busy."""
+    return "unclear" if isinstance(error, CallTimeoutError | RateLimitedError) else "refused"
+
+
+def _short(error: JudgeError) -> str:
+    text = str(error)
+    return text if len(text) <= LONGEST_FAILURE else f"{text[: LONGEST_FAILURE - 1]}…"

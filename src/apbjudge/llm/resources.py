@@ -1,0 +1,194 @@
+"""From a model's settings to something that answers: transport, endpoints, prices, cache."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import OptionError
+from .base import FORMATS, Client, Clock, Format, MonotonicClock
+from .budget import Budget, Limits
+from .cache import ReplyCache, default_cache_folder
+from .direct import KEYS, DirectClient, serves_exactly
+from .endpoint_cache import EndpointCache
+from .endpoints import Endpoint
+from .engine import Engine
+from .litellm_client import LitellmClient
+from .model_spec import ModelSpec
+from .model_table import Prices, model_prices, supports_vision
+
+REPLIES = "replies"
+"""Folder of the reply cache within the cache folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a session has at hand, beside a model's own settings.
+
+    Attributes:
+        client: Answers in place of the network; None for the real thing.
+        limits: Limits of the session.
+        budget: The limits with what is spent so far, where several models share them.
+        cache: Folder of the caches, or None for none.
+        clock: Measures time and waits.
+        rng: Source of jitter.
+        warn: Called with each problem beside the requests themselves.
+    """
+
+    client: Client | None = None
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget | None = None
+    cache: Path | None = None
+    clock: Clock = field(default_factory=MonotonicClock)
+    rng: random.Random = field(default_factory=random.Random)
+    warn: Callable[[str], None] = lambda message: None
+
+    def open_cache(self) -> ReplyCache | None:
+        """The reply cache, None where there is none."""
+        return ReplyCache(self.cache / REPLIES, warn=self.warn) if self.cache else None
+
+
+def shared_resources(
+    *,
+    client: Client | None,
+    limits: Limits,
+    cache: bool | Path | None,
+    warn: Callable[[str], None],
+) -> Resources:
+    """Resources of all models of one session: they spend one budget; see ``Resources``.
+
+    Args:
+        client: Answers in place of the network.
+        limits: Limits of the session.
+        cache: See ``cache_folder``.
+        warn: Called with each problem.
+    """
+    return Resources(
+        client=client,
+        limits=limits,
+        budget=Budget(limits, MonotonicClock()),
+        cache=cache_folder(wanted=cache, client=client),
+        warn=warn,
+    )
+
+
+def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path | None:
+    """The folder of the caches; a client of the caller's own is not cached unless asked for."""
+    if isinstance(wanted, Path):
+        return wanted
+    if wanted is None:
+        wanted = client is None
+    return default_cache_folder() if wanted else None
+
+
+def open_cache(*, warn: Callable[[str], None]) -> ReplyCache:
+    """The reply cache that runs use."""
+    return ReplyCache(default_cache_folder() / REPLIES, warn=warn)
+
+
+def clear_caches(*, warn: Callable[[str], None]) -> int:
+    """Removes all replies and properties of endpoints; returns how many replies there were."""
+    cache = open_cache(warn=warn)
+    removed = cache.clear()
+    cache.close()
+    EndpointCache(default_cache_folder()).clear()
+    return removed
+
+
+def transport_of(spec: ModelSpec) -> str:
+    """``direct`` or ``litellm``.
+
+    Raises:
+        OptionError: If ``direct`` is asked for where it can't serve.
+    """
+    provider = spec.model.partition("/")[0]
+    if spec.transport == "direct":
+        if not spec.api_base or provider not in KEYS:
+            known = ", ".join(KEYS)
+            raise OptionError(
+                f"--transport direct: expected --api-base and a model of {known}, got {spec.model}"
+            )
+        return "direct"
+    exact = serves_exactly(spec.model, api_base=bool(spec.api_base), params=spec.sampling())
+    # litellm prices the models of its table
+    if spec.transport == "auto" and exact and not model_prices(spec.model).are_known:
+        return "direct"
+    return "litellm"
+
+
+def make_client(spec: ModelSpec) -> Client:
+    """A new client of the transport that serves a model.
+
+    Raises:
+        OptionError: If the transport can't serve.
+    """
+    return DirectClient() if transport_of(spec) == "direct" else LitellmClient()
+
+
+def prices_of(spec: ModelSpec, *, batched: bool = False) -> Prices:
+    """The prices that the user gave, else those of litellm's table.
+
+    Args:
+        spec: The model.
+        batched: Whether calls go through the provider's batch interface.
+
+    Raises:
+        OptionError: If one of the two prices is missing.
+    """
+    own = Prices(input=spec.price_input, output=spec.price_output, cached=spec.price_cached)
+    if (own.input is None) != (own.output is None):
+        raise OptionError("--config price_input and price_output: expected both or neither")
+    return own if own.are_known else model_prices(spec.model, batched=batched)
+
+
+def known_format(spec: ModelSpec, address: str | None, cache: Path | None) -> Format:
+    """The strictest reply format that an endpoint took in earlier runs, else the strictest."""
+    known = EndpointCache(cache).get(spec.model, address).get("format")
+    return FORMATS[FORMATS.index(known)] if known in FORMATS else FORMATS[0]
+
+
+def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
+    """The engine of a model; no provider's library is imported before the first call.
+
+    Raises:
+        OptionError: If the transport can't serve, or money is limited and prices are not known.
+    """
+    direct = transport_of(spec) == "direct"
+    client = resources.client or make_client(spec)
+    prices = prices_of(spec)
+    if resources.limits.max_cost is not None and resources.client is None and not prices.are_known:
+        raise OptionError(
+            f"--max-cost: the price of {spec.model} is not known; give --config price_input=… and "
+            "--config price_output=… in US dollars per million tokens"
+        )
+    return Engine(
+        endpoints=[
+            Endpoint(
+                client=client,
+                address=address,
+                most=spec.max_concurrency,
+                format=known_format(spec, address, resources.cache),
+            )
+            for address in spec.addresses
+        ],
+        spec=spec,
+        budget=resources.budget or Budget(resources.limits, resources.clock),
+        prices=prices if spec.price_input is not None or direct else Prices(),
+        cache=resources.open_cache(),
+        endpoint_cache=EndpointCache(resources.cache),
+        clock=resources.clock,
+        rng=resources.rng,
+    )
+
+
+def is_shown_images(spec: ModelSpec, *, known: bool = True) -> bool:
+    """Whether a model is sent pictures.
+
+    Args:
+        spec: The model.
+        known: Whether litellm's table can be trusted to know the model.
+    """
+    auto = spec.vision == "auto" and spec.images and known
+    return spec.vision == "yes" or (auto and supports_vision(spec.model))

@@ -1,0 +1,41 @@
+"""Many 64-bit keys in little memory: 8 bytes each, where a set of integers takes a hundred."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import numpy as np
+
+RECENT = 1 << 16
+"""Keys that are held in a set before they are sorted in among the others."""
+
+
+class KeySet:
+    """Tells whether a key has been met before."""
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        self._view = np.empty(0, dtype=np.uint64).data
+
+    def __contains__(self, key: int) -> bool:
+        return key in self._recent or self._is_sorted_in(key)
+
+    def add(self, key: int) -> bool:
+        """Takes a key in; returns whether it is new.
+
+        Args:
+            key: 0 to 2**64 - 1.
+        """
+        if key in self:
+            return False
+        self._recent.add(key)
+        if len(self._recent) == RECENT:
+            recent = np.fromiter(self._recent, dtype=np.uint64, count=RECENT)
+            self._view = np.sort(np.concatenate([self._view, recent])).data
+            self._recent = set()
+        return True
+
+    def _is_sorted_in(self, key: int) -> bool:
+        keys = self._view  # a view yields integers, which take less time than numbers of numpy
+        at = bisect_left(keys, key)
+        return at < len(keys) and keys[at] == key

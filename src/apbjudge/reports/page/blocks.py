@@ -1,0 +1,210 @@
+"""Details of the items as compressed blocks of data that travel inside the page.
+
+A block is JSON, compressed with gzip, in base64, inside a ``script`` element of a type that no
+browser runs. Base64 has no character that could end the element, so nothing in the data can.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import IO, Any, cast
+
+import orjson
+
+from ...errors import OptionError
+from ...records import Item
+from ...rubrics import load_rubric
+from .entries import Entry, Pictures
+from .index import Index
+from .items import case_key, case_view, judgement_view, prediction_view
+
+BLOCK_TYPE = "application/octet-stream"
+"""Type of the script elements that hold data."""
+
+BYTES_PER_CHUNK = 1_500_000
+"""A chunk ends with the record that reaches this many bytes of JSON."""
+
+_ENTRIES_PER_CHUNK = 100
+_TEXTS_PER_CHUNK = 4000
+
+
+def block(name: str, data: bytes) -> bytes:
+    """One element with JSON in it; its id is ``name``: letters, digits and hyphens."""
+    packed = base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0))
+    return f'<script type="{BLOCK_TYPE}" id="{name}">'.encode() + packed + b"</script>\n"
+
+
+def read_block(text: bytes) -> Any:
+    """The values in a block's text; for tests and tools that read a page again."""
+    return orjson.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def to_json(value: object) -> bytes:
+    """A value as JSON; NaN becomes null."""
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+
+
+@dataclass(slots=True, kw_only=True)
+class Chunks:
+    """Writes records to blocks of about a hundred each, as they come.
+
+    Attributes:
+        name: Prefix of the blocks' ids, before a hyphen and their number.
+        file: Where they are written.
+        most: Records of a block at most.
+        starts: Number of the first record of each block written or begun.
+        count: Records so far.
+    """
+
+    name: str
+    file: IO[bytes]
+    most: int = _ENTRIES_PER_CHUNK
+    starts: list[int] = field(default_factory=list[int])
+    count: int = 0
+    _records: list[bytes] = field(default_factory=list[bytes])
+    _size: int = 0
+
+    def add(self, record: bytes) -> int:
+        """Adds a record, which is JSON, and returns its number among all of them."""
+        if not self._records:
+            self.starts.append(self.count)
+        self._records.append(record)
+        self._size += len(record)
+        self.count += 1
+        if len(self._records) >= self.most or self._size >= BYTES_PER_CHUNK:
+            self.close()
+        return self.count - 1
+
+    def close(self) -> None:
+        """Writes the records that are not yet in a block."""
+        if self._records:
+            name = f"{self.name}-{len(self.starts) - 1}"
+            self.file.write(block(name, b"[" + b",".join(self._records) + b"]"))
+        self._records.clear()
+        self._size = 0
+
+
+class Details:
+    """Writes entries to blocks: each case and each list of tools once, however often it occurs.
+
+    The blocks are cases, lists of tools, entries, and the texts that are searched beside ids and
+    names.
+    """
+
+    def __init__(self, index: Index, file: IO[bytes], pictures: Pictures | None) -> None:
+        """Begins to write.
+
+        Args:
+            index: Gets the columns of the list.
+            file: Where blocks are written.
+            pictures: Returns the picture behind a file; None for no pictures.
+        """
+        self.index = index
+        self.cases = Chunks(name="cases", file=file)
+        self._tools = Chunks(name="tools", file=file)
+        self._items = Chunks(name="items", file=file)
+        self._texts = Chunks(name="texts", file=file, most=_TEXTS_PER_CHUNK)
+        self._pictures = pictures
+        self._numbers: dict[bytes, int] = {}
+        self._rubrics: set[str] = set()
+
+    def add(self, entry: Entry) -> None:
+        """Writes one entry; only its columns stay in memory.
+
+        Raises:
+            ValueError: If it has not one judgement, or None, for each judge.
+        """
+        self.index.add(entry)
+        item, rows = entry.item, [row or {} for row in entry.judgements]
+        findings = _findings(rows)
+        details = {
+            "item": {
+                "id": entry.item_id,
+                "model": entry.tested_model,
+                "protocol": entry.protocol,
+                "case": entry.case_id,
+                "line": entry.line,
+                "groups": {k: v for k, v in entry.groups.items() if v is not None},
+            },
+            "case": None if item is None else self._case(item),
+            "prediction": prediction_view(item, findings) if item or findings else None,
+            "judgements": [row and judgement_view(row) for row in entry.judgements],
+            "labels": [dict(label) for label in entry.labels] or None,
+            "human": entry.human and dict(entry.human),
+        }
+        self._items.add(to_json({k: v for k, v in details.items() if v is not None}))
+        self._rubrics.update(ref for row in rows if isinstance(ref := row.get("rubric"), str))
+        reasons = [row.get("reasoning") or row.get("detail") or "" for row in rows]
+        self._texts.add(to_json([item.query if item else "", *reasons]))
+
+    def close(self) -> None:
+        """Writes the records that are not yet in a block."""
+        for chunks in (self.cases, self._tools, self._items, self._texts):
+            chunks.close()
+
+    def contents(self) -> dict[str, Any]:
+        """The first record of each block, and names of codes: the page finds a detail by them."""
+        return {
+            "cases": self.cases.starts,
+            "tools": self._tools.starts,
+            "items": self._items.starts,
+            "texts": self._texts.starts,
+            "codes": {ref: names for ref in sorted(self._rubrics) if (names := _code_names(ref))},
+        }
+
+    def _case(self, item: Item) -> int:
+        """The number of an item's case; a known key saves its view."""
+        # a file's name doesn't identify its picture
+        key = case_key(item) if self._pictures is None or not item.files else None
+        if key is None:
+            return self._new_case(item)
+        return self._numbered(b"case " + key, partial(self._new_case, item))
+
+    def _new_case(self, item: Item) -> int:
+        view = dict(case_view(item))
+        if self._pictures is not None and item.files:
+            view["files"] = [
+                shown | ({"url": url} if (url := self._pictures(item, file)) else {})
+                for shown, file in zip(view["files"], item.files, strict=True)
+            ]
+        tools = view.pop("tools", None)
+        if tools is not None:
+            view["tools"] = self._once(self._tools, tools)
+        return self._once(self.cases, view)
+
+    def _once(self, chunks: Chunks, value: object) -> int:
+        """The number of a record, which is written when it is new."""
+        record = to_json(value)
+        return self._numbered(chunks.name.encode() + record, partial(chunks.add, record))
+
+    def _numbered(self, content: bytes, add: Callable[[], int]) -> int:
+        """The number that belongs to a content; only a digest and the number stay in memory."""
+        key = hashlib.blake2b(content, digest_size=16).digest()
+        if key not in self._numbers:
+            self._numbers[key] = add()
+        return self._numbers[key]
+
+
+def _code_names(ref: str) -> dict[str, str]:
+    """Names of the error codes of a shipped rubric; empty for other rubrics."""
+    try:
+        return {criterion.code: criterion.name for criterion in load_rubric(ref).criteria}
+    except OptionError:
+        return {}
+
+
+def _findings(rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The findings of code, each once: every judge's row has the same ones."""
+    findings: dict[bytes, Mapping[str, Any]] = {}
+    for row in rows:
+        listed: object = row.get("findings")
+        for finding in cast("list[Any]", listed) if isinstance(listed, list) else ():
+            if isinstance(finding, dict):
+                own = cast("dict[str, Any]", finding)
+                findings.setdefault(to_json(own), own)
+    return list(findings.values())

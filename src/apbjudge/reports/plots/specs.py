@@ -1,0 +1,297 @@
+"""Which figures there are: the values that each draws of which tables, in words and as a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..paper.table import Table
+from .charts import bar_chart, dot_chart, error_profiles, heat_map
+from .curves import cost_chart, curve_chart
+from .figure import Figure
+from .marks import Frame, Mark, as_share, by_value, distinct, extremes, marks_frame, table_marks
+from .matplotlib_backend import MplFigure
+from .text import boxes_note, in_words, slugs
+from .uncertainty import uncertainty_figures
+
+Names = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spec:
+    """A figure of some values in tables.
+
+    Attributes:
+        key: Name of the figure.
+        tables: Key of each table, with a section that replaces those of its columns; empty for
+            the columns' own.
+        columns: Regular expression of the keys of the columns.
+        title: What it shows; intervals, where they are drawn, and numbers of rows are appended.
+        alt: What it looks like; ``highlights`` are appended.
+        draw: Draws values and names.
+        select: Takes the values to draw from those of the columns.
+        highlights: The values in a sentence.
+        names: The order of tested models or judges; None for that of their correctness in the
+            table of all cases.
+        intervals: Whether the chart draws intervals.
+    """
+
+    key: str
+    tables: Mapping[str, str]
+    columns: str
+    title: str
+    alt: str
+    draw: Callable[[Sequence[Mark], Names], MplFigure]
+    select: Callable[[list[Mark]], list[Mark]] = list
+    highlights: Callable[[Sequence[Mark]], str] = extremes
+    names: Callable[[Sequence[Mark]], Names] | None = None
+    intervals: bool = True
+
+
+# What is particular to a figure ------------------------------------------------------------------
+
+BEHAVIOURS = {
+    "Rp": "Replacement",
+    "Al": "Alternative",
+    "Rt": "Retry",
+    "Rf": "Refusal",
+    "Ot": "Other",
+}
+REFUSALS = {
+    "Conf": "Contradictory constraints",
+    "Info": "Information missing",
+    "Tool": "Tool removed",
+    "Vis": "Visual input missing",
+}
+MEASURES = {
+    "agreement": "Agreement",
+    "precision": "Precision",
+    "recall": "Recall",
+    "F1": "F1",
+}
+
+
+def _without_both_e2(marks: list[Mark]) -> list[Mark]:
+    """Without protocols that have E2-H and E2-S, which share a place."""
+    both = {m.section for m in marks if m.column == "E2-H"}
+    both &= {m.section for m in marks if m.column == "E2-S"}
+    return [mark for mark in marks if mark.section not in both]
+
+
+def _replacements(marks: Sequence[Mark]) -> Sequence[Mark]:
+    return [mark for mark in marks if mark.column == "Rp"] or marks
+
+
+def _cost_pairs(marks: list[Mark]) -> list[Mark]:
+    """Cost and correctness in turn of those that have both, the cheapest first."""
+    costs = {mark.name: mark for mark in marks if mark.column == "C_all"}
+    correct = {mark.name: mark for mark in marks if mark.column == "CR"}
+    names = sorted(set(costs) & set(correct), key=lambda name: (costs[name].value, name))
+    return [mark for name in names for mark in (costs[name], correct[name])]
+
+
+def _cheapest_and_best(marks: Sequence[Mark]) -> str:
+    cheapest = f"{in_words(marks[0].name)}, {marks[0].value:.2f}"
+    return f"Cheapest plans: {cheapest}. {extremes(marks[1::2])}"
+
+
+def _curve_spec(
+    key: str,
+    tables: Mapping[str, str],
+    title: str,
+    *,
+    across: str,
+    columns: str = "CR",
+    up: str = "Correct plans, %",
+    select: Callable[[list[Mark]], list[Mark]] = list,
+    from_zero: bool = False,
+) -> _Spec:
+    return _Spec(
+        key=key,
+        tables=tables,
+        columns=columns,
+        title=title,
+        alt="A line per tested model.",
+        draw=partial(curve_chart, across=across, up=up, from_zero=from_zero),
+        select=select,
+        highlights=lambda marks: extremes(
+            [replace(mark, at=f"{across.lower()} {mark.at}") for mark in marks]
+        ),
+    )
+
+
+# The figures -------------------------------------------------------------------------------------
+
+_OVERALL = {"overall": ""}
+_LEVELS = {"extraneous-levels-holistic": "Holistic", "extraneous-levels-step-wise": "Step-wise"}
+_CODES = r"E[1-6](-[HS])?"
+
+SPECS = (
+    _Spec(
+        key="error-profile",
+        tables=_OVERALL,
+        columns=_CODES,
+        title="Share of plans with each error, by tested model and protocol",
+        alt="A heat map of error rates, a row per tested model and a column per error code.",
+        draw=heat_map,
+        intervals=False,
+    ),
+    _Spec(
+        key="error-multiples",
+        tables=_OVERALL,
+        columns=_CODES,
+        title="Error profile of each tested model",
+        alt="A panel per tested model with the rate of each error code.",
+        draw=error_profiles,
+        select=_without_both_e2,
+    ),
+    _Spec(
+        key="cr",
+        tables=_OVERALL,
+        columns="CR",
+        title="Correctness rate by tested model and protocol",
+        alt="A row of points per tested model, the best first.",
+        draw=partial(dot_chart, series="section", axis="Correct plans, %"),
+        names=by_value,
+    ),
+    _curve_spec(
+        "horizon",
+        {"horizon": ""},
+        "Step-wise correctness by the number of steps predicted",
+        across="Steps predicted",
+    ),
+    _curve_spec(
+        "stage",
+        {"stage": ""},
+        "Step-wise correctness by the stage of the trajectory",
+        across="Stage",
+    ),
+    _curve_spec(
+        "levels-used",
+        _LEVELS,
+        "Plans that use a distractor by the number of distractor tools",
+        across="Distractor tools",
+        columns="ExtUse",
+        up="Use a distractor, %",
+        select=lambda marks: [as_share(mark) for mark in marks],
+        from_zero=True,
+    ),
+    _curve_spec(
+        "levels-correct",
+        _LEVELS,
+        "Correctness by the number of distractor tools",
+        across="Distractor tools",
+    ),
+    _Spec(
+        key="broken",
+        tables=_OVERALL,
+        columns="|".join(BEHAVIOURS),
+        title="What tested models do after a broken tool",
+        alt="A stacked bar per tested model with the shares of five behaviours.",
+        draw=partial(bar_chart, titles=BEHAVIOURS),
+        highlights=lambda marks: extremes(_replacements(marks), BEHAVIOURS),
+        names=lambda marks: by_value(_replacements(marks)),
+        intervals=False,
+    ),
+    _Spec(
+        key="refusal",
+        tables=_OVERALL,
+        columns="|".join(REFUSALS),
+        title="Unsolvable cases that tested models refuse, by type",
+        alt="A row of points per tested model.",
+        draw=partial(dot_chart, series="column", titles=REFUSALS, axis="Refused, %"),
+        highlights=partial(extremes, titles=REFUSALS),
+    ),
+    _Spec(
+        key="cost",
+        tables={"efficiency": ""},
+        columns="C_all|CR",
+        title="Mean cost of plans against their correctness",
+        alt="A numbered point per tested model.",
+        draw=cost_chart,
+        select=_cost_pairs,
+        highlights=_cheapest_and_best,
+    ),
+    _Spec(
+        key="judges",
+        tables={"judges": ""},
+        columns="|".join(MEASURES),
+        title="Judges against human labels",
+        alt="A row of points per judge.",
+        draw=partial(
+            dot_chart,
+            series="column",
+            titles=MEASURES,
+            axis="Against human labels (%, F1 \u00d7 100)",
+            whole=False,
+        ),
+        # F1 is in percent here too
+        highlights=lambda marks: extremes([replace(mark, unit="percent") for mark in marks]),
+        names=by_value,
+    ),
+)
+
+
+def paper_figures(tables: Sequence[Table], uncertainty: Frame | None = None) -> tuple[Figure, ...]:
+    """Figures for a paper, drawn from its tables.
+
+    Args:
+        tables: The tables; those that no figure is drawn from are ignored.
+        uncertainty: How sure judges were, a DataFrame with a row per judgement: ``judge``;
+            ``p_correct``, the share of the judge's replies that said correct, 0 to 1, NaN where
+            not measured; ``human_correct``, 0 or 1, NaN without label; ``is_correct``, 0 or 1,
+            NaN without verdict; ``case_id``. None for no figures of uncertainty.
+
+    Returns:
+        The figures that have something to draw, those of one judge together. Where there are
+        several judges, the judge's name is part of the key.
+    """
+    by_key = {table.key: table for table in tables}
+    judges = distinct(judge for table in tables for judge in table.judges if judge)
+    measured = () if uncertainty is None else distinct(map(str, uncertainty["judge"]))
+    everyone = distinct([*judges, *measured])
+    suffixes = slugs(everyone) if len(everyone) > 1 else {}
+    figures: list[Figure] = []
+    for judge in ("", *everyone):  # a comparison of judges is of none
+        own = [figure for spec in SPECS for figure in _figures(spec, by_key, judge)]
+        if uncertainty is not None and judge in measured:
+            own += uncertainty_figures(uncertainty, judge)
+        for figure in own:
+            key = f"{figure.key}-{suffixes[judge]}" if judge in suffixes else figure.key
+            title = f"{figure.title} ({in_words(judge)})" if judge else figure.title
+            figures.append(replace(figure, key=key, title=title + boxes_note(figure.texts)))
+    return tuple(figures)
+
+
+def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figure]:
+    """The figure of a judge; none where there is nothing to draw."""
+    marks = spec.select(
+        [
+            replace(mark, section=section or mark.section)
+            for key, section in spec.tables.items()
+            if key in tables
+            for mark in table_marks(tables[key], judge, spec.columns)
+        ]
+    )
+    if not marks:
+        return []
+    if spec.names is not None:
+        names = spec.names(marks)
+    else:  # the same order in all figures
+        overall = tables.get("overall")
+        ranking = by_value(table_marks(overall, judge, "CR")) if overall is not None else ()
+        own = distinct(mark.name for mark in marks)
+        names = [*(n for n in ranking if n in own), *(n for n in own if n not in ranking)]
+    levels = {mark.level for mark in marks if spec.intervals and mark.low is not None}
+    intervals = f", with {100 * min(levels):.4g} % intervals" if levels else ""
+    sizes = [mark.n for mark in marks]
+    rows = f", n = {min(sizes)}" + (f" to {max(sizes)}" if min(sizes) < max(sizes) else "")
+    figure = Figure(
+        key=spec.key,
+        title=f"{spec.title}{intervals}{rows}",
+        alt=f"{spec.alt} {spec.highlights(marks)}",
+        data=marks_frame(marks),
+        draw=partial(spec.draw, marks, names),
+    )
+    return [figure]

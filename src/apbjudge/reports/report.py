@@ -1,0 +1,350 @@
+"""From runs to a report: tables, figures, changes, and the page that shows items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..calibration.calibrate import calibrate_judged
+from ..calibration.judged import Judged, Problems, joined, read_once
+from ..calibration.matching import Answers, Labels, load_labels
+from ..calibration.results import ReliabilityReport
+from ..errors import OptionError, visible
+from ..judge import JudgeSpec
+from ..judge.columns import Totals, read_columns
+from ..judge.session import data_roots
+from ..version import VERSION
+from .changes import Changes
+from .compared_runs import find_changes, find_version_changes
+from .frames import judgement_frame
+from .judged_items import ReportItems, sources_of
+from .page.entries import JudgeFacts, ReportInput, ReportSize
+from .paper.building import paper_tables
+from .paper.definitions import TABLE_KEYS
+from .paper.table import Table
+from .plots import Figure, paper_figures
+from .results import JudgeResults, RefinedResults, Results
+from .run_files import JudgeRuns, RunFile, by_judge, open_run
+
+Paths = str | Path | Sequence[str | Path]
+
+CHANGES = "changes"
+MAX_ITEMS = 200_000
+"""Items that one page may show: a browser holds no more at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOrder:
+    """What is to be reported.
+
+    Attributes:
+        runs: Folders of runs, or files of judgements.
+        labels: Files of human labels, JSONL or CSV.
+        adjudicator: Rater whose word is final.
+        refined: Names of methods and the runs on responses refined so, such as ``Self_R+``.
+        tables: Tables asked for; empty for all that there is something for.
+        predictions: Files of predictions as they lie now; empty for those the runs name.
+        cases: File of cases to join them with.
+        pictures: Whether the page shows pictures of the cases.
+        data_root: Folder that their paths are looked for in first; None for those of the runs.
+    """
+
+    runs: Sequence[Path]
+    labels: Sequence[Path] = ()
+    adjudicator: str | None = None
+    refined: Sequence[tuple[str, Path]] = ()
+    tables: Sequence[str] = ()
+    predictions: Sequence[Path] = ()
+    cases: Path | None = None
+    pictures: bool = False
+    data_root: Path | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report, made when it is looked at.
+
+    Attributes:
+        order: What was ordered.
+        judges: The judges with their runs.
+        labels: What humans said; None without.
+        problems: Grows by a line for each row that can't be used.
+    """
+
+    order: ReportOrder
+    judges: tuple[JudgeRuns, ...]
+    labels: Labels | None
+    problems: Problems = field(default_factory=Problems)
+
+    @cached_property
+    def results(self) -> Results:
+        """The judgements by judge, and how far each judge can be trusted.
+
+        Raises:
+            InputError: If a file can't be read, or labels belong to no run.
+            OptionError: If a refined run is by no judge of the report.
+        """
+        return Results(
+            judges=tuple(map(self._results_of, self.judges)),
+            refined=tuple(self._refined()),
+            reliability=self.reliability,
+        )
+
+    def _results_of(self, judge: JudgeRuns) -> JudgeResults:
+        columns, totals = read_columns(judge.rows(self.problems), items=True)
+        if n_never := totals.rows - len(columns.scored):
+            self.problems.append(
+                f"{visible(judge.name)}: {n_never} of {totals.rows} rows never became items, "
+                "because their input could not be used: no table counts them"
+            )
+        return JudgeResults(judge=judge.name, note=judge.note, columns=columns, totals=totals)
+
+    def _refined(self) -> Iterator[RefinedResults]:
+        for method, path in self.order.refined:
+            run = open_run(path)
+            base = next((j for j in self.judges if _is_by(run, j)), None)
+            if base is None:
+                names = ", ".join(visible(judge.name) for judge in self.judges)
+                raise OptionError(
+                    f"--refined: expected a run by {names}, with the same settings, got "
+                    f"{visible(str(path))} by {visible(run.judge)}"
+                )
+            columns, _ = read_columns(run.rows(self.problems), items=True)
+            yield RefinedResults(method=method, judge=base.name, columns=columns)
+
+    @cached_property
+    def reliability(self) -> ReliabilityReport | None:
+        """Judges against humans; None without labels.
+
+        Raises:
+            InputError: If no label belongs to any run.
+        """
+        if self.labels is None or not self._judged:
+            return None
+        return calibrate_judged(self._judged, self.labels, self.problems)
+
+    @cached_property
+    def _judged(self) -> list[Judged]:
+        """The judges with any item at all, as labels are set against them."""
+        found = [
+            (judge, [read_once(run.path, []) for run in judge.runs if run.has_items])
+            for judge in self.judges
+        ]
+        return [joined(parts, judge.name) for judge, parts in found if parts]
+
+    @cached_property
+    def answers(self) -> Answers:
+        """By item, how many tested models answered it; empty without labels, which alone ask."""
+        if self.labels is None:
+            return {}
+        keys = {key for judged in self._judged for key in judged.keys}
+        return Counter(item for item, _ in keys)
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables asked for; all that there is something for when none was.
+
+        Raises:
+            OptionError: If one is unknown, or there is nothing for it.
+            InputError: See ``results``.
+        """
+        names = [name for name in self.order.tables if name != CHANGES]
+        if self.order.tables and not names:
+            return ()
+        return paper_tables(self.results, names)
+
+    @cached_property
+    def changes(self) -> Changes | None:
+        """What changed from the first run to the second; None unless asked for by name.
+
+        Raises:
+            OptionError: If there are no two runs to compare.
+        """
+        if CHANGES not in self.order.tables:
+            return None
+        return find_changes(self.judges, self.labels, self.answers, self.problems)
+
+    @property
+    def _changed(self) -> Changes | None:
+        """What the page's overview lists: changes asked for, and those of two tested models."""
+        if CHANGES in self.order.tables:
+            return self.changes
+        return find_version_changes(self.judges)
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """Figures of the tables, and of what judges were in doubt about."""
+        doubt = judgement_frame(self.judges, self.labels, []) if self._has_doubt else None
+        return paper_figures(self.tables, doubt)
+
+    @property
+    def _has_doubt(self) -> bool:
+        return self.labels is not None and any(
+            (judged.entropy == judged.entropy).any() for judged in self._judged
+        )
+
+    def write_page(self, path: Path) -> ReportSize:
+        """Writes the page that shows tables, figures and every item.
+
+        Args:
+            path: The file.
+
+        Raises:
+            OptionError: If there are more than ``MAX_ITEMS`` items.
+            InputError: If a file can't be read or written.
+        """
+        from .page.html import write_report
+
+        n_rows = max(result.totals.rows for result in self.results.judges)
+        if n_rows > MAX_ITEMS:
+            raise OptionError(
+                f"--format html: expected at most {MAX_ITEMS} items a judge, got {n_rows}; grade "
+                "or report parts of them"
+            )
+        order = self.order
+        data_roots(order.data_root)  # refuses what is no folder
+        sources = sources_of(
+            self.judges,
+            order.predictions,
+            order.cases,
+            self.problems,
+            data_root=order.data_root,
+        )
+        items = ReportItems(self.judges, sources, self.labels, self.problems)
+        report = ReportInput(
+            title=_title(self.results),
+            judges=tuple(self._facts()),
+            tables=self.tables,
+            changed=self._changed,
+            figures=self.figures,
+            entries=items,
+            notes=tuple(self._notes()),
+            pictures=items.picture if self.order.pictures else None,
+            version=VERSION,
+        )
+        return write_report(report, path)
+
+    def _facts(self) -> Iterator[JudgeFacts]:
+        for judge, result in zip(self.judges, self.results.judges, strict=True):
+            yield _facts(judge, result)
+
+    def _notes(self) -> Iterator[str]:
+        if self.labels is None:
+            yield "Nobody's labels were given: nothing here says how far the judge can be trusted."
+
+    def to_json(self) -> dict[str, Any]:
+        """Judges and changes as nested JSON values."""
+        return {
+            "apbjudge": VERSION,
+            "judges": [
+                {
+                    "judge": result.judge,
+                    "note": result.note,
+                    "runs": [str(run.path) for run in judge.runs],
+                    "rows": result.totals.rows,
+                    "scored": _scored(result.totals),
+                    "unscored": result.totals.unscored,
+                }
+                for judge, result in zip(self.judges, self.results.judges, strict=True)
+            ],
+            "changes": None if self.changes is None else self.changes.to_json(),
+        }
+
+
+def open_report(order: ReportOrder) -> Report:
+    """Finds the runs and reads the labels.
+
+    Args:
+        order: What is to be reported.
+
+    Raises:
+        InputError: If a run or the labels can't be read.
+        OptionError: If no run is given, or a table is unknown.
+    """
+    if not order.runs:
+        raise OptionError("report: expected folders of runs, got none")
+    for name in order.tables:
+        if name not in (*TABLE_KEYS, CHANGES):
+            known = ", ".join((*TABLE_KEYS, CHANGES))
+            raise OptionError(f"--table: expected some of {known}, got {name!r}")
+    problems: Problems = []
+    judges = by_judge([open_run(path) for path in order.runs])
+    labels = None
+    if order.labels:
+        first, *more = order.labels
+        labels = load_labels(first, order.adjudicator, problems, more=more)
+    elif order.adjudicator is not None:
+        raise OptionError("--adjudicator: expected --labels with it, got none")
+    return Report(order, judges, labels, problems)
+
+
+def report(runs: Paths, *, labels: Paths = (), predictions: Paths = (), **options: Any) -> Report:
+    """Opens a report on runs.
+
+    Args:
+        runs: Folders of runs, or files of judgements.
+        labels: Files of human labels, JSONL or CSV.
+        predictions: Files of predictions as they lie now; empty for those the runs name.
+        **options: The other fields of ``ReportOrder``.
+
+    Raises:
+        InputError: If a run or the labels can't be read.
+    """
+    order = ReportOrder(
+        runs=_paths(runs), labels=_paths(labels), predictions=_paths(predictions), **options
+    )
+    return open_report(order)
+
+
+def _paths(given: Paths) -> list[Path]:
+    return [Path(path) for path in ([given] if isinstance(given, (str, Path)) else given)]
+
+
+def _is_by(run: RunFile, judge: JudgeRuns) -> bool:
+    return any(run.scoring == other.scoring for other in judge.runs)
+
+
+def _scored(totals: Totals) -> int:
+    return totals.rows - sum(totals.unscored.values())
+
+
+def _title(results: Results) -> str:
+    models = {
+        model
+        for result in results.judges
+        for model in result.columns.labels["tested_model"]
+        if model is not None
+    }
+    if len(models) == 1:
+        return f"Plans of {next(iter(models))}"
+    return f"Plans of {len(models)} tested models"
+
+
+_DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
+
+
+def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The settings that are not the usual ones; addresses are nobody's business."""
+    for name, value in settings.items():
+        if name not in {"model", "judges", "api_base"} and value != _DEFAULTS.get(name):
+            yield name, str(value)
+
+
+def _facts(judge: JudgeRuns, result: JudgeResults) -> JudgeFacts:
+    totals = result.totals
+    return JudgeFacts(
+        name=judge.name,
+        note=judge.note,
+        rows=totals.rows,
+        scored=_scored(totals),
+        unscored=totals.unscored,
+        cost_usd=totals.cost_usd,
+        calls=totals.calls,
+        rubrics=tuple(sorted(filter(None, result.columns.labels["rubric"]))),
+        settings=tuple(_settings(judge.runs[0].settings)),
+        source=", ".join(run.place for run in judge.runs),
+    )

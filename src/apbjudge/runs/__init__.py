@@ -1,0 +1,1 @@
+"""Runs over rows: one record for every row, resumed where the last session ended."""

@@ -1,0 +1,520 @@
+"""Judgements and labels on disk become calibrations: who is matched, and what is said of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import apbjudge
+from apbjudge.calibration.results import HAND_PICKED, Reliability
+from apbjudge.errors import InputError, OptionError
+from apbjudge.statistics import Sample, rectify, rogan_gladen
+
+CODES = [f"E{i}" for i in range(1, 7)]
+
+
+def judgement(item: str, said: bool | None, **more: Any) -> dict[str, Any]:
+    """A row of judgements.jsonl; None is an unscored one."""
+    verdict = said is not None
+    flags = {code: code == "E4" and said is False for code in CODES}
+    row = {
+        "item_id": item,
+        "case_id": item,
+        "tested_model": "planner",
+        "protocol": "holistic",
+        "rubric": "apb-holistic@1",
+        "judge": "openai/umpire",
+        "kind": "verdict" if verdict else "unscored",
+        "is_correct": said,
+        "grade": None if said is None else (1.0 if said else 0.6),
+        "errors": flags if verdict else None,
+        "category": None,
+        "matches_reference": None,
+        "groups": {"dataset": "d"},
+    }
+    return {**row, **more}
+
+
+def label(item: str, said: bool | None, **more: Any) -> dict[str, Any]:
+    flags = None if said is None else {code: code == "E4" and not said for code in CODES}
+    row = {"item_id": item, "tested_model": "planner", "rater": "kim", "is_correct": said}
+    grade = None if said is None else (1.0 if said else 0.6)
+    return {**row, "grade": grade, "errors": flags, **more}
+
+
+def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def calibrated(
+    folder: Path,
+    judgements: Iterable[Mapping[str, Any]],
+    labels: Iterable[Mapping[str, Any]],
+    **options: Any,
+) -> Reliability:
+    report = apbjudge.calibrate(
+        write(folder / "judgements.jsonl", judgements),
+        write(folder / "labels.jsonl", labels),
+        **options,
+    )
+    json.dumps(report.to_json(), allow_nan=False)
+    assert apbjudge.reliability_text(report)
+    (judge,) = report.judges
+    return judge
+
+
+TRUTH = [True, False, True, True, False, False, True, False, True, False]
+SAID = [True, True, True, False, False, False, True, False, True, False]
+IDS = [f"i{n}" for n in range(10)]
+JUDGED = [judgement(item, said) for item, said in zip(IDS, SAID, strict=True)]
+LABELS = [label(item, said) for item, said in zip(IDS, TRUTH, strict=True)]
+
+
+def test_figures_are_over_the_labelled_rows(tmp_path: Path) -> None:
+    more = [judgement(f"x{n}", True) for n in range(5)]
+    found = calibrated(tmp_path, [*JUDGED, *more], LABELS)
+    assert (found.n_rows, found.n_scored, found.n_labelled, found.n_unmatched) == (15, 15, 10, 0)
+    assert found.judge == "openai/umpire"
+    measures = found.whole.measures
+    assert measures["agreement"].value == 0.8
+    assert (measures["precision"].value, measures["precision"].n_items) == (0.8, 5)
+    assert measures["grade MAE"].value == pytest.approx(0.08)
+    assert found.whole.codes["E4"]["F1"].value == 0.8
+    assert found.whole.tables["is_correct"].counts == ((4.0, 1.0), (1.0, 4.0))
+
+
+def test_labels_without_a_judgement_are_counted(tmp_path: Path) -> None:
+    found = calibrated(tmp_path, JUDGED, [*LABELS, label("gone", True)])
+    assert (found.n_labelled, found.n_unmatched) == (10, 1)
+    assert any("1 labelled items have no judgement" in note for note in found.notes)
+
+
+def test_a_label_that_names_no_tested_model_counts_where_one_alone_answered(
+    tmp_path: Path,
+) -> None:
+    nameless = [{**row, "tested_model": None} for row in LABELS]
+    assert calibrated(tmp_path, JUDGED, nameless).n_labelled == 10
+    second = [judgement("i0", True, tested_model="other")]
+    report = apbjudge.calibrate(
+        write(tmp_path / "two.jsonl", [*JUDGED, *second]), tmp_path / "labels.jsonl"
+    )
+    assert report.judges[0].n_labelled == 9
+    assert "tested_model: expected the name of one" in report.problems[0]
+
+
+def test_labels_of_other_items_are_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="such as i0 of planner, got only others, such as z"):
+        calibrated(tmp_path, JUDGED, [label("z", True)])
+
+
+def test_labels_come_from_csv_too(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item_id", "rater", "is_correct", "grade", "errors"])
+        for item, said in zip(IDS, TRUTH, strict=True):
+            writer.writerow([item, "kim", said, 1.0 if said else 0.6, "none" if said else "E4"])
+    report = apbjudge.calibrate(write(tmp_path / "j.jsonl", JUDGED), path)
+    from_jsonl = calibrated(tmp_path, JUDGED, LABELS)
+    assert report.judges[0].whole == from_jsonl.whole
+
+
+def test_damaged_rows_are_named_and_the_others_used(tmp_path: Path) -> None:
+    bad = [
+        {"item_id": "b"},
+        judgement("b", True, grade=7),
+        judgement("b", True, errors={"E1": "no"}),
+        judgement("b", True, is_correct=None),
+        judgement("b", True, category=True),
+    ]
+    path = write(tmp_path / "judgements.jsonl", [*bad, *JUDGED])
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"item_id": "torn\n')
+    report = apbjudge.calibrate(path, write(tmp_path / "labels.jsonl", LABELS))
+    assert report.judges[0].n_labelled == 10
+    assert [text.split(":")[1] for text in report.problems] == ["1", "2", "3", "4", "5", "16"]
+    assert "grade: expected a number from 0 to 1, or null, got 7" in report.problems[1]
+
+
+@pytest.mark.parametrize("text", ["", "[]\n", "not JSON\n"])
+def test_a_file_without_judgements_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "judgements.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="expected judgements, one a line"):
+        apbjudge.calibrate(path, write(tmp_path / "labels.jsonl", LABELS))
+
+
+def test_rows_that_never_became_an_item_have_no_place(tmp_path: Path) -> None:
+    nameless = judgement("a", None, item_id=None, tested_model=None, reason="bad_input")
+    assert calibrated(tmp_path, [nameless, *JUDGED], LABELS).n_rows == 10
+
+
+@pytest.mark.parametrize(("policy", "agreement", "n"), [("exclude", 7 / 8, 8), ("wrong", 0.7, 10)])
+def test_unscored_rows_count_as_asked(
+    tmp_path: Path, policy: str, agreement: float, n: int
+) -> None:
+    rows = [judgement("i1", None), judgement("i4", None)]
+    left = [row for row in JUDGED if row["item_id"] not in {"i1", "i4"}]
+    found = calibrated(tmp_path, [*rows, *left], LABELS, unscored=policy)
+    assert (found.whole.scored.value, found.whole.scored.n_items) == (0.8, 10)
+    estimate = found.whole.measures["agreement"]
+    assert (estimate.value, estimate.n_items) == (agreement, n)
+
+
+def test_rows_of_one_case_are_one_cluster_unless_told_otherwise(tmp_path: Path) -> None:
+    shared = [{**row, "case_id": f"c{n // 2}"} for n, row in enumerate(JUDGED)]
+    found = calibrated(tmp_path, shared, LABELS)
+    assert (found.cluster, found.n_clusters) == ("case_id", 5)
+    assert found.whole.measures["agreement"].method == "wilson-effective"
+    alone = calibrated(tmp_path, shared, LABELS, cluster="none")
+    assert (alone.n_clusters, alone.whole.measures["agreement"].method) == (10, "wilson-modified")
+
+
+def test_measures_are_broken_down_and_parts_add_up(tmp_path: Path) -> None:
+    rows = [
+        {**row, "groups": {"dataset": "odd" if n % 2 else None}} for n, row in enumerate(JUDGED)
+    ]
+    found = calibrated(tmp_path, rows, LABELS, by=["dataset"])
+    assert [(g.field, g.value, g.found.n_items) for g in found.groups] == [
+        ("dataset", "odd", 5),
+        ("dataset", None, 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"by": ["colour"]}, "--by: expected some of case_id"),
+        ({"cluster": "colour"}, "--cluster: expected some of case_id"),
+        ({"unscored": "drop"}, "--unscored: expected exclude, wrong, bounds, got 'drop'"),
+        ({"design": "whatever"}, "--design: expected random, other-population, hand-picked"),
+        ({"own": "nobody"}, "--self: expected one of planner, got 'nobody'"),
+        ({"epsilon": 2.0}, "--epsilon: expected"),
+    ],
+)
+def test_unusable_options_are_one_clear_error(
+    tmp_path: Path, options: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(OptionError, match=text):
+        calibrated(tmp_path, JUDGED, LABELS, **options)
+
+
+def test_an_adjudicator_decides_and_ties_are_stated(tmp_path: Path) -> None:
+    second = [{**row, "rater": "lee"} for row in LABELS]
+    second[0] = label("i0", False, rater="lee")
+    split = calibrated(tmp_path, JUDGED, [*LABELS, *second])
+    assert split.n_ties == {"is_correct": 1, "E4": 1}
+    assert split.whole.measures["agreement"].n_items == 9
+    assert split.raters == ("kim", "lee")
+    assert split.between is not None
+    assert split.between.together["agreement"].value == 0.9
+    assert split.stand_in is not None
+    final = [*LABELS, *second, label("i0", True, rater="boss")]
+    decided = calibrated(tmp_path, JUDGED, final, adjudicator="boss")
+    assert (decided.n_ties, decided.n_adjudicated) == ({}, 1)
+    assert decided.whole.measures["agreement"].n_items == 10
+    assert decided.raters == ("kim", "lee")
+    with pytest.raises(InputError, match="expected labels by nobody, got boss, kim, lee"):
+        calibrated(tmp_path, JUDGED, final, adjudicator="nobody")
+
+
+def test_hand_picked_labels_describe_and_infer_nothing(tmp_path: Path) -> None:
+    found = calibrated(tmp_path, JUDGED, LABELS, design="hand-picked")
+    assert HAND_PICKED in found.notes
+    estimates = [*found.whole.measures.values(), found.whole.scored]
+    estimates += [e for of in found.whole.codes.values() for e in of.values()]
+    assert all(e.low is e.high is None for e in estimates)
+    assert found.whole.measures["agreement"].value == 0.8
+    assert found.corrected == ()
+    assert found.stand_in is found.diversity is found.self_evaluation is None
+
+
+def many(n: int, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Judgements whose judge is right four times in five, and the labels of all."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.6
+    said = np.where(rng.random(n) < 0.8, truth, ~truth)
+    ids = [f"i{at:04}" for at in range(n)]
+    rows = [judgement(item, bool(x)) for item, x in zip(ids, said, strict=True)]
+    return rows, [label(item, bool(x)) for item, x in zip(ids, truth, strict=True)]
+
+
+def test_a_random_part_of_labels_corrects_the_rates(tmp_path: Path) -> None:
+    rows, labels = many(400, 1)
+    found = calibrated(tmp_path, rows, labels[:100], design="random")
+    figures = {part.figure: part.found for part in found.corrected}
+    assert list(figures) == ["CR", "Grade", *CODES]
+    judged = np.array([float(row["is_correct"]) for row in rows])
+    known = np.array([float(row["is_correct"]) for row in labels])
+    known[100:] = np.nan
+    expected = rectify(judged, known, design="random")
+    assert figures["CR"].rectified == expected.rectified
+    assert figures["CR"].raw.value == judged.mean()
+    assert (figures["CR"].n_labelled, figures["CR"].n_judged) == (100, 400)
+
+
+def test_labels_of_another_population_correct_another_run(tmp_path: Path) -> None:
+    rows, labels = many(200, 2)
+    theirs, _ = many(300, 3)
+    target = write(tmp_path / "target.jsonl", theirs)
+    found = calibrated(tmp_path, rows, labels, design="other-population", target=target)
+    rate = next(part.found for part in found.corrected if part.figure == "CR")
+    said = np.array([row["is_correct"] for row in rows])
+    truth = np.array([row["is_correct"] for row in labels])
+    expected = rogan_gladen(
+        sum(row["is_correct"] for row in theirs),
+        300,
+        tp=int((said & truth).sum()),
+        n_pos=int(truth.sum()),
+        tn=int((~said & ~truth).sum()),
+        n_neg=int((~truth).sum()),
+    )
+    assert rate.rectified.value == pytest.approx(expected.value)
+    assert rate.rectified.low == pytest.approx(expected.low)
+
+
+def plan(path: Path, rows: list[dict[str, Any]], chosen: set[str]) -> Path:
+    """All rows in two strata by verdict, some of them chosen."""
+    entries = []
+    for row in rows:
+        name = "correct" if row["is_correct"] else "incorrect"
+        size = sum(other["is_correct"] == row["is_correct"] for other in rows)
+        order = len(entries) + 1 if row["item_id"] in chosen else None
+        ids = {"item_id": row["item_id"], "tested_model": "planner", "case_id": row["case_id"]}
+        weight = 1.0 if order else None
+        entries.append(
+            {**ids, "stratum": name, "stratum_size": size, "order": order, "weight": weight}
+        )
+    return write(path, entries)
+
+
+def test_a_drawn_plan_gives_weights_and_corrects_by_stratum(tmp_path: Path) -> None:
+    rows, labels = many(400, 4)
+    right = [row["item_id"] for row in rows if row["is_correct"]][:20]
+    wrong = [row["item_id"] for row in rows if not row["is_correct"]][:60]
+    chosen = {*right, *wrong}
+    path = plan(tmp_path / "plan.jsonl", rows, chosen)
+    extra = next(row for row in labels if row["item_id"] not in chosen)
+    kept = [row for row in labels if row["item_id"] in chosen]
+    found = calibrated(tmp_path, rows, [*kept, extra], design=str(path))
+    assert found.n_labelled == 80
+    assert any("1 labelled rows that the plan did not choose" in note for note in found.notes)
+    said = np.array([row["is_correct"] for row in rows])
+    truth = {row["item_id"]: row["is_correct"] for row in labels}
+    shares = [
+        (np.mean([truth[i] == value for i in ids]), np.mean(said == value))
+        for ids, value in ((right, True), (wrong, False))
+    ]
+    weighted = sum(agree * size for agree, size in shares)
+    assert found.whole.measures["agreement"].value == pytest.approx(weighted)
+    known = np.array([float(truth[i]) if i in chosen else np.nan for i in truth])
+    expected = rectify(
+        said.astype(float), known, design="stratified", sample=Sample(strata=said.astype(int))
+    )
+    rate = next(part.found for part in found.corrected if part.figure == "CR")
+    assert rate.rectified.value == pytest.approx(expected.rectified.value)
+
+
+def test_under_a_plan_ties_take_no_weight_from_their_stratum(tmp_path: Path) -> None:
+    rows, labels = many(400, 6)
+    right = [row["item_id"] for row in rows if row["is_correct"]][:20]
+    wrong = [row["item_id"] for row in rows if not row["is_correct"]][:60]
+    path = plan(tmp_path / "plan.jsonl", rows, {*right, *wrong})
+    truth = {row["item_id"]: row["is_correct"] for row in labels}
+    split = set(right[:10])
+    said = [label(item, truth[item]) for item in (*right, *wrong)]
+    said += [label(item, not truth[item], rater="lee") for item in split]
+    found = calibrated(tmp_path, rows, said, design=str(path))
+    n_right = sum(row["is_correct"] for row in rows)
+    weighted = n_right * np.mean([truth[item] for item in right[10:]])
+    weighted += (400 - n_right) * np.mean([not truth[item] for item in wrong])
+    assert found.whole.measures["agreement"].value == pytest.approx(weighted / 400)
+
+
+def test_a_plan_of_another_run_is_refused(tmp_path: Path) -> None:
+    path = plan(tmp_path / "plan.jsonl", JUDGED[:5], {"i0"})
+    with pytest.raises(InputError, match="got one without 5 of its rows, such as i5 of planner"):
+        calibrated(tmp_path, JUDGED, LABELS, design=str(path))
+
+
+def test_the_judge_is_found_among_the_tested_models_whatever_the_spelling(tmp_path: Path) -> None:
+    rows, labels = many(40, 5)
+    for at, row in enumerate(rows):
+        row["tested_model"] = labels[at]["tested_model"] = "Um-Pire" if at % 2 else "planner"
+    found = calibrated(tmp_path, rows, labels).self_evaluation
+    assert found is not None
+    assert found.own == "Um-Pire"
+    assert found.rate is not None
+    assert {model.tested_model for model in found.models} == {"Um-Pire", "planner"}
+    other = calibrated(tmp_path, rows, labels, own="planner").self_evaluation
+    assert other is not None
+    assert (other.own, other.rate.estimate.value) == (
+        "planner",
+        pytest.approx(-found.rate.estimate.value),
+    )
+
+
+def test_correct_plans_with_another_chain_stand_apart(tmp_path: Path) -> None:
+    rows = [{**row, "matches_reference": n % 3 == 0} for n, row in enumerate(JUDGED)]
+    found = calibrated(tmp_path, rows, LABELS).diversity
+    assert found is not None
+    assert found.standard.agreement.n_items == 3
+    assert found.different.agreement.n_items == 2
+    assert found.n_unknown == 0
+
+
+def test_behaviours_after_a_broken_tool_are_compared_as_classes(tmp_path: Path) -> None:
+    more = {"grade": None, "errors": None}
+    rows = [judgement(i, n < 4, **more, category=1 + n % 5) for n, i in enumerate(IDS)]
+    said = [label(i, n < 4, **more, category=1 + n % 4) for n, i in enumerate(IDS)]
+    found = calibrated(tmp_path, rows, said).category
+    assert found is not None
+    assert (found.measures["agreement"].value, found.measures["agreement"].n_items) == (0.4, 10)
+    assert found.table is not None
+    assert found.table.first == ("replacement", "alternative", "retry", "refusal", "other")
+
+
+def test_several_judges_stand_side_by_side_and_blind_ones_are_told(tmp_path: Path) -> None:
+    blind = tmp_path / "blind"
+    blind.mkdir()
+    write(blind / "judgements.jsonl", JUDGED)
+    (blind / "manifest.json").write_text('{"settings": {"blind": true}}', encoding="utf-8")
+    first = write(tmp_path / "judgements.jsonl", JUDGED)
+    report = apbjudge.calibrate([first, blind], write(tmp_path / "labels.jsonl", LABELS))
+    assert [judge.judge for judge in report.judges] == ["openai/umpire", "openai/umpire (blind)"]
+    assert "openai/umpire (blind)" in apbjudge.reliability_text(report)
+
+
+# Scales of grades --------------------------------------------------------------------------------
+
+ON_THIRDS = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 3), (3, 1), (0, 2)]
+"""Grades by judge and humans on 0 to 3."""
+
+
+def graded(folder: Path, judge: list[float], human: list[float], **more: Any) -> Reliability:
+    rows = [judgement(f"i{n}", g == 1, grade=g, **more) for n, g in enumerate(judge)]
+    labels = [label(f"i{n}", g == 1, grade=g) for n, g in enumerate(human)]
+    return calibrated(folder, rows, labels, cluster="none")
+
+
+def ac2(pairs: list[tuple[int, int]], k: int) -> float:
+    """Gwet's AC2 with quadratic weights, from its definition, item by item."""
+    weights = 1 - (np.subtract.outer(np.arange(k), np.arange(k)) / (k - 1)) ** 2
+    shares = np.bincount(np.ravel(pairs), minlength=k) / (2 * len(pairs))
+    expected = weights.sum() / (k * (k - 1)) * np.sum(shares * (1 - shares))
+    observed = np.mean([weights[a, b] for a, b in pairs])
+    return float((observed - expected) / (1 - expected))
+
+
+@pytest.mark.parametrize("rubric", ["apb-holistic@1", "theirs"])
+def test_grades_on_another_scale_have_its_levels_alone(tmp_path: Path, rubric: str) -> None:
+    judge, human = ([pair[i] / 3 for pair in ON_THIRDS] for i in (0, 1))
+    found = graded(tmp_path, judge, human, rubric=rubric)
+    assert len(found.whole.tables["grade"].first) == 4
+    value = found.whole.measures["grade AC2 (quadratic)"].value
+    assert value == pytest.approx(ac2(ON_THIRDS, 4), abs=1e-12)
+    assert any("scale of 4 levels: 0, 0.333333, 0.666667, 1" in note for note in found.notes)
+
+
+def test_a_grade_is_the_same_with_more_or_fewer_decimals(tmp_path: Path) -> None:
+    steps = [step for step, _ in ON_THIRDS]
+    written = [(0.0, 0.33, 0.667, 1.0)[step] for step in steps]
+    found = graded(tmp_path, [step / 3 for step in steps], written)
+    measures = found.whole.measures
+    for name in ("grade alpha (ordinal)", "grade AC2 (quadratic)", "grade kappa (quadratic)"):
+        assert measures[name].value == 1
+    assert measures["grade MAE"].value == measures["grade bias"].value == 0
+    assert any("such as 0.33 as 0.333333" in note for note in found.notes)
+
+
+def test_the_scale_of_the_run_s_own_rubric_wins(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"grades": [1.0, 0.75, 0.5, 0.25, 0.0]}))
+    pairs = [(0, 4), (4, 4), (2, 2), (2, 0), (4, 2)]
+    judge, human = ([pair[i] / 4 for pair in pairs] for i in (0, 1))
+    found = graded(tmp_path, judge, human, rubric="mine@1")
+    value = found.whole.measures["grade AC2 (quadratic)"].value
+    assert value == pytest.approx(ac2(pairs, 5), abs=1e-12)
+
+
+def test_a_stray_label_is_one_level_more_on_the_rubric_s_scale(tmp_path: Path) -> None:
+    grades = [0.2, 0.4, 0.6, 0.8, 1.0]
+    found = graded(tmp_path, grades, [0.2, 0.5, 0.6, 0.8, 1.0])
+    names = found.whole.tables["grade"].first
+    assert names == ("0", "0.2", "0.4", "0.5", "0.6", "0.8", "1")
+
+
+def test_grades_of_a_slider_have_coefficients(tmp_path: Path) -> None:
+    judge = [n / 149 for n in range(150)]
+    human = [1 - g if n % 10 == 0 else g for n, g in enumerate(judge)]
+    found = graded(tmp_path, judge, human, rubric="slider")
+    assert found.whole.measures["grade MAE"].value == pytest.approx(
+        np.mean(np.abs(np.subtract(judge, human))), abs=0.005
+    )
+    assert (found.whole.measures["grade kappa (quadratic)"].value or 0) > 0.5
+
+
+def test_a_judge_s_grades_on_another_scale_are_refused(tmp_path: Path) -> None:
+    marks = [1, 2, 3, 4, 5, 5, 1]
+    rows = [judgement(f"i{n}", mark == 5, grade=mark) for n, mark in enumerate(marks)]
+    labels = [label(f"i{n}", mark == 5) for n, mark in enumerate(marks)]
+    wanted = r"judgements.jsonl:2: field grade: expected .*5 of the 7 values by openai/umpire"
+    with pytest.raises(InputError, match=wanted):
+        calibrated(tmp_path, rows, labels)
+    with pytest.raises(InputError, match=wanted):
+        assert apbjudge.report(tmp_path / "judgements.jsonl").tables
+
+
+# The text ----------------------------------------------------------------------------------------
+
+
+def text_of(folder: Path, *judges: Iterable[Mapping[str, Any]], **options: Any) -> list[str]:
+    paths = [write(folder / f"{n}.jsonl", rows) for n, rows in enumerate(judges)]
+    labels = write(folder / "labels.jsonl", LABELS)
+    return apbjudge.reliability_text(apbjudge.calibrate(paths, labels, **options)).splitlines()
+
+
+def test_a_figure_that_no_judge_has_is_a_dash_and_its_reason_names_it(tmp_path: Path) -> None:
+    never = [judgement(item, False, grade=None) for item in IDS]
+    lines = text_of(tmp_path, never)
+    for name in ("precision", "grade MAE", "judge grade", "human grade", "grade alpha (ordinal)"):
+        assert any(line.startswith(f"{name} ") and line.endswith(" - /0") for line in lines), name
+    assert "precision (all, E1, E2, E3, E5, E6): the judge said yes to no item" in lines
+    (graded,) = (line for line in lines if line.endswith(": no item that both graded"))
+    for name in ("grade MAE", "human grade", "grade kappa (quadratic)", "grade AC2 (quadratic)"):
+        assert name in graded
+    assert not any(line.endswith("no rows") for line in lines)
+
+
+def test_a_reason_names_the_judge_that_it_is_of(tmp_path: Path) -> None:
+    never = [judgement(item, False, judge="openai/never") for item in IDS]
+    lines = text_of(tmp_path, JUDGED, never)
+    (reason,) = (line for line in lines if line.endswith("the judge said yes to no item"))
+    assert "openai/never" in reason
+    assert "openai/umpire," not in reason
+    twice = text_of(tmp_path, never, never)
+    (reason,) = (line for line in twice if line.endswith("the judge said yes to no item"))
+    assert "openai/never," in reason
+    assert "openai/never #2" in reason
+
+
+def test_a_reason_names_the_part_that_it_is_of(tmp_path: Path) -> None:
+    groups = ({"dataset": "odd" if item in {"i4", "i5"} else "d"} for item in IDS)
+    rows = [row | {"groups": group} for row, group in zip(JUDGED, groups, strict=True)]
+    lines = text_of(tmp_path, rows, by=["dataset"])
+    (reason,) = (line for line in lines if line.endswith("neither said yes to any item"))
+    assert "dataset odd" in reason
+
+
+def test_what_makes_intervals_rough_names_them(tmp_path: Path) -> None:
+    cases = [row | {"case_id": f"c{n // 2}"} for n, row in enumerate(JUDGED)]
+    lines = text_of(tmp_path, cases)
+    rough = [line for line in lines if "clusters: with fewer than 15 intervals are rough" in line]
+    assert rough[-1].startswith("all other intervals above: 5 clusters")
+    assert all(line.split(":")[0] for line in rough)

@@ -1,0 +1,417 @@
+"""Two runs on the same items: which rows meet, what is compared, and what is said of little."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score, precision_score, recall_score
+from statsmodels.stats.contingency_tables import mcnemar
+
+from apbjudge import InputError, OptionError
+from apbjudge.calibration.compare import compare
+from apbjudge.calibration.results import Comparison
+from apbjudge.reports.comparison import comparison_text, conclusion
+from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.paired import Difference
+from tests.reports.rows import bad_row, unscored, verdict
+from tests.support.judging import write_rows
+
+Row = dict[str, Any]
+Write = Callable[[str, Sequence[Row]], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    return lambda name, rows: write_rows(tmp_path / f"{name}.jsonl", rows)
+
+
+def run_of(verdicts: Sequence[bool | None], **fields: Any) -> list[Row]:
+    """One row an item, ``i0`` and so on; None is unscored."""
+    return [
+        unscored(f"i{at}", **fields)
+        if correct is None
+        else verdict(f"i{at}", "" if correct else "E5", **fields)
+        for at, correct in enumerate(verdicts)
+    ]
+
+
+def by_name(found: Comparison) -> Mapping[str, Difference]:
+    return {d.name: d for d in found.differences}
+
+
+def checked(found: Comparison) -> Comparison:
+    """It can be shown, as JSON without NaN and as text without one."""
+    json.dumps(found.to_json(), allow_nan=False)
+    assert "nan" not in comparison_text(found).casefold().replace("finance", "")
+    return found
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def test_the_published_p_values_of_a_paired_table_come_out(write: Write) -> None:
+    """Bentur et al. 2009 as in Fagerland, Lydersen & Laake 2013, table 1: 1, 1, 7, 12."""
+    first = [True] * 1 + [True] * 1 + [False] * 7 + [False] * 12
+    second = [True] * 1 + [False] * 1 + [True] * 7 + [False] * 12
+    found = checked(compare(write("a", run_of(first)), write("b", run_of(second))))
+    flips = found.flips
+    assert (flips.both, flips.first_only, flips.second_only, flips.neither) == (1, 1, 7, 12)
+    assert flips.test is not None
+    assert round(flips.test.p_exact, 3) == 0.070
+    assert round(flips.test.p_mid, 3) == 0.039
+    assert "pairs on which they differ: 8; McNemar's test: p 0.039 (mid-p), 0.070 (exact)" in (
+        comparison_text(found)
+    )
+
+
+def test_flips_and_rates_agree_with_other_libraries(write: Write) -> None:
+    rng = random.Random(4)
+    human = [rng.random() < 0.6 for _ in range(80)]
+    first, second = ([h if rng.random() < p else not h for h in human] for p in (0.9, 0.7))
+    labels = [{"item_id": f"i{at}", "is_correct": h} for at, h in enumerate(human)]
+    found = checked(
+        compare(
+            write("a", run_of(first)),
+            write("b", run_of(second)),
+            labels=write("labels", labels),
+        )
+    )
+    flips = found.flips
+    table = [[flips.both, flips.first_only], [flips.second_only, flips.neither]]
+    assert flips.test is not None
+    assert flips.test.p_exact == pytest.approx(mcnemar(table, exact=True).pvalue)
+    figures = by_name(found)
+    for name, score in (
+        ("precision", precision_score),
+        ("recall", recall_score),
+        ("F1", f1_score),
+    ):
+        assert figures[name].first.value == pytest.approx(score(human, first))
+        assert figures[name].second.value == pytest.approx(score(human, second))
+    agreement = [sum(h == v for h, v in zip(human, run, strict=True)) for run in (first, second)]
+    assert figures["agreement"].difference.value == pytest.approx(
+        (agreement[0] - agreement[1]) / 80
+    )
+    assert found.n_labelled == 80
+
+
+VERDICTS = st.lists(
+    st.tuples(st.sampled_from([True, False, None]), st.sampled_from([True, False, None])),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(pairs=VERDICTS, shuffle=st.integers(0, 99))
+def test_neither_the_order_of_lines_nor_that_of_runs_matters(
+    write: Write, pairs: list[tuple[bool | None, bool | None]], shuffle: int
+) -> None:
+    first, second = (run_of(part) for part in zip(*pairs, strict=True))
+    random.Random(shuffle).shuffle(second)
+    a, b = write("a", first), write("b", second)
+    found, mirrored = checked(compare(a, b)), compare(b, a)
+    both = [(p, q) for p, q in pairs if p is not None and q is not None]
+    assert found.n_pairs == len(pairs)
+    assert found.n_compared == len(both)
+    assert found.n_first_unscored == sum(p is None and q is not None for p, q in pairs)
+    assert found.n_second_unscored == sum(p is not None and q is None for p, q in pairs)
+    assert found.n_both_unscored == sum(p is None and q is None for p, q in pairs)
+    assert found.flips.first_only == sum(p and not q for p, q in both) == mirrored.flips.second_only
+    for name, d in by_name(found).items():
+        other = by_name(mirrored)[name]
+        assert d.difference.value == pytest.approx(-(other.difference.value or 0), abs=1e-12)
+        assert d.p_value == pytest.approx(other.p_value)
+        assert d.first.value == pytest.approx(other.second.value)
+    if both:
+        mean = sum(p - q for p, q in both) / len(both)
+        assert by_name(found)["CR"].difference.value == pytest.approx(mean)
+
+
+def test_items_of_one_case_are_taken_together_unless_told_otherwise(write: Write) -> None:
+    first = [row | {"case_id": f"c{at // 4}"} for at, row in enumerate(run_of([True] * 40))]
+    second = [
+        row | {"case_id": f"c{at // 4}"}
+        for at, row in enumerate(run_of([at % 8 >= 4 or at > 20 for at in range(40)]))
+    ]
+    a, b = write("a", first), write("b", second)
+    together, apart = checked(compare(a, b)), checked(compare(a, b, cluster="none"))
+    assert (together.n_clusters, apart.n_clusters) == (10, 40)
+    assert together.flips.test is None
+    assert apart.flips.test is not None
+    assert "pairs share cases (10 case_id in 40 pairs)" in comparison_text(together)
+    assert "10 clusters: with fewer than 15 intervals are rough" in comparison_text(together)
+    widths = [
+        (d.difference.high or 0) - (d.difference.low or 0)
+        for d in (by_name(together)["CR"], by_name(apart)["CR"])
+    ]
+    assert widths[0] > 1.3 * widths[1]
+
+
+def test_beside_no_difference_stands_what_would_have_been_seen(write: Write) -> None:
+    first = [at % 2 == 0 for at in range(60)]
+    second = [at % 2 == 0 or at == 1 for at in range(60)]
+    found = checked(compare(write("a", run_of(first)), write("b", run_of(second))))
+    cr = by_name(found)["CR"]
+    assert cr.detectable is not None
+    line = next(x for x in comparison_text(found).splitlines() if x.startswith("CR "))
+    assert line.endswith(
+        f"no difference seen; one of {100 * cr.detectable:.1f} points would have been"
+    )
+    grade = next(x for x in comparison_text(found).splitlines() if x.startswith("Grade "))
+    assert grade.endswith(" would have been")
+    assert "points" not in grade
+
+
+def test_a_clear_difference_is_called_one(write: Write) -> None:
+    a, b = write("a", run_of([True] * 40)), write("b", run_of([False] * 30 + [True] * 10))
+    text = comparison_text(checked(compare(a, b)))
+    lines = {line.split()[0]: line for line in text.splitlines() if line}
+    assert lines["CR"].endswith("  A is higher")
+    assert lines["E5"].endswith("  B is higher")
+    assert lines["E1"].startswith("E1     0.0    0.0    +0.0 [")
+
+
+def test_a_difference_too_small_to_be_printed_is_not_called_0() -> None:
+    nothing_seen = Estimate(
+        value=0.0,
+        low=-1e-4,
+        high=1e-4,
+        level=0.95,
+        method="t-bonett-price",
+        n_items=9,
+        n_clusters=9,
+    )
+    for name, size in (("CR", "less than 0.1 points"), ("Grade", "less than 0.001")):
+        d = Difference(
+            name=name,
+            first=nothing_seen,
+            second=nothing_seen,
+            difference=nothing_seen,
+            p_value=1.0,
+            detectable=2e-4,
+        )
+        said = f"no difference seen; one of {size} would have been"
+        assert conclusion(d, alpha=0.05) == said
+    unknown = replace(d, detectable=1.2)
+    assert conclusion(unknown, alpha=0.05).endswith("no difference of any size would have been")
+
+
+# Families -----------------------------------------------------------------------------------------
+
+
+def test_what_was_named_beforehand_is_adjusted_apart(write: Write) -> None:
+    a, b = write("a", run_of([True] * 30)), write("b", run_of([False] * 6 + [True] * 24))
+    found = by_name(checked(compare(a, b, primary=["cr", "e1"])))
+    p, q = found["CR"].p_value, found["E1"].p_value
+    assert p is not None
+    assert q is not None
+    assert p < q
+    assert found["CR"].adjusted == pytest.approx(min(1, 2 * p))
+    assert found["E1"].adjusted == pytest.approx(max(min(1, 2 * p), q))
+    assert {d.name for d in found.values() if d.family == "primary"} == {"CR", "E1"}
+    text = comparison_text(compare(a, b, primary=["cr"]))
+    assert "stated beforehand: one figure\n" in text
+    assert "exploration: p adjusted by Benjamini and Hochberg for 7 figures\n" in text
+
+
+def test_a_figure_that_is_not_there_can_t_be_primary(write: Write) -> None:
+    a, b = write("a", run_of([True, False])), write("b", run_of([True, True]))
+    with pytest.raises(OptionError, match=r"--primary: expected some of CR, Grade, E1.*, got 'F1'"):
+        compare(a, b, primary=["F1"])
+    silent = write("silent", run_of([None, None]))
+    with pytest.raises(OptionError, match="expected some of none, since no pair has a verdict"):
+        compare(a, silent, primary=["CR"])
+
+
+# Which rows meet ----------------------------------------------------------------------------------
+
+
+def two_models(*, second: str = "birch") -> list[Row]:
+    right, wrong = [True] * 6, [True] * 2 + [False] * 4
+    return run_of(right, tested_model="alder") + run_of(wrong, tested_model=second)
+
+
+def test_rows_meet_on_item_and_tested_model(write: Write) -> None:
+    a = write("a", [*two_models(), bad_row(9)])
+    b = write("b", two_models(second="cress"))
+    found = checked(compare(a, b))
+    assert found.paired_on == ("item_id", "tested_model")
+    assert (found.n_pairs, found.first.n_only, found.second.n_only) == (6, 6, 6)
+    assert (found.first.n_rows, found.second.n_rows) == (12, 12)
+    assert found.flips.both == 6
+
+
+def test_one_tested_model_of_both_runs(write: Write) -> None:
+    a, b = write("a", two_models()), write("b", two_models())
+    found = checked(compare(a, b, tested_models=["birch"]))
+    assert (found.n_pairs, found.first.n_rows, found.first.tested_models) == (6, 6, ("birch",))
+    assert (found.flips.both, found.flips.neither) == (2, 4)
+
+
+def test_two_tested_models_of_one_run_meet_on_the_item(write: Write) -> None:
+    run = write("a", two_models())
+    found = checked(compare(run, run, tested_models=["alder", "birch"]))
+    assert found.paired_on == ("item_id",)
+    assert found.differing == ("tested model",)
+    assert (found.flips.both, found.flips.first_only) == (2, 4)
+    assert found.notes == ()
+
+
+def test_runs_of_one_tested_model_each_meet_on_the_item_and_it_is_said(write: Write) -> None:
+    a = write("a", run_of([True, False], tested_model="alder"))
+    b = write("b", run_of([True, True], tested_model="birch"))
+    found = checked(compare(a, b))
+    assert (found.paired_on, found.n_pairs) == (("item_id",), 2)
+    assert "each run has one tested model" in found.notes[0]
+
+
+def test_a_run_is_not_compared_with_itself(write: Write) -> None:
+    run = write("a", two_models())
+    for names in ([], ["alder"], ["alder", "alder"]):
+        with pytest.raises(OptionError, match="expected another run"):
+            compare(run, run, tested_models=names)
+    with pytest.raises(OptionError, match="expected one or two names, got a, b, c"):
+        compare(run, run, tested_models=["a", "b", "c"])
+    with pytest.raises(OptionError, match=r"\(alder, birch\), got 'elm'"):
+        compare(run, run, tested_models=["alder", "elm"])
+
+
+def test_nothing_in_common_is_said_with_an_example_of_each(write: Write) -> None:
+    a = write("a", [verdict("x"), verdict("y", tested_model="n")])
+    b = write("b", [verdict("z", tested_model="o"), verdict("y", tested_model="p")])
+    with pytest.raises(InputError, match="such as x of m, got only others, such as z of o"):
+        compare(a, b)
+
+
+def test_rows_that_can_t_be_told_apart_are_left_out(write: Write) -> None:
+    a = write("a", [*run_of([True, False]), verdict("i0", "E1")])
+    b = write("b", run_of([True, True]))
+    found = checked(compare(a, b))
+    assert (found.n_pairs, found.first.n_only) == (1, 2)
+    (problem,) = found.problems
+    assert "got several for 1 of them, such as i0 of m: they are left out" in problem
+
+
+def test_a_damaged_row_costs_no_other(write: Write) -> None:
+    a, b = write("a", run_of([True, True])), write("b", run_of([True, False]))
+    with b.open("a") as file:
+        file.write('{"item_id": 3}\n')
+    found = checked(compare(a, b))
+    assert found.n_pairs == 2
+    assert len(found.problems) == 1
+    assert found.problems[0].startswith(f"{b}:3: field item_id: expected text")
+
+
+def test_the_rubric_is_named_where_rows_state_it(write: Write) -> None:
+    a = write("a", run_of([True, False], rubric="r@1"))
+    b = write("b", run_of([True, False], rubric="r@2"))
+    found = checked(compare(a, b))
+    assert (found.first.rubrics, found.second.rubrics) == (("r@1",), ("r@2",))
+    assert found.differing == ("rubric",)
+
+
+# Labels -------------------------------------------------------------------------------------------
+
+
+def test_labels_are_of_one_response(write: Write) -> None:
+    run = write("a", two_models())
+    labels = write("labels", [{"item_id": "i0", "tested_model": "alder", "is_correct": True}])
+    with pytest.raises(OptionError, match="--labels: expected two runs on the same responses"):
+        compare(run, run, tested_models=["alder", "birch"], labels=labels)
+
+
+def test_labels_of_items_that_one_run_lacks_are_none(write: Write) -> None:
+    a, b = write("a", run_of([True, False, True])), write("b", run_of([True, False]))
+    labels = write("labels", [{"item_id": "i2", "is_correct": True}])
+    with pytest.raises(InputError, match="expected labels of items that both runs have, got none"):
+        compare(a, b, labels=labels)
+
+
+def test_the_adjudicator_decides(write: Write) -> None:
+    a, b = write("a", run_of([True] * 4)), write("b", run_of([False] * 4))
+    labels = [
+        {"item_id": f"i{at}", "rater": rater, "is_correct": rater != "kim"}
+        for at in range(4)
+        for rater in ("kim", "kim2", "ada")
+    ]
+    for row in labels:
+        row["is_correct"] = row["rater"] == "ada"
+    path = write("labels", labels)
+    voted = by_name(checked(compare(a, b, labels=path)))
+    decided = by_name(checked(compare(a, b, labels=path, adjudicator="ada")))
+    assert voted["agreement"].difference.value == -1
+    assert decided["agreement"].difference.value == 1
+    with pytest.raises(InputError, match="expected labels by eve"):
+        compare(a, b, labels=path, adjudicator="eve")
+
+
+# Next to nothing ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([True], [True]),
+        ([True], [False]),
+        ([None], [True]),
+        ([None, None], [None, None]),
+        ([True, True, True], [True, True, True]),
+        ([False, False], [False, False]),
+    ],
+)
+def test_little_is_said_of_little(
+    write: Write, first: list[bool | None], second: list[bool | None]
+) -> None:
+    a, b = write("a", run_of(first)), write("b", run_of(second))
+    labels = write("labels", [{"item_id": "i0", "is_correct": True, "grade": 1.0, "errors": []}])
+    for path in (None, labels):
+        found = checked(compare(a, b, labels=path))
+        text = comparison_text(found)
+        if not found.n_compared:
+            assert "no pair has a verdict by both" in text
+            assert found.differences == ()
+    assert found.n_labelled == (first[0] is not None and second[0] is not None)
+
+
+def test_an_impossible_level_is_refused(write: Write) -> None:
+    a, b = write("a", run_of([True])), write("b", run_of([True]))
+    for level in (0.0, 1.0, float("nan")):
+        with pytest.raises(OptionError, match="--level: expected a number between 0 and 1"):
+            compare(a, b, level=level)
+
+
+def test_the_level_is_that_of_every_interval(write: Write) -> None:
+    a = write("a", run_of([at % 3 > 0 for at in range(30)]))
+    b = write("b", run_of([at % 4 > 0 for at in range(30)]))
+    found = checked(compare(a, b, level=0.8))
+    for d in found.differences:
+        assert {d.first.level, d.second.level, d.difference.level} == {0.8}
+    assert found.first.scored.level == 0.8
+    assert "[80 % interval]" in comparison_text(found)
+
+
+def test_a_grade_with_fewer_decimals_is_no_difference(write: Write) -> None:
+    marks = [0, 1, 2, 3, 3, 2, 1, 0, 2, 1]
+    a, b = (
+        [verdict(f"i{n}", grade=grades[mark], rubric="thirds") for n, mark in enumerate(marks)]
+        for grades in ((0.0, 1 / 3, 2 / 3, 1.0), (0.0, 0.33, 0.667, 1.0))
+    )
+    found = checked(compare(write("a", a), write("b", b)))
+    assert by_name(found)["Grade"].difference.value == 0
+    assert any("scale of 4 levels" in note and "0.33 as 0.333333" in note for note in found.notes)
+
+
+def test_what_makes_intervals_rough_names_the_figures(write: Write) -> None:
+    rows = [row | {"case_id": f"c{n // 4}"} for n, row in enumerate(run_of([True, False] * 10))]
+    text = comparison_text(compare(write("a", rows), write("b", run_of([True] * 20))))
+    assert "note: CR" in text
+    assert "5 clusters: with fewer than 15 intervals are rough" in text

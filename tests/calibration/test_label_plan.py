@@ -1,0 +1,423 @@
+"""What to label next: the draw, what labels are worth, and the plan's file."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import log2, sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from apbjudge import InputError, OptionError
+from apbjudge.calibration.label_plan import PlanOrder, plan_labels, read_plan
+from apbjudge.calibration.results import LabelPlan
+from apbjudge.reports.label_plan import label_plan_text
+from tests.reports.rows import unscored, verdict
+from tests.support.judging import write_rows
+
+Row = dict[str, Any]
+Write = Callable[[str, Sequence[Row]], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    return lambda name, rows: write_rows(tmp_path / f"{name}.jsonl", rows)
+
+
+def doubtful(row: Row, share: float) -> Row:
+    """The same row from a judge whose samples say true so often."""
+    bits = -sum(p * log2(p) for p in (share, 1 - share) if p > 0)
+    return row | {"doubt": {"method": "samples", "entropy": {"is_correct": bits}}}
+
+
+def run_of(n: int = 40, models: Sequence[str] = ("alder", "birch")) -> list[Row]:
+    """The first half of a model's rows is correct, the rest is not; a case has two rows."""
+    return [
+        verdict(f"i{at}", "" if at < n // 2 else "E1", tested_model=m, case_id=f"c{at // 2}")
+        for m in models
+        for at in range(n)
+    ]
+
+
+def labels_of(rows: Sequence[Row], *, wrong: Sequence[int] = ()) -> list[Row]:
+    """Labels that agree with the judge, but on some."""
+    return [
+        {
+            "item_id": row["item_id"],
+            "tested_model": row["tested_model"],
+            "is_correct": row["is_correct"] != (at in wrong),
+        }
+        for at, row in enumerate(rows)
+    ]
+
+
+def planned(path: Path, **options: Any) -> LabelPlan:
+    found = plan_labels(PlanOrder(judgements=path, **options))
+    json.dumps(found.to_json(), allow_nan=False)
+    assert "nan" not in label_plan_text(found)
+    return found
+
+
+# The draw -----------------------------------------------------------------------------------------
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from([True, False, None]), st.sampled_from("abc"), st.booleans()),
+        min_size=1,
+        max_size=30,
+    ),
+    n=st.integers(1, 40),
+    seed=st.integers(0, 9),
+    already_random=st.booleans(),
+)
+def test_every_row_is_in_the_plan_and_weights_add_up(
+    write: Write, rows: list[tuple[bool | None, str, bool]], n: int, seed: int, already_random: bool
+) -> None:
+    run = [
+        unscored(f"i{at}", tested_model=m)
+        if correct is None
+        else verdict(f"i{at}", "" if correct else "E1", tested_model=m)
+        for at, (correct, m, _) in enumerate(rows)
+    ]
+    labels = [{"item_id": f"i{at}", "is_correct": True} for at, row in enumerate(rows) if row[2]]
+    order = PlanOrder(
+        judgements=write("run", run),
+        labels=write("labels", labels) if labels else None,
+        already_random=already_random and bool(labels),
+        n=n,
+        seed=seed,
+    )
+    try:
+        found = plan_labels(order)
+    except OptionError as error:
+        assume(not str(error).startswith("--n: expected at least "))
+        raise
+    assert plan_labels(order) == found
+    assert {(r.item_id, r.tested_model) for r in found.rows} == {
+        (row["item_id"], row["tested_model"]) for row in run
+    }
+    chosen = [row for row in found.rows if row.order]
+    assert [row.order for row in chosen] == list(range(1, found.n_planned + 1))
+    assert list(found.rows[: len(chosen)]) == chosen
+    assert found.n_planned == min(n, len(rows) - len(labels))
+    assert sum(row.order == 0 for row in found.rows) == found.n_labelled == len(labels)
+    assert sum(row.weight or 0 for row in found.rows) == pytest.approx(len(rows))
+    sizes = Counter(row.stratum for row in found.rows)
+    assert all(row.stratum_size == sizes[row.stratum] for row in found.rows)
+    assert {s.name: s.size for s in found.strata} == dict(sizes)
+
+
+def test_weighted_labels_of_a_plan_are_right_on_average(write: Write) -> None:
+    """Also when labelling stops early: sizes of strata over labels so far."""
+    rng = random.Random(1)
+    run, truth = [], {}
+    for at, row in enumerate(run_of(60)):
+        share = rng.choice([0.5, 0.8, 1.0])
+        run.append(doubtful(row, share))
+        wrong = rng.random() < {0.5: 0.5, 0.8: 0.3, 1.0: 0.05}[share]
+        truth[row["item_id"], row["tested_model"]] = row["is_correct"] != wrong
+        assert at < 120
+    path = write("run", run)
+    finished, stopped = [], []
+    for seed in range(150):
+        rows = plan_labels(PlanOrder(judgements=path, n=36, seed=seed)).rows
+        chosen = [row for row in rows if row.order]
+        finished.append(
+            sum((r.weight or 0) * truth[r.item_id, r.tested_model] for r in chosen) / 120
+        )
+        begun = chosen[:20]
+        counts = Counter(row.stratum for row in begun)
+        stopped.append(
+            sum(
+                row.stratum_size / counts[row.stratum] * truth[row.item_id, row.tested_model]
+                for row in begun
+            )
+            / 120
+        )
+    for found in (finished, stopped):
+        mean = sum(found) / len(found)
+        error = sqrt(sum((value - mean) ** 2 for value in found)) / len(found)
+        assert abs(mean - sum(truth.values()) / 120) < 3.5 * error
+
+
+def test_more_labels_go_where_the_judge_wavers(write: Write) -> None:
+    run = [doubtful(row, [0.5, 0.9, 1.0][at % 3]) for at, row in enumerate(run_of(60))]
+    found = planned(write("run", run), n=60, by=())
+    strata = {s.name: s for s in found.strata}
+    assert set(strata) == {f"{v}, doubt {d} of 3" for v in ("correct", "wrong") for d in (1, 2, 3)}
+    for v in ("correct", "wrong"):
+        numbers = [strata[f"{v}, doubt {d} of 3"].planned for d in (1, 2, 3)]
+        assert numbers == sorted(numbers)
+        assert numbers[0] < numbers[2]
+    sure, unsure = strata["wrong, doubt 1 of 3"], strata["wrong, doubt 3 of 3"]
+    assert sure.doubt == pytest.approx(0.9 * 0.15 + 0.05)
+    assert unsure.doubt == pytest.approx(0.5, abs=1e-3)
+
+
+def test_unscored_rows_are_strata_of_their_own(write: Write) -> None:
+    run = [*run_of(20), *(unscored(f"u{at}", tested_model="alder") for at in range(6))]
+    found = planned(write("run", run), n=20)
+    strata = {s.name: s for s in found.strata}
+    assert set(strata) == {
+        "alder, correct",
+        "alder, wrong",
+        "alder, unscored",
+        "birch, correct",
+        "birch, wrong",
+    }
+    assert strata["alder, unscored"].planned >= 2
+    assert strata["alder, unscored"].doubt == pytest.approx(0.5)
+    assert found.n_unscored == 6
+    assert any("rows without verdict are drawn from as well" in note for note in found.notes)
+
+
+def test_rows_can_be_drawn_within_any_fields(write: Write) -> None:
+    run = [row | {"groups": {**row["groups"], "dataset": "d"}} for row in run_of(8)]
+    run[0]["groups"]["dataset"] = None
+    found = planned(write("run", run), n=16, by=("dataset", "tested_model"))
+    assert "dataset not stated, alder, correct" in {s.name for s in found.strata}
+    assert found.by == ("dataset", "tested_model")
+    assert planned(write("run", run), n=16, by=("none",)).by == ()
+    with pytest.raises(OptionError, match=r"--by: expected some of .*, got 'colour'"):
+        planned(write("run", run), by=("colour",))
+
+
+def test_too_few_labels_for_the_strata_are_refused(write: Write) -> None:
+    with pytest.raises(OptionError, match=r"--n: expected at least 8.*4 strata.*with --by none"):
+        planned(write("run", run_of()), n=7)
+    assert planned(write("run", run_of()), n=7, by=()).n_planned == 7
+
+
+def test_all_rows_when_there_are_no_more(write: Write) -> None:
+    found = planned(write("run", run_of(5)), n=100)
+    assert (found.n_planned, found.n_wanted) == (10, 100)
+    assert "note: 100 labels were asked for; 10 rows are all that is left" in label_plan_text(found)
+    assert {row.weight for row in found.rows} == {1.0}
+
+
+# Labels there are ---------------------------------------------------------------------------------
+
+
+def test_labels_of_unknown_origin_stand_for_themselves(write: Write) -> None:
+    run = run_of()
+    labels = write("labels", labels_of(run[:10]))
+    found = planned(write("run", run), labels=labels, n=20)
+    apart = next(s for s in found.strata if s.name == "labelled before")
+    assert (apart.size, apart.labelled, apart.planned, apart.weight) == (10, 10, 0, 1.0)
+    assert any("--already-random" in note for note in found.notes)
+
+
+def test_labels_of_an_earlier_plan_count_in_their_strata(write: Write) -> None:
+    run = run_of()
+    path = write("run", run)
+    first = plan_labels(PlanOrder(judgements=path, n=20))
+    keys = {(row.item_id, row.tested_model) for row in first.rows if row.order}
+    rows = [row for row in run if (row["item_id"], row["tested_model"]) in keys]
+    labels = write("labels", labels_of(rows, wrong=[1, 5, 12]))
+    second = planned(path, labels=labels, n=20, already_random=True)
+    assert {s.labelled + s.planned for s in second.strata} == {10}
+    assert {row.weight for row in second.rows if row.order is not None} == {2.0}
+    corrected = next(need for need in second.needs if need.measure == "corrected CR")
+    assert corrected.basis == "labels"
+    assert corrected.n_needed is not None
+
+
+def test_what_humans_disagreed_with_is_expected_again(write: Write) -> None:
+    run = run_of()
+    labels = write("labels", labels_of(run[:36], wrong=range(9)))
+    found = planned(write("run", run), labels=labels, n=20)
+    assert found.expected_from == "labels"
+    assert found.disagreement == pytest.approx(11 / 40)
+    told = planned(write("run", run), labels=labels, n=20, anticipated=0.3)
+    assert (told.expected_from, told.disagreement) == ("option", 0.3)
+    assert planned(write("run", run), n=20).expected_from == "default"
+
+
+def test_when_all_is_labelled_nothing_is_planned(write: Write) -> None:
+    run = run_of(6)
+    for already_random in (False, True):
+        found = planned(
+            write("run", run),
+            labels=write("labels", labels_of(run)),
+            already_random=already_random,
+        )
+        assert found.n_planned == 0
+        assert "every row has a label: nothing is left to be planned" in label_plan_text(found)
+
+
+# What labels are worth ----------------------------------------------------------------------------
+
+
+def needed(found: LabelPlan) -> dict[str, int | None]:
+    return {need.measure: need.n_needed for need in found.needs}
+
+
+def test_a_textbook_number_comes_out(write: Write) -> None:
+    """Krejcie & Morgan 1970 (doi:10.1177/001316447003000308): 384 for ± 5 points about one half.
+
+    Theirs is Wald's interval; Wilson's needs z² = 3.84 fewer.
+    """
+    found = planned(write("run", run_of(400)), n=20, anticipated=0.5, half_width=0.05)
+    assert needed(found)["agreement"] == 381
+
+
+@pytest.mark.parametrize("d", [0.02, 0.15, 0.4])
+@pytest.mark.parametrize("half_width", [0.02, 0.05])
+def test_the_number_gives_the_width_by_another_library(
+    write: Write, d: float, half_width: float
+) -> None:
+    """Half of all rows are judged correct, so precision is about half of the labels."""
+    found = planned(write("run", run_of()), n=20, anticipated=d, half_width=half_width)
+    numbers = needed(found)
+    for name, share in (("agreement", 1.0), ("precision", 0.5), ("recall", 0.5)):
+        n = numbers[name]
+        assert n is not None
+        widths = []
+        for labels in (n, n - 2 / share):
+            about = labels * share
+            low, high = proportion_confint(about * (1 - d), about, method="wilson")
+            widths.append((high - low) / 2)
+        assert widths[0] <= half_width * (1 + 1e-9)
+        assert widths[1] > half_width
+
+
+def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
+    run = run_of()
+    labels = write("labels", labels_of(run[::2], wrong=range(0, 40, 5)))
+    found = planned(write("run", run), labels=labels, n=40, cluster="none", half_width=0.05)
+    need = next(need for need in found.needs if need.measure == "agreement")
+    low, high = proportion_confint(32, 40, method="wilson")
+    assert need.half_width_now == pytest.approx((high - low) / 2)
+    assert need.half_width_then == pytest.approx((high - low) / 2 * sqrt(40 / 80))
+    assert need.n_needed == -int(-40 * ((high - low) / 2 / 0.05) ** 2 // 1)
+    assert need.detectable_now == pytest.approx(
+        sqrt(2) * (high - low) / 2 / 1.95996 * 2.80158, rel=1e-4
+    )
+    assert need.note == "more than there are (80)"
+    grade = next(need for need in found.needs if need.measure == "grade MAE")
+    assert grade.basis == "anticipated"
+
+
+def test_a_judge_that_never_says_yes_has_no_precision(write: Write) -> None:
+    run = [verdict(f"i{at}", "E1") for at in range(10)]
+    found = planned(write("run", run), n=5)
+    need = next(need for need in found.needs if need.measure == "precision")
+    assert (need.n_needed, need.half_width_then) == (None, None)
+    assert need.note == "the judge's verdicts are all the same"
+    assert needed(found)["agreement"] is not None
+
+
+@pytest.mark.parametrize(
+    "rows", [[unscored("a")], [verdict("a")], [verdict("a", "E1"), unscored("b")]]
+)
+def test_a_plan_of_next_to_nothing(write: Write, rows: list[Row]) -> None:
+    found = planned(write("run", rows))
+    assert found.n_planned == len(rows)
+    labelled = planned(write("run", rows), labels=write("labels", labels_of(rows)))
+    assert labelled.n_planned == 0
+
+
+def test_rows_that_can_t_be_told_apart_are_one(write: Write) -> None:
+    run = [*run_of(4), run_of(4)[0]]
+    found = planned(write("run", run))
+    assert len(found.rows) == 8
+    assert "got 1 more, such as i0 of alder: the first one counts" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 0}, "--n: expected a whole number of at least 1, got 0"),
+        ({"half_width": 0.0}, "--half-width: expected a number above 0 and below 0.5, got 0.0"),
+        ({"half_width": 0.5}, "--half-width"),
+        ({"half_width": float("nan")}, "--half-width"),
+        ({"anticipated": 0.6}, "--anticipated: expected a share above 0 and at most 0.5"),
+        ({"anticipated": 0.0}, "--anticipated"),
+        ({"seed": -1}, "--seed: expected a whole number of at least 0, got -1"),
+        ({"already_random": True}, "--already-random: expected --labels too, got none"),
+    ],
+)
+def test_unusable_options_are_named(write: Write, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        planned(write("run", run_of()), **options)
+    assert str(raised.value).startswith(message)
+
+
+# The plan's file ----------------------------------------------------------------------------------
+
+
+def test_a_plan_is_read_as_it_was_written(write: Write, tmp_path: Path) -> None:
+    run = run_of()
+    labels = write("labels", labels_of(run[:3]))
+    out = tmp_path / "plan.jsonl"
+    order = PlanOrder(judgements=write("run", run), labels=labels, n=20)
+    found = plan_labels(order, out=out)
+    assert found.out == str(out)
+    assert plan_labels(replace(order, judgements=str(order.judgements)), out=str(out)) == found
+    problems: list[str] = []
+    read = read_plan(out, problems)
+    assert problems == []
+    assert read == {(r.item_id, r.tested_model): (r.stratum, r.order) for r in found.rows}
+    assert sorted(order or 0 for _, order in read.values()).count(0) == 80 - 20
+
+
+def test_a_plan_under_way_stays(write: Write, tmp_path: Path) -> None:
+    path, out = write("run", run_of()), tmp_path / "plan.jsonl"
+    plan_labels(PlanOrder(judgements=path, n=20), out=out)
+    before = out.read_bytes()
+    plan_labels(PlanOrder(judgements=path, n=20), out=out)
+    with pytest.raises(OptionError, match="--out: expected a new file, since labels may be under"):
+        plan_labels(PlanOrder(judgements=path, n=20, seed=2), out=out)
+    assert out.read_bytes() == before
+
+
+def test_a_plan_that_can_t_be_written_is_said_so(write: Write, tmp_path: Path) -> None:
+    path = write("run", run_of())
+    with pytest.raises(InputError, match="can't be written"):
+        plan_labels(PlanOrder(judgements=path, n=20), out=tmp_path / "no" / "plan.jsonl")
+    with pytest.raises(InputError, match="can't be read"):
+        plan_labels(PlanOrder(judgements=path, n=20), out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("[]", "field line: expected one JSON object"),
+        ('{"item_id": "a"}', "field tested_model: expected text or null, got nothing"),
+        (
+            '{"item_id": 1, "tested_model": null, "stratum": "s", "order": null}',
+            "field item_id: expected text, got 1 (int)",
+        ),
+        (
+            '{"item_id": "a", "tested_model": null, "stratum": null, "order": null}',
+            "field stratum: expected text, got nothing",
+        ),
+        (
+            '{"item_id": "a", "tested_model": null, "stratum": "s", "order": true}',
+            "field order: expected a whole number of at least 0, or null, got True (bool)",
+        ),
+        ('{"item_id": "a", "tested_model": null, "stratum": "s", "order": -1}', "field order"),
+        ('{"item_id": "a", "tested_model": null, "stratum": "s", "order": 1.5}', "field order"),
+    ],
+)
+def test_a_damaged_row_of_a_plan_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+    good = '{"item_id": "b", "tested_model": "m", "stratum": "s", "order": 1}'
+    path = tmp_path / "plan.jsonl"
+    path.write_text(f"{line}\n{good}\n")
+    problems: list[str] = []
+    assert read_plan(path, problems) == {("b", "m"): ("s", 1)}
+    (problem,) = problems
+    assert problem.startswith(f"{path}:1: {complaint}")
+    path.write_text(f"{line}\n")
+    with pytest.raises(InputError, match="expected rows as apbjudge plan-labels writes them"):
+        read_plan(path, [])

@@ -1,0 +1,791 @@
+"""Grading in batches: every row once, no batch twice, no answer lost, wherever a run is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge import ScriptedClient
+from apbjudge.errors import InputError, OptionError
+from apbjudge.judge import Events, JudgeSpec, Source
+from apbjudge.judge.batch_journal import Journal, locked
+from apbjudge.judge.batching import export_requests, import_answers, run_batched
+from apbjudge.judge.grade import grade
+from apbjudge.judge.session import Run, RunConfig, run_identity
+from apbjudge.judge.store import clear_run
+from apbjudge.llm.batch_requests import BatchFiles, BatchResults
+from apbjudge.llm.batches import BatchApi
+from apbjudge.llm.budget import Limits
+from apbjudge.llm.resources import Resources, prices_of
+from tests.support.batch_server import (
+    BatchServer,
+    Replies,
+    answered,
+    bad,
+    by_text,
+    expired,
+    in_turn,
+    says,
+)
+from tests.support.clock import VirtualClock
+from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
+from tests.support.server import PATIENCE_S
+
+# pydantic, of litellm's own records: told at the first call that needs them
+pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+
+NAMES = [f"row-{n}" for n in range(4)]
+WRONG_SUM = json.dumps(verdict("E1", grade=1.0))
+AGAIN = "Give your verdict again"
+right = says(RIGHT)
+contrary = by_text({AGAIN: right}, says(WRONG_SUM))
+
+
+def nothing(line: dict[str, Any]) -> None:
+    """No answer at all."""
+
+
+@dataclass
+class Job:
+    """A run against a server, in one folder; waits and notes are taken down only."""
+
+    server: BatchServer
+    folder: Path
+    cache: Path | None = None
+    waits: list[float] = field(default_factory=list[float])
+    notes: list[str] = field(default_factory=list[str])
+
+    def spec(self, **changes: Any) -> JudgeSpec:
+        usual = {"model": "openai/scripted", "api_base": self.server.address, "retries": 0}
+        return JudgeSpec(**{**usual, **changes})
+
+    def config(self, rows: Any = NAMES, *, limits: Any = None, client: Any = None, **changes: Any):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        names = [plan_row(name) for name in rows] if isinstance(rows, list) else rows
+        path = write_rows(self.folder / "rows.jsonl", names) if isinstance(rows, list) else rows
+        resources = Resources(
+            cache=self.cache,
+            clock=VirtualClock(self.waits),
+            warn=self.notes.append,
+            limits=limits or Limits(),
+            client=client,
+        )
+        quiet = Events(lambda progress: None, self.notes.append, self.notes.append)
+        spec = self.spec(**changes)
+        identity = run_identity(spec, "auto", None)
+        return RunConfig(Source(predictions=path), spec, identity, (), quiet, resources)
+
+    def run(self, rows: Any = NAMES, **changes: Any) -> Run:
+        return run_batched(self.out, self.config(rows, **changes))
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "run"
+
+    def row(self, name: str) -> dict[str, Any]:
+        (row,) = [row for row in read_rows(self.out) if row["item_id"] == name]
+        return row
+
+    @property
+    def reasons(self) -> dict[str, str | None]:
+        rows = read_rows(self.out)
+        assert len(rows) == len({row["item_id"] for row in rows})
+        return {row["item_id"]: row["reason"] for row in rows}
+
+    @property
+    def journal(self) -> dict[str, Any]:
+        return json.loads((self.out / "batch" / "batches.json").read_bytes())
+
+
+@pytest.fixture(autouse=True)
+def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
+    """Nothing here is encrypted, and loading certificates is most of what a call takes."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path_factory.getbasetemp()))
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with BatchServer() as started:
+        yield started
+
+
+@pytest.fixture
+def job(server: BatchServer, tmp_path: Path) -> Job:
+    return Job(server, tmp_path / "job", tmp_path / "cache")
+
+
+def test_rows_are_ordered_awaited_and_judged(job: Job) -> None:
+    run = job.run()
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert (run.progress.done, run.progress.pending, run.progress.calls) == (4, 0, 4)
+    assert run.manifest["state"] == "done"
+    assert json.loads((job.out / "manifest.json").read_bytes())["calls"] == 4
+    assert job.server.calls == [
+        "POST files",
+        "POST batches",
+        *["GET batches/batch-0"] * 3,
+        "GET files/file-1/content",
+    ]
+    assert job.waits == [30.0, 30.0]
+    assert job.notes == [
+        "batch batch-0: validating",
+        "batch batch-0: in_progress",
+        "batch batch-0: 4 of 4 done",
+    ]
+
+
+def test_the_figures_are_those_of_the_same_run_without_batches(job: Job, tmp_path: Path) -> None:
+    client = ScriptedClient(lambda request: RIGHT)
+    rows = [plan_row(name) for name in NAMES]
+    direct = grade(rows, judge=job.spec(), client=client)
+    batched = job.run()
+    assert direct.summary.groups == batched.summary.groups
+    assert direct.manifest["input_sha256"] != batched.manifest["input_sha256"]  # list and file
+    assert (
+        grade(job.folder / "rows.jsonl").manifest["input_sha256"]
+        == (batched.manifest["input_sha256"])
+    )
+
+
+def test_a_contradiction_is_asked_about_in_the_next_round(job: Job) -> None:
+    job.server.replies = by_text({"(row-1)": contrary}, right)
+    run = job.run()
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 1]
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert job.row("row-1")["usage"]["calls"] == 2
+    assert job.row("row-1")["usage"]["prompt_tokens"] == 2000
+    assert job.row("row-1")["is_correct"] is True
+    assert (run.progress.done, run.progress.calls, run.progress.skipped) == (4, 5, 0)
+
+
+@pytest.mark.parametrize(("max_reasks", "sizes"), [(0, [4]), (1, [4, 1]), (2, [4, 1, 1])])
+def test_an_unusable_reply_is_asked_for_again_in_as_many_rounds_as_the_setting_says(
+    job: Job, max_reasks: int, sizes: list[int]
+) -> None:
+    job.server.replies = by_text({"(row-1)": says("no verdict")}, right)
+    job.run(max_reasks=max_reasks)
+    assert [len(batch.lines) for batch in job.server.batches] == sizes
+    assert job.reasons == {**dict.fromkeys(NAMES), "row-1": "unparsable"}
+    assert job.row("row-1")["usage"]["calls"] == max_reasks + 1
+
+
+def test_a_cut_off_reply_is_asked_for_with_a_higher_limit(job: Job) -> None:
+    cut = says("{", finish="length")
+
+    def reply(line: dict[str, Any]) -> Any:
+        return right(line) if line["body"]["max_tokens"] == 400 else cut(line)
+
+    job.server.replies = reply
+    job.run(max_reply_tokens=100)
+    limits = [[line["body"]["max_tokens"] for line in b.lines] for b in job.server.batches]
+    assert limits == [[100] * 4, [400] * 4]
+    assert job.reasons == dict.fromkeys(NAMES)
+
+
+def test_several_samples_are_ordered_at_once(job: Job) -> None:
+    run = job.run(samples=3)
+    (batch,) = job.server.batches
+    assert sorted(Counter(line["body"]["seed"] for line in batch.lines).items()) == [
+        (0, 4),
+        (1, 4),
+        (2, 4),
+    ]
+    assert job.row("row-0")["doubt"]["n"] == 3
+    assert run.progress.calls == 12
+
+
+def test_equal_requests_are_ordered_once(job: Job) -> None:
+    rows = [plan_row("same", tested_model=name) for name in ("a", "b")]
+    path = write_rows(job.folder.parent / "same.jsonl", rows)
+    job.run(path)
+    assert len(job.server.ordered) == 1
+    assert [row["tested_model"] for row in read_rows(job.out)] == ["a", "b"]
+
+
+def test_failures_of_a_request_leave_its_row_unscored(job: Job) -> None:
+    job.server.replies = by_text(
+        {
+            "(row-0)": lambda line: bad(line, 400, "content_policy_violation"),
+            "(row-1)": lambda line: bad(line, 400, "maximum context length exceeded"),
+            "(row-2)": lambda line: bad(line, 500, "oops"),
+        },
+        right,
+    )
+    run = job.run()
+    expected = ["refusal", "truncated", "transport", None]
+    assert job.reasons == dict(zip(NAMES, expected, strict=True))
+    assert len(job.server.batches) == 1
+    assert run.progress.unscored == {"refusal": 1, "truncated": 1, "transport": 1}
+    assert "oops" in job.row("row-2")["detail"]
+
+
+@pytest.mark.parametrize("trouble", [expired, nothing, lambda line: b"nonsense"])
+def test_what_a_batch_left_unanswered_is_ordered_again(job: Job, trouble: Replies) -> None:
+    job.server.replies = by_text({"(row-2)": in_turn(trouble, right)}, right)
+    run = job.run(retries=1)
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 1]
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert job.row("row-2")["usage"]["calls"] == 2
+    assert run.progress.done == 4
+
+
+def test_a_line_that_is_no_answer_is_named(job: Job) -> None:
+    job.server.replies = by_text({"(row-2)": in_turn(lambda line: b"nonsense", right)}, right)
+    job.run(retries=1)
+    # the server answers last first: row-2 stands second
+    path = job.out / "batch" / "answers-1.jsonl"
+    assert [n for n in job.notes if str(path) in n] == [n for n in job.notes if ":2: " in n]
+
+
+def test_an_expired_batch_gives_what_it_has(job: Job) -> None:
+    job.server.states = ["in_progress", "expired"]
+    job.server.replies = by_text({"(row-0)": right, "(row-1)": right}, in_turn(nothing, right))
+    job.run(retries=1)
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 2]
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert "batch batch-0: expired, 4 of 4 done" in job.notes
+
+
+def test_what_fails_for_ever_is_ordered_so_often_and_in_the_next_session_again(job: Job) -> None:
+    job.server.replies = by_text({"(row-2)": lambda line: bad(line, 503, "busy")}, right)
+    run = job.run(retries=2)
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 1, 1]
+    assert job.reasons["row-2"] == "transport"
+    assert job.row("row-2")["usage"]["calls"] == 3
+    assert run.progress.done == 4
+    job.server.replies = right
+    again = job.run(retries=2)
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 1, 1, 1]
+    assert job.reasons["row-2"] is None
+    assert (again.progress.done, again.progress.skipped) == (1, 3)
+
+
+def test_a_finished_run_orders_nothing(job: Job) -> None:
+    job.run()
+    calls = list(job.server.calls)
+    run = job.run()
+    assert job.server.calls == calls
+    assert (run.progress.done, run.progress.skipped) == (0, 4)
+
+
+def test_another_run_finds_the_replies(job: Job) -> None:
+    job.run()
+    other = Job(job.server, job.folder.parent / "other", job.cache)
+    run = other.run()
+    assert len(job.server.batches) == 1
+    assert (run.progress.calls, run.progress.reused, run.progress.cost_usd) == (0, 4, 0.0)
+
+
+def test_a_reply_format_that_is_not_taken_is_loosened(job: Job) -> None:
+    def reply(line: dict[str, Any]) -> Any:
+        if "response_format" in line["body"]:
+            return bad(line, 400, "response_format json_schema is not supported")
+        return right(line)
+
+    job.server.replies = reply
+    job.run()
+    first, second = job.server.batches
+    assert all("response_format" in line["body"] for line in first.lines)
+    assert all("tools" in line["body"] for line in second.lines)
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert job.journal["form"] == "tool"
+
+
+def test_a_server_that_takes_no_format_at_all_ends(job: Job) -> None:
+    job.server.replies = lambda line: bad(line, 400, "response_format is not supported")
+    job.run()
+    assert len(job.server.batches) == 4
+    assert set(job.reasons.values()) == {"unparsable"}
+
+
+PRICED = {"price_input": 1.0, "price_output": 2.0}
+
+
+def test_the_prices_given_count(job: Job) -> None:
+    job.server.replies = by_text({"(row-1)": contrary}, right)
+    run = job.run(**PRICED)
+    each = (1000 * 1.0 + 500 * 2.0) / 1e6
+    assert job.row("row-0")["cost_usd"] == pytest.approx(each)
+    assert job.row("row-1")["cost_usd"] == pytest.approx(2 * each)
+    assert run.progress.cost_usd == pytest.approx(5 * each)
+
+
+def test_without_a_price_the_cost_is_not_known(job: Job) -> None:
+    job.run()
+    assert job.row("row-0")["cost_usd"] is None
+
+
+def test_batches_have_prices_of_their_own() -> None:
+    prices = prices_of(JudgeSpec(model="gpt-4o-mini"), batched=True)
+    assert (prices.input, prices.output) == pytest.approx((0.075, 0.3))
+    assert not prices_of(JudgeSpec(model="openai/nobodys-model"), batched=True).are_known
+    assert prices_of(JudgeSpec(model="gpt-4o-mini", **PRICED), batched=True).input == 1.0
+
+
+def test_a_batch_that_fails_as_a_whole_ends_the_session_and_is_ordered_anew(job: Job) -> None:
+    job.server.states, job.server.replies = ["failed"], nothing
+    job.server.errors = [{"code": "model_not_found", "message": "no model scripted"}]
+    with pytest.raises(OptionError, match="batch-0 failed: model_not_found no model scripted"):
+        job.run()
+    job.server.states, job.server.replies = ["completed"], right
+    job.run()
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert [batch["step"] for batch in job.journal["batches"]] == ["dropped", "entered"]
+
+
+def test_a_batch_that_found_no_room_waits_and_is_ordered_again(job: Job) -> None:
+    job.server.states, job.server.replies = ["failed"], nothing
+    job.server.errors = [{"code": "token_limit_exceeded", "message": "too many tokens"}]
+    create = job.server._create
+
+    def room_at_last(order: dict[str, Any]) -> Any:
+        if job.server.batches:
+            job.server.states, job.server.replies = ["completed"], right
+        return create(order)
+
+    job.server._create = room_at_last
+    job.run(retries=1)
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert len(job.server.batches) == 2
+    assert job.waits == [30.0]
+
+
+def test_a_cancelled_batch_is_not_ordered_again_by_itself(job: Job) -> None:
+    job.server.states = ["cancelled"]
+    job.server.replies = by_text({"(row-0)": right}, nothing)
+    with pytest.raises(OptionError, match="cancelled"):
+        job.run(retries=5)
+    assert len(job.server.batches) == 1
+    job.server.states, job.server.replies = ["completed"], right
+    job.run(retries=5)
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 3]
+    assert job.reasons == dict.fromkeys(NAMES)
+
+
+def test_a_wrong_key_ends_the_session_at_once(job: Job) -> None:
+    job.server.faults = [(401, {"error": {"message": "wrong key"}})]
+    with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key.*goes on"):
+        job.run(retries=5)
+    job.run()
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert len(job.server.batches) == 1
+
+
+def test_a_line_with_a_wrong_key_ends_the_session(job: Job) -> None:
+    job.server.replies = lambda line: bad(line, 401, "wrong key")
+    with pytest.raises(OptionError, match="wrong key"):
+        job.run(retries=5)
+    assert len(job.server.batches) == 1
+    job.server.replies = right
+    job.run()
+    assert job.reasons == dict.fromkeys(NAMES)
+
+
+def test_an_endpoint_that_is_down_for_a_while_is_waited_for(job: Job) -> None:
+    first = job.server.answer
+
+    def sometimes_down(call: str, *rest: Any) -> tuple[int, Any]:
+        if call.startswith("GET batches/") and len(job.server.calls) % 2:
+            return 503, {"error": {"message": "busy"}}
+        return first(call, *rest)
+
+    job.server.answer = sometimes_down
+    job.run(retries=2)
+    assert job.reasons == dict.fromkeys(NAMES)
+
+
+class Killed(BaseException):
+    """A kill: nothing catches it."""
+
+
+def die(owner: Any, name: str, *, at: int, after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kills the run at the n-th call of a method, before or after it has done its work."""
+    whole = getattr(owner, name)
+    met = [0]
+
+    def until_death(self: Any, *args: Any, **kwargs: Any) -> Any:
+        met[0] += 1
+        if met[0] == at and not after:
+            raise Killed
+        result = whole(self, *args, **kwargs)
+        if met[0] == at:
+            if asyncio.iscoroutine(result):
+                return _then_die(result)
+            raise Killed
+        return result
+
+    monkeypatch.setattr(owner, name, until_death)
+
+
+async def _then_die(work: Any) -> None:
+    await work
+    raise Killed
+
+
+STEPS = [
+    *((Journal, "save", n) for n in range(1, 11)),
+    *((BatchApi, "order", n) for n in (1, 2)),
+    *((BatchResults, "enter", n) for n in (1, 3)),
+    (BatchApi, "fetch", 1),
+    (BatchResults, "enter_missing", 1),
+    (BatchResults, "close", 2),
+]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", STEPS, ids=[f"{o.__name__}.{n}-{i}" for o, n, i in STEPS])
+def test_a_run_killed_anywhere_goes_on(
+    job: Job, step: tuple[Any, str, int], after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, at = step
+    job.server.replies = by_text({"(row-1)": contrary, "(row-2)": in_turn(nothing, right)}, right)
+    with monkeypatch.context() as patch:
+        die(owner, name, at=at, after=after, monkeypatch=patch)
+        with pytest.raises(Killed):
+            job.run(retries=1, **PRICED)
+    before = list(job.server.batches)
+    job.run(retries=1, **PRICED)
+    assert job.reasons == dict.fromkeys(NAMES)
+    # the first question of each row, a second one to row-1, row-2 once more
+    assert sorted(Counter(job.server.ordered).values()) == [1, 1, 1, 1, 2]
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 2]
+    assert job.server.batches[: len(before)] == before
+    calls = [job.row(name)["usage"]["calls"] for name in NAMES]
+    assert calls == [1, 2, 2, 1]
+    assert job.row("row-1")["cost_usd"] == pytest.approx(2 * 0.002)
+
+
+def test_a_process_killed_while_it_waits_goes_on(job: Job) -> None:
+    job.server.states = ["in_progress"]
+    rows = write_rows(job.folder.parent / "rows.jsonl", [plan_row(name) for name in NAMES])
+    script = (
+        "import sys; from pathlib import Path; from apbjudge import grade\n"
+        "from apbjudge.judge import JudgeSpec\n"
+        "rows, out, base = sys.argv[1:]\n"
+        "spec = JudgeSpec(model='openai/scripted', api_base=base, retries=0)\n"
+        "grade(Path(rows), judge=spec, out=out, cache=False, batch=True)\n"
+    )
+    command = [sys.executable, "-c", script, str(rows), str(job.out), job.server.address]
+    with subprocess.Popen(command) as process:
+        job.server.wait_for("GET batches/batch-0")
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+    job.server.batches[0].states = ["completed"]
+    job.cache = None
+    run = job.run(rows)
+    assert len(job.server.batches) == 1
+    assert job.reasons == dict.fromkeys(NAMES)
+    assert run.progress.calls == 4
+
+
+def test_an_order_that_can_not_be_looked_up_is_left_to_the_user(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        die(BatchApi, "order", at=1, after=True, monkeypatch=patch)
+        with pytest.raises(Killed):
+            job.run()
+    monkeypatch.setattr(BatchApi, "lists", False)
+    with pytest.raises(OptionError, match="can't list the batches of openai: look there"):
+        job.run()
+    assert len(job.server.batches) == 1
+
+
+def test_answers_that_can_not_be_kept_end_the_run(job: Job) -> None:
+    (job.out / "batch").mkdir(parents=True)
+    (job.out / "batch" / "answers").write_text("in the way")
+    with pytest.raises(InputError, match=r"the answers in .* is not used"):
+        job.run()
+    assert job.server.calls == []
+
+
+def test_a_run_is_cleared_with_its_batches_and_without_the_files_of_others(job: Job) -> None:
+    job.run()
+    mine = job.out / "batch" / "mine.txt"
+    mine.write_text("mine")
+    clear_run(job.out)
+    left = {path.name for path in job.out.rglob("*") if path.is_file()}
+    assert left == {".lock", "mine.txt"}
+    mine.unlink()
+    mine.parent.rmdir()
+    asked = len(job.server.batches)
+    assert len(list(job.run().judgements)) > 0
+    assert len(job.server.batches) >= asked
+
+
+def test_a_damaged_list_of_batches_is_named(job: Job) -> None:
+    (job.out / "batch").mkdir(parents=True)
+    (job.out / "batch" / "batches.json").write_text("{}")
+    with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
+        job.run()
+
+
+ODD_BATCHES = {
+    "turn": "x",
+    "lines": None,
+    "requests": 5,
+    "tag": [],
+    "step": "asked",
+    "form": "prose",
+    "id": 7,
+}
+
+
+@pytest.mark.parametrize("name", ODD_BATCHES)
+def test_a_damaged_field_of_a_batch_is_refused_before_anything_is_asked(
+    job: Job, name: str
+) -> None:
+    job.run()
+    path = job.out / "batch" / "batches.json"
+    values = json.loads(path.read_text())
+    values["batches"][0][name] = ODD_BATCHES[name]
+    path.write_text(json.dumps(values))
+    calls = len(job.server.calls)
+    with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
+        job.run()
+    assert len(job.server.calls) == calls
+
+
+def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
+    job.run()
+    path = job.out / "batch" / "batches.json"
+    secret = job.folder / "secret"
+    secret.write_text("{}")
+    text = path.read_text().replace('"requests-1.jsonl"', '"../../secret"')
+    path.write_text(text.replace('"entered"', '"written"'))
+    with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
+        job.run()
+    assert len(job.server.batches) == 1
+
+
+def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apbjudge.judge.batch_rounds.BatchFiles", partial(BatchFiles, max_lines=2))
+    job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
+    run = job.run([*NAMES, "row-4"], retries=1)
+    assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]
+    assert [batch["turn"] for batch in job.journal["batches"]] == [1, 1, 1, 2]
+    assert set(job.reasons.values()) == {None}
+    assert run.progress.calls == 7
+
+
+def test_batches_of_another_endpoint_are_not_gone_on_with(job: Job) -> None:
+    job.run()
+    with pytest.raises(OptionError, match="choose another folder"):
+        job.run(api_base="http://127.0.0.1:9/v1")
+
+
+def test_a_second_process_is_turned_away(job: Job) -> None:
+    with locked(job.out / "batch"), pytest.raises(OptionError, match="another process"):
+        job.run()
+    assert job.server.calls == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"limits": Limits(max_cost=1.0)}, "--max-cost: not possible with --batch"),
+        ({"limits": Limits(max_calls=1)}, "--max-calls: not possible with --batch"),
+        ({"limits": Limits(max_tokens=1)}, "--max-tokens: not possible with --batch"),
+        ({"limits": Limits(max_seconds=1)}, "--max-seconds: not possible with --batch"),
+        ({"client": ScriptedClient(lambda request: RIGHT)}, "expected a provider, got a client"),
+        ({"api_base": ("http://a", "http://b")}, "expected one --api-base, got 2"),
+        ({"model": "static", "api_base": ()}, "expected a judge that is a model"),
+        ({"model": "anthropic/claude"}, "orders no batches from anthropic"),
+    ],
+)
+def test_what_does_not_go_with_batches_is_refused(
+    job: Job, changes: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        job.run(**changes)
+    assert job.server.calls == []
+
+
+def test_other_settings_of_a_run_are_no_limits(job: Job) -> None:
+    class Settings(Limits):
+        max_unscored: float = 0.0
+
+    job.run(["row-0"], limits=Settings())
+    assert job.reasons == {"row-0": None}
+
+
+def test_rows_in_memory_are_read_once_and_a_loop_may_be_running(job: Job) -> None:
+    rows = (plan_row(name) for name in NAMES)
+
+    async def notebook() -> Run:
+        return run_batched(job.out, job.config(rows), keep=False)
+
+    job.server.replies = by_text({"(row-1)": contrary}, right)
+    run = asyncio.run(notebook())
+    assert sorted(row["item_id"] for row in run.rows) == NAMES
+    assert run.progress.calls == 5
+
+
+def test_rows_that_are_bad_are_counted_once(job: Job) -> None:
+    job.server.replies = by_text({"(row-1)": contrary}, right)
+    rows = [plan_row("row-0"), plan_row("row-1"), {"id": "bad"}]
+    path = write_rows(job.folder.parent / "some.jsonl", rows)
+    run = job.run(path)
+    assert job.reasons == {"row-0": None, "row-1": None, "bad": "bad_input"}
+    assert run.progress.done == 3
+    assert run.progress.unscored == {"bad_input": 1}
+
+
+TROUBLES: dict[str, Callable[[], Replies]] = {
+    "right": lambda: right,
+    "contrary": lambda: contrary,
+    "contrary to the end": lambda: says(WRONG_SUM),
+    "prose": lambda: says("I think it is fine."),
+    "empty": lambda: says(""),
+    "cut off": lambda: says("{", finish="length"),
+    "filtered": lambda: says("", finish="content_filter"),
+    "refused": lambda: lambda line: bad(line, 400, "content_policy_violation"),
+    "late": lambda: in_turn(expired, right),
+    "lost": lambda: in_turn(nothing, nothing, right),
+    "broken": lambda: in_turn(lambda line: b"\xff{", right),
+    "busy": lambda: lambda line: bad(line, 503, "busy"),
+    "someone else's": lambda: lambda line: right({"custom_id": "f" * 32}),
+}
+
+
+@settings(max_examples=12)
+@given(
+    kinds=st.lists(st.sampled_from(sorted(TROUBLES)), min_size=1, max_size=5),
+    state=st.sampled_from(["completed", "expired"]),
+    retries=st.integers(0, 2),
+)
+def test_every_row_ends_in_exactly_one_judgement(
+    tmp_path_factory: pytest.TempPathFactory, kinds: list[str], state: str, retries: int
+) -> None:
+    names = [f"row-{n}" for n in range(len(kinds))]
+    scripts = {f"({n})": TROUBLES[k]() for n, k in zip(names, kinds, strict=True)}
+    with BatchServer(by_text(scripts, right), [state]) as server:
+        job = Job(server, tmp_path_factory.mktemp("job"))
+        run = job.run(names, retries=retries)
+        assert sorted(job.reasons) == names
+        assert run.progress.done == len(names)
+        assert max(Counter(server.ordered).values()) <= retries + 1
+        failed = {name for name, reason in job.reasons.items() if reason == "transport"}
+        ordered = len(server.batches)
+        again = job.run(names, retries=0)
+        assert again.progress.skipped == len(names) - len(failed)
+        assert sorted(job.reasons) == names
+        if not failed:
+            assert len(server.batches) == ordered
+
+
+def run_batch(requests: Path, out: Path, replies: Replies) -> Path:
+    """What ``vllm run-batch`` does: a line of output for every line of input."""
+    lines = [json.loads(line) for line in requests.read_text().splitlines()]
+    out.write_bytes(answered(lines, replies))
+    return out
+
+
+NOBODY = "http://127.0.0.1:9/v1"
+VLLM = JudgeSpec(model="hosted_vllm/org/scripted", api_base=NOBODY, retries=0)
+
+
+def test_requests_go_out_as_a_file_and_come_back_into_the_cache(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [*map(plan_row, NAMES), {"id": "bad"}])
+    cache, file = tmp_path / "cache", tmp_path / "requests.jsonl"
+    replies = by_text({"(row-1)": contrary}, right)
+    made = export_requests(rows, file, judge=VLLM, cache=cache)
+    assert (made.lines, made.known, made.bad_rows) == (4, 0, 1)
+    assert made.bytes == file.stat().st_size
+    first = json.loads(file.read_text().splitlines()[0])
+    assert first["url"] == "/v1/chat/completions"
+    assert first["body"]["model"] == "org/scripted"
+    done = import_answers(run_batch(file, tmp_path / "out.jsonl", replies), cache=cache)
+    assert (done.taken, done.failed, done.unreadable) == (4, 0, ())
+
+    follow_up = export_requests(rows, file, judge=VLLM, cache=cache)
+    assert (follow_up.lines, follow_up.known) == (1, 3)
+    assert AGAIN in file.read_text()
+    import_answers(run_batch(file, tmp_path / "out.jsonl", replies), cache=cache)
+    last = export_requests(rows, file, judge=VLLM, cache=cache)
+    assert (last.lines, last.bytes, last.known, last.bad_rows) == (0, 0, 4, 1)
+    assert file.read_bytes() == b""
+
+    run = grade(rows, judge=VLLM, cache=cache)
+    assert (run.progress.calls, run.progress.reused) == (0, 5)
+    assert run.summary.totals.unscored == {"bad_input": 1}
+
+
+def test_what_failed_elsewhere_is_exported_again(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", map(plan_row, NAMES))
+    cache, file = tmp_path / "cache", tmp_path / "requests.jsonl"
+    export_requests(rows, file, judge=VLLM, cache=cache)
+    replies = by_text(
+        {
+            "(row-0)": lambda line: bad(line, 500, "oops"),
+            "(row-1)": lambda line: b"nonsense",
+            "(row-2)": says("", finish="content_filter"),
+        },
+        right,
+    )
+    out = run_batch(file, tmp_path / "out.jsonl", replies)
+    done = import_answers(out, cache=cache)
+    assert (done.taken, done.failed) == (1, 2)
+    assert [text.startswith(f"{out}:3: ") for text in done.unreadable] == [True]
+    assert import_answers(out, cache=cache) == done
+    assert export_requests(rows, file, judge=VLLM, cache=cache).lines == 3
+
+
+def test_all_samples_are_exported(tmp_path: Path) -> None:
+    spec = VLLM.model_copy(update={"samples": 3, "temperature": 1.0})
+    file, cache = tmp_path / "requests.jsonl", tmp_path / "cache"
+    made = export_requests([plan_row("a")], file, judge=spec, cache=cache)
+    assert made.lines == 3
+
+
+def test_an_export_leaves_nothing_half_done(tmp_path: Path) -> None:
+    file = tmp_path / "requests.jsonl"
+    export_requests([plan_row("a")], file, judge=VLLM, cache=tmp_path / "cache")
+    older = file.read_bytes()
+    with pytest.raises(InputError):
+        export_requests(tmp_path / "none.jsonl", file, judge=VLLM, cache=tmp_path / "cache")
+    assert file.read_bytes() == older
+
+
+@pytest.mark.parametrize("content", [b"older\n", b'{"id": "a"}\n', b"\x1f\x8b\x00"])
+def test_an_export_replaces_a_batch_file_and_nothing_else(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "requests.jsonl"
+    file.write_bytes(content)
+    where = {"judge": VLLM, "cache": tmp_path / "cache"}
+    with pytest.raises(OptionError, match=r"no batch file of requests; .* --overwrite"):
+        export_requests([plan_row("a")], file, **where)
+    assert file.read_bytes() == content
+    assert export_requests([plan_row("a")], file, overwrite=True, **where).lines == 1
+    assert export_requests([plan_row("a"), plan_row("b")], file, **where).lines == 2
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "."])
+def test_a_file_that_can_not_be_imported_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="can't be read"):
+        import_answers(tmp_path / name, cache=tmp_path / "cache")
+
+
+def test_a_cache_that_can_not_be_written_is_no_place_for_answers(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    (tmp_path / "out.jsonl").write_text("")
+    with pytest.raises(InputError, match=r"the reply cache in .* is not used"):
+        import_answers(tmp_path / "out.jsonl", cache=tmp_path / "cache")
+
+
+def test_the_embedded_judge_has_nothing_to_export(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--judge: expected a model, got static"):
+        export_requests([plan_row("a")], tmp_path / "r.jsonl", judge=JudgeSpec())

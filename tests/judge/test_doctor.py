@@ -1,0 +1,247 @@
+"""A check-up of a judge's endpoints, as it is told and as later runs remember it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from apbjudge import JudgeSpec, ScriptedClient, grade
+from apbjudge.errors import InputError, OptionError
+from apbjudge.judge.doctor import Checkup, check_up, checkup_text
+from apbjudge.llm.endpoint_cache import FILE
+from tests.llm.test_endpoint_checks import (
+    IGNORES,
+    KEY,
+    MODEL,
+    REFUSES,
+    Able,
+    AbleServer,
+    listed,
+    nowhere,
+)
+from tests.support.judging import RIGHT, plan_row, write_rows
+from tests.support.server import Answer
+
+pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+
+SERVED = listed({"id": "m", "max_model_len": 32768})
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY, raising=False)
+
+
+@pytest.fixture(params=["direct", "litellm"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def spec(*addresses: str, **settings: Any) -> JudgeSpec:
+    return JudgeSpec(model=MODEL, api_base=addresses, **settings)
+
+
+def told(checkup: Checkup, *servers: AbleServer) -> str:
+    """The text, with what differs from run to run replaced."""
+    text = re.sub(r"in \d+\.\d\d s", "in 0.42 s", checkup_text(checkup))
+    for server, name in zip(servers, "ABC", strict=False):
+        text = text.replace(server.address, name)
+    return text
+
+
+def test_an_endpoint_that_can_do_everything(transport: str) -> None:
+    with AbleServer(Able(), models=SERVED) as server:
+        found = check_up(spec(server.address, transport=transport))
+    assert found.works
+    assert told(found, server) == (
+        f"hosted_vllm/m at A ({transport} transport)\n"
+        "  key       none needed, none sent\n"
+        "  model     answers in 0.42 s\n"
+        "  replies   json_schema enforced, tool enforced, json_object enforced: "
+        "json_schema will be used\n"
+        "  logprobs  20 alternatives per token\n"
+        "  pictures  sees them\n"
+        "  context   32,768 tokens\n"
+    )
+    assert len(server.requests) == 7
+
+
+def test_an_endpoint_that_heeds_nothing_works_all_the_same(transport: str) -> None:
+    with AbleServer(IGNORES, models=listed({"id": "n"}, {"id": "o"})) as server:
+        found = check_up(spec(server.address, transport=transport))
+    assert found.works
+    assert told(found, server) == (
+        f"hosted_vllm/m at A ({transport} transport)\n"
+        "  key       none needed, none sent\n"
+        "  model     answers in 0.42 s; not in the endpoint's list: n, o\n"
+        "  replies   json_schema ignored, tool ignored, json_object ignored: text will be used\n"
+        "  logprobs  ignored\n"
+        "  pictures  takes them but did not name the colour of one\n"
+        "  context   not known\n"
+    )
+
+
+def test_an_endpoint_that_refuses_what_it_does_not_know() -> None:
+    with AbleServer(REFUSES) as server:
+        found = check_up(spec(server.address, transport="direct"))
+    assert found.works
+    lines = told(found, server).splitlines()
+    assert lines[3] == (
+        "  replies   json_schema refused, tool refused, json_object refused: text will be used "
+        "(HTTP 400: json_schema: response_format is not supported scripted)"
+    )
+    assert lines[4] == "  logprobs  refused: HTTP 400: logprobs are not supported scripted"
+    assert lines[5] == "  pictures  refused: HTTP 400: no multimodal model scripted"
+
+
+def test_a_missing_key_is_named_and_a_set_one_never_shown(
+    transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AbleServer(Able(key="right-horse")) as server:
+        judge = spec(server.address, transport=transport)
+        without = check_up(judge)
+        monkeypatch.setenv(KEY, "right-horse")
+        with_key = check_up(judge)
+    assert (without.works, with_key.works) == (False, True)
+    text = checkup_text(without)
+    assert f"  key       none sent: {KEY} is not set\n" in text
+    assert "  model     no answer: " in text
+    assert "  replies   not asked\n  logprobs  not asked\n  pictures  not asked\n" in text
+    assert f"  key       {KEY} is set\n" in checkup_text(with_key)
+    assert "right-horse" not in checkup_text(with_key)
+
+
+def test_an_endpoint_that_is_not_there(transport: str) -> None:
+    found = check_up(spec(nowhere(), transport=transport))
+    assert not found.works
+    assert "  model     no answer: " in checkup_text(found)
+
+
+def test_every_replica_has_to_work() -> None:
+    with AbleServer(Able()) as one, AbleServer(IGNORES) as two:
+        both = check_up(spec(one.address, two.address))
+        broken = check_up(spec(one.address, nowhere()))
+    assert both.works
+    assert not broken.works
+    heads = [line for line in told(both, one, two).splitlines() if not line.startswith(" ")]
+    assert heads == [
+        "hosted_vllm/m at A (direct transport)",
+        "hosted_vllm/m at B (direct transport)",
+    ]
+
+
+def test_text_of_an_endpoint_moves_no_cursor() -> None:
+    with AbleServer(Able(), models=listed({"id": "\x1b[2Jn"})) as server:
+        text = checkup_text(check_up(spec(server.address)))
+    assert "\x1b" not in text
+    assert "not in the endpoint's list: \\x1b[2Jn\n" in text
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tokens", "fits"), [(32768, True), (2100, False)])
+def test_the_longest_prompt_is_held_against_the_context(
+    tmp_path: Path, tokens: int, *, fits: bool
+) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one"), plan_row("two", query="x" * 9000)])
+    with AbleServer(Able(), models=listed({"id": "m", "max_model_len": tokens})) as server:
+        found = check_up(spec(server.address), rows=rows, cache=False)
+    assert found.plan is not None
+    longest = found.plan.longest_prompt_tokens
+    assert longest > 9000 / 4
+    assert found.works is found.fits is fits
+    assert checkup_text(found).endswith(
+        f"  context   {tokens:,} tokens; longest prompt about {longest:,}, reply up to 2,048: "
+        f"{'fits' if fits else 'DOES NOT FIT'}\n"
+    )
+
+
+def test_the_shortest_context_counts(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one")])
+    short = listed({"id": "m", "max_model_len": 100})
+    with AbleServer(Able(), models=SERVED) as one, AbleServer(Able(), models=short) as two:
+        found = check_up(spec(one.address, two.address), rows=rows, cache=False)
+    assert found.plan is not None
+    assert found.plan.rates.context_tokens == 100
+    assert not found.works
+
+
+def test_where_the_context_is_not_known_the_prompt_may_fit(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one")])
+    with AbleServer(Able()) as server:
+        found = check_up(spec(server.address), rows=rows, cache=False)
+    assert found.fits is None
+    assert found.works
+
+
+def test_bad_input_is_found_before_anything_is_asked(tmp_path: Path) -> None:
+    with AbleServer(Able()) as server, pytest.raises(InputError):
+        check_up(spec(server.address), rows=tmp_path / "none.jsonl")
+    assert server.requests == []
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def test_what_is_learnt_is_used_by_the_next_run(tmp_path: Path) -> None:
+    def behave(seen: Any) -> Any:
+        return Answer(RIGHT) if "trains" in seen.text else able(seen)
+
+    able = Able(json_schema="ignored", tool="ignored")
+    with AbleServer(behave, models=SERVED) as server:
+        judge = spec(server.address)
+        check_up(judge, cache=tmp_path)
+        known = orjson.loads((tmp_path / FILE).read_bytes())[f"{MODEL} {server.address}"]
+        server.forget()
+        grade([plan_row("one")], judge=judge, cache=tmp_path)
+    assert known == {"format": "json_object", "context_tokens": 32768}
+    assert [seen.body["response_format"]["type"] for seen in server.requests] == ["json_object"]
+
+
+def test_of_an_unclear_endpoint_no_format_is_remembered(tmp_path: Path) -> None:
+    unclear = Able(json_schema="silent", tool="ignored", json_object="ignored")
+    with AbleServer(unclear) as server:
+        check_up(spec(server.address), cache=tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+def test_without_a_cache_nothing_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path))
+    with AbleServer(Able()) as server:
+        check_up(spec(server.address), cache=False)
+        assert list(tmp_path.iterdir()) == []
+        check_up(spec(server.address))
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+# --- other judges --------------------------------------------------------------------------------
+
+
+def test_the_static_judge_asks_no_model(tmp_path: Path) -> None:
+    found = check_up(JudgeSpec(), rows=write_rows(tmp_path / "rows.jsonl", [plan_row("one")]))
+    assert found.works
+    assert checkup_text(found) == "static: asks no model\n"
+
+
+def test_a_client_of_the_callers_own_stands_in_for_the_network() -> None:
+    with AbleServer(Able(), models=SERVED) as server:
+        client = ScriptedClient(lambda asked: "Hello!")
+        found = check_up(spec(server.address), client=client)
+    assert (server.requests, server.fetched) == ([], [])
+    assert len(client.requests) == 7
+    assert found.works
+    assert told(found, server).startswith(
+        "hosted_vllm/m at A (given transport)\n  key       not looked for\n"
+    )
+
+
+def test_a_transport_that_can_not_serve_is_refused() -> None:
+    with pytest.raises(OptionError, match="--transport direct"):
+        check_up(JudgeSpec(model="mistral/small", transport="direct"))

@@ -1,0 +1,382 @@
+"""What a run is said to take, held against what it takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge import JudgeSpec, ScriptedClient, grade
+from apbjudge.errors import InputError, OptionError
+from apbjudge.judge.dry_run import (
+    TOKENS_PER_CHARACTER,
+    TOKENS_PER_REPLY,
+    Forecast,
+    Rates,
+    forecast,
+    forecast_text,
+)
+from apbjudge.judge.prompts import prompts_for
+from apbjudge.judge.store import JUDGEMENTS
+from apbjudge.llm.endpoint_cache import FILE
+from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
+from tests.support.server import Answer, ChatServer, Status, in_turn
+
+BASE = "http://127.0.0.1:1/v1"
+NAMES = ("one", "two", "three")
+BAD = {"id": "bad"}
+
+
+def spec(**settings: Any) -> JudgeSpec:
+    return JudgeSpec(model=MODEL, **{"api_base": BASE, "retries": 0, **settings})
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "rows.jsonl", [*map(plan_row, NAMES), BAD])
+
+
+def characters(rows: Path, name: str) -> int:
+    """Characters of what is sent for an item, found by another way."""
+    ((_, prompt),) = prompts_for(rows, item_id=name)
+    return sum(len(message["content"]) for message in prompt.messages())
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+
+def test_the_figures_of_known_rows(rows: Path) -> None:
+    sizes = [characters(rows, name) for name in NAMES]
+    judge = spec(price_input=2.0, price_output=8.0, max_concurrency=2, rpm=6)
+    found = forecast(rows, judge=judge, cache=False)
+    prompt_tokens = round(sum(sizes) * TOKENS_PER_CHARACTER)
+    assert found == Forecast(
+        judge=MODEL,
+        rows=4,
+        bad_rows=1,
+        calls=3,
+        most_calls=9,
+        prompt_tokens=prompt_tokens,
+        reply_tokens=1200,
+        cost_usd=(prompt_tokens * 2 + 1200 * 8) / 1e6,
+        seconds=30.0,
+        longest_prompt_characters=max(sizes),
+        longest_prompt_tokens=round(max(sizes) * TOKENS_PER_CHARACTER),
+        max_reply_tokens=2048,
+    )
+
+
+@pytest.mark.parametrize(("max_reasks", "calls"), [(0, 3), (1, 6), (4, 15)])
+def test_the_bound_is_what_a_judge_takes_that_never_gives_a_verdict(
+    rows: Path, tmp_path: Path, max_reasks: int, calls: int
+) -> None:
+    judge = spec(max_reasks=max_reasks, samples=1)
+    found = forecast(rows, judge=judge, cache=False)
+    mute = ScriptedClient(lambda request: "no verdict")
+    run = grade(rows, judge=judge, client=mute, out=tmp_path / "run", cache=False)
+    assert (found.calls, found.most_calls) == (3, calls)
+    assert run.manifest["calls"] == calls
+    assert ("at most" in forecast_text(found)) is (max_reasks > 0)
+
+
+def test_what_a_run_takes_is_what_was_said(rows: Path) -> None:
+    with ChatServer(in_turn([Answer(RIGHT)])) as server:
+        judge = spec(api_base=server.address)
+        said = forecast(rows, judge=judge)
+        run = grade(rows, judge=judge)
+    assert said.calls == run.progress.calls == len(server.requests) == 3
+    sent = sum(len(m["content"]) for seen in server.requests for m in seen.body["messages"])
+    assert said.prompt_tokens == round(sent * TOKENS_PER_CHARACTER)
+
+
+def test_samples_are_calls(rows: Path) -> None:
+    one, many = (forecast(rows, judge=spec(samples=n), cache=False) for n in (1, 5))
+    assert (one.calls, many.calls) == (3, 15)
+    assert many.prompt_tokens == pytest.approx(5 * one.prompt_tokens, abs=5)
+    assert many.longest_prompt_tokens == one.longest_prompt_tokens
+
+
+def test_rows_need_not_be_a_file() -> None:
+    assert forecast([plan_row("one"), BAD], judge=spec(), cache=False).calls == 1
+
+
+def test_a_row_whose_picture_is_missing_is_bad(tmp_path: Path) -> None:
+    row = plan_row("seen", files=[{"type": "image", "path": "none.png"}])
+    path = write_rows(tmp_path / "rows.jsonl", [row])
+    found = forecast(path, judge=spec(vision="yes"), cache=False)
+    assert (found.bad_rows, found.calls) == (1, 0)
+    assert forecast(path, judge=spec(vision="no"), cache=False).calls == 1
+
+
+def test_pictures_are_counted_and_their_tokens_are_not(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"png" * 1000)
+    row = plan_row("seen", files=[{"type": "image", "path": "a.png"}])
+    path = write_rows(tmp_path / "rows.jsonl", [row])
+    found = forecast(path, judge=spec(vision="yes", samples=2), cache=False)
+    assert (found.pictures, found.calls) == (2, 2)
+    assert found.longest_prompt_characters < 2 * characters(path, "seen")
+    assert ", without those of 2 pictures" in forecast_text(found)
+
+
+def test_a_judge_without_a_price_costs_nobody_knows_what(rows: Path) -> None:
+    found = forecast(rows, judge=spec(), cache=False)
+    assert found.cost_usd is None
+    assert forecast(rows, judge="openai/gpt-4o", cache=False).cost_usd == pytest.approx(
+        (found.prompt_tokens * 2.5 + 1200 * 10) / 1e6
+    )
+
+
+@given(
+    st.integers(1, 100),
+    st.integers(1, 50),
+    st.none() | st.floats(0.01, 100),
+    st.none() | st.floats(1, 1000),
+    st.none() | st.floats(1, 1e6),
+)
+def test_the_time_is_no_less_than_any_limit_demands(
+    n: int, most: int, latency: float | None, rpm: float | None, tpm: float | None
+) -> None:
+    from apbjudge.judge.dry_run import _seconds
+
+    judge = spec(max_concurrency=most, rpm=rpm, tpm=tpm)
+    seconds = _seconds(judge, n, 10 * n, latency)
+    if latency is None and rpm is None and tpm is None:
+        assert seconds is None
+        return
+    assert seconds is not None
+    least = [(latency or 0) * n / most, latency or 0]
+    least += [60 * n / rpm if rpm else 0, 600 * n / tpm if tpm else 0]
+    assert seconds == pytest.approx(max(least))
+    assert _seconds(judge, 0, 0, latency) == 0.0
+
+
+# --- what earlier runs left ----------------------------------------------------------------------
+
+
+def remember(folder: Path, address: str, **facts: Any) -> None:
+    path = folder / FILE
+    known = orjson.loads(path.read_bytes()) if path.exists() else {}
+    folder.mkdir(exist_ok=True)
+    path.write_bytes(orjson.dumps(known | {f"{MODEL} {address}": facts}))
+
+
+def test_measured_rates_are_used_and_named(rows: Path, tmp_path: Path) -> None:
+    facts = {"tokens_per_character": 0.5, "reply_tokens": 100.0, "latency_s": 2.0}
+    remember(tmp_path / "cache", BASE, **facts)
+    plain = forecast(rows, judge=spec(), cache=False)
+    found = forecast(rows, judge=spec(max_concurrency=1), cache=tmp_path / "cache")
+    assert found.prompt_tokens == pytest.approx(2 * plain.prompt_tokens, abs=2)
+    assert (found.reply_tokens, found.seconds) == (300, 6.0)
+    assert found.rates.measured == tuple(facts)
+    assert forecast_text(found).endswith(
+        "based on  0.5 tokens a character, 100 tokens a reply, 2 s a call\n"
+    )
+
+
+def test_replicas_are_estimated_by_their_mean_and_the_shortest_context(
+    rows: Path, tmp_path: Path
+) -> None:
+    other = "http://127.0.0.1:2/v1"
+    remember(tmp_path, BASE, latency_s=1.0, context_tokens=9000)
+    remember(tmp_path, other, latency_s=3.0, context_tokens=8000)
+    found = forecast(rows, judge=spec(api_base=(BASE, other)), cache=tmp_path)
+    assert (found.rates.latency_s, found.rates.context_tokens) == (2.0, 8000)
+
+
+@pytest.mark.parametrize("nonsense", ["0.5", 0, -1, None, [], {"a": 1}])
+def test_nonsense_in_the_memory_is_not_believed(rows: Path, tmp_path: Path, nonsense: Any) -> None:
+    names = "tokens_per_character reply_tokens latency_s context_tokens".split()
+    remember(tmp_path, BASE, **dict.fromkeys(names, nonsense))
+    assert forecast(rows, judge=spec(), cache=tmp_path).rates == Rates()
+
+
+def test_replies_in_the_cache_are_not_called_for(rows: Path, tmp_path: Path) -> None:
+    cache, two = tmp_path / "cache", write_rows(tmp_path / "two.jsonl", map(plan_row, NAMES[:2]))
+    with ChatServer(in_turn([Answer(RIGHT)])) as server:
+        judge = spec(api_base=server.address, samples=2)
+        grade(two, judge=judge, cache=cache)
+        found = forecast(rows, judge=judge, cache=cache)
+        before = len(server.requests)
+        run = grade(rows, judge=judge, cache=cache)
+    assert (found.reused, found.calls) == (4, 2)
+    assert len(server.requests) - before == found.calls
+    assert run.progress.reused == found.reused
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 5}, {"max_reply_tokens": 512}, {"logprobs": True}, {"api_base": BASE}]
+)
+def test_a_reply_to_another_request_is_none(
+    rows: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    with ChatServer(in_turn([Answer(RIGHT)])) as server:
+        judge = {"api_base": server.address}
+        grade(rows, judge=spec(**judge), cache=tmp_path / "cache")
+    assert forecast(rows, judge=spec(**judge), cache=tmp_path / "cache").reused == 3
+    assert forecast(rows, judge=spec(**(judge | change)), cache=tmp_path / "cache").reused == 0
+
+
+# --- a folder with a run -------------------------------------------------------------------------
+
+
+def test_what_is_finished_is_not_asked_again_and_what_may_pass_is(
+    rows: Path, tmp_path: Path
+) -> None:
+    with ChatServer(in_turn([Answer(RIGHT), Answer(RIGHT), Status(503)])) as server:
+        judge = spec(api_base=server.address, max_concurrency=1)
+        run = grade(rows, judge=judge, out=tmp_path / "run", cache=False)
+    assert run.progress.unscored == {"transport": 1, "bad_input": 1}
+    before = everything(tmp_path)
+    found = forecast(rows, judge=judge, out=tmp_path / "run", cache=False)
+    assert (found.rows, found.bad_rows, found.finished, found.calls) == (4, 1, 2, 1)
+    assert forecast_text(found).startswith("rows      4: 1 to judge, 2 finished, 1 bad\n")
+    assert everything(tmp_path) == before
+
+
+def test_a_torn_last_line_is_no_judgement(rows: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run" / JUDGEMENTS
+    grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
+    whole = path.read_bytes()
+    kept = [json.loads(line)["kind"] for line in whole.splitlines()[:-1]].count("verdict")
+    path.write_bytes(whole[:-20])
+    assert forecast(rows, judge=spec(), out=tmp_path / "run", cache=False).finished == kept
+
+
+def test_a_damaged_judgement_is_judged_again(rows: Path, tmp_path: Path) -> None:
+    grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
+    path = tmp_path / "run" / JUDGEMENTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if b'"verdict"' in line)
+    lines[at] = lines[at].replace(b'"fingerprint"', b'"finger"')
+    path.write_bytes(b"".join(lines))
+    before = everything(tmp_path / "run")
+    found = forecast(rows, judge=spec(), out=tmp_path / "run", cache=False)
+    assert (found.finished, found.calls) == (2, 1)
+    assert everything(tmp_path / "run") == before
+
+
+def test_the_folder_of_another_input_is_refused_unless_it_is_to_be_replaced(
+    rows: Path, tmp_path: Path
+) -> None:
+    grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
+    other = write_rows(tmp_path / "other.jsonl", [plan_row("four")])
+    with pytest.raises(OptionError, match=r"holds a run of .*rows\.jsonl, not of .*other\.jsonl"):
+        forecast(other, judge=spec(), out=tmp_path / "run", cache=False)
+    found = forecast(other, judge=spec(), out=tmp_path / "run", overwrite=True, cache=False)
+    assert (found.finished, found.calls) == (0, 1)
+
+
+@pytest.mark.parametrize("manifest", [None, b"", b"[]", b"{}"])
+def test_the_folder_of_another_run_is_refused(
+    rows: Path, tmp_path: Path, manifest: bytes | None
+) -> None:
+    grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
+    judge = spec(seed=1)
+    if manifest is not None:
+        (tmp_path / "run" / "manifest.json").write_bytes(manifest)
+        judge = spec()
+    with pytest.raises(OptionError, match="--out"):
+        forecast(rows, judge=judge, out=tmp_path / "run", cache=False)
+
+
+def test_nothing_is_written(rows: Path, tmp_path: Path) -> None:
+    before = everything(tmp_path)
+    forecast(rows, judge=spec(), out=tmp_path / "run", cache=tmp_path / "cache")
+    assert everything(tmp_path) == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.jsonl"]
+
+
+def test_an_input_without_rows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no rows"):
+        forecast(write_rows(tmp_path / "rows.jsonl", []), judge=spec(), cache=False)
+
+
+# --- the static judge ----------------------------------------------------------------------------
+
+
+def test_the_static_judge_makes_no_calls(rows: Path, tmp_path: Path) -> None:
+    found = forecast(rows, judge="static")
+    assert forecast_text(found) == (
+        "rows      4: 3 to judge, 0 finished, 1 bad\n"
+        "calls     none: the static judge asks no model\n"
+    )
+    grade(rows, out=tmp_path / "run")
+    assert forecast(rows, judge="static", out=tmp_path / "run").finished == 3
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+KNOWN = Rates(latency_s=0.42, context_tokens=32768, is_total=True, measured=("latency_s",))
+
+
+def test_the_text_of_a_forecast() -> None:
+    found = Forecast(
+        judge=MODEL,
+        rows=1203,
+        bad_rows=3,
+        finished=200,
+        reused=120,
+        calls=880,
+        most_calls=2880,
+        prompt_tokens=1_020_000,
+        reply_tokens=352_000,
+        cost_usd=1.23456,
+        seconds=61.0,
+        longest_prompt_tokens=5120,
+        max_reply_tokens=2048,
+        rates=KNOWN,
+    )
+    assert forecast_text(found) == (
+        "rows      1,203: 1,000 to judge, 200 finished, 3 bad\n"
+        "calls     880, and 120 replies from the cache; at most 2,880 if replies have to be asked "
+        "for again\n"
+        "tokens    about 1,020,000 sent and 352,000 received\n"
+        "cost      about 1.2346 USD\n"
+        "time      about 1 min\n"
+        "context   32,768 tokens; longest prompt about 5,120, reply up to 2,048: fits\n"
+        "based on  0.25 tokens a character (assumed), 400 tokens a reply (assumed), 0.42 s a call\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"cost_usd": None}, "cost      unknown: set price_input and price_output"),
+        ({"calls": 0}, "cost      nothing"),
+        ({"calls": 0}, "time      none"),
+        ({"seconds": None}, "time      unknown: no run has measured this endpoint"),
+        ({"seconds": 9.04}, "time      at least 9.0 s"),
+        ({"seconds": 3599.9}, "time      at least 1 h 00 min"),
+        ({"seconds": 7500.0}, "time      at least 2 h 05 min"),
+        ({}, "context   not known; longest prompt about 100"),
+        (
+            {"rates": Rates(context_tokens=100)},
+            "context   100 tokens; longest prompt about 100: fits",
+        ),
+        (
+            {"rates": Rates(context_tokens=109, is_total=True)},
+            "context   109 tokens; longest prompt about 100, reply up to 10: DOES NOT FIT",
+        ),
+        (
+            {"rates": Rates(context_tokens=110, is_total=True)},
+            "context   110 tokens; longest prompt about 100, reply up to 10: fits",
+        ),
+    ],
+)
+def test_single_lines(changes: dict[str, Any], line: str) -> None:
+    usual = {"calls": 1, "longest_prompt_tokens": 100, "max_reply_tokens": 10}
+    found = Forecast(judge=MODEL, **{**usual, **changes})
+    assert line in forecast_text(found).splitlines()
+
+
+def test_what_is_assumed_is_as_documented() -> None:
+    assert (TOKENS_PER_CHARACTER, TOKENS_PER_REPLY) == (0.25, 400)

@@ -1,0 +1,481 @@
+"""Several judges over the same rows: a panel that votes, a cascade that asks the doubtful on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
+from apbjudge.errors import RefusalError
+from apbjudge.judge.ensembles import compare_runs
+from apbjudge.judge.session import Run
+from apbjudge.llm.base import Request
+from apbjudge.llm.budget import Limits
+from tests.support.commands import Said, in_process
+from tests.support.judging import plan_row, read_rows, verdict, write_rows
+
+A, B, C = ("scripted/a", "scripted/b", "scripted/c")
+
+
+def name_in(request: Request) -> str:
+    found = re.search(r"\((row-\d+)\)", json.dumps(request.messages))
+    assert found
+    return found[1]
+
+
+def slug(model: str) -> str:
+    return JudgeSpec(model=model).slug
+
+
+# Panel --------------------------------------------------------------------------------------------
+
+VOTES: Mapping[str, Mapping[str, Any]] = {
+    "row-00": {A: verdict(), B: verdict(), C: verdict()},
+    "row-01": {A: verdict(), B: verdict("E1", grade=0.2), C: verdict()},
+    "row-02": {A: verdict("E2", grade=0.2), B: verdict("E2", "E4", grade=0.4), C: verdict()},
+    "row-03": {A: verdict("E3"), B: verdict("E3"), C: verdict("E3")},
+    "row-04": {A: None, B: verdict(), C: verdict("E5", grade=0.8)},
+    "row-05": {A: None, B: None, C: None},
+}
+PLANS = [plan_row(name) for name in VOTES]
+
+
+def vote(request: Request) -> str:
+    reply = VOTES[name_in(request)][request.model]
+    if reply is None:
+        raise RefusalError("no")
+    return json.dumps(reply)
+
+
+def panel(out: Path, rule: str = "majority", **options: Any) -> tuple[Run, list[Request]]:
+    client = ScriptedClient(vote)
+    run = grade(PLANS, judge=[A, B, C], panel=rule, client=client, out=out, **options)
+    return run, client.requests
+
+
+def by_name(folder: Path) -> dict[str, dict[str, Any]]:
+    rows = {row["item_id"]: row for row in read_rows(folder)}
+    assert sorted(rows) == sorted(VOTES)
+    assert len(read_rows(folder)) == len(VOTES)
+    return rows
+
+
+def test_the_majority_of_three_judges(tmp_path: Path) -> None:
+    run, _ = panel(tmp_path / "out")
+    rows = by_name(tmp_path / "out")
+    assert [rows[name]["is_correct"] for name in VOTES] == [True, True, False, False, False, None]
+    assert (rows["row-02"]["grade"], rows["row-02"]["errors"]["E2"]) == (0.4, True)
+    assert rows["row-02"]["errors"]["E4"] is False
+    assert rows["row-01"]["doubt"]["shares"]["is_correct"] == pytest.approx(2 / 3)
+    assert (rows["row-01"]["doubt"]["method"], rows["row-01"]["doubt"]["n"]) == ("panel", 3)
+    assert rows["row-04"]["doubt"]["n"] == 2  # who gives no verdict abstains
+    assert rows["row-05"]["reason"] == "refusal"
+    assert rows["row-00"]["judge"] == f"panel({A}+{B}+{C})"
+    assert rows["row-00"]["usage"]["calls"] == 3
+    assert run.summary.totals.rows == len(VOTES)
+    assert "judges are not unanimous on 3 of 5 items" in run.text
+    assert f"{A} and {C}: agree on 75.0 [30.1, 95.4] /4" in run.text
+
+
+def test_the_mean_is_over_the_grades_given(tmp_path: Path) -> None:
+    panel(tmp_path / "out", "mean")
+    rows = by_name(tmp_path / "out")
+    assert rows["row-01"]["grade"] == pytest.approx((1.0 + 0.2 + 1.0) / 3)
+    assert rows["row-02"]["grade"] == pytest.approx((0.2 + 0.4 + 1.0) / 3)
+    assert rows["row-04"]["grade"] == pytest.approx((1.0 + 0.8) / 2)
+    assert rows["row-01"]["is_correct"] is True
+
+
+def test_dawid_and_skene_weigh_the_judges(tmp_path: Path) -> None:
+    pytest.importorskip("crowdkit")
+    panel(tmp_path / "out", "dawid-skene")
+    rows = by_name(tmp_path / "out")
+    assert (rows["row-00"]["is_correct"], rows["row-03"]["is_correct"]) == (True, False)
+    assert rows["row-05"]["kind"] == "unscored"
+    for name, row in rows.items():
+        assert ("Dawid-Skene: " in (row["reasoning"] or "")) == (name != "row-05")
+
+
+def test_each_judge_has_a_complete_run_of_its_own(tmp_path: Path) -> None:
+    panel(tmp_path / "out")
+    for judge in (A, B, C):
+        folder = tmp_path / "out" / "judges" / slug(judge)
+        names = {path.name for path in folder.iterdir()} - {".lock"}
+        assert names == {"judgements.jsonl", "manifest.json", "summary.json", "summary.csv"}
+        own = by_name(folder)
+        for name, votes in VOTES.items():
+            said = votes[judge]
+            assert own[name]["is_correct"] == (said and said["is_correct"])
+            assert own[name]["judge"] == judge
+        assert json.loads((folder / "manifest.json").read_text())["state"] == "done"
+        alone = ScriptedClient(vote)
+        run = grade(PLANS, judge=judge, client=alone, out=folder)
+        assert (alone.requests, run.progress.skipped) == ([], len(VOTES))
+
+
+def test_a_panel_again_makes_no_call_and_changes_nothing(tmp_path: Path) -> None:
+    _, first = panel(tmp_path / "out")
+    before = by_name(tmp_path / "out")
+    run, second = panel(tmp_path / "out")
+    assert (len(first), second) == (3 * len(VOTES), [])
+    assert by_name(tmp_path / "out") == before
+    assert run.progress.calls == 0
+
+
+def test_a_panel_whose_budget_ends_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    run, first = panel(tmp_path / "out", limits=Limits(max_calls=8))
+    assert len(first) == 8
+    assert sum(row["kind"] == "unscored" for row in by_name(tmp_path / "out").values()) >= 1
+    own = by_name(tmp_path / "out" / "judges" / slug(C))
+    assert {row["reason"] for row in own.values()} == {"budget"}
+    assert run.progress.calls == 8
+    _, rest = panel(tmp_path / "out")
+    assert len(rest) == 3 * len(VOTES) - 8
+    panel(tmp_path / "fresh")
+    assert by_name(tmp_path / "out").keys() == by_name(tmp_path / "fresh").keys()
+    for name, row in by_name(tmp_path / "fresh").items():
+        other = by_name(tmp_path / "out")[name]
+        assert [row[key] for key in ("is_correct", "grade", "errors", "doubt", "reason")] == [
+            other[key] for key in ("is_correct", "grade", "errors", "doubt", "reason")
+        ]
+
+
+def test_a_panel_in_memory_leaves_no_folder(tmp_path: Path) -> None:
+    run = grade(PLANS, judge=[A, B, C], client=ScriptedClient(vote))
+    assert run.folder is None
+    assert {row["item_id"] for row in run.rows} == set(VOTES)
+    assert [judgement.item_id for judgement in run.judgements] == [r["item_id"] for r in run.rows]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_manifest_has_the_hash_of_the_input(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "rows.jsonl", PLANS)
+    grade(path, judge=[A, B, C], client=ScriptedClient(vote), out=tmp_path / "out")
+    manifests = sorted((tmp_path / "out").rglob("manifest.json"))
+    found = [json.loads(manifest.read_bytes())["input_sha256"] for manifest in manifests]
+    assert found == [sha256(path.read_bytes()).hexdigest()] * 4
+
+
+@pytest.mark.parametrize("sees", [("no", "no", "yes"), ("yes", "no", "no")])
+def test_a_row_that_is_bad_for_one_judge_only(tmp_path: Path, sees: Sequence[str]) -> None:
+    shown = {"files": [{"path": "none.png", "type": "image"}]}
+    rows = [plan_row("row-00", **shown), plan_row("row-01")]
+    specs = [
+        JudgeSpec(model=model, vision=vision)  # type: ignore[arg-type]
+        for model, vision in zip((A, B, C), sees, strict=True)
+    ]
+    run = grade(rows, judge=specs, client=ScriptedClient(vote))
+    found = {row["item_id"]: row for row in run.rows}
+    assert (found["row-00"]["is_correct"], found["row-00"]["doubt"]["n"]) == (True, 2)
+    assert found["row-01"]["doubt"]["n"] == 3
+
+
+def test_a_row_that_is_bad_for_every_judge_stays_one(tmp_path: Path) -> None:
+    client = ScriptedClient(vote)
+    run = grade([*PLANS, {"id": "bad"}], judge=[A, B, C], client=client)
+    assert run.summary.totals.unscored == {"refusal": 1, "bad_input": 1}
+    assert [row["reason"] for row in run.rows].count("bad_input") == 1
+
+
+# Cascade ------------------------------------------------------------------------------------------
+
+CHEAP = JudgeSpec(model="scripted/small", samples=9)
+STRONG = JudgeSpec(model="scripted/large")
+WRONG = (0, 4, 1, 3, 2, 0, 4, 2, 3, 1)
+"""How many of the nine samples of the cheap judge call each row wrong."""
+
+CASES = [plan_row(f"row-{n:02}") for n in range(len(WRONG))]
+BY_DOUBT = ["row-01", "row-06", "row-03", "row-08", "row-04", "row-07", "row-02", "row-09"]
+"""The rows that the cheap judge doubts, most doubtful first, in the order of the file."""
+
+
+def bits(n: int) -> float:
+    share = WRONG[n] / 9
+    return -sum(p * log2(p) for p in (share, 1 - share) if p)
+
+
+def say(request: Request) -> str:
+    n = int(name_in(request)[-2:])
+    wrong = request.sample < WRONG[n] if request.model == CHEAP.model else n % 2
+    return json.dumps(verdict("E4") if wrong else verdict())
+
+
+class Cascade:
+    """Sessions in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked: list[str] = []
+        self.calls = 0
+
+    def run(self, when: str = "entropy>0.4", **options: Any) -> Run:
+        client = ScriptedClient(say)
+        usual: dict[str, Any] = {"judge": CHEAP, "escalate": STRONG, "client": client}
+        run = grade(CASES, when=when, out=self.folder, **{**usual, **options})
+        self.asked = [name_in(r) for r in client.requests if r.model == STRONG.model]
+        self.calls = len(client.requests)
+        assert sorted(self.rows) == [row["id"] for row in CASES]
+        return run
+
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        return {row["item_id"]: row for row in read_rows(self.folder)}
+
+    @property
+    def queue(self) -> list[tuple[str, str]]:
+        lines = (self.folder / "queue.jsonl").read_text(encoding="utf-8").splitlines()
+        return [(row["item_id"], row["reason"]) for row in map(json.loads, lines)]
+
+    @property
+    def curve(self) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO((self.folder / "curve.csv").read_text())))
+
+
+@pytest.fixture
+def cascade(tmp_path: Path) -> Cascade:
+    return Cascade(tmp_path / "out")
+
+
+def test_the_doubtful_are_asked_on_most_doubtful_first(cascade: Cascade) -> None:
+    cascade.run()
+    assert cascade.asked == BY_DOUBT
+    for n, row in enumerate(CASES):
+        found = cascade.rows[row["id"]]
+        escalated = row["id"] in BY_DOUBT
+        assert found["decided_by"] == (STRONG.model if escalated else CHEAP.model)
+        assert found["is_correct"] is (n % 2 == 0 if escalated else True)
+        assert found["usage"]["calls"] == 9 + escalated
+        assert found["doubt"]["entropy"]["is_correct"] == pytest.approx(bits(n))
+    assert cascade.queue == []
+
+
+@pytest.mark.parametrize(
+    ("when", "expected"),
+    [
+        ("entropy>0.6", BY_DOUBT[:6]),
+        ("entropy.E4>0.95", BY_DOUBT[:2]),
+        ("share=0.3", BY_DOUBT[:3]),
+        ("entropy>1", []),
+    ],
+)
+def test_the_condition_says_which(cascade: Cascade, when: str, expected: Sequence[str]) -> None:
+    cascade.run(when)
+    assert cascade.asked == expected
+
+
+def test_the_budget_ends_after_the_most_doubtful_and_a_later_session_goes_on(
+    cascade: Cascade,
+) -> None:
+    run = cascade.run(limits=Limits(max_calls=93))
+    assert cascade.calls == run.progress.calls == 93
+    assert cascade.asked == BY_DOUBT[:3]
+    assert cascade.queue == [(name, "not asked") for name in BY_DOUBT[3:]]
+    assert "5 items are left to humans" in run.text
+    assert {cascade.rows[name]["decided_by"] for name in BY_DOUBT[3:]} == {CHEAP.model}
+    cascade.run(limits=Limits(max_calls=2))
+    assert cascade.asked == BY_DOUBT[3:5]
+    assert cascade.queue == [(name, "not asked") for name in BY_DOUBT[5:]]
+    cascade.run()
+    assert (cascade.calls, cascade.asked) == (3, BY_DOUBT[5:])
+    assert cascade.queue == []
+    whole = Cascade(cascade.folder.with_name("whole"))
+    whole.run()
+    keys = ("is_correct", "grade", "decided_by", "doubt", "usage")
+    assert {n: [r[k] for k in keys] for n, r in cascade.rows.items()} == {
+        n: [r[k] for k in keys] for n, r in whole.rows.items()
+    }
+
+
+def test_another_condition_keeps_what_the_strong_judge_said(cascade: Cascade) -> None:
+    cascade.run("entropy>0.95")
+    assert cascade.asked == BY_DOUBT[:2]
+    cascade.run("entropy>0.6")
+    assert cascade.asked == BY_DOUBT[2:6]
+    cascade.run("entropy>0.95")
+    assert cascade.calls == 0
+    cascade.run("entropy>0.6")
+    assert cascade.calls == 0
+    own = read_rows(cascade.folder / "judges" / STRONG.slug)
+    assert sorted(row["item_id"] for row in own) == sorted(BY_DOUBT[:6])
+
+
+def counted(threshold: float | None, labels: Mapping[str, bool] | None) -> tuple[int, ...]:
+    """Escalated, calls, agreeing and compared items at a threshold, item by item."""
+    escalated = calls = agree = compared = 0
+    for n, wrong in enumerate(WRONG):
+        name = f"row-{n:02}"
+        is_asked = threshold is not None and bits(n) >= threshold - 1e-4
+        has_strong = name in BY_DOUBT
+        escalated += is_asked
+        calls += 9 + (is_asked and has_strong)
+        cheap, strong = wrong < 5, n % 2 == 0
+        truth = labels.get(name) if labels is not None else None
+        truth = strong if truth is None and has_strong else truth
+        stands = strong if is_asked and has_strong else cheap
+        compared += truth is not None
+        agree += truth is not None and stands == truth
+    return escalated, calls, agree, compared
+
+
+def is_counted(points: list[dict[str, str]], labels: Mapping[str, bool] | None) -> None:
+    assert [p["threshold"] for p in points][:2] == ["none", f"{bits(1):.4f}"]
+    assert len(points) >= 5
+    for point in points:
+        threshold = None if point["threshold"] == "none" else float(point["threshold"])
+        values = [int(point[k]) for k in ("n_escalated", "calls", "n_agree", "n_compared")]
+        assert tuple(values) == counted(threshold, labels)
+        assert float(point["share"]) == pytest.approx(values[0] / len(WRONG))
+        assert float(point["agreement"]) == pytest.approx(values[2] / values[3])
+        assert float(point["low"]) <= float(point["agreement"]) <= float(point["high"])
+
+
+def test_the_curve_of_a_run_is_what_counting_gives(cascade: Cascade) -> None:
+    cascade.run()
+    is_counted(cascade.curve, None)
+    assert len(cascade.curve) == 5  # up to the threshold at which all who were due are asked
+
+
+def test_a_row_without_verdict_is_asked_on_first(tmp_path: Path) -> None:
+    def silent(request: Request) -> str:
+        if name_in(request) == "row-05" and request.model == CHEAP.model:
+            raise RefusalError("no")
+        return say(request)
+
+    client = ScriptedClient(silent)
+    out = tmp_path / "out"
+    grade(CASES, judge=CHEAP, escalate=STRONG, when="share=0.2", client=client, out=out)
+    asked = [name_in(r) for r in client.requests if r.model == STRONG.model]
+    assert asked == ["row-05", "row-01"]
+    found = {row["item_id"]: row for row in read_rows(out)}["row-05"]
+    assert (found["kind"], found["decided_by"]) == ("verdict", STRONG.model)
+
+
+def test_a_bad_row_is_passed_on_as_one(tmp_path: Path) -> None:
+    client = ScriptedClient(say)
+    rows = [*CASES, {"id": "bad"}]
+    run = grade(rows, judge=CHEAP, escalate=STRONG, client=client, out=tmp_path / "out")
+    assert run.summary.totals.unscored == {"bad_input": 1}
+    assert run.summary.totals.rows == len(CASES) + 1
+
+
+# Options ------------------------------------------------------------------------------------------
+
+REFUSED: Mapping[str, tuple[dict[str, Any], str]] = {
+    "rule": ({"judge": [A, B], "panel": "loudest"}, "--panel: expected one of majority"),
+    "twice": ({"judge": [A, A]}, "expected judges with different names"),
+    "too few": ({"judge": [A, B], "panel": "dawid-skene"}, "at least 3 judges"),
+    "no doubt": ({"judge": A, "escalate": B}, "expected a first judge that states its doubt"),
+    "when": ({"judge": CHEAP, "escalate": STRONG, "when": "often"}, "--when: expected entropy"),
+    "itself": ({"judge": CHEAP, "escalate": CHEAP.model}, "different names"),
+    "two first": ({"judge": [A, B], "escalate": C}, "expected one first judge"),
+    "none": ({"judge": []}, "expected at least one"),
+    "batch": ({"judge": [A, B], "batch": True}, "--batch: expected one judge"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_makes_no_sense_is_refused_before_anything_is_asked(tmp_path: Path, case: str) -> None:
+    options, message = REFUSED[case]
+    client = ScriptedClient(vote)
+    with pytest.raises(OptionError, match=re.escape(message)):
+        grade(PLANS, client=client, out=tmp_path / "out", **options)
+    assert client.requests == []
+
+
+@pytest.mark.parametrize("options", [{"judge": [A, B, C]}, {"judge": CHEAP, "escalate": C}])
+def test_the_folder_of_another_run_is_refused_before_anything_is_asked(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    grade(PLANS, judge=A, client=ScriptedClient(vote), out=tmp_path / "out")
+    before = by_name(tmp_path / "out")
+    client = ScriptedClient(vote)
+    with pytest.raises(OptionError, match="holds a run with other settings"):
+        grade(PLANS, client=client, out=tmp_path / "out", **options)
+    assert client.requests == []
+    assert by_name(tmp_path / "out") == before
+
+
+def test_a_panel_is_no_cascade_of_the_same_judges(cascade: Cascade) -> None:
+    cascade.run()
+    before = cascade.rows
+    with pytest.raises(OptionError, match="holds a run with other settings"):
+        grade(CASES, judge=[CHEAP, STRONG], client=ScriptedClient(say), out=cascade.folder)
+    assert cascade.rows == before
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Said]:
+    return in_process(monkeypatch, capsys)
+
+
+def test_the_command_compares_two_runs_with_labels(
+    cascade: Cascade, tmp_path: Path, command: Callable[..., Said]
+) -> None:
+    cascade.run()
+    folders = [cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG)]
+    said = command("cascade", *folders)
+    assert (said.code, said.err) == (0, "")
+    is_counted(list(csv.DictReader(io.StringIO(said.out))), None)
+    truth = {"row-00": False, "row-01": True, "row-03": False, "row-04": True}
+    labels = [{"item_id": name, "is_correct": value} for name, value in truth.items()]
+    labels.append({"item_id": "row-02", "is_correct": None, "grade": 0.4})
+    path = write_rows(tmp_path / "labels.jsonl", labels)
+    said = command("cascade", *folders, "--labels", path)
+    assert said.code == 0
+    is_counted(list(csv.DictReader(io.StringIO(said.out))), truth)
+    assert compare_runs(*folders, path, "entropy>0") == said.out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--when", "often"], "--when: expected entropy"),
+        (["--labels", "none.jsonl"], "none.jsonl: can't be read"),
+    ],
+)
+def test_a_comparison_that_can_not_be_made_is_one_line(
+    cascade: Cascade, command: Callable[..., Said], more: list[str], said: str
+) -> None:
+    cascade.run()
+    folders = [cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG)]
+    done = command("cascade", *folders, *more)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_folder_without_a_run_or_without_doubt_is_one_line(
+    cascade: Cascade, tmp_path: Path, command: Callable[..., Said]
+) -> None:
+    cascade.run()
+    cheap, strong = (cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG))
+    for folders, said in (
+        ((tmp_path, strong), f"{tmp_path / 'judgements.jsonl'}: can't be read"),
+        ((strong, cheap), "got none from scripted/large"),
+    ):
+        done = command("cascade", *folders)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert said in done.err
+
+
+def test_a_damaged_judgement_is_one_line(cascade: Cascade, command: Callable[..., Said]) -> None:
+    cascade.run()
+    cheap, strong = (cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG))
+    path = cheap / "judgements.jsonl"
+    good = path.read_text(encoding="utf-8")
+    for damage in ('{"half": \n', "[]\n", '{"item_id": "row-99", "kind": "verdict"}\n'):
+        path.write_text(good + damage, encoding="utf-8")
+        done = command("cascade", cheap, strong)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "judgements.jsonl:11: " in done.err

@@ -1,0 +1,281 @@
+"""The file of labels: what is on disk is always what the raters have said."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from apbjudge.errors import InputError, OptionError
+from apbjudge.labelling.label_log import LabelLog
+from apbjudge.labelling.label_state import NOTHING, LabelState, clicked, state_of
+from apbjudge.records import read_labels, resolve
+from apbjudge.rubrics import load_rubric
+
+RUBRIC = load_rubric("apb-holistic")
+RATERS, KEYS = ("ann", "bo"), (("a", "m1"), ("a", "m2"))
+RIGHT = LabelState(is_correct=True)
+WRONG = LabelState(is_correct=False)
+
+CLICKS = [
+    {"set": "correct", "to": True},
+    {"set": "correct", "to": False},
+    {"set": "flag", "to": "E2"},
+    {"set": "flag", "to": "E5"},
+    {"set": "grade", "to": 0.4},
+    {"set": "note", "to": "hm"},
+    {"set": "note", "to": ""},
+]
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(RATERS),
+        st.sampled_from(KEYS),
+        st.sampled_from([*CLICKS, "undo", "undo", "judge", "restart"]),
+    ),
+    max_size=14,
+)
+BY_HAND = b"""{"item_id": "a", "tested_model": "m1", "rater": "bo", "grade": 0.2, "extra": [1]}
+not a label
+
+{"item_id": "z", "errors": ["E1"]}"""
+
+
+def opened(path: Path, *complaints: str) -> LabelLog:
+    found: list[str] = []
+    log = LabelLog(path, bad=found.append)
+    assert tuple(found) == complaints
+    return log
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@settings(max_examples=60)
+@example(acts=[("ann", KEYS[0], act) for act in (CLICKS[5], CLICKS[0], "undo")], by_hand=False)
+@given(acts=ACTS, by_hand=st.booleans())
+def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_hand: bool) -> None:
+    said: dict[Any, list[LabelState]] = {
+        (rater, key): [NOTHING] for rater in RATERS for key in KEYS
+    }
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "labels.jsonl")
+        if by_hand:
+            path.write_bytes(BY_HAND)
+            said["bo", KEYS[0]] = [LabelState(grade=0.2)]
+        log = LabelLog(path, bad=lambda text: None)
+        for rater, key, act in acts:
+            stack = said[rater, key]
+            if act == "undo":
+                log.undo(rater, key)
+                if len(stack) > 1:
+                    stack.pop()
+            elif act == "judge":
+                log.saw_judge(rater, key)
+            elif act == "restart":
+                log.close()
+                log = LabelLog(path, bad=lambda text: None)
+            else:
+                state = clicked(stack[-1], act, RUBRIC)
+                log.add(rater, key, state)
+                if state != stack[-1]:
+                    stack.append(state)
+            assert log.history(rater, key).state == said[rater, key][-1]
+        log.close()
+        again = LabelLog(path, bad=lambda text: None)
+        for (rater, key), stack in said.items():
+            assert [again.history(rater, key).base, *again.history(rater, key).steps] == stack
+        again.close()
+        loud = {k: s[-1].to_json() | {"note": ""} for k, s in said.items() if not s[-1].is_silent}
+        resolved = resolve(read_labels(path, bad=lambda text: None)).by_rater
+        found = {
+            (rater, key): state_of(label).to_json()
+            for rater, labels in resolved.items()
+            for key, label in labels.items()
+            if rater in RATERS
+        }
+        assert found == loud
+        if by_hand:
+            assert path.read_bytes().startswith(BY_HAND + b"\n")
+
+
+def test_one_line_a_click_with_all_that_is_said_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = opened(tmp_path / "labels.jsonl")
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: sizes.append(os.fstat(descriptor).st_size))
+    log.add("ann", KEYS[0], WRONG)
+    log.add("ann", KEYS[0], WRONG)
+    log.add("ann", KEYS[0], LabelState(is_correct=False, grade=0.4, note="off by one"))
+    log.undo("ann", KEYS[0])
+    log.close()
+    ends = [len(line) for line in log.path.read_bytes().splitlines(keepends=True)]
+    assert sizes == [sum(ends[:n]) for n in (1, 2, 3)]  # each was on its way before the next
+    first, second, third = rows(log.path)
+    assert first == {
+        "item_id": "a",
+        "tested_model": "m1",
+        "rater": "ann",
+        "is_correct": False,
+        "grade": None,
+        "errors": None,
+        "category": None,
+        "note": "",
+        "step": 1,
+    }
+    assert (second["grade"], second["note"], second["step"]) == (0.4, "off by one", 2)
+    assert third == first
+
+
+def test_undoing_everything_takes_the_lines_away_and_leaves_all_others(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(
+        b'{"item_id": "a", "tested_model": "m1", "rater": "ann", "is_correct": true}\r\n'
+    )
+    before = path.read_bytes()
+    path.chmod(0o640)
+    log = opened(path)
+    log.add("bo", KEYS[0], RIGHT)
+    log.add("ann", KEYS[0], WRONG)
+    log.undo("ann", KEYS[0])
+    assert log.history("ann", KEYS[0]).state == RIGHT
+    log.undo("bo", KEYS[0])
+    log.undo("bo", KEYS[0])
+    log.undo("ann", KEYS[0])
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o640
+    log.add("bo", KEYS[0], WRONG)  # the file that took the old one's place is written now
+    assert rows(path)[1]["is_correct"] is False
+    log.close()
+
+
+def test_a_line_torn_by_a_kill_is_cut_and_only_that(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    log = opened(path)
+    log.add("ann", KEYS[0], RIGHT)
+    log.close()
+    whole = path.read_bytes()
+    for cut in (1, 5, 30, len(whole) - 1):
+        path.write_bytes(whole + whole[:cut])
+        opened(path).close()
+        assert path.read_bytes() == (whole if cut < len(whole) - 1 else whole + whole)
+        path.write_bytes(whole[:cut])
+        opened(path).close()
+        assert path.read_bytes() == (b"" if cut < len(whole) - 1 else whole)
+
+
+def test_a_line_that_someone_left_unfinished_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(b'{"item_id": "a", "is_correct": true}\n{"item_id": "b", "is_')
+    found: list[str] = []
+    LabelLog(path, bad=found.append).close()
+    assert path.read_bytes() == b'{"item_id": "a", "is_correct": true}\n{"item_id": "b", "is_\n'
+    assert len(found) == 1
+    assert found[0].startswith(f"{path}:2: ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"id": "a", "tested_model": "m", "query": "?"}',
+        b"some prose without any end",
+        b'{"item_id": "a", "judge": "static", "kind": "verdict", "fingerprint": "0"}',
+    ],
+)
+def test_a_file_of_something_else_is_refused_and_not_touched(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        opened(path)
+    assert path.read_bytes() == content
+
+
+def test_a_table_is_refused_since_lines_are_added(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--out: expected a file of JSON lines"):
+        opened(tmp_path / "labels.CSV")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_one_is_refused_also_by_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    log = opened(path)
+    (tmp_path / "other.jsonl").symlink_to(path)
+    for name in ("labels.jsonl", "other.jsonl"):
+        with pytest.raises(OptionError, match="another process is labelling into"):
+            opened(tmp_path / name)
+    log.close()
+    opened(tmp_path / "other.jsonl").close()
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_was_removed_or_replaced_takes_nothing_in(
+    tmp_path: Path, *, replaced: bool
+) -> None:
+    log = opened(tmp_path / "labels.jsonl")
+    log.add("ann", KEYS[0], RIGHT)
+    kept = log.path.rename(tmp_path / "kept.jsonl")
+    if replaced:
+        log.path.write_bytes(kept.read_bytes())
+    with pytest.raises(InputError, match="removed or replaced meanwhile; start anew"):
+        log.add("ann", KEYS[0], WRONG)
+    with pytest.raises(InputError, match="removed or replaced meanwhile; start anew"):
+        log.undo("ann", KEYS[0])
+    assert log.history("ann", KEYS[0]).steps == [RIGHT]
+    assert len(rows(kept)) == 1
+    kept.rename(log.path)
+    log.undo("ann", KEYS[0])
+    log.add("ann", KEYS[0], WRONG)
+    log.close()
+    assert [row["is_correct"] for row in rows(log.path)] == [False]
+
+
+def test_what_a_kill_left_of_an_undo_goes_with_the_next_start(tmp_path: Path) -> None:
+    opened(tmp_path / "labels.jsonl").close()
+    before = sorted(tmp_path.iterdir())
+    (tmp_path / ".labels.jsonl.tmp").write_text("half of")
+    opened(tmp_path / "labels.jsonl").close()
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_can_not_be_written_has_not_been_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = opened(tmp_path / "labels.jsonl")
+    log.add("ann", KEYS[0], RIGHT)
+    before = log.path.read_bytes()
+
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(InputError, match="No space left"):
+            log.add("ann", KEYS[0], WRONG)
+        with pytest.raises(InputError, match="No space left"):
+            log.undo("ann", KEYS[0])
+    assert log.history("ann", KEYS[0]).steps == [RIGHT]
+    assert log.path.read_bytes() == before
+    assert not list(tmp_path.glob("*.tmp"))
+    log.add("ann", KEYS[0], WRONG)
+    log.close()
+    assert [row["is_correct"] for row in rows(log.path)] == [True, False]
+
+
+def test_labels_on_another_scale_are_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    marks = [{"item_id": f"i{n}", "tested_model": "m1", "grade": n % 5 + 1} for n in range(10)]
+    text = "".join(json.dumps(row) + "\n" for row in marks)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"field grade: .* 8 of the 10 values by human are off"):
+        LabelLog(path, bad=lambda _: None)
+    assert path.read_text(encoding="utf-8") == text

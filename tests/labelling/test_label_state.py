@@ -1,0 +1,104 @@
+"""Clicks: whatever is clicked in whatever order, a label never contradicts itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.errors import RowError
+from apbjudge.labelling.label_state import NOTHING, LabelState, clicked, missing, remark
+from apbjudge.records import ERROR_CODES, HumanLabel
+from apbjudge.rubrics import Rubric, load_rubric
+
+FLAGS = load_rubric("apb-step-wise")
+BROKEN = load_rubric("apb-tool-broken")
+PASS = load_rubric("apb-unsolvable")
+CORRECT, INCORRECT = {"set": "correct", "to": True}, {"set": "correct", "to": False}
+
+
+def flag(code: str) -> dict[str, Any]:
+    return {"set": "flag", "to": code}
+
+
+def grade(value: float) -> dict[str, Any]:
+    return {"set": "grade", "to": value}
+
+
+def after(*clicks: dict[str, Any], rubric: Rubric = FLAGS) -> LabelState:
+    state = NOTHING
+    for click in clicks:
+        state = clicked(state, click, rubric)
+    return state
+
+
+CLICKS = st.lists(
+    st.sampled_from([CORRECT, INCORRECT, *map(flag, ERROR_CODES), *map(grade, FLAGS.scale.grades)]),
+    max_size=12,
+)
+
+
+@given(CLICKS)
+def test_no_order_of_clicks_makes_a_label_that_contradicts_itself(
+    clicks: list[dict[str, Any]],
+) -> None:
+    state = after(*clicks)
+    label = HumanLabel(item_id="a", **{k: v for k, v in state.to_json().items() if k != "note"})
+    assert label.contradiction is None
+    assert (state.is_correct is None) == (not clicks)
+    assert state.is_correct or state.errors is None or state.flagged
+    if not missing(state, FLAGS):
+        assert state.is_correct == (state.grade == 1) == (not state.flagged)
+        assert state.errors is not None
+        assert set(state.errors) == set(ERROR_CODES)
+
+
+def test_what_is_left_to_be_said_is_named_until_nothing_is() -> None:
+    assert missing(NOTHING, FLAGS) == ("correct or not",)
+    assert missing(after(CORRECT), FLAGS) == ()
+    assert missing(after(INCORRECT), FLAGS) == ("at least one code", "a grade")
+    assert missing(after(flag("E4")), FLAGS) == ("a grade",)
+    assert missing(after(flag("E4"), flag("E4")), FLAGS) == missing(after(INCORRECT), FLAGS)
+    assert missing(after(flag("E4"), grade(0.6)), FLAGS) == ()
+    assert missing(after(INCORRECT, rubric=PASS), PASS) == ()
+    assert missing(NOTHING, BROKEN) == ("a category",)
+
+
+def test_a_category_says_whether_the_step_is_correct() -> None:
+    said = [after({"set": "category", "to": n}, rubric=BROKEN).is_correct for n in range(1, 6)]
+    assert said == [True, True, False, False, False]
+
+
+def test_a_grade_that_the_rubric_does_not_give_to_these_flags_is_remarked_on_and_stands() -> None:
+    state = after(flag("E1"), grade(0.8))
+    assert remark(state, FLAGS) == "With E1 the rubric gives 0.2 or 0, not 0.8."
+    assert missing(state, FLAGS) == ()
+    assert not remark(after(flag("E5"), grade(0.8)), FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("click", "rubric"),
+    [
+        ({"set": "flag", "to": "E7"}, FLAGS),
+        ({"set": "flag", "to": ["E1"]}, FLAGS),
+        ({"set": "grade", "to": 0.5}, FLAGS),
+        ({"set": "grade", "to": True}, FLAGS),
+        ({"set": "correct", "to": 1}, FLAGS),
+        ({"set": "category", "to": 1}, FLAGS),
+        ({"set": "category", "to": 6}, BROKEN),
+        ({"set": "category", "to": 1.0}, BROKEN),
+        ({"set": "correct", "to": True}, BROKEN),
+        ({"set": "flag", "to": "E1"}, PASS),
+        ({"set": "note", "to": "x" * 4001}, PASS),
+        ({"set": "note", "to": "\ud800"}, PASS),
+        ({"set": {}, "to": {}}, FLAGS),
+        ({}, FLAGS),
+    ],
+)
+def test_a_click_that_the_rubric_does_not_know_is_refused(
+    click: dict[str, Any], rubric: Rubric
+) -> None:
+    with pytest.raises(RowError):
+        clicked(NOTHING, click, rubric)

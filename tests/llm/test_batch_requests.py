@@ -1,0 +1,438 @@
+"""Requests written down, and answers read back: of providers, of vLLM, of all sorts of trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from apbjudge.errors import (
+    AccessError,
+    InputError,
+    JudgeError,
+    PendingError,
+    RateLimitedError,
+    RefusalError,
+    RowError,
+    TransportError,
+    TruncatedError,
+)
+from apbjudge.llm.base import Request
+from apbjudge.llm.batch_requests import (
+    Answer,
+    BatchFiles,
+    BatchResults,
+    BatchWriter,
+    read_answer,
+    read_answers,
+)
+from apbjudge.llm.cache import ReplyCache
+from apbjudge.llm.chat_format import chat_body
+from apbjudge.llm.model_table import Prices
+from tests.support.batch_server import bad, expired, good, says
+
+KEY = "0123456789abcdef" * 2
+LINE = {"custom_id": KEY}
+PRICES = Prices(input=1.0, output=2.0)
+
+
+class Reply(BaseModel):
+    ok: bool
+
+
+def ask(name: str = "a", **changes: Any) -> Request:
+    messages = [{"role": "user", "content": name}]
+    return Request(model="openai/m", messages=messages, reply=Reply, **changes)
+
+
+def vllm_failure(status: int, message: str) -> dict[str, Any]:
+    """What ``vllm run-batch`` writes for a request that the engine turned away."""
+    error = {"object": "error", "message": message, "type": "BadRequestError", "code": status}
+    response = {"status_code": status, "request_id": "vllm-1", "body": None}
+    return {"id": "vllm-1", "custom_id": KEY, "response": response, "error": error}
+
+
+def test_a_good_line_gives_the_completion() -> None:
+    line = says("yes")(LINE)
+    assert isinstance(line, dict)
+    answer = read_answer(line)
+    assert answer.key == KEY
+    assert answer.error is None
+    assert answer.completion is not None
+    assert (answer.completion.text, answer.completion.usage.prompt_tokens) == ("yes", 1000)
+
+
+def test_a_line_may_leave_out_the_status_and_the_error() -> None:
+    line = good(LINE, {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
+    del line["error"], line["response"]["status_code"]
+    assert read_answer(line).is_good
+
+
+FAILURES = [
+    (bad(LINE, 400, "maximum context length is 8 tokens"), TruncatedError),
+    (bad(LINE, 400, "flagged", code="content_policy_violation"), RefusalError),
+    (bad(LINE, 400, "bad parameter"), JudgeError),
+    (bad(LINE, 401, "wrong key"), AccessError),
+    (bad(LINE, 404, "no such model"), AccessError),
+    (bad(LINE, 429, "slow down"), RateLimitedError),
+    (bad(LINE, 500, "oops"), TransportError),
+    (expired(LINE), TransportError),
+    (vllm_failure(400, "maximum context length is 8 tokens"), TruncatedError),
+    (vllm_failure(500, "engine died"), TransportError),
+    (
+        {**LINE, "response": {"request_id": "v"}, "error": {"error": {"code": 429}}},
+        RateLimitedError,
+    ),
+    ({**LINE, "response": {"status_code": 400, "request_id": "v"}, "error": "no"}, JudgeError),
+    ({**LINE, "response": None, "error": {"code": "batch_cancelled"}}, TransportError),
+    ({**LINE, "response": None, "error": {"code": 400, "message": "too long"}}, TruncatedError),
+    (good(LINE, {"no": "completion"}), TransportError),
+    (good(LINE, None), TransportError),
+]
+
+
+@pytest.mark.parametrize(("line", "kind"), FAILURES)
+def test_a_failed_line_means_what_the_same_failure_of_a_call_means(line: Any, kind: Any) -> None:
+    answer = read_answer(line)
+    assert answer.completion is None
+    assert type(answer.error) is kind
+    assert not answer.is_good
+
+
+def test_what_a_failed_line_says_is_dump_completion() -> None:
+    said = str(read_answer(bad(LINE, 400, "the moon is full")).error)
+    assert "HTTP 400" in said
+    assert "the moon is full" in said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {},
+        {"custom_id": 7, "response": {"status_code": 200, "body": {}}},
+        {"custom_id": "row-1", "response": {"status_code": 200, "body": {}}},
+        {"custom_id": KEY},
+        {"custom_id": KEY, "response": "fine", "error": None},
+    ],
+)
+def test_a_line_that_answers_no_request_is_turned_away(line: Any) -> None:
+    with pytest.raises(RowError):
+        read_answer(line)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "custom_id": st.just(KEY) | json_values,
+            "response": st.fixed_dictionaries(
+                {}, optional={"status_code": st.just(200) | json_values, "body": json_values}
+            )
+            | json_values,
+            "error": json_values,
+        },
+    )
+)
+def test_any_line_is_an_answer_or_a_complaint(line: dict[str, Any]) -> None:
+    try:
+        answer = read_answer(line)
+    except RowError:
+        return
+    assert answer.key == KEY
+    assert (answer.completion is None) != (answer.error is None)
+
+
+def test_nonsense_names_its_place_and_costs_no_other_line(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    right = json.dumps(says("yes")(LINE))
+    path.write_text(f"{right}\nnonsense\n[1]\n\n{right}\n")
+    found = list(read_answers(path))
+    assert [type(each) for each in found] == [Answer, InputError, InputError, Answer]
+    assert str(found[1]).startswith(f"{path}:2: field line: expected one JSON object")
+    assert str(found[2]).startswith(f"{path}:3: ")
+
+
+class Desk(NamedTuple):
+    """A folder with an order book's files."""
+
+    folder: Path
+
+    def cache(self, name: str) -> ReplyCache:
+        def fail(message: str) -> None:
+            raise AssertionError(message)
+
+        return ReplyCache(self.folder / name, warn=fail)
+
+    def ask(self, *requests: Request, **settings: Any) -> tuple[list[Any], BatchWriter]:
+        """What an order book says to requests, one after the other."""
+        path = self.folder / "requests.jsonl"
+        given: dict[str, Any] = {"answers": self.cache("answers"), "cache": self.cache("shared")}
+        settings = {**given, "parts": BatchFiles(path), "place": "", **settings}
+        book = BatchWriter(body=lambda request: chat_body(request, "m"), **settings)
+
+        async def each() -> list[Any]:
+            said = [await _said(book, request) for request in requests]
+            await book.close()
+            return said
+
+        return asyncio.run(each()), book
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        text = (self.folder / "requests.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def enter(self, *lines: Any, turn: int = 1, form: Any = "text", **settings: Any) -> list[bool]:
+        """Enters lines of an output file."""
+        ledger = self.ledger(turn=turn, form=form, **settings)
+        said = [ledger.enter(read_answer(line)) for line in lines]
+        ledger.close()
+        return said
+
+    def ledger(self, **settings: Any) -> BatchResults:
+        caches = {"answers": self.cache("answers"), "cache": self.cache("shared")}
+        return BatchResults(
+            **{**caches, "price": PRICES.cost_usd, "turn": 1, "form": "text", **settings}
+        )
+
+
+async def _said(book: BatchWriter, request: Request) -> Any:
+    try:
+        return await book.complete(request)
+    except JudgeError as error:
+        return error
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_what_is_not_known_is_written_down_once(desk: Desk) -> None:
+    said, book = desk.ask(ask("a"), ask("b"), ask("a"))
+    assert [type(each) for each in said] == [PendingError] * 3
+    assert book.count == 2
+    first, second = desk.lines
+    assert first == {
+        "custom_id": ask("a").key(),
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": json.loads(json.dumps(chat_body(ask("a"), "m"))),
+    }
+    assert second["custom_id"] == ask("b").key()
+
+
+def test_the_place_is_part_of_the_key(desk: Desk) -> None:
+    desk.ask(ask(), place="http://here/v1")
+    assert desk.lines[0]["custom_id"] == ask().key("http://here/v1")
+
+
+def test_the_book_asks_for_its_own_format(desk: Desk) -> None:
+    desk.ask(ask(), form="tool")
+    body = desk.lines[0]["body"]
+    assert "tools" in body
+    assert "response_format" not in body
+    assert desk.lines[0]["custom_id"] == f"{ask().key()}-tool"
+    answer = read_answer(says("yes")({"custom_id": f"{ask().key()}-tool"}))
+    assert (answer.key, answer.form) == (ask().key(), "tool")
+
+
+def reply_to(request: Request, text: str = "yes", **changes: Any) -> Any:
+    return says(text, **changes)({"custom_id": request.key()})
+
+
+def test_an_answer_is_given_with_what_it_cost(desk: Desk) -> None:
+    desk.enter(reply_to(ask()))
+    said, book = desk.ask(ask())
+    assert said[0].text == "yes"
+    assert (said[0].usage.calls, said[0].usage.reused, said[0].usage.prompt_tokens) == (1, 0, 1000)
+    assert said[0].cost_usd == pytest.approx((1000 * 1.0 + 500 * 2.0) / 1e6)
+    assert book.count == 0
+    assert book.parts.written == []
+
+
+def test_an_unknown_price_stays_unknown(desk: Desk) -> None:
+    desk.enter(reply_to(ask()), price=lambda usage: None)
+    assert desk.ask(ask())[0][0].cost_usd is None
+
+
+def test_a_good_answer_serves_other_runs_for_nothing(desk: Desk) -> None:
+    desk.enter(reply_to(ask()))
+    said, _ = desk.ask(ask(), answers=None, form="text")
+    assert (said[0].text, said[0].cost_usd, said[0].usage.reused) == ("yes", 0.0, 1)
+    other, _ = desk.ask(ask(), answers=None, form="tool")
+    assert isinstance(other[0], PendingError)
+
+
+@pytest.mark.parametrize(
+    "line", [reply_to(ask(), ""), reply_to(ask(), "no", finish="content_filter")]
+)
+def test_a_reply_that_is_not_worth_keeping_serves_this_run_only(desk: Desk, line: Any) -> None:
+    desk.enter(line)
+    assert desk.ask(ask())[0][0].finish_reason in ("stop", "content_filter")
+    assert isinstance(desk.ask(ask(), answers=None)[0][0], PendingError)
+
+
+def test_a_refusal_is_given_as_it_came(desk: Desk) -> None:
+    line = reply_to(ask(), "")
+    line["response"]["body"]["choices"][0]["message"]["refusal"] = "I won't"
+    desk.enter(line)
+    assert desk.ask(ask())[0][0].refusal == "I won't"
+
+
+def failure(status: int, message: str = "scripted") -> Any:
+    return bad({"custom_id": ask().key()}, status, message)
+
+
+def test_a_final_failure_is_remembered(desk: Desk) -> None:
+    desk.enter(failure(400, "content_policy_violation"))
+    said, book = desk.ask(ask(), retries=9)
+    assert isinstance(said[0], RefusalError)
+    assert said[0].calls == 1
+    assert book.count == 0
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_failure_that_may_pass_is_ordered_again_so_often(desk: Desk, retries: int) -> None:
+    for turn in range(1, retries + 1):
+        desk.enter(failure(500), turn=turn)
+        said, book = desk.ask(ask(), retries=retries)
+        assert isinstance(said[0], PendingError)
+        assert (book.count, book.held) == (1, 0)
+    desk.enter(failure(503), turn=retries + 1)
+    said, book = desk.ask(ask(), retries=retries)
+    assert isinstance(said[0], PendingError)
+    assert (book.count, book.held) == (0, 1)
+    said, book = desk.ask(ask(), retries=retries, patient=False)
+    assert type(said[0]) is TransportError
+    assert "HTTP 503" in str(said[0])
+    assert said[0].calls == retries + 1
+
+
+def test_a_new_session_counts_anew(desk: Desk) -> None:
+    desk.enter(failure(500), turn=1)
+    assert desk.ask(ask(), since=1)[1].count == 0
+    assert desk.ask(ask(), since=2)[1].count == 1
+
+
+def test_a_reply_after_failures_counts_every_call(desk: Desk) -> None:
+    desk.enter(failure(500), turn=1)
+    desk.enter(failure(429), turn=2)
+    desk.enter(reply_to(ask()), turn=3)
+    assert desk.ask(ask())[0][0].usage.calls == 3
+
+
+def test_a_wrong_key_ends_the_session_but_not_the_next(desk: Desk) -> None:
+    desk.enter(failure(401), turn=1)
+    assert isinstance(desk.ask(ask(), retries=5, since=1)[0][0], AccessError)
+    assert isinstance(desk.ask(ask(), retries=5, since=2)[0][0], PendingError)
+
+
+def test_entering_twice_changes_nothing(desk: Desk) -> None:
+    for _ in range(3):
+        desk.enter(failure(500), turn=1)
+    assert desk.ask(ask(), retries=1)[1].count == 1
+    desk.enter(reply_to(ask(), "first"), turn=2)
+    desk.enter(reply_to(ask(), "second"), failure(400), turn=2)
+    assert desk.ask(ask())[0][0].text == "first"
+
+
+def test_a_format_that_is_not_taken_costs_no_retry(desk: Desk) -> None:
+    turned_away = failure(400, "response_format json_schema is not supported")
+    assert desk.enter(turned_away, form="json_schema", turn=1) == [True]
+    assert desk.ask(ask(), retries=0)[1].count == 1
+    assert desk.enter(turned_away, form="text", turn=2) == [False]
+    said, _ = desk.ask(ask(), retries=5)
+    assert said[0].reason == "unparsable"
+
+
+def test_what_was_not_answered_failed(desk: Desk) -> None:
+    names = ["a", "b", "c"]
+    desk.ask(*map(ask, names))
+    desk.enter(reply_to(ask("a")))
+    desk.enter(bad({"custom_id": ask("b").key()}, 500, "oops"))
+    ledger = desk.ledger()
+    assert ledger.enter_missing(desk.folder / "requests.jsonl", TransportError("late")) == 1
+    ledger.close()
+    said, book = desk.ask(*map(ask, names), retries=0, patient=False)
+    assert said[0].text == "yes"
+    assert "oops" in str(said[1])
+    assert str(said[2]) == "late"
+    assert book.count == 0
+
+
+def test_files_end_at_their_limits(desk: Desk) -> None:
+    path = desk.folder / "requests.jsonl"
+    parts = BatchFiles(path, max_lines=2, max_bytes=10)
+    for line in (b"aaa\n", b"bbb\n", b"c\n", b"long line, alone\n", b"d\n"):
+        parts.add(line)
+    parts.close()
+    found = [(p.path.name, p.lines, p.size, p.path.read_bytes()) for p in parts.written]
+    assert found == [
+        ("requests.jsonl", 2, 8, b"aaa\nbbb\n"),
+        ("requests-2.jsonl", 1, 2, b"c\n"),
+        ("requests-3.jsonl", 1, 17, b"long line, alone\n"),
+        ("requests-4.jsonl", 1, 2, b"d\n"),
+    ]
+
+
+@given(
+    st.lists(st.integers(1, 12), max_size=30),
+    st.integers(1, 5) | st.none(),
+    st.integers(1, 20) | st.none(),
+)
+def test_no_line_is_lost_between_files(
+    tmp_path_factory: pytest.TempPathFactory,
+    sizes: list[int],
+    max_lines: int | None,
+    max_bytes: int | None,
+) -> None:
+    folder = tmp_path_factory.mktemp("parts")
+    parts = BatchFiles(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
+    lines = [b"x" * (size - 1) + b"\n" for size in sizes]
+    for line in lines:
+        parts.add(line)
+    parts.close()
+    assert b"".join(part.path.read_bytes() for part in parts.written) == b"".join(lines)
+    for part in parts.written:
+        assert max_lines is None or part.lines <= max_lines
+        assert max_bytes is None or part.size <= max_bytes or part.lines == 1
+
+
+def test_a_request_beyond_any_limit_is_a_failure_of_its_row(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apbjudge.llm.batch_requests.MAX_LINE_BYTES", 1000)
+    said, book = desk.ask(ask("x" * 2000), ask("a"))
+    assert "too long for a batch file" in str(said[0])
+    assert not isinstance(said[0], PendingError)
+    assert book.count == 1
+
+
+def test_a_damaged_entry_counts_as_none(desk: Desk) -> None:
+    cache = desk.cache("answers")
+    for name, data in zip("abc", (b"{", b"[1]", b'{"reply": 3, "usage": {}}'), strict=True):
+        cache.put(ask(name).key(), data)
+    cache.close()
+    said, book = desk.ask(*map(ask, "abc"))
+    assert [type(each) for each in said] == [PendingError] * 3
+    assert book.count == 3
+
+
+def test_requests_that_can_not_be_written_are_reported(tmp_path: Path) -> None:
+    parts = BatchFiles(tmp_path / "missing" / "r.jsonl")
+    with pytest.raises(InputError, match=r"r\.jsonl: can't be written"):
+        parts.add(b"x\n")

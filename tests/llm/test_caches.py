@@ -1,0 +1,630 @@
+"""The caches of replies and of endpoints' properties: content, damage, strangers' folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge import OptionError
+from apbjudge.llm import cache as module
+from apbjudge.llm.cache import ReplyCache, default_cache_folder
+from apbjudge.llm.endpoint_cache import FILE, EndpointCache
+
+# The reply cache: what it keeps, what it survives, and what a stranger's folder can't do
+
+
+VALUE = b'{"grade": 3}'
+
+
+def _fail(message: str) -> None:
+    raise AssertionError(message)
+
+
+def _open(folder: Path, *, every: int = 64, warn: Callable[[str], None] = _fail) -> ReplyCache:
+    return ReplyCache(folder, every=every, warn=warn)
+
+
+def _made(folder: Path, **entries: bytes) -> Path:
+    """A cache as this module leaves it."""
+    with closing(_open(folder)) as cache:
+        for key, value in (entries or {"k": VALUE}).items():
+            cache.put(key, value)
+    return folder
+
+
+@contextmanager
+def _database(folder: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(folder / "replies.db", isolation_level=None)) as con:
+        yield con
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def _tamper(folder: Path, sql: str, *values: object) -> None:
+    with _database(folder) as con:
+        con.execute(sql, values)
+
+
+def _assert_off(cache: ReplyCache, warnings: list[str], folder: Path, reason: str) -> None:
+    """The cache finds and keeps nothing, raises nothing and has said so once."""
+    for _ in range(3):
+        cache.put("k", VALUE)
+        cache.flush()
+        assert cache.get("k") is None
+    assert cache.stats().entries == 0
+    assert cache.clear() == 0
+    cache.close()
+    (warning,) = warnings
+    assert str(folder) in warning
+    assert reason in warning
+
+
+# What it keeps
+
+
+def test_a_reply_is_found_while_buffered_and_after_it_is_written(tmp_path: Path) -> None:
+    with closing(_open(tmp_path)) as cache:
+        cache.put("k", VALUE)
+        assert cache.get("k") == VALUE
+        cache.flush()
+        assert cache.get("k") == VALUE
+        assert cache.get("K") is None
+
+
+@pytest.mark.parametrize("value", [b"", b"\x00\xff", "ß".encode(), b"x" * 200_000])
+def test_bytes_come_back_as_they_were_and_lie_in_no_file(tmp_path: Path, value: bytes) -> None:
+    _made(tmp_path, k=value)
+    with closing(_open(tmp_path)) as cache:
+        assert cache.get("k") == value
+    assert _names(tmp_path) == ["replies.db"]
+
+
+def test_the_last_put_counts(tmp_path: Path) -> None:
+    with closing(_open(tmp_path)) as cache:
+        for value in (b"1", b"2"):
+            cache.put("k", value)
+        assert cache.get("k") == b"2"
+        cache.flush()
+        cache.put("k", b"3")
+    with closing(_open(tmp_path)) as cache:
+        assert cache.get("k") == b"3"
+        assert cache.stats().entries == 1
+
+
+def test_the_buffer_is_written_when_it_is_full(tmp_path: Path) -> None:
+    with closing(_open(tmp_path, every=3)) as writer, closing(_open(tmp_path)) as reader:
+        for key in "ab":
+            writer.put(key, VALUE)
+        assert reader.get("a") is None
+        writer.put("c", VALUE)
+        assert [reader.get(key) for key in "abc"] == [VALUE] * 3
+        writer.put("d", VALUE)
+        assert reader.get("d") is None
+
+
+def test_the_buffer_is_written_when_it_is_large(tmp_path: Path) -> None:
+    with closing(_open(tmp_path)) as writer, closing(_open(tmp_path)) as reader:
+        writer.put("a", bytes(module.BUFFER_BYTES - 1))
+        assert reader.get("a") is None
+        writer.put("b", b"1")
+        assert reader.get("b") == b"1"
+        writer.put("c", b"1")
+        assert reader.get("c") is None
+
+
+_OPS = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from("abcd"), st.binary(max_size=8)),
+    st.tuples(st.sampled_from(["flush", "reopen", "clear"]), st.just(""), st.just(b"")),
+)
+
+
+@settings(max_examples=30)
+@given(ops=st.lists(_OPS, max_size=12), every=st.integers(1, 4))
+def test_it_behaves_like_a_dict(ops: list[tuple[str, str, bytes]], every: int) -> None:
+    expected: dict[str, bytes] = {}
+    with tempfile.TemporaryDirectory() as name:
+        cache = _open(Path(name), every=every)
+        for op, key, value in ops:
+            if op == "put":
+                cache.put(key, value)
+                expected[key] = value
+            elif op == "flush":
+                cache.flush()
+            elif op == "clear":
+                assert cache.clear() == len(expected)
+                expected.clear()
+            else:
+                cache.close()
+                cache = _open(Path(name), every=every)
+            assert {k: v for k in "abcd" if (v := cache.get(k)) is not None} == expected
+        assert cache.stats().entries == len(expected)
+        cache.close()
+
+
+def test_statistics_count_what_is_there(tmp_path: Path) -> None:
+    with closing(_open(tmp_path / "c")) as cache:
+        empty = cache.stats()
+        cache.put("k", bytes(100_000))
+        full = cache.stats()
+    assert (empty.entries, full.entries) == (0, 1)
+    assert full.folder == tmp_path / "c"
+    assert full.bytes >= empty.bytes + 100_000
+
+
+def test_clearing_gives_the_space_back(tmp_path: Path) -> None:
+    with closing(_open(tmp_path)) as cache:
+        cache.put("a", bytes(1_000_000))
+        cache.flush()
+        cache.put("b", VALUE)
+        assert cache.clear() == 2
+        assert cache.get("a") is cache.get("b") is None
+        assert cache.stats().bytes < 200_000
+
+
+def test_a_closed_cache_is_silent(tmp_path: Path) -> None:
+    cache = _open(_made(tmp_path))
+    cache.close()
+    cache.close()
+    cache.put("k", VALUE)
+    assert cache.get("k") is None
+
+
+def test_the_folder_is_private_and_its_name_is_taken_literally(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELSEWHERE", "elsewhere")
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "$ELSEWHERE"
+    _made(folder)
+    assert _names(tmp_path) == ["$ELSEWHERE"]
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_forked_process_opens_its_own_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, made = module._connect, list[Path]()
+    monkeypatch.setattr(module, "_connect", lambda at: (made.append(at), connect(at))[1])
+    with closing(_open(_made(tmp_path))) as cache:
+        assert cache.get("k") == VALUE
+        before = len(made)
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        assert cache.get("k") == VALUE
+        assert len(made) == before + 1
+
+
+# Where it is
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"APBJUDGE_CACHE_DIR": "/a", "XDG_CACHE_HOME": "/x"}, "/a"),
+        ({"APBJUDGE_CACHE_DIR": "~/a"}, "/home/me/a"),
+        ({"APBJUDGE_CACHE_DIR": "", "XDG_CACHE_HOME": "/x"}, "/x/apbjudge"),
+        ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/apbjudge"),
+        ({"XDG_CACHE_HOME": ""}, "/home/me/.cache/apbjudge"),
+        ({}, "/home/me/.cache/apbjudge"),
+    ],
+)
+def test_default_folder(
+    variables: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("APBJUDGE_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "/home/me", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert default_cache_folder() == Path(folder)
+
+
+def test_no_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError
+
+    for name in ("APBJUDGE_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(OptionError, match="APBJUDGE_CACHE_DIR"):
+        default_cache_folder()
+
+
+# What it survives
+
+
+def test_a_file_in_its_place(tmp_path: Path) -> None:
+    folder, warnings = tmp_path / "c", list[str]()
+    folder.write_bytes(b"mine")
+    _assert_off(_open(folder, warn=warnings.append), warnings, folder, "a file")
+    assert folder.read_bytes() == b"mine"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder, warnings = tmp_path / "file" / "c", list[str]()
+    _assert_off(_open(folder, warn=warnings.append), warnings, folder, "Not a directory")
+
+
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """A folder with a cache that this process may only read, even if it is root's."""
+    folder = Path(tempfile.mkdtemp())
+    root = os.geteuid() == 0
+    _made(folder)
+    (folder / "replies.db").chmod(0o444)
+    folder.chmod(0o555)
+    if root:
+        os.seteuid(65534)
+    yield folder
+    if root:
+        os.seteuid(0)
+    folder.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX only")
+def test_a_read_only_folder(read_only: Path) -> None:
+    warnings: list[str] = []
+    _assert_off(_open(read_only, warn=warnings.append), warnings, read_only, "")
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database", b"not a database " * 1000, b"SQLite format 3\x00"]
+)
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "replies.db").write_bytes(content)
+    warnings: list[str] = []
+    _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "not a database")
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("sound")
+    _made(folder, **{f"k{i}": bytes([i]) * 3000 for i in range(40)})
+    return (folder / "replies.db").read_bytes()
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_no_damage_to_the_file_raises(sound: bytes, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(sound) - 1) | st.integers(0, 200))
+    damage = data.draw(st.binary(min_size=1, max_size=64))
+    damaged = sound[:at] + damage + sound[at + len(damage) :]
+    if data.draw(st.booleans()):
+        damaged = damaged[: at + len(damage)]
+    warnings: list[str] = []
+    with tempfile.TemporaryDirectory() as name:
+        Path(name, "replies.db").write_bytes(damaged)
+        cache = _open(Path(name), every=2, warn=warnings.append)
+        for i in range(40):
+            cache.get(f"k{i}")
+            cache.put(f"k{i}", b"new")
+        cache.clear()
+        cache.close()
+    assert len(warnings) <= 1
+
+
+def test_damage_in_the_middle_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PRAGMAS", (*module._PRAGMAS, "cache_size = 1"))
+    _made(tmp_path, **{f"k{i}": bytes(3000) for i in range(40)})
+    warnings: list[str] = []
+    cache = _open(tmp_path, warn=warnings.append)
+    with (tmp_path / "replies.db").open("r+b") as file:
+        file.truncate(8192)
+    assert [cache.get(f"k{i}") for i in range(40)] == [None] * 40
+    _assert_off(cache, warnings, tmp_path, "")
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PRAGMAS", (*module._PRAGMAS, "max_page_count = 30"))
+    warnings: list[str] = []
+    cache = _open(_made(tmp_path), warn=warnings.append)
+    assert cache.get("k") == VALUE
+    cache.put("large", bytes(500_000))
+    cache.flush()
+    _assert_off(cache, warnings, tmp_path, "disk is full")
+    with closing(_open(tmp_path)) as again:
+        assert again.get("k") == VALUE
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOCK_WAIT_S", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_lock_held_by_another_writer(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    cache = _open(_made(tmp_path), warn=warnings.append)
+    with _database(tmp_path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert cache.get("k") == VALUE
+        cache.put("new", VALUE)
+        cache.flush()
+        _assert_off(cache, warnings, tmp_path, "database is locked")
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_lock_held_while_it_is_opened(tmp_path: Path, lock: str) -> None:
+    warnings: list[str] = []
+    with _database(_made(tmp_path)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute(f"BEGIN {lock}")
+        cache = _open(tmp_path, warn=warnings.append)
+        _assert_off(cache, warnings, tmp_path, "database is locked")
+
+
+@pytest.mark.parametrize("call", ["get", "put"])
+def test_a_key_that_no_database_takes(tmp_path: Path, call: str) -> None:
+    warnings: list[str] = []
+    cache = _open(tmp_path, every=1, warn=warnings.append)
+    if call == "get":
+        assert cache.get("\ud800") is None
+    else:
+        cache.put("\ud800", VALUE)
+    _assert_off(cache, warnings, tmp_path, "surrogates not allowed")
+
+
+# Several processes
+
+_WRITER = """
+import sys
+from pathlib import Path
+from apbjudge.llm.cache import ReplyCache
+def warn(message): raise SystemExit(message)
+folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+cache = ReplyCache(folder, every=7, warn=warn)
+for i in range(count):
+    cache.put(f"{name}-{i}", b"%d" % i * 1000)
+    if i % 7 == 6:
+        print(i, flush=True)
+cache.close()
+"""
+
+
+@contextmanager
+def _writer(folder: Path, name: str, count: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", _WRITER, str(folder), name, str(count)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+
+
+def _start(*processes: subprocess.Popen[str]) -> None:
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+
+def test_two_processes_make_and_fill_one_cache(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    with _writer(folder, "a", 300) as a, _writer(folder, "b", 300) as b:
+        _start(a, b)
+        for process in (a, b):
+            process.communicate()
+            assert process.returncode == 0
+    with closing(_open(folder)) as cache:
+        found = [cache.get(f"{name}-{i}") for name in "ab" for i in range(300)]
+    assert found == [b"%d" % i * 1000 for _ in "ab" for i in range(300)]
+
+
+def test_a_killed_writer_leaves_everything_it_had_flushed(tmp_path: Path) -> None:
+    with _writer(tmp_path, "a", 10_000_000) as process:
+        _start(process)
+        assert process.stdout is not None
+        last = [int(process.stdout.readline()) for _ in range(20)][-1]
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    with closing(_open(tmp_path)) as cache:
+        found = [cache.get(f"a-{i}") for i in range(last + 1)]
+        assert found == [b"%d" % i * 1000 for i in range(last + 1)]
+        cache.put("after", VALUE)
+        cache.flush()
+        assert cache.get("after") == VALUE
+
+
+# What a stranger's folder can't do
+
+
+def _plant(folder: Path, value: object) -> None:
+    """Adds an entry to a sound cache."""
+    _tamper(_made(folder), "INSERT INTO replies VALUES ('bad', ?)", value)
+
+
+@pytest.mark.parametrize("value", ["text", 7, 0.5, ""])
+def test_an_odd_entry_is_a_miss(tmp_path: Path, value: object) -> None:
+    _plant(tmp_path, value)
+    with closing(_open(tmp_path)) as cache:
+        assert cache.get("bad") is None
+        assert cache.get("k") == VALUE
+        assert cache.stats().entries == cache.clear() == 2
+
+
+def test_text_that_is_no_text_is_a_miss(tmp_path: Path) -> None:
+    _plant(tmp_path, "x")
+    _tamper(tmp_path, "UPDATE replies SET value = CAST(x'ff' AS TEXT) WHERE key = 'bad'")
+    with closing(_open(tmp_path)) as cache:
+        assert cache.get("bad") is None
+
+
+def test_pickles_are_bytes_like_any_others(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[Callable[..., None], tuple[str]]:
+            return os.mkdir, (str(tmp_path / "marker"),)
+
+    data = pickle.dumps(Bomb())
+    _plant(tmp_path / "c", data)
+    with closing(_open(tmp_path / "c")) as cache:
+        assert cache.get("bad") == data
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_cache_of_an_older_version_is_left_as_it_is(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as con:
+        con.execute("CREATE TABLE Cache (key, value)")
+        con.commit()
+    before = (tmp_path / "cache.db").read_bytes()
+    _made(tmp_path)
+    with closing(_open(tmp_path)) as cache:
+        assert cache.get("k") == VALUE
+        cache.clear()
+    assert (tmp_path / "cache.db").read_bytes() == before
+
+
+_ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END",
+        f"CREATE VIEW v AS {_ENDLESS}",
+        f"DROP TABLE replies; CREATE VIEW replies (key, value) AS SELECT i, i FROM ({_ENDLESS})",
+        "ALTER TABLE replies ADD COLUMN more DEFAULT (1)",
+        "CREATE INDEX i ON replies (abs(key))",
+        "CREATE TABLE other (x)",
+        "DROP TABLE replies; CREATE TABLE replies (key, value)",
+    ],
+)
+def test_a_foreign_schema_turns_the_cache_off_untouched(tmp_path: Path, sql: str) -> None:
+    with _database(_made(tmp_path)) as con:
+        con.executescript(sql)
+    before = (tmp_path / "replies.db").read_bytes()
+    warnings: list[str] = []
+    _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "something else")
+    assert (tmp_path / "replies.db").read_bytes() == before
+
+
+def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path: Path) -> None:
+    with _database(_made(tmp_path)) as con:
+        con.execute("PRAGMA writable_schema = ON")
+        con.execute(
+            "UPDATE sqlite_master SET sql = '\x1b[2J', name = '\x1b[2J' WHERE name='replies'"
+        )
+    warnings: list[str] = []
+    _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "\\x1b[2J")
+    assert "\x1b" not in warnings[0]
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -> None:
+    name = f"replies.db{suffix}"
+    folder, victim, warnings = _made(tmp_path / "c"), tmp_path / "victim", list[str]()
+    (folder / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    elif kind == "folder":
+        (folder / name).mkdir()
+    else:
+        (folder / name).symlink_to(victim)
+    if kind == "link":
+        victim.write_bytes(b"secret")
+    _assert_off(_open(folder, warn=warnings.append), warnings, folder, f"{name} is no regular file")
+    assert (victim.read_bytes() == b"secret") if kind == "link" else not victim.exists()
+
+
+# What is remembered of endpoints, and that a broken cache is no failure
+
+
+ADDRESS = "http://127.0.0.1:8000/v1"
+
+
+def test_what_was_noted_is_recalled_by_another_session(tmp_path: Path) -> None:
+    EndpointCache(tmp_path).update("m", ADDRESS, {"format": "text"})
+    assert EndpointCache(tmp_path).get("m", ADDRESS) == {"format": "text"}
+
+
+def test_models_and_addresses_are_told_apart(tmp_path: Path) -> None:
+    cache = EndpointCache(tmp_path)
+    places = [("m", ADDRESS), ("m", None), ("n", ADDRESS), ("m", "http://127.0.0.1:8001/v1")]
+    for number, place in enumerate(places):
+        cache.update(*place, {"number": number})
+    assert [cache.get(*place)["number"] for place in places] == [0, 1, 2, 3]
+    assert cache.get("o", ADDRESS) == {}
+
+
+def test_facts_are_added_to_those_that_are_known(tmp_path: Path) -> None:
+    cache = EndpointCache(tmp_path)
+    cache.update("m", ADDRESS, {"format": "text", "latency_s": 1.0})
+    cache.update("m", ADDRESS, {"latency_s": 2.0})
+    assert cache.get("m", ADDRESS) == {"format": "text", "latency_s": 2.0}
+
+
+def test_what_is_known_already_is_not_written_again(tmp_path: Path) -> None:
+    cache = EndpointCache(tmp_path)
+    cache.update("m", ADDRESS, {"format": "text"})
+    before = (tmp_path / FILE).stat()
+    cache.update("m", ADDRESS, {"format": "text"})
+    assert (tmp_path / FILE).stat().st_ino == before.st_ino
+    cache.update("m", ADDRESS, {})
+    assert (tmp_path / FILE).stat().st_ino == before.st_ino
+
+
+def test_without_a_folder_nothing_is_remembered() -> None:
+    cache = EndpointCache(None)
+    cache.update("m", ADDRESS, {"format": "text"})
+    assert cache.get("m", ADDRESS) == {}
+
+
+BROKEN: dict[str, bytes] = {
+    "empty": b"",
+    "torn": b'{"m http://127.0.0.1:8000/v1": {"for',
+    "no text": b"\xff\xfe",
+    "null": b"null",
+    "a list": b"[1]",
+    "facts that are none": json.dumps({f"m {ADDRESS}": ["text"]}).encode(),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_knows_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / FILE).write_bytes(data)
+    cache = EndpointCache(tmp_path)
+    assert cache.get("m", ADDRESS) == {}
+    cache.update("m", ADDRESS, {"format": "tool"})
+    assert cache.get("m", ADDRESS) == {"format": "tool"}
+
+
+def test_a_folder_that_can_not_be_made_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    cache = EndpointCache(tmp_path / "file" / "cache")
+    cache.update("m", ADDRESS, {"format": "text"})
+    assert cache.get("m", ADDRESS) == {}
+
+
+def test_the_file_is_made_with_its_folder_and_left_whole_by_a_failed_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a" / "b"
+    cache = EndpointCache(folder)
+    cache.update("m", ADDRESS, {"format": "text"})
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("apbjudge.llm.endpoint_cache.write_atomically", full)
+    cache.update("m", ADDRESS, {"format": "tool"})
+    assert cache.get("m", ADDRESS) == {"format": "text"}

@@ -1,0 +1,135 @@
+"""litellm's table of models, read without litellm: it says what litellm says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.llm import model_table as table
+from apbjudge.llm.litellm_client import load_litellm
+from apbjudge.llm.model_table import Prices
+from apbjudge.records import Usage
+
+litellm = load_litellm()
+
+PRICED = """openai/gpt-4o openai/gpt-4o-mini openai/gpt-4.1 openai/gpt-5-mini openai/o3-mini
+    anthropic/claude-sonnet-4-5 anthropic/claude-haiku-4-5 gemini/gemini-2.5-flash azure/gpt-4o
+    mistral/mistral-large-latest groq/openai/gpt-oss-120b deepseek/deepseek-chat
+    cohere_chat/command-r-08-2024 perplexity/sonar cerebras/llama3.1-8b""".split()
+COUNTS = st.integers(0, 100_000)
+
+
+def full_names() -> list[str]:
+    """Every chat model under the name that a user gives litellm, provider first."""
+    names: list[str] = []
+    for key, entry in litellm.model_cost.items():
+        provider = entry.get("litellm_provider")
+        if entry.get("mode") in ("chat", "responses") and provider in litellm.provider_list:
+            names.append(key if key.startswith(f"{provider}/") else f"{provider}/{key}")
+    return names
+
+
+def test_who_can_see_according_to_litellm_can_see() -> None:
+    names = full_names()
+    assert len(names) > 1000
+    says = {name: litellm.supports_vision(name) for name in names}
+    known = {True, False}
+    assert set(says.values()) == known
+    assert {name for name in names if table.supports_vision(name) is not says[name]} == set()
+
+
+@pytest.mark.parametrize(
+    ("model", "seen"),
+    [("openai/gpt-4o", True), ("hosted_vllm/unheard-of", False), ("nonsense", False), ("", False)],
+)
+def test_the_table_says_who_can_see(model: str, seen: bool) -> None:
+    assert table.supports_vision(model) is seen
+
+
+def test_the_models_compared_are_in_the_table() -> None:
+    missing = [name for name in PRICED if not table.model_prices(name).are_known]
+    assert missing == []
+
+
+def litellm_cost(model: str, prompt: int, reply: int, cached: int) -> float:
+    usage = litellm.Usage(
+        prompt_tokens=prompt,
+        completion_tokens=reply,
+        total_tokens=prompt + reply,
+        prompt_tokens_details={"cached_tokens": cached},
+    )
+    response = litellm.ModelResponse(model=model, usage=usage)
+    return litellm.completion_cost(completion_response=response, model=model)
+
+
+@pytest.mark.parametrize("model", PRICED)
+@pytest.mark.parametrize(
+    ("prompt", "reply", "cached"),
+    [(0, 0, 0), (1, 0, 0), (1000, 100, 0), (1000, 100, 300), (1000, 1, 1000), (90_000, 4000, 7)],
+)
+def test_calls_cost_what_litellm_says(model: str, prompt: int, reply: int, cached: int) -> None:
+    usage = Usage(prompt_tokens=prompt, completion_tokens=reply, cached_tokens=cached)
+    cost = table.model_prices(model).cost_usd(usage)
+    assert cost == pytest.approx(litellm_cost(model, prompt, reply, cached), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model", ["hosted_vllm/unheard-of", "hosted_vllm/gpt-4o", "lm_studio/deepseek-chat", "nonsense"]
+)
+def test_a_model_of_ones_own_has_no_price_of_anothers(model: str) -> None:
+    assert not table.model_prices(model).are_known
+
+
+@given(usage=st.builds(Usage, prompt_tokens=COUNTS, completion_tokens=COUNTS, cached_tokens=COUNTS))
+def test_a_price_is_never_below_nothing_and_grows_with_the_tokens(usage: Usage) -> None:
+    prices = Prices(input=2.0, output=8.0, cached=0.5)
+    cost = prices.cost_usd(usage)
+    assert cost is not None
+    assert cost >= 0
+    more = usage.model_copy(update={"completion_tokens": usage.completion_tokens + 1})
+    assert prices.cost_usd(more) == pytest.approx(cost + 8e-6)
+    if usage.cached_tokens <= usage.prompt_tokens:
+        dear = Prices(input=2.0, output=8.0).cost_usd(usage)
+        assert dear is not None
+        assert cost <= dear
+
+
+@pytest.mark.parametrize("prices", [Prices(), Prices(input=1.0), Prices(output=1.0)])
+def test_what_is_not_known_is_not_a_price_of_nothing(prices: Prices) -> None:
+    assert not prices.are_known
+    assert prices.cost_usd(Usage(prompt_tokens=5)) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [("openai/gpt-4o", 128_000), ("gpt-4o", 128_000), ("nonsense", None), ("", None)],
+)
+def test_the_longest_prompt_is_known_or_not(model: str, tokens: int | None) -> None:
+    assert table.context_tokens(model) == tokens
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff"])
+def test_a_table_that_can_not_be_read_knows_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, data: bytes
+) -> None:
+    found = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
+    (tmp_path / table.FILE).write_bytes(data)
+    monkeypatch.setattr(table, "find_spec", lambda name: found)
+    table._table.cache_clear()
+    try:
+        assert table.model_entry("openai/gpt-4o") == {}
+        assert not table.supports_vision("openai/gpt-4o")
+    finally:
+        table._table.cache_clear()
+
+
+def test_looking_something_up_does_not_import_litellm() -> None:
+    script = "import sys; from apbjudge.llm.model_table import model_prices, supports_vision; "
+    script += "model_prices('openai/gpt-4o'); supports_vision('openai/gpt-4o'); "
+    script += "sys.exit('litellm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,562 @@
+"""Both transports: what they send, what they read, and that they agree in every case."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import instructor
+import pytest
+from instructor.processing import handle_response_model
+
+import apbjudge
+from apbjudge import Completion, JudgeSpec, OptionError, Request, ScriptedClient
+from apbjudge.errors import AccessError, CallTimeoutError
+from apbjudge.llm import direct
+from apbjudge.llm.base import FORMATS, Format, ToolCall
+from apbjudge.llm.chat_format import format_arguments
+from apbjudge.llm.direct import KEYS, PASSED, DirectClient, serves_exactly
+from apbjudge.llm.litellm_client import LitellmClient
+from apbjudge.llm.resources import transport_of
+from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
+from tests.judge.test_faults import ODD, SAID
+from tests.llm.faults import ALIKE
+from tests.support.hurry import hurried
+from tests.support.judging import RIGHT, Bench, plan_row
+from tests.support.server import (
+    Answer,
+    Behaviour,
+    Body,
+    ChatServer,
+    Hang,
+    Reset,
+    Seen,
+    completion,
+    in_turn,
+)
+
+# The seam to the network: what goes in, what comes out, and the fake that stands in for it
+
+
+PASS = reply_model(load_rubric("apb-unsolvable@1"))
+TEXT = '{"reasoning": "r", "is_correct": true}'
+
+
+def request(**changes: Any) -> Request:
+    messages = [{"role": "user", "content": "Is it right?"}]
+    return Request(
+        **{"model": "hosted_vllm/m", "messages": messages, "reply": PASS, **changes},
+    )
+
+
+def complete(client: Any, asked: Request) -> Completion:
+    async def main() -> Completion:
+        try:
+            return await client.complete(asked)
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(params=[DirectClient, LitellmClient])
+def transport(request: pytest.FixtureRequest) -> Any:
+    return request.param()
+
+
+def test_a_completion_keeps_text_reason_and_usage(transport: Any) -> None:
+    with ChatServer(in_turn([Answer(TEXT)])) as server:
+        done = complete(transport, request(api_base=server.address))
+    assert (done.text, done.finish_reason, done.refusal) == (TEXT, "stop", None)
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.calls) == (7, 5, 1)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_schema_is_sent_only_when_the_endpoint_is_to_enforce_it(
+    transport: Any, form: Format
+) -> None:
+    with ChatServer(in_turn([Answer(TEXT)])) as server:
+        complete(transport, request(api_base=server.address, format=form))
+    (seen,) = server.requests
+    assert ("reasoning" in json.dumps(seen.body)) is (form in ("json_schema", "tool"))
+    assert ("tools" in seen.body) is ("tool_choice" in seen.body) is (form == "tool")
+    asked = seen.body.get("response_format", {}).get("type")
+    assert asked == (form if form in ("json_schema", "json_object") else None)
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find_train",
+        "description": "Finds trains.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
+}
+CALLS = [
+    {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "find_train", "arguments": '{"city": "A"}'},
+    },
+    {"id": "b", "type": "function", "function": {"name": "find_train", "arguments": "{broken"}},
+]
+
+
+@pytest.mark.parametrize("choice", [None, "required"])
+def test_tools_are_sent_and_their_calls_come_back(transport: Any, choice: Any) -> None:
+    messages = [
+        {"role": "user", "content": "Which trains go to A?"},
+        {"role": "assistant", "content": "", "tool_calls": CALLS[:1]},
+        {"role": "tool", "tool_call_id": "a", "content": "none"},
+    ]
+    reply = Answer(None, "tool_calls", message={"tool_calls": CALLS})
+    with ChatServer(in_turn([reply])) as server:
+        asked = request(
+            api_base=server.address,
+            messages=messages,
+            reply=None,
+            tools=(TOOL,),
+            tool_choice=choice,
+        )
+        done = complete(transport, asked)
+    (seen,) = server.requests
+    assert seen.body["tools"] == [TOOL]
+    assert seen.body.get("tool_choice") == choice
+    assert seen.body["messages"] == messages
+    assert "response_format" not in seen.body
+    assert done.tool_calls == (
+        ToolCall(name="find_train", arguments='{"city": "A"}', id="a"),
+        ToolCall(name="find_train", arguments="{broken", id="b"),
+    )
+    assert (done.text, done.finish_reason, done.served_model) == ("", "tool_calls", "scripted")
+
+
+def test_a_model_may_answer_in_words_and_call_a_tool(transport: Any) -> None:
+    reply = Answer("I'll look.", "tool_calls", message={"tool_calls": CALLS[:1]})
+    with ChatServer(in_turn([reply, Answer("None go there.")])) as server:
+        asked = request(api_base=server.address, reply=None, tools=(TOOL,))
+        both, words = complete(transport, asked), complete(transport, asked)
+    assert (both.text, [call.id for call in both.tool_calls]) == ("I'll look.", ["a"])
+    assert (words.text, words.tool_calls) == ("None go there.", ())
+
+
+def test_plain_text_is_requested_without_any_form(transport: Any) -> None:
+    with ChatServer(in_turn([Answer("Lisbon")])) as server:
+        assert complete(transport, request(api_base=server.address, reply=None)).text == "Lisbon"
+    assert not {"response_format", "tools", "tool_choice"} & server.requests[0].body.keys()
+
+
+def test_a_request_has_a_reply_model_or_tools() -> None:
+    with pytest.raises(ValueError, match="reply or tools"):
+        request(tools=(TOOL,))
+
+
+def test_an_openai_compatible_server_needs_no_key(
+    transport: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with ChatServer(in_turn([Answer(TEXT)])) as server:
+        asked = Request(
+            model="openai/local", messages=request().messages, reply=PASS, api_base=server.address
+        )
+        assert complete(transport, asked).text == TEXT
+
+
+def test_a_hung_call_ends_after_its_time(transport: Any) -> None:
+    with ChatServer(in_turn([Hang()])) as server, pytest.raises(CallTimeoutError):
+        complete(transport, request(api_base=server.address, timeout_s=0.2))
+
+
+def test_a_transport_that_was_never_used_can_be_closed_and_one_closed_used_again() -> None:
+    async def main() -> str:
+        client = DirectClient()
+        await client.close()
+        await client.complete(request(api_base=server.address))
+        await client.close()
+        done = await client.complete(request(api_base=server.address))
+        await client.close()
+        await client.close()
+        return done.text
+
+    with ChatServer(in_turn([Answer(TEXT)])) as server:
+        assert asyncio.run(main()) == TEXT
+
+
+def test_calls_of_one_session_share_connections() -> None:
+    async def main() -> None:
+        client = DirectClient()
+        for _ in range(3):
+            await client.complete(request(api_base=server.address))
+        await client.close()
+
+    with ChatServer(in_turn([Answer(TEXT)])) as server:
+        asyncio.run(main())
+    assert len({seen.client for seen in server.requests}) == 1
+
+
+def test_a_scripted_client_answers_by_its_script_and_keeps_what_it_was_asked() -> None:
+    call = ToolCall(name="find_train", arguments="{}")
+    told = Completion(text="", finish_reason="tool_calls", tool_calls=(call,))
+    client = ScriptedClient(lambda asked: told if asked.max_tokens < 100 else TEXT)
+    short, long = request(max_tokens=50), request()
+    assert complete(client, short) is told
+    done = complete(client, long)
+    assert (done.text, done.finish_reason, done.cost_usd) == (TEXT, "stop", 0.0)
+    assert client.requests == [short, long]
+
+
+def test_a_script_may_raise() -> None:
+    def script(asked: Request) -> str:
+        raise CallTimeoutError("late")
+
+    with pytest.raises(CallTimeoutError, match="late"):
+        complete(ScriptedClient(script), request())
+
+
+# The direct transport sends what litellm sends, or says that it can't
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = sorted(path.stem for path in EXAMPLES.glob("*.jsonl"))
+KEY = "sk-local-Ab12Cd34Ef56"
+VALUES: dict[str, Any] = {
+    "temperature": 0.3,
+    "top_p": 0.5,
+    "seed": 7,
+    "stop": ["\n\n", "END"],
+    "frequency_penalty": 0.1,
+    "presence_penalty": -0.2,
+    "extra_body": {"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}},
+}
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS.values():
+        monkeypatch.setenv(name, KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(in_turn([Answer("{}")])) as found:
+        yield found
+
+
+async def _ask(client: Any, requests: Iterable[Request]) -> None:
+    try:
+        for request in requests:
+            await client.complete(request)
+    finally:
+        await client.close()
+
+
+def sent(server: ChatServer, client: Any, requests: list[Request]) -> list[Seen]:
+    """What a client sends for some requests."""
+    server.forget()
+    addressed = [replace(request, api_base=server.address) for request in requests]
+    asyncio.run(_ask(client, deepcopy(addressed)))
+    assert len(server.requests) == len(requests)
+    return server.requests
+
+
+def assert_equal(server: ChatServer, requests: list[Request]) -> None:
+    ours = sent(server, DirectClient(), requests)
+    theirs = sent(server, LitellmClient(), requests)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.body == other.body
+        assert mine.path == other.path
+        for name in ("authorization", "content-type"):
+            assert mine.header(name) == other.header(name)
+
+
+def example_requests(name: str) -> list[Request]:
+    """What the judge asks about the rows of an example, pictures included."""
+    client = ScriptedClient(lambda request: "")
+    spec = JudgeSpec(model="hosted_vllm/m", vision="yes", evidence=True)
+    apbjudge.grade(EXAMPLES / f"{name}.jsonl", judge=spec, client=client)
+    return client.requests
+
+
+def plain(model: str = "hosted_vllm/m", **changes: Any) -> Request:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    messages = [
+        {"role": "system", "content": "You judge."},
+        {"role": "user", "content": [{"type": "text", "text": "Is it right?"}, picture]},
+        {"role": "assistant", "content": "{}"},
+        {"role": "user", "content": "Again."},
+    ]
+    reply = reply_model(load_rubric("apb-holistic@1"))
+    return Request(model=model, messages=messages, reply=reply, **changes)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_requests_of_every_protocol_are_the_same(server: ChatServer, name: str) -> None:
+    requests = example_requests(name)
+    assert requests
+    assert_equal(server, [replace(r, format=form) for r in requests[:3] for form in FORMATS])
+
+
+def test_the_examples_hold_pictures_and_all_kinds_of_replies() -> None:
+    requests = [request for name in FILES for request in example_requests(name)]
+    assert len({request.reply for request in requests}) >= 3
+    assert any("image_url" in json.dumps(request.messages) for request in requests)
+
+
+@pytest.mark.parametrize("provider", KEYS)
+def test_every_provider_is_sent_the_same(server: ChatServer, provider: str) -> None:
+    model = f"{provider}/org/some-model"
+    requests = [plain(model, format=form) for form in FORMATS]
+    requests += [plain(model, settings={name: VALUES[name]}) for name in VALUES]
+    requests += [plain(model, settings=VALUES), plain(model, logprobs=True, max_tokens=9)]
+    assert_equal(server, requests)
+
+
+def test_every_parameter_that_is_passed_on_was_compared() -> None:
+    assert set(VALUES) == PASSED
+
+
+@pytest.mark.parametrize("provider", [name for name in KEYS if name != "custom_openai"])
+def test_without_a_key_none_is_made_up(
+    server: ChatServer, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEYS[provider])
+    request = [plain(f"{provider}/m")]
+    (mine,), (other,) = (sent(server, c, request) for c in (DirectClient(), LitellmClient()))
+    assert mine.body == other.body
+    assert mine.header("authorization") is None
+    assert other.header("authorization") in ("Bearer fake-api-key", "Bearer none")
+
+
+NAMES = """gpt-5 gpt-5-mini gpt-5.1 gpt-5-chat-latest gpt-6 my-gpt-5-tuned org/GPT-5 o1 o1-mini
+    o3-mini o4-mini team/o3-mini o3-pro my-o1 chatgpt-4o-latest gpt-4o gpt-4o-audio-preview gpt-4.1
+    gpt-4 gpt-3.5-turbo gpt-3.5-turbo-16k gpt-oss-120b openai/gpt-oss-120b gpt-5-codex
+    responses/gpt-4o Qwen/Qwen3-32B qwen2.5-vl-72b meta-llama/Llama-3.1-8B-Instruct deepseek-r1
+    mistral-large claude-sonnet-4-5 gemini-2.5-pro grok-4 glm-4.6 gemma-3 ft:gpt-4o:mine olmo
+    o200k""".split()
+
+
+@pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
+def test_where_the_direct_transport_says_that_it_serves_exactly_it_does(
+    server: ChatServer, provider: str
+) -> None:
+    settings = {name: value for name, value in VALUES.items() if name != "extra_body"}
+    models = [f"{provider}/{name}" for name in NAMES]
+    exact = [m for m in models if serves_exactly(m, api_base=True, params=settings)]
+    forms: list[Format] = ["json_schema", "tool", "json_object"]
+    requests = [
+        plain(model, format=form, settings=settings, logprobs=True)
+        for model in exact
+        for form in forms
+    ]
+    assert len(requests) >= 3 * 15
+    assert_equal(server, requests)
+    local = ("gpt-oss-120b", "Qwen/Qwen3-32B", "qwen2.5-vl-72b", "mistral-large", "gemma-3")
+    assert {f"{provider}/{name}" for name in local} <= set(exact)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "openai/gpt-5",
+        "openai/gpt-4o",
+        "openai/o3-mini",
+        "openai/team/o1",
+        "openai/my-gpt-5-tuned",
+        "azure/m",
+        "anthropic/claude-sonnet-4-5",
+        "gemini/gemini-2.5-pro",
+        "nonsense",
+        "",
+    ],
+)
+def test_what_litellm_changes_or_prices_goes_through_litellm(model: str) -> None:
+    assert transport_of(JudgeSpec(model=model, api_base="http://127.0.0.1:1/v1")) == "litellm"
+
+
+@pytest.mark.parametrize(
+    ("settings", "transport"),
+    [
+        ({}, "direct"),
+        ({"transport": "litellm"}, "litellm"),
+        ({"api_base": None}, "litellm"),
+        ({"params": {"reasoning_effort": "low"}}, "litellm"),
+        ({"params": {"top_p": 0.5}}, "direct"),
+        ({"params": {"top_k": 5}}, "litellm"),
+        ({"params": {"extra_body": {"top_k": 5}}}, "direct"),
+    ],
+)
+def test_the_transport_is_chosen_by_what_is_sent(settings: dict[str, Any], transport: str) -> None:
+    usual = {"model": "hosted_vllm/org/m", "api_base": "http://127.0.0.1:1/v1"}
+    assert transport_of(JudgeSpec(**{**usual, **settings})) == transport
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"model": "anthropic/m", "api_base": "http://127.0.0.1:1/v1"}, {"model": "hosted_vllm/m"}],
+)
+def test_a_direct_transport_that_can_not_serve_is_an_unusable_option(
+    settings: dict[str, Any],
+) -> None:
+    with pytest.raises(OptionError, match="--transport direct"):
+        transport_of(JudgeSpec(transport="direct", **settings))
+
+
+REPLIES = [reply_model(load_rubric(name)) for name in rubric_names()]
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: reply.__name__)
+def test_the_schema_is_asked_for_as_instructor_does(reply: type[Reply]) -> None:
+    _, arguments = handle_response_model(
+        reply, mode=instructor.Mode.JSON_SCHEMA, messages=[{"role": "user", "content": "x"}]
+    )
+    form = format_arguments(reply, "json_schema")
+    assert form["response_format"] == arguments["response_format"]
+
+
+def test_no_client_changes_what_is_asked_for(server: ChatServer) -> None:
+    """The arguments are made once; litellm takes schemas apart in place."""
+    request = plain()
+    before = {form: deepcopy(format_arguments(request.reply, form)) for form in FORMATS}
+    for client in (LitellmClient(), DirectClient()):
+        sent(server, client, [replace(request, format=form) for form in FORMATS])
+    assert {form: format_arguments(request.reply, form) for form in FORMATS} == before
+
+
+@pytest.mark.parametrize("slash", ["", "/", "//"])
+def test_an_address_may_end_in_a_slash(server: ChatServer, slash: str) -> None:
+    request = replace(plain(), api_base=server.address + slash)
+    asyncio.run(_ask(DirectClient(), [request]))
+    assert server.requests[0].path == "/v1/chat/completions"
+
+
+# Whatever an endpoint answers, both transports make the same judgement of it
+
+
+COMPARED = ("kind", "reason", "is_correct", "grade", "errors", "inconsistent", "overrides")
+COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "calls")
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Any:
+    """What is made of a row whose requests all meet the same behaviour, and how many there were."""
+
+    numbers = count()
+
+    def judge(fault: Behaviour, transport: str) -> tuple[dict[str, Any], int]:
+        with ChatServer(in_turn([fault])) as server, hurried(server):
+            bench = Bench(server.address, tmp_path / str(next(numbers)))
+            try:
+                done = bench.judge([plan_row("a")], transport=transport, retries=1)
+            except AccessError as error:
+                return {"raised": type(error).__name__}, len(server.requests)
+            return done["a"] | {"waits": len(done.waits)}, len(server.requests)
+
+    return judge
+
+
+def essence(row: dict[str, Any]) -> dict[str, Any]:
+    """What must not depend on the transport; ``raw`` may: litellm takes thoughts out of it."""
+    told = {name: row.get(name) for name in (*COMPARED, "raised", "waits")}
+    usage = row.get("usage") or {}
+    return told | {name: usage.get(name) for name in COUNTED}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_both_transports_make_the_same_of_it(judged: Any, name: str) -> None:
+    direct_row, direct_count = judged(ALIKE[name], "direct")
+    litellm_row, litellm_count = judged(ALIKE[name], "litellm")
+    assert essence(direct_row) == essence(litellm_row)
+    assert direct_count == litellm_count
+
+
+def test_the_faults_lead_to_every_kind_of_end(judged: Any) -> None:
+    ends = {
+        "created": (None, None),
+        "vllm: too long": ("truncated", None),
+        "llama.cpp: too long": ("truncated", None),
+        "openai: policy": ("refusal", None),
+        "openai: schema": ("unparsable", None),
+        "openai: no money": (None, "AccessError"),
+        "504 without a word": ("timeout", None),
+        "nginx: gateway": ("transport", None),
+        "an error with half a character": ("transport", None),
+        "half a character": (None, None),
+    }
+    for name, end in ends.items():
+        row, _ = judged(ALIKE[name], "direct")
+        assert (row.get("reason"), row.get("raised")) == end, name
+
+
+def test_what_one_transport_reads_only_is_a_verdict_or_the_same_failure(judged: Any) -> None:
+    """litellm drops a reply for a slip in a field that nobody needs; the reply is read here."""
+    read = {name: judged(ODD[name], "direct")[0] for name in ODD}
+    others = {name: judged(ODD[name], "litellm")[0] for name in ODD}
+    differ = {name for name in ODD if read[name]["reason"] != others[name]["reason"]}
+    assert all(read[name]["kind"] == "verdict" for name in differ)
+    assert all(others[name]["reason"] == "transport" for name in differ)
+    assert {"usage is a list", "half a token", "tokens are words"} <= differ
+
+
+def test_a_broken_connection_is_one_request_and_not_two(judged: Any) -> None:
+    row, requests = judged(Reset(), "direct")
+    assert (row["reason"], row["usage"]["calls"], requests) == ("transport", 2, 2)
+    assert row["usage"]["lost"] == 2
+    row, requests = judged(Reset(), "litellm")
+    assert (row["reason"], row["usage"]["calls"]) == ("transport", 2)
+    assert 2 <= requests <= 4
+
+
+def test_content_in_parts_is_put_together(judged: Any) -> None:
+    halves = [{"type": "text", "text": RIGHT[:30]}, {"type": "text", "text": RIGHT[30:]}]
+    message = {"role": "assistant", "content": halves}
+    row, _ = judged(Body(completion([{**SAID, "message": message}])), "direct")
+    assert (row["is_correct"], row["raw"]) == (True, RIGHT)
+
+
+@pytest.mark.parametrize("parts", [["text"], [5], [{"type": "image"}], [{"text": None}], [None]])
+def test_parts_without_text_are_no_verdict(judged: Any, parts: list[Any]) -> None:
+    message = {"role": "assistant", "content": parts}
+    row, _ = judged(Body(completion([{**SAID, "message": message}])), "direct")
+    assert row["kind"] == "unscored"
+
+
+def test_an_answer_without_end_is_given_up(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "MAX_ANSWER_BYTES", 100_000)
+    row, _ = judged(Answer(RIGHT + " " * 200_000), "direct")
+    assert row["reason"] == "transport"
+    assert "100000 bytes" in row["detail"]
+    row, _ = judged(Answer(RIGHT + " " * 50_000), "direct")
+    assert row["kind"] == "verdict"
+
+
+@pytest.mark.parametrize("transport", ["direct", "litellm"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:1/v1",
+        "127.0.0.1",
+        "ftp://127.0.0.1/v1",
+        "http://",
+        "http://a..b/v1",
+        "http://127.0.0.1:99999/v1",
+        "http://[::1/v1",
+        " ",
+        "http://\x00/v1",
+    ],
+)
+def test_an_address_that_leads_nowhere_is_an_error_of_ours(
+    tmp_path: Path, transport: str, address: str
+) -> None:
+    bench = Bench(address, tmp_path)
+    try:
+        row = bench.judge([plan_row("a")], transport=transport, timeout_s=5.0)["a"]
+    except AccessError:
+        return
+    assert row["reason"] in ("transport", "timeout")
+    assert "Traceback" not in json.dumps(row)

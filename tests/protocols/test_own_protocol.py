@@ -1,0 +1,118 @@
+"""A protocol with codes of its own, in a package outside of ``apbjudge``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import JudgeSpec, OptionError, Request, Run, ScriptedClient, Verdict
+from apbjudge.protocols import get_protocol
+from apbjudge.rubrics import load_rubric, read_rubric
+
+PACKAGE = Path(__file__).parents[2] / "examples" / "own_protocol"
+ROWS = PACKAGE / "plans.jsonl"
+RUBRIC = PACKAGE / "approvals" / "approvals.toml"
+CODES = ("A1", "A2", "Other")
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package as pip would install it: importable, with its entry point."""
+    info = tmp_path / "apbjudge_approvals-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: apbjudge-approvals\nVersion: 0.1\n"
+    )
+    entry = "[apbjudge.protocols]\napprovals = approvals:APPROVALS\n"
+    (info / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(PACKAGE)
+    get_protocol.cache_clear()
+    yield
+    get_protocol.cache_clear()
+    sys.modules.pop("approvals", None)
+
+
+def judged(reply: Mapping[str, Any], rows: Any = ROWS) -> tuple[Run, list[Request]]:
+    client = ScriptedClient(lambda request: json.dumps({"reasoning": "as scripted", **reply}))
+    spec = JudgeSpec(model="hosted_vllm/scripted", max_reasks=0)
+    return apbjudge.grade(rows, protocol="approvals", judge=spec, client=client), client.requests
+
+
+def verdicts(run: Run) -> list[Verdict]:
+    by_line = sorted(run.judgements, key=lambda judgement: judgement.line)
+    assert all(isinstance(judgement, Verdict) for judgement in by_line)
+    return [judgement for judgement in by_line if isinstance(judgement, Verdict)]
+
+
+def test_code_alone_judges_by_the_codes_of_the_rubric() -> None:
+    run = apbjudge.grade(ROWS, protocol="approvals")
+    flags = [[code for code in CODES if (v.errors or {})[code]] for v in verdicts(run)]
+    assert flags == [[], ["A1"], ["A1"], ["Other"]]  # rule_codes make an unknown tool Other
+    assert [v.grade for v in verdicts(run)] == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_model_is_asked_for_the_codes_of_the_rubric_and_facts_are_enforced() -> None:
+    reply = {"A1": False, "A2": True, "Other": False, "grade": 0.5, "is_correct": False}
+    run, requests = judged(reply)
+    assert requests
+    for request in requests:
+        assert request.reply is not None
+        assert list(request.reply.model_fields) == ["reasoning", *CODES, "grade", "is_correct"]
+        assert '"A1", "A2", "Other": true or false each' in request.messages[0]["content"]
+    assert [v.grade for v in verdicts(run)] == [0.5, 0.0, 0.0, 0.0]
+    assert [list(v.errors or {}) for v in verdicts(run)] == [list(CODES)] * 4
+    assert any("approval is asked" in str(request.messages) for request in requests)
+
+
+def test_a_reply_that_contradicts_itself_is_resolved_by_the_scale_of_the_rubric() -> None:
+    reply = {"A1": False, "A2": True, "Other": False, "grade": 0.0, "is_correct": True}
+    run, _ = judged(reply)
+    first = verdicts(run)[0]
+    assert (first.is_correct, first.grade) == (False, 0.5)
+    assert {override.field for override in first.overrides} == {"is_correct", "grade"}
+
+
+def test_a_row_that_the_protocol_does_not_admit_is_bad_input() -> None:
+    row = json.loads(ROWS.read_text().splitlines()[0])
+    row["tools"] = [{"name": "find_invoices", "description": "Lists open invoices."}]
+    run = apbjudge.grade([row], protocol="approvals")
+    assert run.summary.totals.unscored == {"bad_input": 1}
+
+
+def test_facts_without_a_code_in_the_rubric_are_shown_and_decide_nothing() -> None:
+    rubric = load_rubric(str(RUBRIC)).model_copy(update={"rule_codes": {}})
+    row = apbjudge.Row(json.loads(ROWS.read_text().splitlines()[3]), 4)
+    findings = get_protocol("approvals").find(row.to_item(), rubric)
+    assert [(f.rule, f.code, f.certainty) for f in findings] == [
+        ("unknown-tool", None, "suspected")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('code = "A2"', 'code = "A1"', "expected 1 to 12 codes, each once, got A1, A1, Other"),
+        ('code = "A2"', 'code = "a2"', "criteria.1.code: string should match pattern"),
+        (
+            'without = ["A1", "Other"]',
+            'without = ["E1"]',
+            "bands.1.flags: expected a code of the criteria",
+        ),
+        ('unknown-tool = "Other"', 'unknown-tool = "E5"', "rule_codes.unknown-tool: .* got E5"),
+        ('of = ["A1", "Other"], min = 1', 'of = ["A1"], min = 1', "got no grade for Other"),
+    ],
+)
+def test_a_rubric_whose_codes_do_not_fit_together_is_refused(
+    old: str, new: str, complaint: str
+) -> None:
+    text = RUBRIC.read_text()
+    assert old in text
+    with pytest.raises(OptionError, match=complaint):
+        read_rubric(text.replace(old, new).encode(), "approvals.toml")

@@ -1,0 +1,201 @@
+"""Characters that our font lacks: drawn with an installed one, or said to be missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageOps
+
+from apbjudge.reports.plots import Figure, paper_figures, text
+from apbjudge.reports.plots.matplotlib_backend import style
+from apbjudge.reports.plots.text import (
+    OURS,
+    boxes_note,
+    cleaned,
+    drawable,
+    font_families,
+    from_left,
+    labels,
+    text_width,
+)
+
+from .benchmark import tables
+
+FONTS = {"Zz Sans": "通义千", "Aa Serif": "通问", "Aa Sans": "通问", "Last Resort": "通义千问한"}
+
+
+def made(folder: Path, family: str, has: str, *, empty: bool = False) -> Path:
+    """A font with a bar for each character, or with nothing to be seen."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    pen = TTGlyphPen(None)
+    for at, point in enumerate([] if empty else [(0, 0), (0, 700), (300, 700), (300, 0)]):
+        (pen.lineTo if at else pen.moveTo)(point)
+    if not empty:
+        pen.closePath()
+    names = [".notdef", *(f"g{ord(c)}" for c in has)]
+    font = FontBuilder(1000, isTTF=True)
+    font.setupGlyphOrder(names)
+    font.setupCharacterMap({ord(c): f"g{ord(c)}" for c in has})
+    font.setupGlyf(dict.fromkeys(names, pen.glyph()))
+    font.setupHorizontalMetrics(dict.fromkeys(names, (500, 0)))
+    font.setupHorizontalHeader(ascent=800, descent=-200)
+    ps_name = family.replace(" ", "")
+    font.setupNameTable({"familyName": family, "styleName": "Regular", "psName": ps_name})
+    font.setupOS2(usWeightClass=400)
+    font.setupPost()
+    font.save(path := folder / f"{family}.ttf")
+    return path
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The fonts that matplotlib comes with, and those above."""
+    from matplotlib import font_manager, get_data_path
+
+    manager: Any = font_manager.fontManager
+    own = [entry for entry in manager.ttflist if entry.fname.startswith(get_data_path())]
+    monkeypatch.setattr(manager, "ttflist", own)
+    for family, has in FONTS.items():
+        manager.addfont(made(tmp_path, family, has))
+    forget()
+    yield manager.ttflist
+    forget()
+
+
+def forget() -> None:
+    text._families.cache_clear()
+    text.characters.cache_clear()
+
+
+def figure(*names: str, of: str = "horizon", key: str = "horizon") -> Figure:
+    found = paper_figures(tables(names, keys=(of,)))
+    return next(one for one in found if one.key == key)
+
+
+@pytest.mark.parametrize(
+    ("text", "families"),
+    [
+        ("Qwen-72B é — Привет", ()),
+        ("通", ("Aa Sans",)),  # of equals one without serifs, and the first by name
+        ("通义", ("Zz Sans",)),  # one font is better than two
+        ("通义千问", ("Zz Sans", "Aa Sans")),
+        ("한", ()),
+        ("한通", ("Aa Sans",)),
+    ],
+)
+def test_as_few_fonts_as_will_do(
+    installed: list[Any], text: str, families: tuple[str, ...]
+) -> None:
+    assert font_families([text[:1], text[1:]]) == (OURS, *families)
+
+
+def test_fonts_that_can_not_be_used_are_passed_over(installed: list[Any], tmp_path: Path) -> None:
+    from matplotlib import font_manager
+
+    manager: Any = font_manager.fontManager
+    manager.addfont(made(tmp_path, "A Sans Without Outlines", "通义千问", empty=True))
+    for family in ("A Sans Gone", "A Sans Broken"):
+        manager.addfont(path := made(tmp_path, family, "通义千问"))
+        path.unlink() if family.endswith("Gone") else path.write_bytes(b"no font")
+    assert font_families(["通义千问"]) == (OURS, "Zz Sans", "Aa Sans")
+
+
+def test_what_a_font_has_is_drawn_and_what_none_has_is_a_box(installed: list[Any]) -> None:
+    with style("x"):
+        assert drawable("通-7B") == "□-7B"
+    with style("x", font_families(["通"])):
+        assert drawable("通义-7B") == "通□-7B"
+        assert labels(["通问" * 40], 60.0)["通问" * 40].count("通") > 1
+        assert text_width("通") == pytest.approx(3.5, abs=0.5)  # half as wide as high
+
+
+def test_a_figure_is_drawn_with_the_fonts_it_needs(installed: list[Any]) -> None:
+    drawn = figure("通义千问-72B", "plain")
+    text = drawn.svg().decode()
+    assert {name for name in ("ZzSans", "AaSans", "AaSerif") if name in text} == {
+        "ZzSans",
+        "AaSans",
+    }
+    assert drawn.svg().decode() == text
+    assert drawn.png(50).startswith(b"\x89PNG")
+    assert "□" not in drawn.title
+    shown = [note.get_text() for note in texts_of(drawn)]
+    assert "通义千问-72B" in shown
+
+
+def texts_of(drawn: Figure) -> list[Any]:
+    with drawn.style():
+        return [text for panel in drawn.draw().axes for text in panel.texts]
+
+
+def test_what_no_font_has_is_said_in_the_title(installed: list[Any]) -> None:
+    drawn = figure("한국-7B", "通", "plain")
+    assert drawn.title.endswith("; no installed font has 국 한: shown as □")
+    assert drawn.svg()
+    assert {"□□-7B", "通"} <= {text.get_text() for text in texts_of(drawn)}
+    many = "".join(map(chr, range(0xAC00, 0xAC00 + 15)))
+    assert boxes_note([many]).count("가") == 1
+    assert "갉 and 5 more: shown as □" in boxes_note([many])
+    assert boxes_note(["plain", "e\u0301\u202e\n\ud800"]) == ""
+
+
+@pytest.mark.parametrize("key", ["horizon", "cr"])
+def test_who_has_the_picture_alone_is_told_of_boxes_under_it(
+    key: str, installed: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = {"cr": "overall"}.get(key, key)
+    boxed, plain = figure("한-7B", "x", of=of, key=key), figure("通-7B", "x", of=of, key=key)
+    with_line, it = opened(boxed), opened(plain)
+    assert (with_line.width, with_line.height) == (it.width, it.height + 24)
+    below = with_line.crop((0, it.height, it.width, it.height + 24))
+    left, top, right, bottom = ImageOps.invert(below).getbbox() or (0, 0, 0, 0)
+    assert 5 < left < right < it.width - 5  # whole
+    assert 0 < top < bottom < 24
+    monkeypatch.setattr("apbjudge.reports.plots.figure.BOXES_LINE", " ")
+    above = [image.crop((0, 0, *it.size)).tobytes() for image in (with_line, opened(boxed))]
+    assert above[0] == above[1]  # the line moves nothing
+
+
+def opened(drawn: Figure) -> Image.Image:
+    with Image.open(BytesIO(drawn.png(150))) as image:
+        return image.convert("L")
+
+
+def test_the_line_under_a_figure_is_in_the_svg_too(installed: list[Any]) -> None:
+    heights = [
+        float(re.search(r'viewBox="0 0 \S+ (\S+)"', figure(name, "x").svg().decode())[1])  # type: ignore[index]
+        for name in ("통-7B", "通-7B")
+    ]
+    assert heights[0] - heights[1] == pytest.approx(0.16 * 72)
+
+
+def test_places_of_an_axis_may_be_in_any_script(installed: list[Any]) -> None:
+    from dataclasses import replace
+
+    (of,) = tables(("a", "b"), keys=("stage",))
+    other = {"early": "早\n", "middle": "通", "late": "late"}
+    rows = tuple(replace(row, heads=(row.heads[0], other[row.heads[1]])) for row in of.rows)
+    (drawn,) = paper_figures([replace(of, rows=rows)])
+    assert drawn.title.endswith("has 早: shown as □")
+    assert drawn.svg()
+    with drawn.style():
+        ticks = drawn.draw().axes[0].get_xticklabels()
+    assert sorted(tick.get_text() for tick in ticks) == ["late", "□\\n", "通"]
+
+
+def test_marks_that_words_are_spelt_with_stay_and_others_do_not() -> None:
+    assert cleaned("हिन्दी ที่") == "हिन्दी ที่"
+    assert cleaned("a" + "\u0301\u0316\u0334" * 50) == "a"
+
+
+def test_numbers_stand_left_of_names_from_the_right() -> None:
+    assert from_left("1  plain") == "1  plain"
+    assert from_left("1  نموذج") == "\u200e1  نموذج"
+    assert figure("نموذج", "שלום", of="efficiency", key="cost").svg()

@@ -1,0 +1,99 @@
+"""Uncertainty: bins, agreement and what is left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from apbjudge.reports.plots import paper_figures
+from apbjudge.reports.plots.matplotlib_backend import style
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.shares import share
+
+
+def made(n: int, replies: int, judge: str = "judge", seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    p = rng.integers(0, replies + 1, n) / replies
+    return pd.DataFrame(
+        {
+            "judge": judge,
+            "p_correct": p,
+            "entropy": 0.0,
+            "human_correct": (rng.random(n) < p).astype(float),
+            "is_correct": (p > 0.5).astype(float),
+            "case_id": [f"case {i // 4}" for i in range(n)],
+        }
+    )
+
+
+def with_holes(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.copy()
+    for step, column in enumerate(("p_correct", "human_correct", "is_correct")):
+        frame.loc[frame.index % 17 == step, column] = np.nan
+    return frame
+
+
+@pytest.mark.parametrize(("n", "replies"), [(20, 5), (95, 3), (400, 5), (400, 1000)])
+def test_bins_are_full_enough_and_keep_equals_together(n: int, replies: int) -> None:
+    frame = with_holes(made(n, replies))
+    used = frame.dropna()
+    bins = paper_figures([], frame)[0].data
+    assert 1 <= len(bins) <= 10
+    assert bins["n"].min() >= 10
+    assert bins["n"].sum() == len(used)
+    assert (bins["from"].to_numpy()[1:] > bins["to"].to_numpy()[:-1]).all()
+    if replies == 1000:
+        assert len(bins) == 10 or bins["n"].max() < 2 * len(used) / 9
+
+
+def test_as_sure_of_a_fault_as_of_its_absence_is_as_sure() -> None:
+    frame = made(30, 3).assign(p_correct=[1 / 3] * 15 + [2 / 3] * 15)
+    assert paper_figures([], frame)[0].data["n"].tolist() == [30]
+
+
+def test_agreement_is_that_of_the_bins_items_by_case() -> None:
+    frame = with_holes(made(300, 5))
+    used = frame.dropna()
+    certainty = np.round(np.maximum(used["p_correct"], 1 - used["p_correct"]), 9)
+    for row in paper_figures([], frame)[0].data.itertuples():
+        held = used[(certainty >= row[2]) & (certainty <= row[3])]
+        agrees = (held["human_correct"] == held["is_correct"]).to_numpy()
+        cases = Sample(clusters=held["case_id"].to_numpy(dtype=str))
+        wanted = share(agrees, np.ones(len(agrees), dtype=bool), cases)
+        assert (row.value, row.n) == (wanted.value, wanted.n_items)
+        assert (row.low, row.high) == pytest.approx((wanted.low, wanted.high))
+        assert row.certainty == pytest.approx(certainty[held.index].mean())
+
+
+def test_the_last_step_of_coverage_is_all_items() -> None:
+    frame = made(200, 5)
+    steps = paper_figures([], frame)[1].data
+    assert steps["share"].is_monotonic_increasing
+    assert steps["share"].iloc[-1] == 1
+    assert steps["value"].iloc[-1] == (frame["human_correct"] == frame["is_correct"]).mean()
+
+
+def test_drawn_points_are_the_data() -> None:
+    for figure in paper_figures([], made(200, 5)):
+        with style(figure.key):
+            panel = figure.draw().axes[0]
+        line = next(line for line in panel.lines if line.get_marker() == "o")
+        place = "certainty" if figure.key == "uncertainty" else "share"
+        assert line.get_xydata().tolist() == figure.data[[place, "value"]].to_numpy().tolist()
+
+
+def test_too_few_items_are_no_figure() -> None:
+    assert paper_figures([], made(9, 5)) == ()
+    assert paper_figures([], made(100, 5).assign(human_correct=np.nan)) == ()
+
+
+def test_each_judge_has_its_own() -> None:
+    frame = pd.concat([made(50, 5, "A"), made(50, 5, "B", seed=2)], ignore_index=True)
+    keys = [figure.key for figure in paper_figures([], frame)]
+    assert keys == [
+        "uncertainty-a",
+        "uncertainty-coverage-a",
+        "uncertainty-b",
+        "uncertainty-coverage-b",
+    ]

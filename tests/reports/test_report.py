@@ -1,0 +1,352 @@
+"""From runs on disk to a report: items with what everybody said, tables, changes, refined runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+import apbjudge
+from apbjudge import InputError, OptionError
+from apbjudge.reports.judged_items import ReportItems, sources_of
+from apbjudge.reports.page.entries import Entry
+from apbjudge.reports.report import Report, report
+from tests.reports.rows import bad_row, unscored, verdict
+from tests.support.judging import write_rows
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+Row = dict[str, Any]
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def run(name: str, rows: Sequence[Row], **manifest: Any) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        write_rows(folder / "judgements.jsonl", rows)
+        identity = {"judge": {"model": "j", "at": manifest.pop("at", "")}, "protocol": "auto"}
+        values = {"identity": identity, "settings": {"model": "j"}, **manifest}
+        (folder / "manifest.json").write_text(json.dumps(values))
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The static judge on two of the example files."""
+    folder = tmp_path_factory.mktemp("graded")
+    for name in ("holistic", "step_wise"):
+        apbjudge.grade(EXAMPLES / f"{name}.jsonl", out=folder / name)
+    return folder
+
+
+def items_of(found: Report) -> list[Entry]:
+    order = found.order
+    sources = sources_of(found.judges, order.predictions, order.cases, found.problems)
+    return list(ReportItems(found.judges, sources, found.labels, found.problems))
+
+
+# Items -------------------------------------------------------------------------------------------
+
+
+def test_every_judged_row_is_shown_once_with_its_item_and_label(graded: Path) -> None:
+    found = report(
+        [graded / "holistic", graded / "step_wise"], labels=[EXAMPLES / "labels/holistic.jsonl"]
+    )
+    entries = items_of(found)
+    lines = [
+        json.loads(line)
+        for name in ("holistic", "step_wise")
+        for line in (EXAMPLES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    keys = [(entry.item_id, entry.tested_model) for entry in entries]
+    assert keys == [(line["id"], line["tested_model"]) for line in lines]
+    assert all(entry.item is not None and len(entry.judgements) == 1 for entry in entries)
+    assert [entry.item.response for entry in entries if entry.item] == [
+        line["model_response"] for line in lines
+    ]
+    assert [entry.human is not None for entry in entries] == [True] * 27 + [False] * 39
+    assert entries[0].labels[0]["rater"] == "author"
+    assert "another valid order" in entries[0].labels[0]["note"]
+    assert found.problems == []
+
+
+def test_without_the_predictions_judgements_are_shown_alone(write: Write, tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone.jsonl")
+    found = report(write("a", [verdict("x"), bad_row(2), unscored("z")], input=gone))
+    entries = items_of(found)
+    assert [(e.item_id, e.item) for e in entries] == [
+        ("x", None),
+        ("a, line 2", None),
+        ("z", None),
+    ]
+    assert ["gone.jsonl: not found" in problem for problem in found.problems] == [True]
+
+
+def test_predictions_that_moved_or_changed_are_named(graded: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved.jsonl"
+    moved.write_bytes((EXAMPLES / "holistic.jsonl").read_bytes())
+    found = report(graded / "holistic", predictions=[moved])
+    assert all(entry.item is not None for entry in items_of(found))
+    manifest = json.loads((graded / "holistic" / "manifest.json").read_text(encoding="utf-8"))
+    changed = tmp_path / "run"
+    changed.mkdir()
+    rows = (graded / "holistic" / "judgements.jsonl").read_bytes()
+    (changed / "judgements.jsonl").write_bytes(rows)
+    (changed / "manifest.json").write_text(json.dumps(manifest | {"input_sha256": "0" * 64}))
+    again = report(changed)
+    assert len(items_of(again)) == 27
+    assert ["changed since it was judged" in problem for problem in again.problems] == [True]
+
+
+def test_items_that_the_predictions_do_not_hold_are_named(graded: Path, tmp_path: Path) -> None:
+    lines = (EXAMPLES / "holistic.jsonl").read_text(encoding="utf-8").splitlines()
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("\n".join([lines[0][:50], "{}", *lines[2:]]), encoding="utf-8")
+    found = report(graded / "holistic", predictions=[broken])
+    entries = items_of(found)
+    assert [entry.item is None for entry in entries] == [False] * 25 + [True] * 2
+    (problem,) = found.problems
+    assert problem.startswith("2 judged items, such as holistic-travel-01, are not in the pred")
+
+
+def test_rows_that_never_became_items_are_counted_aloud(write: Write, tmp_path: Path) -> None:
+    """No table holds them, and the page shows each, whatever id they share."""
+    bad = [bad_row(n) | {"item_id": "same"} for n in (1, 2)]
+    found = report(write("a", [*bad, bad_row(3)]))
+    assert found.tables == ()
+    (problem,) = found.problems
+    assert problem.startswith("j: 3 of 3 rows never became items")
+    assert [entry.item_id for entry in items_of(found)] == ["same", "same", "a, line 3"]
+    assert found.write_page(tmp_path / "page.html").entries == 3
+
+
+def test_a_run_without_items_leaves_the_labels_to_the_others(write: Write, tmp_path: Path) -> None:
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "is_correct": True}])
+    runs = [write("a", [bad_row(1)]), write("b", [verdict("x")], at="2")]
+    found = report(runs, labels=[labels], tables=["judges"])
+    assert [row.heads[0] for row in found.tables[0].rows] == ["j [b]"]
+    assert report(runs[:1], labels=[labels]).tables == ()
+
+
+def test_judges_stand_side_by_side_and_a_missing_one_is_none(write: Write) -> None:
+    one = write("one", [verdict("x"), verdict("y", "E5")], at="1")
+    two = write("two", [verdict("y"), verdict("x"), verdict("z")], at="2")
+    found = report([one, two])
+    assert [judge.name for judge in found.judges] == ["j [one]", "j [two]"]
+    by_id = {entry.item_id: entry.judgements for entry in items_of(found)}
+    assert [row and row["is_correct"] for row in by_id["y"]] == [False, True]
+    assert by_id["z"][0] is None
+
+
+def test_a_label_without_tested_model_counts_where_one_alone_answered(
+    write: Write, tmp_path: Path
+) -> None:
+    run = write("a", [verdict("x"), verdict("y"), verdict("y", tested_model="n")])
+    labels = write_rows(
+        tmp_path / "labels.jsonl",
+        [{"item_id": "x", "is_correct": True}, {"item_id": "y", "is_correct": True}],
+    )
+    found = report(run, labels=[labels])
+    humans = [(e.item_id, e.tested_model, e.human is not None) for e in items_of(found)]
+    assert humans == [("x", "m", True), ("y", "m", False), ("y", "n", False)]
+    assert dict(found.answers) == {"x": 1, "y": 2}
+
+
+# Tables, changes, refined runs -------------------------------------------------------------------
+
+
+def test_a_report_has_the_tables_that_its_runs_have_something_for(graded: Path) -> None:
+    found = report([graded / "holistic", graded / "step_wise"])
+    keys = [table.key for table in found.tables]
+    assert keys[0] == "overall"
+    assert {"steps", "modality", "horizon", "stage"} <= set(keys)
+    assert not {"judges", "refinement", "efficiency", "extraneous"} & set(keys)
+
+
+def test_the_figures_are_those_of_the_run_itself(graded: Path) -> None:
+    """One source of truth: what grade says of a run, the report says too."""
+    summary = json.loads((graded / "holistic" / "summary.json").read_text(encoding="utf-8"))
+    (overall,) = report(graded / "holistic", tables=["overall"]).tables
+    for group in summary["groups"]:
+        (row,) = (row for row in overall.rows if row.heads == (group["tested_model"],))
+        for name, figure in group["figures"].items():
+            if name != "scored":
+                cell = row.cells["Holistic", name].estimate
+                assert (cell.value, cell.low, cell.high) == (
+                    figure["value"],
+                    figure["low"],
+                    figure["high"],
+                )
+
+
+def test_labels_bring_the_tables_about_judges(graded: Path) -> None:
+    labels = [EXAMPLES / "labels" / f"{name}.jsonl" for name in ("holistic", "step_wise")]
+    found = report([graded / "holistic", graded / "step_wise"], labels=labels, tables=["judges"])
+    (judges,) = found.tables
+    (row,) = judges.rows
+    assert row.heads == ("static",)
+    agreement = next(cell for key, cell in row.cells.items() if key[1] == "agreement").estimate
+    assert agreement.n_items == 27 + 39
+    assert found.reliability is not None
+
+
+def test_a_refined_run_is_set_against_its_base(write: Write) -> None:
+    base = write("base", [verdict(f"i{at}", "E4" if at < 6 else "") for at in range(10)])
+    after = write("after", [verdict(f"i{at}", "E4" if at < 2 else "") for at in range(10)])
+    found = report(base, refined=[("Self_R+", after)], tables=["refinement"])
+    (table,) = found.tables
+    (row,) = table.rows
+    assert row.heads == ("m", "Self_R+")
+    values = {key[1]: cell.estimate.value for key, cell in row.cells.items()}
+    assert [round(value, 6) for value in values.values() if value is not None] == [0.4, 0.8, 0.4]
+
+
+def test_a_refined_run_by_another_judge_is_refused(write: Write) -> None:
+    base, after = write("base", [verdict("x")]), write("after", [verdict("x")], at="other")
+    with pytest.raises(OptionError, match=r"--refined: expected a run by j, .* got .*after"):
+        _ = report(base, refined=[("Self_R+", after)]).results
+
+
+def test_changes_are_between_the_first_two_judges(write: Write, tmp_path: Path) -> None:
+    one = write("one", [verdict("x"), verdict("y", "E5"), unscored("z"), verdict("a")], at="1")
+    two = write("two", [verdict("x", "E2"), verdict("y"), verdict("z"), verdict("b")], at="2")
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "y", "is_correct": False}])
+    found = report([one, two], labels=[labels], tables=["changes"])
+    assert found.tables == ()
+    changes = found.changes
+    assert changes is not None
+    assert [(one.item_id, one.kind, one.is_now_wrong) for one in changes.items] == [
+        ("y", "won", True),
+        ("x", "lost", None),
+        ("z", "a verdict now", None),
+    ]
+    assert (changes.n_pairs, changes.n_compared, changes.n_only) == (3, 2, (1, 1))
+
+
+def test_two_versions_of_a_tested_model_are_paired_by_item(write: Write) -> None:
+    one = write("one", [verdict("x", tested_model="v1"), verdict("y", tested_model="v1")])
+    two = write("two", [verdict("x", "E5", tested_model="v2"), verdict("y", tested_model="v2")])
+    changes = report([one, two], tables=["changes"]).changes
+    assert changes is not None
+    (item,) = changes.items
+    assert (item.item_id, item.before.tested_model, item.after.tested_model) == ("x", "v1", "v2")
+    assert (changes.before, changes.after) == ("j [one]", "j [two]")
+    assert "paired by id alone" in changes.note
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [([], "expected two runs to compare, got one"), ([verdict("q")], "got none that are in both")],
+)
+def test_changes_without_two_runs_on_the_same_items_are_refused(
+    rows: list[Row], complaint: str, write: Write
+) -> None:
+    runs = [write("one", [verdict("x")])]
+    runs += [write("two", rows, at="2")] if rows else []
+    with pytest.raises(OptionError, match=complaint):
+        _ = report(runs, tables=["changes"]).changes
+
+
+def test_an_adjudicator_needs_labels(write: Write) -> None:
+    with pytest.raises(OptionError, match="--adjudicator: expected --labels"):
+        report(write("a", [verdict("x")]), adjudicator="chief")
+
+
+def test_labels_of_other_items_are_refused(write: Write, tmp_path: Path) -> None:
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "q", "is_correct": True}])
+    with pytest.raises(InputError, match="got only others"):
+        _ = report(write("a", [verdict("x")]), labels=[labels]).tables
+
+
+# The page ----------------------------------------------------------------------------------------
+
+
+def overview(found: Report, folder: Path) -> str:
+    """The page as far as it is there without JavaScript."""
+    found.write_page(folder / "page.html")
+    return (folder / "page.html").read_text(encoding="utf-8").partition("<script")[0]
+
+
+def test_the_page_lists_what_changed_between_two_versions_and_leads_to_both(
+    write: Write, tmp_path: Path
+) -> None:
+    one = write("one", [verdict("x/ä", tested_model="v 1"), verdict("y", tested_model="v 1")])
+    two = write("two", [verdict("x/ä", "E5", tested_model="v2"), verdict("z", tested_model="v2")])
+    page = overview(report([one, two]), tmp_path)
+    links = [
+        parse_qs(unescape(link)) for link in re.findall(r'href="#(view=items&amp;item[^"]+)"', page)
+    ]
+    assert links == [
+        {"view": ["items"], "item": ["x/ä"], "model": [model]} for model in ("v 1", "v2")
+    ]
+    assert "v2: incorrect 0.2 E5" in page
+    assert 'id="changed"' in page
+    assert 'id="changed"' not in overview(report(one), tmp_path)
+
+
+def test_changes_of_two_judges_say_whose_response_it_is(write: Write, tmp_path: Path) -> None:
+    rows = {"one": "", "two": "E5"}
+    runs = [
+        write(
+            name, [verdict("x", errors, tested_model=model, judge=name) for model in ("v1", "v2")]
+        )
+        for name, errors in rows.items()
+    ]
+    page = overview(report(runs, tables=["changes"]), tmp_path)
+    heads = re.findall(r'<th scope="row">x <span class="muted">(\w+)</span></th>', page)
+    assert heads == ["v1", "v2"]
+
+
+def facts_of(page: str) -> list[tuple[str, str]]:
+    return re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", page)
+
+
+def test_the_page_names_every_rubric_that_items_were_judged_by(
+    write: Write, tmp_path: Path
+) -> None:
+    refs = {"x": "own@2", "y": "apb-holistic@1", "z": "own@2", "w": ["no", "text"]}
+    rows = [verdict(name) | {"rubric": ref} for name, ref in refs.items()]
+    page = overview(report(write("a", [*rows, bad_row(5) | {"rubric": "of none"}])), tmp_path)
+    assert ("Rubrics", "apb-holistic@1, own@2") in facts_of(page)
+
+
+def test_the_page_names_settings_that_are_not_the_usual_ones_and_no_address(
+    write: Write, tmp_path: Path
+) -> None:
+    spec = apbjudge.JudgeSpec(model="j", samples=5, api_base=["http://inside"])
+    settings = spec.model_dump(mode="json")
+    page = overview(report(write("a", [verdict("x")], settings=settings)), tmp_path)
+    own = [(name, text) for name, text in facts_of(page) if name in settings]
+    assert own == [("temperature", "1.0"), ("samples", "5")]  # several samples raise it
+    assert "inside" not in page
+
+
+def test_a_page_of_too_many_items_is_refused(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apbjudge.reports.report.MAX_ITEMS", 1)
+    found = report(write("a", [verdict("x"), verdict("y")]))
+    with pytest.raises(OptionError, match="expected at most 1 items a judge, got 2"):
+        found.write_page(tmp_path / "page.html")
+    assert list(tmp_path.glob("page*")) == []
+
+
+def test_one_file_judged_by_two_protocols_is_read_by_both(tmp_path: Path) -> None:
+    path = EXAMPLES / "tool_extraneous.jsonl"
+    runs = [tmp_path / "auto", tmp_path / "one"]
+    apbjudge.grade(path, out=runs[0])
+    apbjudge.grade(path, protocol="tool-extraneous", out=runs[1])
+    found = report(runs)
+    entries = items_of(found)
+    assert {entry.protocol for entry in entries} >= {"holistic", "step-wise", "tool-extraneous"}
+    assert [entry.item_id for entry in entries if entry.item is None] == []
+    assert found.problems == []

@@ -1,0 +1,205 @@
+"""Runs on disk: which are one judge's, what each is called, and what of a damaged one is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import InputError
+from apbjudge.calibration.judged import read_judged
+from apbjudge.judge.columns import read_columns
+from apbjudge.reports.frames import frame
+from apbjudge.reports.run_files import RunFile, by_judge, open_run
+from tests.reports.rows import bad_row, unscored, verdict
+from tests.support.judging import write_rows
+
+Row = dict[str, Any]
+
+
+def run(
+    folder: Path,
+    rows: list[Row],
+    *,
+    blind: bool = False,
+    rubric: list[str] | None = None,
+    seed: int = 1,
+) -> RunFile:
+    """A run with a manifest, as far as a report looks at it."""
+    folder.mkdir(parents=True)
+    write_rows(folder / "judgements.jsonl", rows)
+    manifest = {
+        "settings": {"model": "j", "blind": blind},
+        "identity": {"judge": {"model": "j", "seed": seed, "blind": blind}, "rubric": rubric},
+        "note": None,
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return open_run(folder)
+
+
+def names(*runs: RunFile) -> list[tuple[str, int]]:
+    return [(judge.name, len(judge.runs)) for judge in by_judge(runs)]
+
+
+def test_runs_of_one_judge_on_other_items_are_one(tmp_path: Path) -> None:
+    one, two = run(tmp_path / "a", [verdict("x")]), run(tmp_path / "b", [verdict("y")])
+    assert names(one, two) == [("j", 2)]
+    rows = [row["item_id"] for row in by_judge([one, two])[0].rows([])]
+    assert rows == ["x", "y"]
+
+
+def test_an_item_judged_twice_makes_two_judges(tmp_path: Path) -> None:
+    one, two = run(tmp_path / "a", [verdict("x")]), run(tmp_path / "b", [verdict("x")])
+    assert names(one, two) == [("j [a]", 1), ("j [b]", 1)]
+
+
+def test_the_same_item_under_another_protocol_or_model_is_another(tmp_path: Path) -> None:
+    runs = [
+        run(tmp_path / "a", [verdict("x")]),
+        run(tmp_path / "b", [verdict("x", protocol="efficiency")]),
+        run(tmp_path / "c", [verdict("x", tested_model="other")]),
+    ]
+    assert names(*runs) == [("j", 3)]
+
+
+def test_what_differs_tells_judges_apart(tmp_path: Path) -> None:
+    runs = [
+        run(tmp_path / "a", [verdict("x")]),
+        run(tmp_path / "b", [verdict("x")], blind=True),
+        run(tmp_path / "c", [verdict("x")], rubric=["own@2", "digest"]),
+        run(tmp_path / "d", [verdict("x")], seed=2),
+    ]
+    assert [name for name, _ in names(*runs)] == ["j [a]", "j (blind)", "j [own@2]", "j [d]"]
+
+
+def test_folders_of_one_name_get_numbers(tmp_path: Path) -> None:
+    runs = [run(tmp_path / at / "run", [verdict("x")]) for at in "ab"]
+    assert [name for name, _ in names(*runs)] == ["j [run] (1)", "j [run] (2)"]
+
+
+def test_a_bare_file_of_judgements_will_do(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "some.jsonl", [verdict("x")])
+    found = open_run(path)
+    assert (found.judge, found.sources, found.notes) == ("j", None, ())
+
+
+def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "judgements.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(InputError, match=r"expected judgements.*first complaint"):
+        open_run(tmp_path)
+
+
+def test_damaged_rows_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    found = run(tmp_path / "a", [verdict("x"), unscored("y"), bad_row(3)])
+    with found.path.open("a") as file:
+        file.write('{"item_id": 4}\nnothing\n')
+    problems: list[str] = []
+    _, totals = read_columns(found.rows(problems), items=True)
+    assert totals.rows == 3
+    assert [problem.split(": ")[0].rsplit(":", 1)[-1] for problem in problems] == ["4", "5"]
+
+
+def test_an_item_judged_again_in_one_run_counts_once(tmp_path: Path) -> None:
+    """The first row, as against labels; one under another protocol is another item."""
+    rows = [verdict("x"), verdict("y"), verdict("x", "E5"), verdict("x", protocol="efficiency")]
+    again = [bad_row(5), bad_row(5), verdict("y", "E1")]
+    found = run(tmp_path / "a", [*rows, *again])
+    problems: list[str] = []
+    kept = [(row["item_id"], row["is_correct"]) for row in found.rows(problems)]
+    assert kept == [("x", True), ("y", True), ("x", True), (None, None), (None, None)]
+    (problem,) = problems
+    assert "got 2 more, such as x: the first one counts" in problem
+
+
+@pytest.mark.parametrize(
+    ("state", "is_said"), [("running", True), ("interrupted", True), ("done", False)]
+)
+def test_a_run_that_is_not_finished_says_so_beside_its_figures(
+    state: str, is_said: bool, tmp_path: Path
+) -> None:
+    run(tmp_path / "a", [verdict("x")])
+    manifest = tmp_path / "a" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"state": state}))
+    (judge,) = by_judge([open_run(tmp_path / "a")])
+    assert ("Run a is not finished" in (judge.note or "")) == is_said
+
+
+@pytest.mark.parametrize("value", ["text", -1, [], {"a": 1}, None], ids=str)
+def test_a_row_with_nonsense_in_a_field_is_named_or_read(value: object, tmp_path: Path) -> None:
+    """Whatever stands in one field of a row, the report says so or does without it."""
+    odd = [verdict(f"y{n}") | {name: value} for n, name in enumerate(verdict("x"))]
+    found = run(tmp_path / "a", [verdict("x"), *odd])
+    problems: list[str] = []
+    columns, totals = read_columns(found.rows(problems), items=True)
+    assert totals.rows + len(problems) == 1 + len(odd)
+    assert 0 < len(columns.item) <= totals.rows
+
+
+@pytest.mark.parametrize("value", ["text", 7, True, [1], {"a": 1}], ids=str)
+def test_nonsense_about_doubt_or_in_the_manifest_is_done_without(
+    value: object, tmp_path: Path
+) -> None:
+    doubt = {"entropy": {"is_correct": 0.5}, "shares": value}
+    found = run(tmp_path / "a", [verdict("x") | {"doubt": doubt, "latency_s": value}])
+    (row,) = frame(found.path).to_dict("records")
+    assert (row["entropy"], row["p_correct"] != row["p_correct"]) == (0.5, True)
+    manifest = {"identity": {"rubric": value, "judge": value}, "settings": value, "state": value}
+    (tmp_path / "a" / "manifest.json").write_text(json.dumps(manifest | {"input": value}))
+    assert [judge.name for judge in by_judge([open_run(found.path)])] == ["j"]
+
+
+def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) -> None:
+    doubt = {"method": "samples", "n": 4, "shares": {"is_correct": 0.25}, "entropy": {}}
+    doubt["entropy"] = {"is_correct": 0.81}
+    found = run(tmp_path / "a", [verdict("x", "E5", doubt=doubt), verdict("y"), unscored("z")])
+    labels = write_rows(
+        tmp_path / "labels.jsonl",
+        [{"item_id": "x", "is_correct": False, "grade": 0.4, "errors": ["E5"]}],
+    )
+    table = frame(found.path.parent, labels=labels)
+    assert list(table["item_id"]) == ["x", "y", "z"]
+    x, y, z = (table.iloc[at] for at in range(3))
+    assert (x.judge, x.E5, x.E1, x.entropy, x.p_correct) == ("j", True, False, 0.81, 0.25)
+    assert (x.human_correct, x.human_grade, x.human_E5) == (False, 0.4, True)
+    assert y.isna()[["human_correct", "entropy", "human_E1"]].all()
+    assert (z.kind, z.reason) == ("unscored", "timeout")
+    assert z.isna()[["is_correct", "grade", "E1"]].all()
+
+
+def test_a_cost_beyond_all_measure_is_none(tmp_path: Path) -> None:
+    dear = [verdict(f"x{at}", plan_cost=cost) for at, cost in enumerate((3.5, 1e300, -1e16))]
+    found = run(tmp_path / "a", dear)
+    assert [row["plan_cost"] for row in found.rows([])] == [3.5, None, None]
+
+
+def test_labels_that_say_nothing_are_refused(tmp_path: Path) -> None:
+    found = run(tmp_path / "a", [verdict("x")])
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "note": "hm"}] * 2)
+    with pytest.raises(InputError, match=r"expected labels that say .*, got 2 that say nothing"):
+        frame(found.path.parent, labels=labels)
+
+
+def test_a_file_is_the_first_judge_s_and_rows_of_others_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    rows = [
+        {**bad_row(1), "judge": "cheap"},  # as a cascade writes a row that never became an item
+        verdict("x"),
+        *[verdict(name, judge="other\u202e") for name in "xyz"],
+        verdict("y"),
+    ]
+    write_rows(file, rows)
+    said = (
+        f"{file}: judge: expected rows of one judge, got 3 of others than j, such as "
+        r"other\u202e in line 3: they are left out; give each judge a file of its own"
+    )
+    found = open_run(file)
+    assert found.judge == "j"
+    for reader, ids in (
+        (lambda problems: [row["item_id"] for row in found.rows(problems)], [None, "x", "y"]),
+        (lambda problems: [key[0] for key in read_judged(file, problems).keys], ["x", "y"]),
+    ):
+        problems: list[str] = []
+        assert reader(problems) == ids
+        assert problems == [said]

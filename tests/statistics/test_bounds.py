@@ -1,0 +1,289 @@
+"""What unscored items could change at most: a count by hand, every filling, and no data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.intervals import Estimate, modified_wilson
+from apbjudge.statistics.measures import calibrate
+from apbjudge.statistics.ratings import LEVELS, Ratings
+from apbjudge.statistics.results import Calibration
+from apbjudge.statistics.sample import Sample
+
+# Extremes are the worst and the best filling; of coefficients beyond chance that is said only of
+# judges that are better than chance
+BOUNDED = (
+    "agreement",
+    "precision",
+    "recall",
+    "F1",
+    "specificity",
+    "judge CR",
+    "human CR",
+    "PABAK",
+    "grade MAE",
+    "grade bias",
+    "judge grade",
+    "human grade",
+    "Err-Type (human-incorrect)",
+    "Err-Type (all)",
+)
+# what the labels of unscored items allow need not reach as far as what scored items show
+NOT_OF_SCORED = ("human CR", "human grade", "grade MAE", "grade bias")
+OF_CODES = ("judge rate", "human rate", "agreement", "precision", "recall", "F1", "PABAK")
+
+
+def ratings(correct: object, grade: object, flags: object, known: object) -> Ratings:
+    return Ratings(
+        correct=np.asarray(correct, dtype=np.int8),
+        grade=np.asarray(grade, dtype=np.int8),
+        flags=np.asarray(flags, dtype=np.uint8),
+        known=np.asarray(known, dtype=np.uint8),
+    )
+
+
+def of_correct(correct: list[int]) -> Ratings:
+    n = len(correct)
+    return ratings(correct, [-1] * n, [0] * n, [0] * n)
+
+
+def bounds(judge: Ratings, human: Ratings, sample: Sample | None = None) -> Calibration:
+    return calibrate(judge, human, sample, unscored="bounds")
+
+
+def values(found: Estimate) -> tuple[float, float]:
+    """Least and greatest value, as the note states them."""
+    least, _, greatest, *_ = found.note.replace(",", "").split()
+    return float(least), float(greatest)
+
+
+# TP 4, TN 2, FP 1, FN 1; two unscored, which humans found correct and incorrect
+JUDGE = of_correct([1, 1, 1, 1, 0, 0, 1, 0, -1, -1])
+HUMAN = of_correct([1, 1, 1, 1, 0, 0, 0, 1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "greatest"),
+    [
+        ("agreement", (6, 10), (8, 10)),
+        ("precision", (4, 6), (5, 6)),
+        ("recall", (4, 6), (5, 6)),
+        ("specificity", (2, 4), (3, 4)),
+        ("judge CR", (5, 10), (7, 10)),
+        ("human CR", (6, 10), (6, 10)),
+    ],
+)
+def test_two_unscored_of_ten_by_hand(
+    name: str, least: tuple[int, int], greatest: tuple[int, int]
+) -> None:
+    found = bounds(JUDGE, HUMAN).measures[name]
+    assert found.low == pytest.approx(modified_wilson(*least)[0])
+    assert found.high == pytest.approx(modified_wilson(*greatest)[1])
+    expected = least[0] / least[1], greatest[0] / greatest[1]
+    assert values(found) == pytest.approx(expected, abs=5e-5)
+    assert (found.value, found.method) == (None, "bounds")
+    assert found.note.endswith("as unscored items would have come out")
+
+
+def test_f1_and_the_rest_by_hand() -> None:
+    found = bounds(JUDGE, HUMAN)
+    # 2 TP / (2 TP + FP + FN): 8 / 12 and 10 / 12
+    assert values(found.measures["F1"]) == pytest.approx((8 / 12, 10 / 12), abs=5e-5)
+    assert values(found.measures["PABAK"]) == pytest.approx((0.2, 0.6), abs=5e-5)
+    assert found.policy == "bounds"
+    assert found.n_items == 10
+    assert found.scored.value == 0.8
+    assert found.tables == calibrate(JUDGE, HUMAN, unscored="wrong").tables
+
+
+def test_grades_and_flags_by_hand() -> None:
+    # human 0.4 and 1, judge 0.6 and unscored: the second is off by 0 to 1
+    judge = ratings([0, -1], [3, -1], [0b000001, 0], [63, 0])
+    human = ratings([0, 1], [2, 5], [0b000011, 0], [63, 63])
+    found = bounds(judge, human)
+    assert values(found.measures["grade MAE"]) == pytest.approx((0.1, 0.6))
+    assert values(found.measures["grade bias"]) == pytest.approx((-0.4, 0.1))
+    assert values(found.measures["judge grade"]) == pytest.approx((0.3, 0.8))
+    # 5 of 6 flags agree; of the other item none to all
+    assert values(found.measures["Err-Type (all)"]) == pytest.approx((5 / 12, 11 / 12), abs=5e-5)
+    assert values(found.codes["E1"]["judge rate"]) == pytest.approx((0.5, 1.0))
+    assert values(found.codes["E2"]["human rate"]) == pytest.approx((0.5, 0.5))
+
+
+def test_labels_of_grades_alone_count_too() -> None:
+    judge = ratings([0, -1], [3, -1], [0, 0], [0, 0])
+    human = ratings([-1, -1], [2, 5], [0, 0], [0, 0])
+    found = bounds(judge, human)
+    assert values(found.measures["grade MAE"]) == pytest.approx((0.1, 0.6))
+    assert values(found.measures["judge grade"]) == pytest.approx((0.3, 0.8))
+    assert found.measures["agreement"].value is None
+    assert found.measures["agreement"].note == "no item with a verdict and a human label"
+
+
+def random_pair(seed: int, n: int) -> tuple[Ratings, Ratings]:
+    """Judge and humans, with gaps and unscored items."""
+    rng = np.random.default_rng(seed)
+    flags, known = rng.integers(0, 64, (2, n))
+    human = ratings(rng.integers(-1, 2, n), rng.integers(-1, 6, n), flags & known, known)
+    said = rng.random(n) < 0.7
+    judge = ratings(
+        np.where(said, rng.integers(0, 2, n), -1),
+        np.where(said, rng.integers(0, 6, n), -1),
+        np.where(said, rng.integers(0, 64, n), 0),
+        np.where(said, 63, 0),
+    )
+    return judge, human
+
+
+def filled_at_random(judge: Ratings, human: Ratings, seed: int) -> Ratings:
+    rng, n = np.random.default_rng(seed), len(judge)
+    unscored = judge.correct < 0
+    return ratings(
+        np.where(unscored, rng.integers(0, 2, n), judge.correct),
+        np.where(unscored, rng.integers(0, 6, n), judge.grade),
+        np.where(unscored, rng.integers(0, 64, n) & human.known, judge.flags),
+        np.where(unscored, human.known, judge.known),
+    )
+
+
+def holds(bound: Estimate, other: Estimate) -> bool:
+    """Whether a value lies between the bounds, and the bounds in their interval."""
+    if other.value is None or bound.method != "bounds":
+        return True
+    least, greatest = values(bound)
+    within = least - 6e-5 <= other.value <= greatest + 6e-5
+    if bound.low is None or bound.high is None:
+        return within
+    return within and bound.low <= least + 6e-5 and greatest - 6e-5 <= bound.high
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=25)
+@given(SEEDS, SEEDS, st.integers(1, 25))
+def test_every_filling_lies_within(seed: int, filling: int, n: int) -> None:
+    judge, human = random_pair(seed, n)
+    found = bounds(judge, human)
+    one = calibrate(filled_at_random(judge, human, filling), human)
+    out = calibrate(judge, human)
+    for name in BOUNDED:
+        assert holds(found.measures[name], one.measures[name]), name
+        if name not in NOT_OF_SCORED:
+            assert holds(found.measures[name], out.measures[name]), name
+    for code, measures in found.codes.items():
+        for name in OF_CODES:
+            assert holds(measures[name], one.codes[code][name]), (code, name)
+    json.dumps(asdict(found), allow_nan=False)
+
+
+@settings(max_examples=25)
+@given(SEEDS, st.integers(1, 25))
+def test_an_end_is_never_below_the_other(seed: int, n: int) -> None:
+    found = bounds(*random_pair(seed, n))
+    for name, estimate in found.measures.items():
+        if estimate.method == "bounds":
+            least, greatest = values(estimate)
+            assert least <= greatest, name
+        if estimate.low is not None:
+            assert estimate.low <= (estimate.high or 0), name
+        assert estimate.value is not None or estimate.note, name
+
+
+def test_coefficients_of_a_judge_better_than_chance_are_bounded_too() -> None:
+    found, out = bounds(JUDGE, HUMAN).measures, calibrate(JUDGE, HUMAN).measures
+    for name in ("kappa", "phi", "AC1"):
+        assert holds(found[name], out[name])
+        least, greatest = values(found[name])
+        assert least < (out[name].value or 0) < greatest
+
+
+def test_without_unscored_items_it_is_the_plain_calibration() -> None:
+    scored = JUDGE.correct >= 0
+    found = bounds(JUDGE.take(scored), HUMAN.take(scored))
+    plain = calibrate(JUDGE.take(scored), HUMAN.take(scored))
+    assert found.measures == plain.measures
+    assert (found.policy, found.codes, found.tables) == ("bounds", plain.codes, plain.tables)
+
+
+def test_more_unscored_items_widen_the_bounds() -> None:
+    more = of_correct([-1, *JUDGE.correct[1:].tolist()])
+    one, other = (bounds(judge, HUMAN).measures["agreement"] for judge in (JUDGE, more))
+    assert values(other)[0] < values(one)[0]
+    assert values(other)[1] == values(one)[1]
+
+
+def test_clusters_and_the_level_reach_the_intervals() -> None:
+    clusters = Sample(clusters=np.arange(40) // 4)
+    judge, human = (of_correct(np.repeat(part.correct, 4).tolist()) for part in (JUDGE, HUMAN))
+    plain, clustered = (bounds(judge, human, s).measures["agreement"] for s in (None, clusters))
+    assert values(plain) == values(clustered)
+    assert (clustered.low or 0) < (plain.low or 0) < (plain.high or 0) < (clustered.high or 0)
+    assert clustered.n_clusters == 10
+    half = calibrate(judge, human, unscored="bounds", settings=Settings(level=0.5))
+    assert (half.measures["agreement"].low or 0) > (plain.low or 0)
+
+
+# Little or no data -------------------------------------------------------------------------------
+
+
+def test_nothing_scored_means_anything_is_possible() -> None:
+    found = bounds(of_correct([-1, -1]), of_correct([0, 1]))
+    assert found.scored.value == 0
+    assert values(found.measures["agreement"]) == (0, 1)
+    assert values(found.measures["judge CR"]) == (0, 1)
+    assert values(found.measures["human CR"]) == (0.5, 0.5)
+
+
+def test_a_measure_without_value_at_an_end_says_so() -> None:
+    # the judge said yes to nothing; filled in the worst way it still did not
+    found = bounds(of_correct([0, -1]), of_correct([1, 1])).measures["precision"]
+    assert (found.value, found.low, found.high) == (None, None, None)
+    assert found.note == "the judge said yes to no item"
+
+
+def test_an_end_without_interval_leaves_the_values() -> None:
+    # filled in the best way all agree, and leaving one out shows no spread
+    judge, human = of_correct([1, 0, 1, 0, 1, 0, -1]), of_correct([1, 0, 1, 0, 1, 0, 1])
+    whole = bounds(judge, human).measures["kappa"]
+    assert values(whole)[1] == whole.high == 1
+    jackknife = Settings(method="jackknife")
+    found = calibrate(judge, human, unscored="bounds", settings=jackknife).measures["kappa"]
+    assert values(found)[1] == 1
+    assert (found.value, found.low, found.high) == (None, None, None)
+    assert found.note.endswith("; no interval: the items show no spread")
+
+
+@pytest.mark.parametrize(
+    ("judge", "human"),
+    [
+        ([], []),
+        ([1], [1]),
+        ([-1], [1]),
+        ([-1], [-1]),
+        ([1, -1, -1], [-1, -1, -1]),
+        ([1, 1, -1], [1, 1, 1]),
+        ([0, 0, -1], [0, 0, 0]),
+    ],
+)
+def test_degenerate_data_gives_bounds_or_reasons(judge: list[int], human: list[int]) -> None:
+    found = bounds(of_correct(judge), of_correct(human))
+    assert found.policy == "bounds"
+    for name, estimate in found.measures.items():
+        assert estimate.value is not None or estimate.note, name
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_levels_other_than_the_benchmark_s_are_heeded() -> None:
+    levels = (0.0, 0.5, 1.0)
+    judge, human = ratings([-1], [-1], [0], [0]), ratings([0], [1], [0], [0])
+    found = calibrate(judge, human, unscored="bounds", levels=levels)
+    assert values(found.measures["grade MAE"]) == (0, 0.5)
+    assert len(LEVELS) > len(levels)

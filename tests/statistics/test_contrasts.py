@@ -1,0 +1,281 @@
+"""Differences between parts of a sample: Newcombe's examples, laws, coverage, and no data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from apbjudge.statistics.comparison import newcombe
+from apbjudge.statistics.contrasts import Contrast, independent_difference, part_difference
+from apbjudge.statistics.intervals import Estimate, nothing
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.shares import counted
+
+TRIALS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+def ends(found: Contrast) -> tuple[float, float]:
+    low, high = found.estimate.low, found.estimate.high
+    assert low is not None
+    assert high is not None
+    return low, high
+
+
+def rates(k1: int, n1: int, k2: int, n2: int) -> tuple[np.ndarray, np.ndarray]:
+    """Items of two parts, 1 for a success; and which are of the first part."""
+    values = np.concatenate([np.arange(n1) < k1, np.arange(n2) < k2]).astype(float)
+    return values, np.arange(n1 + n2) < n1
+
+
+def of_parts(values: np.ndarray, first: np.ndarray, sample: Sample | None = None) -> Contrast:
+    return part_difference(values, first, ~first, sample or Sample())
+
+
+# Newcombe 1998 (doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I), table II,
+# method 10
+@pytest.mark.parametrize(
+    ("counts", "low", "high"),
+    [
+        ((56, 70, 48, 80), 0.0524, 0.3339),
+        ((9, 10, 3, 10), 0.1705, 0.8090),
+        ((10, 10, 0, 10), 0.6075, 1.0),
+    ],
+)
+def test_newcombe_s_printed_intervals_come_out(
+    counts: tuple[int, int, int, int], low: float, high: float
+) -> None:
+    k1, n1, k2, n2 = counts
+    found = independent_difference(counted(k1, n1), counted(k2, n2))
+    assert ends(found) == pytest.approx((low, high), abs=5e-5)
+    assert found.estimate.value == pytest.approx(k1 / n1 - k2 / n2)
+    assert (found.estimate.method, found.estimate.n_items) == ("mover", n1 + n2)
+
+
+@given(TRIALS, TRIALS, st.sampled_from([0.8, 0.95, 0.99]))
+def test_wilson_rates_give_newcombe_s_interval_and_statsmodels_too(
+    one: tuple[int, int], other: tuple[int, int], level: float
+) -> None:
+    found = independent_difference(counted(*one, level=level), counted(*other, level=level))
+    assert ends(found) == pytest.approx(newcombe(*one, *other, level=level), abs=1e-12)
+    reference = confint_proportions_2indep(*one, *other, method="newcomb", alpha=1 - level)
+    assert ends(found) == pytest.approx(reference, abs=1e-9)
+
+
+@given(TRIALS, TRIALS)
+def test_swapping_sides_turns_the_sign(one: tuple[int, int], other: tuple[int, int]) -> None:
+    there = independent_difference(counted(*one), counted(*other))
+    back = independent_difference(counted(*other), counted(*one))
+    low, high = ends(there)
+    assert ends(back) == pytest.approx((-high, -low), abs=1e-12)
+    assert back.detectable == pytest.approx(there.detectable)
+
+
+def test_the_detectable_difference_is_2_8_errors() -> None:
+    found = independent_difference(counted(50, 100), counted(50, 100))
+    low, high = ends(found)
+    error = (high - low) / 2 / norm.ppf(0.975)
+    assert found.detectable == pytest.approx((norm.ppf(0.975) + norm.ppf(0.8)) * error)
+
+
+def test_a_side_without_value_or_interval_leaves_none() -> None:
+    lone = Estimate(
+        value=0.5,
+        low=None,
+        high=None,
+        level=0.95,
+        method="none",
+        n_items=3,
+        n_clusters=1,
+        note="one cluster shows no spread",
+    )
+    empty = nothing(note="nobody knows")
+    for pair in ((empty, counted(1, 2)), (counted(1, 2), empty)):
+        found = independent_difference(*pair)
+        assert (found.estimate.value, found.estimate.note) == (None, "nobody knows")
+        assert found.detectable is None
+    for pair in ((lone, counted(1, 4)), (counted(1, 4), lone)):
+        found = independent_difference(*pair)
+        assert abs(found.estimate.value or 0) == 0.25
+        assert (found.estimate.low, found.estimate.high, found.detectable) == (None, None, None)
+        assert found.estimate.note == "one cluster shows no spread"
+        json.dumps(asdict(found), allow_nan=False)
+
+
+# Parts of one sample -----------------------------------------------------------------------------
+
+
+@given(TRIALS, TRIALS)
+def test_parts_of_independent_items_have_newcombe_s_interval(
+    one: tuple[int, int], other: tuple[int, int]
+) -> None:
+    found = of_parts(*rates(*one, *other))
+    assert found.estimate.value == pytest.approx(one[0] / one[1] - other[0] / other[1])
+    assert ends(found) == pytest.approx(newcombe(*one, *other), abs=1e-12)
+    assert found.estimate.n_items == found.estimate.n_clusters == one[1] + other[1]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.integers(0, 6)), min_size=6),
+    st.randoms(use_true_random=False),
+)
+def test_order_and_names_of_clusters_do_not_matter_and_sides_swap(
+    rows: list[tuple[int, bool, int]], random: object
+) -> None:
+    values, first, clusters = (np.array(column) for column in zip(*rows, strict=True))
+    values = values / 5
+    found = of_parts(values, first, Sample(clusters=clusters))
+    order = np.arange(len(rows))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    again = of_parts(values[order], first[order], Sample(clusters=100 - clusters[order]))
+    swapped = of_parts(values, ~first, Sample(clusters=clusters))
+    if found.estimate.value is None or found.estimate.low is None:
+        assert (again.estimate.low, swapped.estimate.low) == (None, None)
+        assert found.estimate.note
+        return
+    low, high = ends(found)
+    assert -1 <= low <= found.estimate.value <= high <= 1
+    assert ends(again) == pytest.approx((low, high), abs=1e-9)
+    assert ends(swapped) == pytest.approx((-high, -low), abs=1e-9)
+
+
+def test_items_of_neither_part_have_no_say() -> None:
+    values, first = rates(9, 20, 3, 30)
+    found = part_difference(values, first, ~first, Sample(clusters=np.arange(50) // 2))
+    more = part_difference(
+        np.append(values, [np.nan, 1.0]),
+        np.append(first, [False, False]),
+        np.append(~first, [False, False]),
+        Sample(clusters=np.append(np.arange(50) // 2, [0, 77])),
+    )
+    assert more == found
+    assert found.estimate.n_items == 50
+    assert found.estimate.n_clusters == 25
+
+
+def test_only_relative_weights_matter_and_equal_ones_do_not() -> None:
+    values, first = rates(9, 20, 3, 30)
+    weights = np.linspace(1, 2, 50)
+    found = [ends(of_parts(values, first, Sample(weights=w))) for w in (weights, 1e-3 * weights)]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+    even = of_parts(values, first, Sample(weights=np.full(50, 3.0)))
+    assert even == of_parts(values, first)
+
+
+def test_parts_that_move_alike_cancel_and_parts_that_move_apart_do_not() -> None:
+    rng = np.random.default_rng(0)
+    common = (rng.random(200) < 0.5).astype(float)
+    first = np.arange(400) < 200
+    alike = np.where(np.arange(200) % 20 == 0, 1 - common, common)
+    cases = Sample(clusters=np.tile(np.arange(200), 2))
+    widths: dict[str, float] = {}
+    for name, other in (("alike", alike), ("apart", 1 - alike)):
+        low, high = ends(of_parts(np.concatenate([common, other]), first, cases))
+        widths[name] = high - low
+    assert widths["alike"] < 0.4 * widths["apart"]
+    # two measurements of the same cases: the error of a mean of 200 differences
+    differences = common - alike
+    error = differences.std(ddof=1) / sqrt(200)
+    assert widths["alike"] == pytest.approx(2 * 1.972 * error, rel=0.05)
+
+
+def test_strata_that_differ_but_are_fixed_narrow_the_interval() -> None:
+    strata = np.tile(np.repeat([0, 1], 50), 2)
+    flips = np.arange(200) % 25 == 0
+    values = (strata ^ flips).astype(float)
+    first = np.arange(200) < 100
+    plain = ends(of_parts(values, first))
+    apart = strata + 2 * first  # each part has its share of each stratum, not by chance
+    stratified = ends(of_parts(values, first, Sample(strata=apart)))
+    assert stratified[1] - stratified[0] < 0.75 * (plain[1] - plain[0])
+
+
+def coverage(n1: int, n2: int, p1: float, p2: float) -> float:
+    """Chance that the interval holds the difference, over all outcomes of independent items."""
+    covered = total = 0.0
+    for k1 in range(n1 + 1):
+        for k2 in range(n2 + 1):
+            weight = float(binom.pmf(k1, n1, p1) * binom.pmf(k2, n2, p2))
+            if weight > 1e-5:
+                low, high = ends(of_parts(*rates(k1, n1, k2, n2)))
+                covered += weight * (low <= p1 - p2 + 1e-12 and p1 - p2 - 1e-12 <= high)
+                total += weight
+    return covered / total
+
+
+@pytest.mark.parametrize(
+    ("n1", "n2", "p1", "p2"), [(10, 30, 0.5, 0.5), (20, 100, 0.9, 0.9), (30, 60, 0.95, 0.8)]
+)
+def test_intervals_cover_whatever_the_sizes(n1: int, n2: int, p1: float, p2: float) -> None:
+    assert 0.935 <= coverage(n1, n2, p1, p2) <= 0.985
+
+
+def test_under_no_difference_few_intervals_of_shared_cases_leave_out_0() -> None:
+    rng, misses, n_runs = np.random.default_rng(5), 0, 400
+    cases = np.repeat(np.arange(30), 6)
+    for _ in range(n_runs):
+        # the chance of a success hangs on the case: correlation 0.4 within it
+        values = (rng.random(180) < rng.beta(0.75, 0.75, 30)[cases]).astype(float)
+        low, high = ends(of_parts(values, rng.random(180) < 0.4, Sample(clusters=cases)))
+        misses += not low <= 0 <= high
+    assert 0.02 <= misses / n_runs <= 0.08
+
+
+def test_taking_shared_cases_for_independent_items_wastes_what_they_tell() -> None:
+    rng = np.random.default_rng(8)
+    cases, first = np.repeat(np.arange(60), 2), np.tile([True, False], 60)
+    values = (rng.random(60) < 0.5)[cases].astype(float)
+    apart, together = (
+        ends(of_parts(values, first, sample)) for sample in (Sample(), Sample(clusters=cases))
+    )
+    assert together[1] - together[0] < 0.2 * (apart[1] - apart[0])
+
+
+# Little or no data -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
+@pytest.mark.parametrize(("n1", "n2"), [(0, 0), (0, 5), (5, 0)])
+def test_an_empty_side_has_no_difference(n1: int, n2: int, bounds: tuple[float, float]) -> None:
+    values, first = rates(0, n1, 0, n2)
+    found = part_difference(values, first, ~first, Sample(), bounds=bounds)
+    assert (found.estimate.value, found.detectable) == (None, None)
+    assert found.estimate.note == "one side has no items"
+    json.dumps(asdict(found), allow_nan=False)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
+@pytest.mark.parametrize(
+    "sample", [Sample(clusters=np.array([0, 1, 1, 1, 1, 1, 1])), Sample(clusters=np.zeros(7))]
+)
+def test_one_unit_shows_no_spread(sample: Sample, bounds: tuple[float, float]) -> None:
+    values, first = rates(0, 1, 2, 6)
+    found = part_difference(values, first, ~first, sample, bounds=bounds)
+    assert found.estimate.value == pytest.approx(-1 / 3)
+    assert (found.estimate.low, found.estimate.high, found.detectable) == (None, None, None)
+    assert found.estimate.note.startswith("one side has no interval: ")
+    json.dumps(asdict(found), allow_nan=False)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
+def test_sides_without_spread_are_not_taken_for_certain(bounds: tuple[float, float]) -> None:
+    values, first = rates(40, 40, 60, 60)
+    found = part_difference(values, first, ~first, Sample(), bounds=bounds)
+    low, high = ends(found)
+    assert found.estimate.value == 0
+    assert low < -0.02
+    assert high > 0.02
+    assert (found.detectable or 0) > 0.05
+
+
+def test_few_clusters_are_said_so() -> None:
+    values, first = rates(10, 20, 10, 20)
+    found = of_parts(values, first, Sample(clusters=np.arange(40) % 8))
+    assert found.estimate.note == "8 clusters: with fewer than 15 intervals are rough"

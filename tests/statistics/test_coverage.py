@@ -1,0 +1,321 @@
+"""Intervals hold the true value as often as they say; docs/coverage.md has the long version.
+
+Bounds are wide enough for the number of replications (three standard errors), and narrow enough
+that the intervals beside them, which are known to be too narrow, fall out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from apbjudge.statistics import Estimate, wilson
+from apbjudge.statistics.agreement import cohen_kappa, gwet_ac, phi
+from apbjudge.statistics.coded import Coded, Settings
+from apbjudge.statistics.intervals import Array, Ids
+from apbjudge.statistics.krippendorff import coincidences_of_table, krippendorff_alpha
+from apbjudge.statistics.measures import calibrate, grade_prior
+from apbjudge.statistics.ratings import Ratings
+from apbjudge.statistics.resampling import METHODS, Method
+from apbjudge.statistics.sample import Sample, Strata
+from apbjudge.statistics.shares import bounded, share
+
+LEVELS = np.linspace(0, 1, 6)
+Ends = tuple[float, float]
+
+
+def held(found: Iterator[Estimate], truth: float) -> float:
+    """Share of intervals that hold the truth; each has to have one."""
+    hits: list[bool] = []
+    for estimate in found:
+        assert estimate.low is not None
+        assert estimate.high is not None
+        hits.append(estimate.low <= truth <= estimate.high)
+    return float(np.mean(hits))
+
+
+def wald(k: float, n: int) -> Ends:
+    """The textbook interval, which fails for rare outcomes."""
+    p, z = k / n, NormalDist().inv_cdf(0.975)
+    half = z * (p * (1 - p) / n) ** 0.5
+    return p - half, p + half
+
+
+def exact(interval: Callable[[float, int], Ends], n: int, p: float) -> float:
+    """Coverage by adding up the outcomes whose interval holds p."""
+    chance = binom.pmf(np.arange(n + 1), n, p)
+    return sum(chance[k] for k in range(n + 1) if interval(k, n)[0] <= p <= interval(k, n)[1])
+
+
+@pytest.mark.parametrize("n", [30, 100, 720])
+@pytest.mark.parametrize("p", [0.05, 0.5, 0.95])
+def test_wilson_s_interval_covers_exactly_enough(n: int, p: float) -> None:
+    assert 0.93 <= exact(wilson, n, p) <= 0.97
+
+
+@pytest.mark.parametrize(("n", "p", "at_most"), [(30, 0.05, 0.80), (100, 0.95, 0.88)])
+def test_wald_s_interval_would_not(n: int, p: float, at_most: float) -> None:
+    assert exact(wald, n, p) < at_most
+
+
+def of_cases(rng: np.random.Generator, sizes: list[int], p: float) -> tuple[Array, Ids]:
+    """Yes or no with a chance that differs between cases, an intraclass correlation of 0.2."""
+    cases = np.repeat(np.arange(len(sizes)), sizes)
+    chance = rng.beta(4 * p, 4 - 4 * p, len(sizes))
+    return (rng.random(len(cases)) < chance[cases]).astype(float), cases
+
+
+@pytest.mark.parametrize(
+    ("sizes", "p"),
+    [([12] * 60, 0.5), ([12] * 60, 0.95), ([8] * 15, 0.5), ([1, 4, 10, 20] * 10, 0.5)],
+    ids=["60 of 12", "60 of 12, rare", "15 of 8", "uneven"],
+)
+def test_rates_by_case_are_covered_while_rows_taken_for_independent_are_not(
+    sizes: list[int], p: float
+) -> None:
+    rng = np.random.default_rng(20)
+    drawn = [of_cases(rng, sizes, p) for _ in range(500)]
+    by_case = held((bounded(yes, Sample(clusters=cases)) for yes, cases in drawn), p)
+    by_row = held((bounded(yes, Sample()) for yes, _ in drawn), p)
+    assert 0.92 <= by_case <= 0.98
+    assert by_row < 0.88
+
+
+def test_precision_by_case_is_covered() -> None:
+    """The denominator is random too: rows that the judge calls correct."""
+
+    def made(rng: np.random.Generator) -> Estimate:
+        yes, cases = of_cases(rng, [8] * 40, 0.7)
+        said = (rng.random(len(yes)) < np.where(yes == 1, 0.9, 0.2)).astype(float)
+        return share(yes * said, said, Sample(clusters=cases))
+
+    rng = np.random.default_rng(21)
+    truth = 0.7 * 0.9 / (0.7 * 0.9 + 0.3 * 0.2)
+    assert 0.92 <= held((made(rng) for _ in range(500)), truth) <= 0.98
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_of_unequally_drawn_rows_are_covered(weighted: bool) -> None:
+    """Large values are drawn three times as often; without weights the mean is off."""
+    rng = np.random.default_rng(22)
+    share_of = np.array([1, 1, 1, 3, 3, 3]) / 12
+
+    def made() -> Estimate:
+        level = rng.choice(6, 150, p=share_of)
+        return bounded(LEVELS[level], Sample(weights=1 / share_of[level] if weighted else None))
+
+    found = held((made() for _ in range(500)), 0.5)
+    assert 0.92 <= found <= 0.98 if weighted else found < 0.2
+
+
+@pytest.mark.parametrize(("n", "p"), [(30, 0.5), (100, 0.1), (300, 0.02)])
+def test_means_of_grades_are_covered(n: int, p: float) -> None:
+    """Steps between two grades, most of them 0: skewed towards the bound."""
+    rng = np.random.default_rng(23)
+    off = rng.binomial(5, p / 2, (600, n)) / 5
+    assert 0.92 <= held((bounded(rows, Sample()) for rows in off), p / 2) <= 0.985
+
+
+SENSITIVITY, SPECIFICITY = 0.9, 0.8
+
+
+def cells(p: float) -> Array:
+    se, sp = SENSITIVITY, SPECIFICITY
+    return np.array([(1 - p) * sp, p * (1 - se), (1 - p) * (1 - sp), p * se])
+
+
+def square(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda counts: measure(counts.reshape(*counts.shape[:-1], 2, 2))
+
+
+@pytest.mark.parametrize("measure", [cohen_kappa, phi, gwet_ac])
+@pytest.mark.parametrize("method", METHODS)
+def test_coefficients_are_covered(measure: Callable[[Array], Array], method: Method) -> None:
+    rng = np.random.default_rng(24)
+    of, truth = square(measure), float(square(measure)(cells(0.5)))
+    settings = Settings(method=method, n_resamples=400)
+    reps = 600 if method == "jackknife" else 300
+    codes = [rng.choice(4, 100, p=cells(0.5)) for _ in range(reps)]
+    found = held((Coded(c, 4, Sample()).measure(of, settings) for c in codes), truth)
+    assert 0.92 <= found <= 0.985 if method == "jackknife" else 0.90 <= found <= 0.985
+
+
+def test_rare_classes_are_covered_by_the_jackknife_and_less_by_percentiles() -> None:
+    """The reason for the default."""
+    rng = np.random.default_rng(25)
+    of, truth = square(gwet_ac), float(square(gwet_ac)(cells(0.9)))
+    codes = [rng.choice(4, 60, p=cells(0.9)) for _ in range(500)]
+    codes = [c for c in codes if np.isin(c, (1, 2)).any()]  # else nothing shows any spread
+    found = {
+        method: held(
+            (
+                Coded(c, 4, Sample()).measure(of, Settings(method=method, n_resamples=400))
+                for c in codes
+            ),
+            truth,
+        )
+        for method in ("jackknife", "percentile")
+    }
+    assert 0.92 <= found["jackknife"] <= 0.985
+    assert found["percentile"] < found["jackknife"] - 0.02
+
+
+def test_coefficients_by_case_are_covered_while_rows_taken_for_independent_are_not() -> None:
+    rng = np.random.default_rng(26)
+    truth, of = float(square(gwet_ac)(cells(0.5))), square(gwet_ac)
+    found: dict[str, list[Estimate]] = {"cases": [], "rows": []}
+    for _ in range(400):
+        correct, cases = of_cases(rng, [15] * 40, 0.5)
+        right = [rng.beta(4 * at, 4 - 4 * at, 40)[cases] for at in (SENSITIVITY, SPECIFICITY)]
+        agrees = rng.random(len(correct)) < np.where(correct == 1, *right)
+        codes = (np.where(agrees, correct, 1 - correct) * 2 + correct).astype(int)
+        for name, sample in (("cases", Sample(clusters=cases)), ("rows", Sample())):
+            found[name].append(Coded(codes, 4, sample).measure(of, Settings()))
+    assert 0.92 <= held(iter(found["cases"]), truth) <= 0.98
+    assert held(iter(found["rows"]), truth) < 0.85
+
+
+# Under a label plan -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run whose rows a plan draws labels from, by verdict.
+
+    Attributes:
+        p: Share of correct plans.
+        n: Labels.
+        n_rows: Rows of the run.
+        cases: Cases that the rows are of, 0 where each is of its own.
+        half: Whether each verdict gets half of the labels; else as many as its share of rows.
+    """
+
+    p: float
+    n: int
+    n_rows: int
+    cases: int = 0
+    half: bool = True
+
+    def draw(self, rng: np.random.Generator) -> tuple[Ids, Ids, Sample]:
+        """Verdicts and labels of the drawn rows, and how they were drawn."""
+        clusters = np.arange(self.n_rows) % self.cases if self.cases else None
+        chance = rng.beta(4 * self.p, 4 - 4 * self.p, max(1, self.cases))
+        rate = np.full(self.n_rows, self.p) if clusters is None else chance[clusters]
+        human = rng.random(self.n_rows) < rate
+        right = rng.random(self.n_rows) < np.where(human, SENSITIVITY, SPECIFICITY)
+        judge = (human == right).astype(np.int64)
+        of_verdict = [np.flatnonzero(judge == v) for v in (0, 1)]
+        wanted = [0.5 if self.half else len(rows) / self.n_rows for rows in of_verdict]
+        rows = np.concatenate(
+            [
+                rng.permutation(those)[: round(self.n * part)]
+                for those, part in zip(of_verdict, wanted, strict=True)
+            ]
+        )
+        sizes, drawn = (np.bincount(of, minlength=2) for of in (judge, judge[rows]))
+        sample = Sample(
+            clusters=None if clusters is None else clusters[rows],
+            weights=(sizes / drawn)[judge[rows]],
+            strata=judge[rows],
+            design=Strata.counted(judge[rows], judge, clusters),
+        )
+        return judge[rows], human[rows].astype(np.int64), sample
+
+    def truths(self) -> dict[str, float]:
+        _, fn, fp, tp = cells(self.p)
+        f1 = 2 * tp / (2 * tp + fp + fn)
+        return {"recall": SENSITIVITY, "specificity": SPECIFICITY, "F1": f1, "human CR": self.p}
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        Planned(0.9, 200, 750, half=False),
+        Planned(0.5, 360, 750),
+        Planned(0.7, 200, 1000, cases=60),
+    ],
+    ids=["by size", "half per verdict", "cases"],
+)
+def test_measures_under_a_label_plan_are_covered(planned: Planned) -> None:
+    rng = np.random.default_rng(26)
+    nothing = np.zeros(planned.n_rows, dtype=np.uint8)
+    held_by: dict[str, list[bool]] = {}
+    for _ in range(300):
+        judge, human, sample = planned.draw(rng)
+        raters = [
+            Ratings(
+                correct=verdicts.astype(np.int8),
+                grade=np.full(len(verdicts), -1, np.int8),
+                flags=nothing[: len(verdicts)],
+                known=nothing[: len(verdicts)],
+            )
+            for verdicts in (judge, human)
+        ]
+        measures = calibrate(*raters, sample, settings=Settings(n_resamples=300)).measures
+        for name, truth in planned.truths().items():
+            low, high = measures[name].low, measures[name].high
+            held_by.setdefault(name, []).append(low is not None and low <= truth <= (high or 0))
+    for name, hits in held_by.items():
+        assert 0.92 <= np.mean(hits) <= 0.995, name
+
+
+def test_rows_left_out_of_a_rate_s_denominator_count_within_strata() -> None:
+    """Plans that both found incorrect are not in F1's denominator; how many there are varies."""
+    planned, rng = Planned(0.9, 200, 750, half=False), np.random.default_rng(27)
+    drawn = [planned.draw(rng) for _ in range(300)]
+    f1 = planned.truths()["F1"]
+
+    def jaccard(*, forgetful: bool) -> Iterator[Estimate]:
+        for judge, human, sample in drawn:
+            part = (judge | human) == 1
+            rows = sample.take(part)
+            if forgetful:
+                rows = Sample(weights=rows.weights, strata=rows.strata)
+            yield bounded((judge & human)[part].astype(float), rows)
+
+    assert held(jaccard(forgetful=True), f1 / (2 - f1)) < 0.87
+    assert 0.92 <= held(jaccard(forgetful=False), f1 / (2 - f1)) <= 0.985
+
+
+# Rare classes -------------------------------------------------------------------------------------
+
+
+def graded(p: float, se: float, sp: float) -> Array:
+    """Shares of the 36 cells, rows the judge: the best grade is that of correct plans alone."""
+    table = np.zeros((6, 6))
+    table[5, 5] = p * se
+    table[:5, 5] = p * (1 - se) * binom.pmf(np.arange(5), 4, 0.7)
+    for grade, share_of in enumerate((1 - p) * binom.pmf(np.arange(5), 4, 0.5)):
+        table[5, grade] = share_of * (1 - sp)
+        table[grade, grade] += share_of * sp * 0.6
+        for step in (-1, 1):
+            table[min(4, max(0, grade + step)), grade] += share_of * sp * 0.2
+    return table.ravel()
+
+
+def grid(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda counts: measure(counts.reshape(*counts.shape[:-1], 6, 6))
+
+
+@pytest.mark.parametrize("sensitivity", [0.9, 0.7])
+def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not(
+    sensitivity: float,
+) -> None:
+    shares = graded(0.95, sensitivity, sensitivity - 0.1)
+    of = grid(lambda t: krippendorff_alpha(coincidences_of_table(t), metric="ordinal"))
+    truth, rng = float(of(shares * 1e9)), np.random.default_rng(28)
+    drawn = [Coded(rng.choice(36, 30, p=shares), 36, Sample()) for _ in range(300)]
+    drawn = [items for items in drawn if not np.isnan(of(items.counts))]
+
+    def hits(settings: Settings) -> float:
+        made = [items.measure(of, settings, prior=grade_prior(LEVELS.tolist())) for items in drawn]
+        made = [one for one in made if one.low is not None and one.high is not None]
+        return float(np.mean([one.low <= truth <= one.high for one in made]))
+
+    assert 0.92 <= hits(Settings(n_resamples=500)) <= 0.995
+    assert hits(Settings(method="jackknife")) < 0.85

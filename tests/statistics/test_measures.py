@@ -1,0 +1,488 @@
+"""A judge against humans: the published figures, other libraries, policies and bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from apbjudge.statistics import Estimate, modified_wilson, wilson
+from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.intervals import Ids
+from apbjudge.statistics.measures import PAPER, calibrate, paper_measures
+from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
+from apbjudge.statistics.resampling import METHODS, Method
+from apbjudge.statistics.results import POLICIES, Calibration, Policy
+from apbjudge.statistics.sample import Sample
+
+FLAGS_COMPARED = 307 * 6
+TABLE_7 = {
+    "GPT-5": ((359, 28, 54, 279), 245, 1609, ("88.61", "92.76", "86.92", ".897", ".068", "87.35")),
+    "Gemini 3 Pro": (
+        (401, 44, 12, 263),
+        212,
+        1653,
+        ("92.22", "90.11", "97.09", ".935", ".059", "89.74"),
+    ),
+    "Claude Sonnet 4.5": (
+        (373, 114, 40, 193),
+        454,
+        1469,
+        ("78.61", "76.59", "90.31", ".829", ".126", "79.75"),
+    ),
+    "Gemini 3 Pro, blind": (
+        (371, 96, 42, 211),
+        425,
+        1500,
+        ("80.83", "79.44", "89.83", ".843", ".118", "81.43"),
+    ),
+}
+"""Agent Planning Benchmark (arXiv:2606.04874), table 7: TP, FP, FN, TN; steps of 0.2 that grades
+are off; flags that agree on the items humans found incorrect; the figures as printed."""
+
+
+def ratings(
+    correct: Sequence[int] | Ids,
+    grade: Sequence[int] | Ids | None = None,
+    flags: Sequence[int] | Ids | None = None,
+    known: int = 63,
+) -> Ratings:
+    """Ratings; grades and flags are not given where they are left out."""
+    n = len(correct)
+    return Ratings(
+        correct=np.asarray(correct, dtype=np.int8),
+        grade=np.full(n, -1, np.int8) if grade is None else np.asarray(grade, dtype=np.int8),
+        flags=np.zeros(n, np.uint8) if flags is None else np.asarray(flags, dtype=np.uint8),
+        known=np.full(n, 0 if flags is None else known, dtype=np.uint8),
+    )
+
+
+def published(judge: str) -> tuple[Ratings, Ratings]:
+    """Items that have the counts of the table."""
+    (tp, fp, fn, tn), steps, agreeing, _ = TABLE_7[judge]
+    says = np.repeat([1, 1, 0, 0], [tp, fp, fn, tn])
+    correct = np.repeat([1, 0, 1, 0], [tp, fp, fn, tn])
+    differing = np.zeros(720, dtype=int)
+    wrong = np.flatnonzero(correct == 0)
+    each, rest = divmod(FLAGS_COMPARED - agreeing, len(wrong))
+    differing[wrong] = each + (np.arange(len(wrong)) < rest)
+    return (
+        ratings(says, (np.arange(720) < steps) + 0, 2**differing - 1),
+        ratings(correct, np.zeros(720), np.zeros(720)),
+    )
+
+
+def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, Ratings]:
+    rng = np.random.default_rng(seed)
+    correct = rng.integers(0, 2, n)
+    says = np.where(rng.random(n) < 0.8, correct, 1 - correct)
+    says = np.where(rng.random(n) < unscored, -1, says)
+    grade = rng.integers(0, 6, n)
+    graded = np.clip(grade + rng.integers(-1, 2, n), 0, 5)
+    graded = np.where(says < 0, -1, graded)
+    flags = rng.integers(0, 64, n)
+    judge = ratings(says, graded, flags ^ rng.integers(0, 8, n))
+    judge = replace(judge, known=np.where(says < 0, 0, 63).astype(np.uint8))
+    return judge, ratings(correct, grade, flags)
+
+
+def ends(estimate: Estimate) -> tuple[float, float]:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low, estimate.high
+
+
+def every(found: Calibration) -> dict[str, Estimate]:
+    """All estimates by name."""
+    parts = {f"{code} {name}": e for code, of in found.codes.items() for name, e in of.items()}
+    return {"scored": found.scored, **found.measures, **parts}
+
+
+@pytest.mark.parametrize("judge", TABLE_7)
+def test_the_paper_s_table_to_every_printed_digit(judge: str) -> None:
+    found = calibrate(*published(judge)).measures
+    values = [found[name].value or 0.0 for name in PAPER]
+    percent = [f"{100 * values[i]:.2f}" for i in (0, 1, 2, 5)]
+    decimals = [f"{values[i]:.3f}".lstrip("0") for i in (3, 4)]
+    assert (*percent[:3], *decimals, percent[3]) == TABLE_7[judge][3]
+
+
+@pytest.mark.parametrize("judge", TABLE_7)
+def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominator(
+    judge: str,
+) -> None:
+    tp, fp, fn, tn = TABLE_7[judge][0]
+    found = calibrate(*published(judge)).measures
+    expected = {
+        "agreement": (tp + tn, 720),
+        "precision": (tp, tp + fp),
+        "recall": (tp, tp + fn),
+        "specificity": (tn, tn + fp),
+        "judge CR": (tp + fp, 720),
+        "human CR": (413, 720),
+    }
+    for name, (k, n) in expected.items():
+        assert ends(found[name]) == wilson(k, n), name
+        assert (found[name].n_items, found[name].method) == (n, "wilson"), name
+    jaccard = wilson(tp, tp + fp + fn)
+    assert ends(found["F1"]) == pytest.approx([2 * j / (1 + j) for j in jaccard], abs=1e-12)
+    assert found["F1"].n_items == tp + fp + fn
+    pabak = [2 * share - 1 for share in wilson(tp + tn, 720)]
+    assert ends(found["PABAK"]) == pytest.approx(pabak, abs=1e-12)
+    assert found["grade MAE"].n_items == 720
+    assert found["Err-Type (human-incorrect)"].n_items == 307
+
+
+def test_paper_measures_are_those_of_calibrate() -> None:
+    judge, human = random_pair(150, 3, unscored=0.1)
+    for unscored in ("exclude", "wrong"):
+        whole = calibrate(judge, human, unscored=unscored).measures
+        assert paper_measures(judge, human, unscored=unscored) == {n: whole[n] for n in PAPER}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_are_those_of_scikit_learn(seed: int) -> None:
+    judge, human = random_pair(80, seed)
+    found = calibrate(judge, human)
+    measures = {name: e.value for name, e in found.measures.items()}
+    precision, recall, f1, _ = sk.precision_recall_fscore_support(
+        human.correct, judge.correct, average="binary"
+    )
+    levels = np.asarray(LEVELS)
+    expected = {
+        "agreement": sk.accuracy_score(human.correct, judge.correct),
+        "precision": precision,
+        "recall": recall,
+        "F1": f1,
+        "specificity": sk.recall_score(human.correct, judge.correct, pos_label=0),
+        "kappa": sk.cohen_kappa_score(human.correct, judge.correct),
+        "phi": sk.matthews_corrcoef(human.correct, judge.correct),
+        "grade MAE": sk.mean_absolute_error(levels[human.grade], levels[judge.grade]),
+        "grade bias": np.mean(levels[judge.grade] - levels[human.grade]),
+        "grade kappa (quadratic)": sk.cohen_kappa_score(
+            human.grade, judge.grade, weights="quadratic", labels=range(6)
+        ),
+    }
+    assert {name: measures[name] for name in expected} == pytest.approx(expected)
+    table = sk.confusion_matrix(judge.correct, human.correct)
+    assert np.array(found.tables["is_correct"].counts).tolist() == table.tolist()
+    grades = sk.confusion_matrix(judge.grade, human.grade, labels=range(6))
+    assert np.array(found.tables["grade"].counts).tolist() == grades.tolist()
+    for i, code in enumerate(CODES):
+        ours, theirs = (of.flags >> i & 1 for of in (judge, human))
+        of_code = found.codes[code]
+        assert of_code["F1"].value == pytest.approx(sk.f1_score(theirs, ours))
+        assert of_code["judge rate"].value == pytest.approx(ours.mean())
+        assert of_code["human rate"].value == pytest.approx(theirs.mean())
+
+
+def test_err_type_is_the_share_of_flags_that_agree() -> None:
+    judge = ratings([0, 1, 0], flags=[0b000011, 0b000000, 0b111111])
+    human = ratings([0, 0, 1], flags=[0b000001, 0b000110, 0b111111])
+    found = calibrate(judge, human).measures
+    assert found["Err-Type (human-incorrect)"].value == pytest.approx((5 + 4) / 12)
+    assert found["Err-Type (all)"].value == pytest.approx((5 + 4 + 6) / 18)
+
+
+def test_flags_on_which_one_said_nothing_are_not_compared() -> None:
+    judge = ratings([0, 0], flags=[0b01, 0b00], known=0b000011)
+    human = ratings([0, 0], flags=[0b01, 0b01], known=0b000111)
+    found = calibrate(judge, human)
+    assert found.measures["Err-Type (all)"].value == pytest.approx(3 / 4)
+    assert sorted(found.codes) == ["E1", "E2"]
+
+
+JUDGE = ratings([1, 1, 0, 0, -1, -1], [5, 5, 0, 1, -1, -1], [0, 0, 1, 1, 0, 0])
+HUMAN = ratings([1, 0, 0, 1, 1, 0], [5, 0, 0, 5, 5, 3], [0, 1, 1, 0, 0, 3])
+
+
+@pytest.mark.parametrize(
+    ("unscored", "expected"),
+    [
+        (
+            "exclude",
+            {
+                "agreement": (2 / 4, 4),
+                "precision": (1 / 2, 2),
+                "recall": (1 / 2, 2),
+                "F1": (1 / 2, 3),
+                "specificity": (1 / 2, 2),
+                "PABAK": (0.0, 4),
+                "human CR": (1 / 2, 4),
+                "grade MAE": ((0 + 1 + 0 + 0.8) / 4, 4),
+                "grade bias": ((0 + 1 + 0 - 0.8) / 4, 4),
+                "Err-Type (human-incorrect)": ((5 + 6) / 12, 2),
+                "Err-Type (all)": ((6 + 5 + 6 + 5) / 24, 4),
+                "kappa": (0.0, 4),
+            },
+        ),
+        (
+            "wrong",
+            {
+                "agreement": (2 / 6, 6),
+                "precision": (1 / 2, 2),
+                "recall": (1 / 3, 3),
+                "F1": (2 / 5, 4),
+                "specificity": (1 / 3, 3),
+                "PABAK": (-1 / 3, 6),
+                "human CR": (1 / 2, 6),
+                "judge CR": (1 / 2, 4),
+                "grade MAE": ((0 + 1 + 0 + 0.8 + 1 + 0.6) / 6, 6),
+                "grade bias": ((0 + 1 + 0 - 0.8) / 4, 4),
+                "Err-Type (human-incorrect)": (11 / 18, 3),
+                "Err-Type (all)": (22 / 36, 6),
+            },
+        ),
+    ],
+)
+def test_policies_by_hand(unscored: Policy, expected: dict[str, tuple[float, int]]) -> None:
+    found = calibrate(JUDGE, HUMAN, unscored=unscored)
+    got = {name: (found.measures[name].value, found.measures[name].n_items) for name in expected}
+    assert {n: v for n, (v, _) in got.items()} == pytest.approx(
+        {n: v for n, (v, _) in expected.items()}
+    )
+    assert {n: m for n, (_, m) in got.items()} == {n: m for n, (_, m) in expected.items()}
+    assert (found.n_items, found.scored.value, found.policy) == (6, 4 / 6, unscored)
+    assert found.tables["is_correct"].first == ("no", "yes", "unscored")
+    assert found.tables["is_correct"].counts == ((1, 1), (1, 1), (1, 1))
+
+
+def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() -> None:
+    found = calibrate(JUDGE, HUMAN, unscored="wrong").measures
+    assert found["kappa"].value == pytest.approx(
+        sk.cohen_kappa_score([1, 1, 0, 0, 2, 2], HUMAN.correct)
+    )
+    assert (found["phi"].value, found["phi"].note) == (None, "not defined for three answers")
+    assert found["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
+
+
+def test_bounds_by_hand() -> None:
+    found = calibrate(JUDGE, HUMAN, unscored="bounds")
+    agreement = found.measures["agreement"]
+    assert (agreement.value, agreement.method) == (None, "bounds")
+    assert agreement.note.startswith("0.3333 to 0.6667")
+    assert ends(agreement) == (modified_wilson(2, 6)[0], modified_wilson(4, 6)[1])
+    notes = {name: found.measures[name].note[:16] for name in ("recall", "judge CR", "grade MAE")}
+    assert notes == {
+        "recall": "0.3333 to 0.6667",
+        "judge CR": "0.3333 to 0.6667",
+        "grade MAE": "0.3000 to 0.5667",
+    }
+    assert found.measures["human CR"].note.startswith("0.5000 to 0.5000")
+
+
+def test_without_unscored_items_all_policies_agree() -> None:
+    judge, human = random_pair(60, 5)
+    plain, *others = (calibrate(judge, human, unscored=unscored) for unscored in POLICIES)
+    for other in others:
+        assert replace(other, policy="exclude") == plain
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=30))
+def test_bounds_hold_what_the_other_policies_say_of_agreement(rows: list[tuple[int, int]]) -> None:
+    judge, human = (ratings(column) for column in zip(*rows, strict=True))
+    scored = [says == correct for says, correct in rows if says >= 0]
+    found = {p: calibrate(judge, human, unscored=p).measures["agreement"] for p in POLICIES}
+    low, high = ends(found["bounds"])
+    k, n = sum(scored), len(rows)
+    assert low == modified_wilson(k, n)[0]
+    assert high == modified_wilson(k + n - len(scored), n)[1]
+    assert found["wrong"].value == k / n
+    if scored:
+        assert low <= (found["exclude"].value or 0) <= high
+        assert found["exclude"].n_items == len(scored)
+    else:
+        assert found["exclude"].value is None
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(POLICIES))
+def test_neither_order_nor_names_of_cases_nor_the_scale_of_weights_matter(
+    seed: int, n: int, unscored: Policy
+) -> None:
+    rng = np.random.default_rng(seed)
+    judge, human = random_pair(n, seed, unscored=0.1)
+    cases, weights = rng.integers(0, 8, n), rng.integers(1, 4, n).astype(float)
+    order, names = rng.permutation(n), rng.permutation(8)
+    first = calibrate(judge, human, Sample(clusters=cases, weights=weights), unscored=unscored)
+    other = Sample(clusters=names[cases][order], weights=weights[order] * 4)
+    second = calibrate(judge.take(order), human.take(order), other, unscored=unscored)
+    for name, estimate in first.measures.items():
+        again = second.measures[name]
+        numbers = [(e.value, e.low, e.high) for e in (estimate, again)]
+        assert numbers[0] == pytest.approx(numbers[1], abs=1e-7), name
+
+
+def test_copies_within_a_case_do_not_narrow_anything() -> None:
+    judge, human = random_pair(40, 6)
+    copies = np.repeat(np.arange(40), 5)
+    once = calibrate(judge, human).measures
+    copied = calibrate(judge.take(copies), human.take(copies), Sample(clusters=copies)).measures
+    rows = calibrate(judge.take(copies), human.take(copies)).measures
+    for name, estimate in once.items():
+        widths = [ends(e)[1] - ends(e)[0] for e in (estimate, copied[name], rows[name])]
+        assert widths[1] >= widths[0] * 0.97, name
+        assert widths[2] < 0.6 * widths[0], name
+
+
+def test_weights_stand_for_items_that_were_not_drawn() -> None:
+    judge, human = random_pair(50, 7)
+    times = np.random.default_rng(1).integers(1, 4, 50)
+    weighted = calibrate(judge, human, Sample(weights=times.astype(float))).measures
+    rows = np.repeat(np.arange(50), times)
+    repeated = calibrate(judge.take(rows), human.take(rows)).measures
+    for name, estimate in weighted.items():
+        few = 0.002 if "alpha" in name else 1e-9  # it is corrected for the number of ratings
+        assert estimate.value == pytest.approx(repeated[name].value, abs=few), name
+        assert ends(estimate)[1] - ends(estimate)[0] > 0, name
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_everything_can_be_resampled_instead(method: Method) -> None:
+    judge, human = random_pair(300, 8)
+    chosen = Settings(method=method, rates="method", n_resamples=2000)
+    usual = Settings(method="jackknife")
+    resampled, scored = (calibrate(judge, human, settings=s).measures for s in (chosen, usual))
+    for name, estimate in resampled.items():
+        assert estimate.method == method, name
+        assert estimate.seed == chosen.seed, name
+        assert estimate.n_items == scored[name].n_items, name
+        low, high = ends(scored[name])
+        assert ends(estimate) == pytest.approx((low, high), abs=0.2 * (high - low)), name
+    assert calibrate(judge, human, settings=chosen).measures == resampled
+
+
+def test_the_jackknife_of_kappa_has_no_interval_where_one_item_is_all_of_a_class() -> None:
+    judge = ratings([1] * 20 + [0, 0, 1])
+    human = ratings([1] * 20 + [0, 1, 1])
+    usual = calibrate(judge, human).measures
+    for name in ("kappa", "phi"):
+        low, high = ends(usual[name])
+        assert high - low > 0.5, name
+    found = calibrate(judge, human, settings=Settings(method="jackknife")).measures
+    assert found["kappa"].value == pytest.approx(sk.cohen_kappa_score(human.correct, judge.correct))
+    assert (found["kappa"].low, found["phi"].low) == (None, None)
+    assert found["kappa"].note == "leaving out one item leaves it undefined"
+
+
+def test_items_without_any_label_do_not_count() -> None:
+    judge, human = ratings([1, 0, 1, -1]), ratings([1, 0, -1, -1])
+    found = calibrate(judge, human)
+    assert (found.n_items, found.scored.value) == (2, 1.0)
+    assert found.measures["agreement"].n_items == 2
+    graded = ratings([-1, 1], [2, -1])
+    alone = calibrate(ratings([1, 1], [2, 4]), graded)
+    assert (alone.n_items, alone.measures["grade MAE"].value) == (2, 0.0)
+
+
+def _nobody(n: int) -> Ratings:
+    return ratings([-1] * n)
+
+
+EMPTY = ratings([], [], [])
+few = partial(ratings, known=7)  # three codes: set by both, by one and by none, as six would be
+DEGENERATE: dict[str, tuple[Ratings, Ratings]] = {
+    "no items": (EMPTY, EMPTY),
+    "one item": (few([1], [3], [0]), few([1], [3], [0])),
+    "one item, wrong": (few([0], [0], [7]), few([1], [5], [0])),
+    "two items": (few([1, 0], [5, 0], [0, 1]), few([1, 0], [5, 0], [0, 1])),
+    "all agree, both classes": (
+        ratings([1, 0] * 10, [5, 0] * 10, [0, 3] * 10),
+        ratings([1, 0] * 10, [5, 0] * 10, [0, 3] * 10),
+    ),
+    "all agree, one class": (
+        few([1] * 9, [5] * 9, [0] * 9),
+        few([1] * 9, [5] * 9, [0] * 9),
+    ),
+    "none agrees": (
+        few([1, 0] * 5, [5, 0] * 5, [0, 7] * 5),
+        few([0, 1] * 5, [0, 5] * 5, [7, 0] * 5),
+    ),
+    "the judge says yes to all": (
+        few([1] * 8, [5] * 8, [0] * 8),
+        few([0, 1] * 4, [0, 5] * 4, [5, 0] * 4),
+    ),
+    "humans say no to all": (ratings([0, 1] * 4), ratings([0] * 8)),
+    "all unscored": (_nobody(5), few([1, 0, 1, 0, 0], [5, 1, 5, 0, 0], [0, 1, 0, 3, 4])),
+    "nothing labelled": (few([1, 0], [5, 0], [0, 1]), _nobody(2)),
+    "missing everywhere": (_nobody(4), _nobody(4)),
+    "labels without grade or flags": (few([1, 0, 1], [5, 0, 4], [0, 1, 0]), ratings([1, 0, 0])),
+    "flags alone": (
+        few([1, 0], [5, 0], [0, 1]),
+        replace(ratings([-1, -1]), known=np.array([1, 2], np.uint8)),
+    ),
+    "all grades alike": (ratings([1, 0] * 6, [3] * 12), ratings([1, 0] * 6, [3] * 12)),
+}
+
+
+def samples(n: int) -> dict[str, Sample | None]:
+    one, rows = np.ones(n), np.arange(n)
+    return {
+        "plain": None,
+        "one cluster": Sample(clusters=one),
+        "pairs": Sample(clusters=rows // 2),
+        "weights": Sample(weights=1.0 + rows),
+        "a stratum each": Sample(strata=rows),
+        "all": Sample(clusters=rows // 2, weights=1.0 + rows, strata=rows // 4),
+    }
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unscored", POLICIES)
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_input_gives_a_stated_value_or_the_reason_why_not(
+    case: str, unscored: Policy, method: Method
+) -> None:
+    judge, human = DEGENERATE[case]
+    chosen = Settings(method=method, n_resamples=30)
+    for name, sample in samples(len(judge)).items():
+        for rates in ("score", "method") if name in {"plain", "all"} else ("score",):
+            made = replace(chosen, rates=rates)
+            found = calibrate(judge, human, sample, unscored=unscored, settings=made)
+            json.dumps(found, allow_nan=False, default=_plain)
+            for measure, estimate in every(found).items():
+                _stated(estimate, f"{case}, {name}, {rates}: {measure}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.integer | np.floating):
+        return float(value)
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _stated(estimate: Estimate, where: str) -> None:
+    if estimate.value is None and estimate.method != "bounds":
+        assert estimate.low is None, where
+    if estimate.low is None or estimate.high is None:
+        assert estimate.low is estimate.high is None, where
+        assert estimate.note, where
+    elif estimate.value is not None:
+        assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9, where
+
+
+def test_all_agree_is_full_agreement_with_an_honest_interval() -> None:
+    found = calibrate(*DEGENERATE["all agree, both classes"]).measures
+    assert (found["agreement"].value, ends(found["agreement"])) == (1.0, wilson(20, 20))
+    assert (found["kappa"].value, found["kappa"].high) == (1.0, 1.0)
+    assert 0.6 < (found["kappa"].low or 0) < 0.95
+    assert found["grade MAE"].value == 0.0
+    assert ends(found["grade MAE"]) == pytest.approx((0.0, wilson(0, 20)[1]))
+
+
+def test_reasons_name_what_is_missing() -> None:
+    yes = calibrate(*DEGENERATE["humans say no to all"]).measures
+    assert yes["recall"].note == "the humans said yes to no item"
+    assert yes["grade MAE"].note == "no item that both graded"
+    assert yes["Err-Type (all)"].note == "no flag that both said something of"
+    nothing = calibrate(*DEGENERATE["missing everywhere"]).measures
+    assert nothing["agreement"].note == "no item with a verdict and a human label"
+    assert nothing["precision"].note == "the judge said yes to no item"

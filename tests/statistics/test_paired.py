@@ -1,0 +1,426 @@
+"""Two runs on the same items: printed examples, plain formulas, scipy, laws, and no data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+from sklearn.metrics import f1_score, precision_score, recall_score
+from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.comparison import paired_test
+from apbjudge.statistics.intervals import nothing
+from apbjudge.statistics.measures import calibrate
+from apbjudge.statistics.paired import (
+    Difference,
+    compare_reliability,
+    compare_verdicts,
+    flips,
+    with_families,
+)
+from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
+from apbjudge.statistics.sample import Sample
+
+VALUES = np.asarray(LEVELS)
+
+
+def ratings(
+    correct: Sequence[int] | np.ndarray,
+    grade: Sequence[int] | np.ndarray | None = None,
+    flags: Sequence[int] | np.ndarray | None = None,
+    known: int = 0,
+) -> Ratings:
+    n = len(correct)
+    return Ratings(
+        correct=np.array(correct, dtype=np.int8),
+        grade=np.full(n, -1, dtype=np.int8) if grade is None else np.array(grade, dtype=np.int8),
+        flags=np.array(np.zeros(n) if flags is None else flags, dtype=np.uint8),
+        known=np.full(n, known, dtype=np.uint8),
+    )
+
+
+def drawn(rng: np.random.Generator, n: int) -> Ratings:
+    """Random ratings that say something of everything."""
+    return ratings(rng.integers(0, 2, n), rng.integers(0, 6, n), rng.integers(0, 64, n), 63)
+
+
+def unscored(of: Ratings, rows: np.ndarray) -> Ratings:
+    """As a judge leaves items: without anything."""
+    return Ratings(
+        correct=np.where(rows, -1, of.correct).astype(np.int8),
+        grade=np.where(rows, -1, of.grade).astype(np.int8),
+        flags=np.where(rows, 0, of.flags).astype(np.uint8),
+        known=np.where(rows, 0, of.known).astype(np.uint8),
+    )
+
+
+def by_name(found: Sequence[Difference]) -> dict[str, Difference]:
+    return {difference.name: difference for difference in found}
+
+
+def value(difference: Difference) -> float:
+    assert difference.difference.value is not None
+    return difference.difference.value
+
+
+# Flips -------------------------------------------------------------------------------------------
+
+
+# Airway hyper-responsiveness before and after stem cell transplantation, 21 children: Fagerland,
+# Lydersen & Laake 2013 (doi:10.1186/1471-2288-13-91), table 2: 1, 1, 7 and 12
+def test_flips_of_fagerland_s_example_and_its_p_values() -> None:
+    first = ratings(np.repeat([1, 1, 0, 0], [1, 1, 7, 12]))
+    second = ratings(np.repeat([1, 0, 1, 0], [1, 1, 7, 12]))
+    found = flips(first, second, Sample())
+    assert (found.both, found.first_only, found.second_only, found.neither) == (1, 1, 7, 12)
+    assert found.test is not None
+    assert (round(found.test.p_exact, 3), round(found.test.p_mid, 3)) == (0.070, 0.039)
+    cr = compare_verdicts(first, second)[0]
+    assert (cr.first.value, cr.second.value) == (2 / 21, 8 / 21)
+    assert value(cr) == pytest.approx(-6 / 21)
+
+
+VERDICTS = st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=60)
+
+
+@given(VERDICTS)
+def test_flips_count_what_both_judged(pairs: list[tuple[int, int]]) -> None:
+    first, second = (ratings(column) for column in zip(*pairs, strict=True))
+    found = flips(first, second, Sample())
+    cells = [pairs.count((1, 1)), pairs.count((1, 0)), pairs.count((0, 1)), pairs.count((0, 0))]
+    assert [found.both, found.first_only, found.second_only, found.neither] == cells
+    assert found.test is not None
+    if cells[1] + cells[2]:
+        reference = reference_mcnemar([cells[:2], cells[2:]], exact=True).pvalue
+        assert found.test.p_exact == pytest.approx(float(reference))
+    differences = compare_verdicts(first, second)
+    assert bool(differences) == (sum(cells) > 0)
+    if differences:
+        assert value(differences[0]) == pytest.approx((cells[1] - cells[2]) / sum(cells))
+        assert differences[0].difference.n_items == sum(cells)
+
+
+def test_mcnemar_is_left_out_where_items_share_clusters_or_have_weights() -> None:
+    run = ratings([1, 0, 1, 0])
+    for sample in (Sample(clusters=np.array([0, 0, 1, 1])), Sample(weights=np.arange(1.0, 5.0))):
+        assert flips(run, run, sample).test is None
+
+
+# Verdicts ----------------------------------------------------------------------------------------
+
+
+def test_differences_are_those_of_the_plain_formulas() -> None:
+    rng = np.random.default_rng(1)
+    first, second = drawn(rng, 80), drawn(rng, 80)
+    found = by_name(compare_verdicts(first, second))
+    assert list(found) == ["CR", "Grade", *CODES]
+    differences = {"CR": first.correct.astype(float) - second.correct}
+    differences["Grade"] = VALUES[first.grade] - VALUES[second.grade]
+    for i, code in enumerate(CODES):
+        differences[code] = ((first.flags >> i) & 1).astype(float) - ((second.flags >> i) & 1)
+    for name, expected in differences.items():
+        test = paired_test(expected, Sample())
+        assert found[name].difference == test.estimate
+        assert found[name].p_value == test.p_value
+        assert found[name].detectable == test.detectable
+        assert value(found[name]) == pytest.approx(expected.mean())
+        sides = (found[name].first.value or 0) - (found[name].second.value or 0)
+        assert sides == pytest.approx(expected.mean(), abs=1e-12)
+        assert found[name].p_value == pytest.approx(stats.ttest_1samp(expected, 0).pvalue, abs=0.03)
+    assert found["CR"].first.method == "wilson"
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.integers(5, 40))
+def test_swapping_the_runs_turns_every_sign(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second, human = drawn(rng, n), drawn(rng, n), drawn(rng, n)
+    sample = Sample(clusters=rng.integers(0, n, n))
+    there = compare_verdicts(first, second, sample)
+    there += compare_reliability(first, second, human, sample)
+    back = by_name(compare_verdicts(second, first, sample))
+    back |= by_name(compare_reliability(second, first, human, sample))
+    for one in there:
+        other = back[one.name]
+        assert other.first.value == pytest.approx(one.second.value, abs=1e-12)
+        assert other.second.low == pytest.approx(one.first.low, abs=1e-9)
+        if one.difference.value is None:
+            assert other.difference.value is None
+            continue
+        assert value(other) == pytest.approx(-value(one), abs=1e-12)
+        assert (one.p_value is None) == (other.p_value is None)
+        if one.difference.low is not None and one.p_value is not None:
+            assert other.difference.high == pytest.approx(-one.difference.low, abs=1e-9)
+            assert other.p_value == pytest.approx(one.p_value, abs=1e-9)
+            assert other.detectable == pytest.approx(one.detectable)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_items_unscored_on_either_side_count_nowhere(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 30
+    runs = [drawn(rng, n), drawn(rng, n)]
+    gaps = [rng.random(n) < 0.3, rng.random(n) < 0.3]
+    human = drawn(rng, n)
+    kept = ~(gaps[0] | gaps[1])
+    with_gaps = [unscored(run, gap) for run, gap in zip(runs, gaps, strict=True)]
+    assert compare_verdicts(*with_gaps) == compare_verdicts(*(run.take(kept) for run in runs))
+    found = compare_reliability(with_gaps[0], with_gaps[1], human)
+    assert found == compare_reliability(*(part.take(kept) for part in (*runs, human)))
+    for name in ("agreement", "precision", "F1", "grade MAE"):
+        here = by_name(found).get(name)
+        assert here is None or here.difference.n_items == np.count_nonzero(kept)
+
+
+def test_a_code_counts_where_both_said_something_of_it() -> None:
+    first = ratings([0, 0, 0], flags=[1, 1, 0], known=1)
+    second = replace(first, known=np.array([1, 0, 1], dtype=np.uint8), flags=first.flags * 0)
+    found = by_name(compare_verdicts(first, second))
+    assert list(found) == ["CR", "E1"]
+    assert found["E1"].difference.n_items == 2
+    assert value(found["E1"]) == 0.5
+
+
+# Against labels ----------------------------------------------------------------------------------
+
+
+def in_plain_words(judge: Ratings, human: Ratings) -> dict[str, float]:
+    """Each figure of one judge, by scikit-learn where it has it."""
+    same = np.array([[(j >> i & 1) == (h >> i & 1) for i in range(6)]
+                     for j, h in zip(judge.flags, human.flags, strict=True)])  # fmt: skip
+    return {
+        "agreement": float((judge.correct == human.correct).mean()),
+        "precision": precision_score(human.correct, judge.correct),
+        "recall": recall_score(human.correct, judge.correct),
+        "F1": f1_score(human.correct, judge.correct),
+        "grade MAE": float(np.abs(VALUES[judge.grade] - VALUES[human.grade]).mean()),
+        "Err-Type (human-incorrect)": float(same[human.correct == 0].mean()),
+    }
+
+
+def test_reliability_is_that_of_scikit_learn_and_of_calibrate() -> None:
+    rng = np.random.default_rng(2)
+    first, second, human = drawn(rng, 120), drawn(rng, 120), drawn(rng, 120)
+    found = by_name(compare_reliability(first, second, human))
+    sides = in_plain_words(first, human), in_plain_words(second, human)
+    assert list(found) == list(sides[0])
+    alone = calibrate(first, human).measures
+    for name, difference in found.items():
+        assert difference.first.value == pytest.approx(sides[0][name])
+        assert difference.second.value == pytest.approx(sides[1][name])
+        assert value(difference) == pytest.approx(sides[0][name] - sides[1][name])
+        assert difference.first.value == pytest.approx(alone[name].value)
+        assert difference.detectable is not None
+
+
+def noisy(rng: np.random.Generator, human: np.ndarray, errs: float) -> np.ndarray:
+    return np.where(rng.random(len(human)) < errs, 1 - human, human)
+
+
+Cells = tuple[np.ndarray, np.ndarray, np.ndarray]
+FORMULAS: dict[str, Callable[..., np.ndarray]] = {
+    "F1": lambda tp, fp, fn: 2 * tp / (2 * tp + fp + fn),
+    "precision": lambda tp, fp, _: tp / (tp + fp),
+    "recall": lambda tp, _, fn: tp / (tp + fn),
+}
+
+
+def weighed(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Cells:
+    """True positives, false positives and false negatives of each row of weights."""
+    return weights @ (truth & said), weights @ (~truth & said), weights @ (truth & ~said)
+
+
+@pytest.mark.parametrize(
+    ("name", "score"), [("F1", f1_score), ("precision", precision_score), ("recall", recall_score)]
+)
+def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
+    name: str, score: Callable[..., float]
+) -> None:
+    rng, n = np.random.default_rng(3), 150
+    human = (rng.random(n) < 0.6).astype(int)
+    first, second = noisy(rng, human, 0.1), noisy(rng, human, 0.25)
+
+    found = by_name(compare_reliability(ratings(first), ratings(second), ratings(human)))[name]
+    # half an item more in each cell in which the judges differ
+    truth = np.append(human, [0, 1, 0, 1]) == 1
+    a, b = np.append(first, [0, 0, 1, 1]) == 1, np.append(second, [1, 1, 0, 0]) == 1
+    weights = np.append(np.ones(n), np.full(4, 0.5))
+
+    def difference(times: np.ndarray) -> np.ndarray:
+        one, other = (FORMULAS[name](*weighed(truth, x, times * weights)) for x in (a, b))
+        return one - other
+
+    without = 1 - np.eye(n + 4)
+    for times in (np.ones(n + 4), without[7], without[-1]):
+        of = [score(truth, x, sample_weight=times * weights) for x in (a, b)]
+        assert difference(times) == pytest.approx(of[0] - of[1], abs=1e-12)
+    centre, left = float(difference(np.ones(n + 4))), difference(without)
+    error = np.sqrt((n + 3) / (n + 4) * ((left - left.mean()) ** 2).sum())
+    quantile = (centre - (found.difference.low or 0)) / error
+    # what makes up the variance is uneven, so that its degrees of freedom are n + 3 at most
+    df = float(optimize.brentq(lambda df: stats.t.ppf(0.975, df) - quantile, 20, n + 4))
+    assert df < n + 3 + 1e-6
+    assert value(found) == pytest.approx(float(difference(np.arange(n + 4) < n)))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(centre / error, df), rel=1e-5)
+    assert found.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-5)
+    resampled = stats.bootstrap(
+        (np.arange(n),), lambda rows: float(difference(np.bincount(rows, minlength=n + 4))),
+        n_resamples=200, vectorized=False, method="basic", rng=np.random.default_rng(4),
+    )  # fmt: skip
+    assert error == pytest.approx(resampled.standard_error, rel=0.25)
+
+
+def test_the_interval_leaves_out_0_exactly_when_p_is_small_also_with_strata() -> None:
+    rng = np.random.default_rng(6)
+    seen: set[bool] = set()
+    for _ in range(40):
+        human = rng.integers(0, 2, 24)
+        runs = [ratings(noisy(rng, human, errs)) for errs in (0.05, 0.35)]
+        sample = Sample(strata=np.arange(24) % 6)
+        for found in compare_reliability(*runs, ratings(human), sample):
+            if found.p_value is not None and found.difference.low is not None:
+                outside = found.difference.low > 0 or (found.difference.high or 0) < 0
+                assert outside == (found.p_value < 0.05), found
+                seen.add(outside)
+    assert seen == {False, True}
+
+
+def test_no_interval_reaches_beyond_what_is_possible() -> None:
+    human = ratings([1, 1, 1, 0, 0, 1])
+    first, second = ratings([1, 1, 0, 0, 0, 1]), ratings([0, 0, 1, 1, 1, 0])
+    for found in compare_reliability(first, second, human):
+        if found.difference.low is not None:
+            assert found.difference.low >= -1
+            assert (found.difference.high or 0) <= 1
+
+
+def test_the_level_is_heeded() -> None:
+    rng = np.random.default_rng(7)
+    parts = drawn(rng, 60), drawn(rng, 60), drawn(rng, 60)
+    narrow = compare_reliability(*parts, settings=Settings(level=0.5))
+    for one, other in zip(narrow, compare_reliability(*parts), strict=True):
+        assert one.difference.level == 0.5
+        assert (one.difference.low or 0) > (other.difference.low or 0)
+
+
+def equals(rng: np.random.Generator, cases: np.ndarray) -> list[Ratings]:
+    """Two judges that err on whole cases, neither more often; and the humans."""
+    n = int(cases.max()) + 1
+    human = rng.integers(0, 2, n)[cases]
+    hard = rng.beta(0.3, 0.9, (2, n))[:, cases]
+    judges = [np.where(rng.random(len(cases)) < part, 1 - human, human) for part in hard]
+    return [ratings(part) for part in (*judges, human)]
+
+
+def test_tests_of_clustered_items_keep_their_size_where_plain_ones_do_not() -> None:
+    rng, n_runs = np.random.default_rng(9), 200
+    cases = np.repeat(np.arange(30), 5)
+    false = {"CR": 0, "agreement": 0, "F1": 0, "agreement, plain": 0}
+    for _ in range(n_runs):
+        first, second, human = equals(rng, cases)
+        sample = Sample(clusters=cases)
+        found = by_name(compare_verdicts(first, second, sample)[:1])
+        found |= by_name(compare_reliability(first, second, human, sample))
+        found = {name: found[name] for name in ("CR", "agreement", "F1")}
+        for name, difference in found.items():
+            false[name] += (difference.p_value or 0) < 0.05
+        agree = [(judge.correct == human.correct).astype(float) for judge in (first, second)]
+        plain = paired_test(agree[0] - agree[1], Sample())
+        false["agreement, plain"] += (plain.p_value or 0) < 0.05
+    assert false.pop("agreement, plain") > 0.1 * n_runs
+    for name, n in false.items():
+        assert 0.01 <= n / n_runs <= 0.08, name
+
+
+# Families ----------------------------------------------------------------------------------------
+
+
+def with_p(name: str, p_value: float | None) -> Difference:
+    empty = nothing()
+    return Difference(
+        name=name, first=empty, second=empty, difference=empty, p_value=p_value, detectable=None
+    )
+
+
+P_VALUES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
+
+
+@settings(max_examples=8)  # Holm takes statsmodels 60 ms
+@given(P_VALUES, P_VALUES)
+def test_holm_over_the_primary_and_bh_over_the_rest(
+    primary: list[float | None], others: list[float | None]
+) -> None:
+    named = [with_p(f"p{i}", p) for i, p in enumerate(primary)]
+    rest = [with_p(f"e{i}", p) for i, p in enumerate(others)]
+    mixed = [d for pair in zip(rest, named, strict=False) for d in pair]
+    mixed += [d for d in (*named, *rest) if d not in mixed]
+    found = with_families(mixed, [d.name for d in named])
+    assert [d.name for d in found] == [d.name for d in mixed]
+    for family, before, method in (
+        ("primary", named, "holm"),
+        ("exploratory", rest, "fdr_bh"),
+    ):
+        members = by_name([d for d in found if d.family == family])
+        assert set(members) == {d.name for d in before}
+        p_values = [d.p_value for d in before if d.p_value is not None]
+        expected = iter(multipletests(p_values, method=method)[1] if p_values else ())
+        for one in before:
+            adjusted = members[one.name].adjusted
+            assert (adjusted is None) == (one.p_value is None)
+            if adjusted is not None:
+                assert adjusted == pytest.approx(next(expected))
+
+
+def test_without_primary_all_is_exploration_and_nothing_gives_nothing() -> None:
+    found = with_families([with_p("a", 0.01), with_p("b", 0.04), with_p("c", None)])
+    assert [d.family for d in found] == ["exploratory"] * 3
+    assert [d.adjusted for d in found] == [pytest.approx(0.02), pytest.approx(0.04), None]
+    assert with_families([]) == []
+
+
+def test_an_unknown_primary_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"primary: expected some of a, b, got 'CR'"):
+        with_families([with_p("a", 0.1), with_p("b", None)], ["a", "CR"])
+
+
+# Little or no data -------------------------------------------------------------------------------
+
+EMPTY: list[int] = []
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [EMPTY, [-1, -1, -1], [1], [0], [1, 1, 1], [0, 0, 0], [0, 1]],
+)
+def test_degenerate_runs_give_values_or_reasons(codes: list[int]) -> None:
+    run = ratings(codes, [5 * max(code, 0) if code >= 0 else -1 for code in codes], known=63)
+    some = any(code >= 0 for code in codes)
+    for human in (run, ratings([1] * len(codes)), ratings([-1] * len(codes))):
+        found = compare_verdicts(run, run) + compare_reliability(run, run, human)
+        found = with_families(found)
+        assert bool(found) == some
+        for difference in found:
+            assert difference.difference.value in {0, None}
+            if difference.p_value is None:
+                assert difference.difference.note, difference.name
+                assert difference.adjusted is None
+            else:
+                assert difference.p_value == 1
+        json.dumps(
+            [asdict(d) for d in found] + [asdict(flips(run, run, Sample()))], allow_nan=False
+        )
+
+
+def test_figures_without_any_item_are_left_out() -> None:
+    run = ratings([1, 0, 1])
+    assert [d.name for d in compare_verdicts(run, run)] == ["CR"]
+    assert compare_reliability(run, run, ratings([-1, -1, -1])) == []

@@ -1,0 +1,307 @@
+"""Humans among themselves: the krippendorff package, printed values, laws, and gaps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import combinations
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.metrics import cohen_kappa_score
+
+from apbjudge.statistics.annotators import alternative_annotator_test
+from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.measures import calibrate
+from apbjudge.statistics.raters import SHOWN, between_raters, stand_in
+from apbjudge.statistics.ratings import LEVELS, Ratings
+from apbjudge.statistics.sample import Sample
+
+VALUES = np.asarray(LEVELS)
+
+
+def rater(
+    correct: Sequence[int] | np.ndarray,
+    grade: Sequence[int] | np.ndarray | None = None,
+    known: int = 0,
+) -> Ratings:
+    n = len(correct)
+    return Ratings(
+        correct=np.array(correct, dtype=np.int8),
+        grade=np.full(n, -1, dtype=np.int8) if grade is None else np.array(grade, dtype=np.int8),
+        flags=np.zeros(n, dtype=np.uint8),
+        known=np.full(n, known, dtype=np.uint8),
+    )
+
+
+def raters(correct: np.ndarray, grade: np.ndarray | None = None) -> list[Ratings]:
+    """One of each column; -1 where one said nothing."""
+    return [
+        rater(correct[:, i], None if grade is None else grade[:, i])
+        for i in range(correct.shape[1])
+    ]
+
+
+def reference_alpha(codes: np.ndarray, level: str) -> float | None:
+    """Of the krippendorff package; None where it has none."""
+    used = codes[(codes >= 0).sum(axis=1) > 1]
+    if len(np.unique(used[used >= 0])) < 2:
+        return None
+    numbers = np.where(codes < 0, np.nan, codes.astype(float)).T
+    return float(krippendorff.alpha(numbers, level_of_measurement=level))
+
+
+def codes(highest: int) -> st.SearchStrategy[np.ndarray]:
+    shapes = st.tuples(st.integers(1, 25), st.integers(2, 4))
+    return hnp.arrays(np.int64, shapes, elements=st.integers(-1, highest))
+
+
+# Krippendorff 2011 (Computing Krippendorff's Alpha-Reliability), section A: two raters, ten units
+def test_krippendorff_s_binary_example() -> None:
+    data = np.array([[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]).T
+    found = between_raters(raters(data)).together
+    assert found["alpha"].value == pytest.approx(0.095, abs=5e-4)
+    assert found["agreement"].value == 0.6
+
+
+# The same paper, section C: four observers, twelve units, gaps; ordinal alpha 0.815
+def test_krippendorff_s_example_with_gaps() -> None:
+    said = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
+    data = np.array([[-1 if c == "." else int(c) for c in row] for row in said]).T
+    found = between_raters(raters(np.full(data.shape, -1), data)).together
+    assert found["grade alpha (ordinal)"].value == pytest.approx(0.815, abs=5e-4)
+
+
+@given(codes(1))
+def test_nominal_alpha_is_that_of_the_krippendorff_package(data: np.ndarray) -> None:
+    found = between_raters(raters(data)).together["alpha"]
+    expected = reference_alpha(data, "nominal")
+    assert found.value == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+@settings(max_examples=25)
+@given(codes(5))
+def test_ordinal_alpha_is_that_of_the_krippendorff_package(data: np.ndarray) -> None:
+    found = between_raters(raters(np.full(data.shape, -1), data))
+    expected = reference_alpha(data, "ordinal")
+    alpha = found.together["grade alpha (ordinal)"]
+    assert alpha.value == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+@settings(max_examples=25)
+@given(codes(5))
+def test_means_are_over_all_pairs_of_raters(data: np.ndarray) -> None:
+    correct = np.where(data < 0, -1, data // 3)
+    found = between_raters(raters(correct, data))
+    same: list[bool] = []
+    apart: list[float] = []
+    for row, grades in zip(correct, data, strict=True):
+        same += [a == b for a, b in combinations(row[row >= 0], 2)]
+        apart += [abs(VALUES[a] - VALUES[b]) for a, b in combinations(grades[grades >= 0], 2)]
+    agreement, error = found.together["agreement"], found.together["grade MAE"]
+    assert found.n_items == np.count_nonzero((data >= 0).sum(axis=1) > 1)
+    if not same:
+        assert (agreement.value, error.value) == (None, None)
+        assert agreement.note == error.note == "no item that two raters said this of"
+        return
+    assert agreement.value == pytest.approx(np.mean(same))
+    assert error.value == pytest.approx(np.mean(apart))
+    assert agreement.n_items == found.n_items
+
+
+@settings(max_examples=25)
+@given(codes(5), st.randoms(use_true_random=False))
+def test_who_is_which_rater_does_not_matter(data: np.ndarray, random: object) -> None:
+    order = list(range(data.shape[1]))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    correct = np.where(data < 0, -1, data // 3)
+    one = between_raters(raters(correct, data))
+    other = between_raters(raters(correct[:, order], data[:, order]))
+    for name, estimate in one.together.items():
+        assert other.together[name].value == pytest.approx(estimate.value, abs=1e-12), name
+        if estimate.low is not None:
+            assert other.together[name].low == pytest.approx(estimate.low, abs=1e-9), name
+    assert one.n_items == other.n_items
+    assert len(one.pairs) == len(other.pairs)
+
+
+def sample_data(seed: int = 0, n: int = 60, r: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Grades of raters who mostly agree, with gaps; and the verdicts that go with them."""
+    rng = np.random.default_rng(seed)
+    grade = np.clip(rng.integers(0, 6, n)[:, None] + rng.integers(-1, 2, (n, r)), 0, 5)
+    grade[rng.random((n, r)) < 0.2] = -1
+    return np.where(grade < 0, -1, grade == 5), grade
+
+
+def test_pairs_have_the_measures_of_a_judge_against_a_human() -> None:
+    correct, grade = sample_data()
+    people = raters(correct, grade)
+    found = between_raters(people)
+    assert [(pair.first, pair.second) for pair in found.pairs] == [(0, 1), (0, 2), (1, 2)]
+    for pair in found.pairs:
+        both = (grade[:, pair.first] >= 0) & (grade[:, pair.second] >= 0)
+        one, other = people[pair.first].take(both), people[pair.second].take(both)
+        alone = calibrate(one, other).measures
+        assert pair.measures == {name: alone[name] for name in SHOWN}
+        assert pair.n_items == np.count_nonzero(both)
+        kappa = cohen_kappa_score(one.correct, other.correct)
+        assert pair.measures["kappa"].value == pytest.approx(kappa)
+        bias = (VALUES[one.grade] - VALUES[other.grade]).mean()
+        assert pair.measures["grade bias"].value == pytest.approx(bias)
+
+
+def test_raters_who_gave_grades_alone_are_compared_by_them() -> None:
+    _, grade = sample_data()
+    people = raters(np.full(grade.shape, -1), grade)
+    pair = between_raters(people).pairs[0]
+    both = (grade[:, 0] >= 0) & (grade[:, 1] >= 0)
+    error = np.abs(VALUES[grade[both, 0]] - VALUES[grade[both, 1]]).mean()
+    assert pair.n_items == np.count_nonzero(both)
+    assert pair.measures["grade MAE"].value == pytest.approx(error)
+    assert pair.measures["grade MAE"].n_items == pair.n_items
+    assert pair.measures["agreement"].value is None
+    assert pair.measures["agreement"].note
+
+
+def test_raters_without_shared_items_are_no_pair() -> None:
+    data = np.array([[1, -1, 0], [0, -1, 0], [-1, 1, 1], [-1, 0, 1]])
+    found = between_raters(raters(data))
+    assert [(pair.first, pair.second) for pair in found.pairs] == [(0, 2), (1, 2)]
+    assert found.n_items == 4
+
+
+def complete(estimate: Estimate) -> bool:
+    return None not in (estimate.value, estimate.low, estimate.high)
+
+
+@pytest.mark.parametrize("design", ["clusters", "weights", "strata", "all"])
+def test_designs_change_intervals_and_break_nothing(design: str) -> None:
+    n = 60
+    parts = {
+        "clusters": np.arange(n) // 3,
+        "weights": np.linspace(1.0, 4.0, n),
+        "strata": np.arange(n) % 2,
+    }
+    sample = Sample(**{k: part for k, part in parts.items() if design in {k, "all"}})
+    people = raters(*sample_data())
+    found, plain = between_raters(people, sample), between_raters(people)
+    for name, estimate in found.together.items():
+        assert complete(estimate), name
+        assert (estimate.low or 0) <= (estimate.value or 0) <= (estimate.high or 0)
+        assert estimate.low != plain.together[name].low
+        if design in {"clusters", "strata"}:
+            assert estimate.value == pytest.approx(plain.together[name].value)
+    assert all(complete(e) for pair in found.pairs for e in pair.measures.values() if e.n_items)
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_only_relative_weights_matter() -> None:
+    people, weights = raters(*sample_data()), np.linspace(1.0, 4.0, 60)
+    one, other = (
+        between_raters(people, Sample(weights=scale * weights)).together for scale in (1.0, 1e-3)
+    )
+    for name, estimate in one.items():
+        assert other[name].value == pytest.approx(estimate.value, rel=1e-9), name
+        assert other[name].low == pytest.approx(estimate.low, rel=1e-6), name
+
+
+def test_alpha_of_repeated_items_is_as_certain_as_of_the_items_once() -> None:
+    correct, grade = sample_data()
+    once = between_raters(raters(correct, grade)).together
+    often = (np.repeat(part, 4, axis=0) for part in (correct, grade))
+    found = between_raters(raters(*often), Sample(clusters=np.arange(240) // 4)).together
+    for name in ("alpha", "grade alpha (ordinal)"):
+        width = (found[name].high or 0) - (found[name].low or 0)
+        assert width == pytest.approx((once[name].high or 0) - (once[name].low or 0), rel=0.05)
+
+
+def test_the_settings_are_heeded() -> None:
+    settings = Settings(level=0.5, method="percentile", n_resamples=300, seed=2)
+    found = between_raters(raters(*sample_data()), settings=settings)
+    alpha = found.together["alpha"]
+    assert (alpha.level, alpha.method, alpha.n_resamples) == (0.5, "percentile", 300)
+    assert found.together["agreement"].level == found.pairs[0].measures["F1"].level == 0.5
+
+
+# Little or no data -------------------------------------------------------------------------------
+
+
+def test_a_single_rater_agrees_with_nobody() -> None:
+    found = between_raters([rater([1, 0, 1], [5, 0, 5])])
+    assert (found.n_items, found.pairs) == (0, ())
+    for estimate in found.together.values():
+        assert (estimate.value, estimate.note) == (None, "no item that two raters said this of")
+    json.dumps(asdict(found), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.zeros((0, 2), dtype=np.int64),
+        np.full((4, 3), -1),
+        np.array([[1, 1]]),
+        np.array([[1, 0]]),
+        np.ones((5, 3), dtype=np.int64),
+        np.array([[1, -1], [-1, 1]]),
+    ],
+)
+@pytest.mark.parametrize("clustered", [False, True])
+def test_degenerate_raters_give_values_or_reasons(data: np.ndarray, clustered: bool) -> None:
+    sample = Sample(clusters=np.zeros(len(data), dtype=np.int64)) if clustered else None
+    found = between_raters(raters(data, np.where(data < 0, -1, 5 * data)), sample)
+    for estimate in found.together.values():
+        assert estimate.value is not None or estimate.note
+        assert estimate.low is not None or estimate.note
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_unanimous_raters_agree_fully_and_have_no_alpha() -> None:
+    found = between_raters(raters(np.ones((20, 3), dtype=np.int64))).together
+    assert found["agreement"].value == 1
+    assert 0.8 < (found["agreement"].low or 0) < 1
+    assert (found["alpha"].value, found["alpha"].note) == (None, "not defined for these counts")
+
+
+# Stand-in ----------------------------------------------------------------------------------------
+
+
+def test_stand_in_is_the_alternative_annotator_test_of_verdicts() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 2, 90)
+    said = np.where(rng.random((90, 4)) < 0.15, 1 - truth[:, None], truth[:, None])
+    said[rng.random((90, 4)) < 0.1] = -1
+    judge, *people = raters(said)
+    clusters = np.arange(90) // 3
+    found = stand_in(judge, people, Sample(clusters=clusters), epsilon=0.1, level=0.9)
+    numbers = np.where(said < 0, np.nan, said.astype(float))
+    expected = alternative_annotator_test(
+        numbers[:, 0], numbers[:, 1:], score="same", epsilon=0.1, clusters=clusters, level=0.9
+    )
+    assert found == expected
+    assert found.winning_rate is not None
+    assert {one.test for one in found.annotators} == {"cluster-score"}
+    assert {one.test for one in stand_in(judge, people, level=0.9).annotators} == {"score"}
+
+
+def test_a_judge_like_the_others_may_stand_in_and_one_that_guesses_may_not() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 2, 200)
+    said = np.where(rng.random((200, 4)) < 0.1, 1 - truth[:, None], truth[:, None])
+    judge, *people = raters(said)
+    assert stand_in(judge, people, level=0.95).winning_rate == 1
+    guess = rater(rng.integers(0, 2, 200))
+    assert stand_in(guess, people, level=0.95).winning_rate == 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_stand_in_without_data_says_why(n: int) -> None:
+    silent = rater([-1] * n)
+    found = stand_in(silent, [silent, silent], level=0.95)
+    assert found.winning_rate is None
+    json.dumps(asdict(found), allow_nan=False)

@@ -1,0 +1,351 @@
+"""Resampled counts, the jackknife, percentile and BCa."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from apbjudge.statistics.agreement import cohen_kappa, phi
+from apbjudge.statistics.coded import Coded, Settings
+from apbjudge.statistics.intervals import Array, Estimate, Ids
+from apbjudge.statistics.resampling import METHODS, Method, bootstrap, draw, jackknife
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.units import plain, tabulate
+
+CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=2, max_size=40)
+PLAIN = Sample()
+
+
+def square(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda counts: measure(counts.reshape(*counts.shape[:-1], 2, 2))
+
+
+KAPPA = square(cohen_kappa)
+
+
+def first_share(counts: Array) -> Array:
+    total = counts.sum(axis=-1)
+    return counts[..., 0] / np.where(total > 0, total, np.nan)
+
+
+def ends(estimate: Estimate) -> tuple[float, float]:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low, estimate.high
+
+
+def codes_of(*counts: int) -> Ids:
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def test_equal_clusters_are_one_kind() -> None:
+    codes, cases = np.array([0, 1, 1, 0, 1, 1]), np.array([1, 1, 2, 2, 3, 3])
+    (kinds,) = tabulate(codes, 2, Sample(clusters=cases))
+    assert kinds.tables.tolist() == [[0, 2], [1, 1]]
+    assert kinds.counts.tolist() == [1, 2]
+    assert kinds.observed.tolist() == [2, 4]
+    assert kinds.without.tolist() == [[2, 2], [1, 3]]
+
+
+def test_strata_and_weights_are_kept_apart() -> None:
+    codes = np.array([0, 0, 1, 1])
+    strata, weights = np.array([1, 1, 1, 2]), np.array([1.0, 2.0, 2.0, 5.0])
+    first, second = tabulate(codes, 2, Sample(strata=strata, weights=weights))
+    assert first.observed.tolist() == pytest.approx([1.2, 0.8])  # weights have a mean of 1
+    assert (first.n_units, second.n_units) == (3, 1)
+    assert second.tables.tolist() == [[0, 2]]
+
+
+def test_no_rows_have_no_kinds_and_codes_out_of_range_are_refused() -> None:
+    assert plain(np.zeros(4)) == []
+    with pytest.raises(ValueError, match="expected 0 to 1, got 2"):
+        tabulate(np.array([0, 2]), 2, PLAIN)
+
+
+@given(CODES, st.permutations(range(5)), st.integers(0, 2**32 - 1))
+def test_neither_order_nor_names_of_clusters_matter(
+    rows: list[tuple[int, int]], names: list[int], seed: int
+) -> None:
+    codes, cases = (np.array(part) for part in zip(*rows, strict=True))
+    order = np.random.default_rng(seed).permutation(len(rows))
+    renamed = np.array(names)[cases]
+    for method in METHODS:
+        settings = Settings(method=method, n_resamples=50)
+        first = Coded(codes, 4, Sample(clusters=cases)).measure(KAPPA, settings)
+        second = Coded(codes[order], 4, Sample(clusters=renamed[order])).measure(KAPPA, settings)
+        assert first == second
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        PLAIN,
+        Sample(clusters=np.arange(90) % 12),
+        Sample(clusters=np.arange(90) // 2),
+        Sample(strata=np.arange(90) // 45),
+        Sample(weights=1.0 + np.arange(90) % 3),
+    ],
+    ids=["plain", "few clusters", "many clusters", "strata", "weights"],
+)
+def test_draws_have_the_moments_of_resampled_units(sample: Sample) -> None:
+    """Each unit is drawn once on average, with variance 1 - 1/C; strata keep their sizes."""
+    codes = np.random.default_rng(1).integers(0, 4, 90)
+    strata = tabulate(codes, 4, sample)
+    drawn = draw(strata, n_resamples=4000, seed=3).tables
+    expected, variance = np.zeros(4), np.zeros(4)
+    for kinds in strata:
+        mean = kinds.observed / kinds.n_units
+        expected += kinds.observed
+        variance += kinds.counts @ (kinds.tables - mean) ** 2
+    error = np.sqrt(variance / 4000)
+    assert np.all(np.abs(drawn.mean(axis=0) - expected) <= 4.5 * error)
+    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.12)
+    if sample.clusters is None and sample.weights is None:
+        assert np.all(drawn.sum(axis=1) == 90)
+
+
+def test_the_same_seed_gives_the_same_draws() -> None:
+    strata = tabulate(codes_of(5, 6, 7), 3, PLAIN)
+    first, again = (draw(strata, n_resamples=20, seed=1).tables for _ in range(2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, draw(strata, n_resamples=20, seed=2).tables)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_bootstrap_intervals_agree_with_scipy_s(method: Method) -> None:
+    codes = codes_of(60, 9, 14, 37)
+    first, second = codes // 2, codes % 2
+
+    def by_rows(a: Array, b: Array, axis: int = -1) -> Array:
+        parts = [np.sum((a == i) & (b == j), axis=axis) for i in (0, 1) for j in (0, 1)]
+        return KAPPA(np.stack(parts, axis=-1))
+
+    theirs = stats.bootstrap(
+        (first, second),
+        by_rows,
+        paired=True,
+        vectorized=True,
+        method=method,
+        n_resamples=20_000,
+        rng=5,
+    ).confidence_interval
+    ours = Coded(codes, 4, PLAIN).measure(KAPPA, Settings(method=method, n_resamples=20_000))
+    assert ours.value == pytest.approx(cohen_kappa_score(first, second))
+    tolerance = 0.04 * (theirs.high - theirs.low)
+    assert ends(ours) == pytest.approx((theirs.low, theirs.high), abs=tolerance)
+    assert (ours.method, ours.n_items, ours.n_resamples) == (method, 120, 20_000)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_cluster_bootstraps_agree_with_scipy_s_on_sums(method: Method) -> None:
+    rng = np.random.default_rng(2)
+    cases = rng.integers(0, 40, 300)
+    codes = (rng.random(300) > rng.random(40)[cases]).astype(int)
+    sums = [np.bincount(cases[codes == code], minlength=40) for code in (0, 1)]
+    theirs = stats.bootstrap(
+        sums,
+        lambda a, b, axis: a.sum(axis=axis) / (a.sum(axis=axis) + b.sum(axis=axis)),
+        paired=True,
+        vectorized=True,
+        method=method,
+        n_resamples=20_000,
+        rng=6,
+    ).confidence_interval
+    settings = Settings(method=method, n_resamples=20_000)
+    ours = Coded(codes, 2, Sample(clusters=cases)).measure(first_share, settings)
+    tolerance = 0.04 * (theirs.high - theirs.low)
+    assert ends(ours) == pytest.approx((theirs.low, theirs.high), abs=tolerance)
+    assert ours.n_clusters == 40
+
+
+def test_a_bca_interval_of_skewed_draws_is_not_the_percentile_one() -> None:
+    strata = tabulate(codes_of(28, 1, 1, 2), 4, PLAIN)
+    draws = draw(strata, n_resamples=4000, seed=1)
+    plainly, moved = (
+        ends(bootstrap(strata, draws, first_share, n_items=32, method=m))
+        for m in ("percentile", "bca")
+    )
+    assert moved[0] < plainly[0]
+
+
+def test_two_items_give_the_quantiles_that_can_be_counted() -> None:
+    """Means of two draws of {0, 1} are 0, 1/2 and 1 with probabilities 1/4, 1/2 and 1/4."""
+    strata = tabulate(np.array([0, 1]), 2, PLAIN)
+    draws = draw(strata, n_resamples=5000, seed=1)
+    wide, narrow = (
+        ends(bootstrap(strata, draws, first_share, n_items=2, level=level, method="percentile"))
+        for level in (0.95, 0.3)
+    )
+    assert (wide, narrow) == ((0.0, 1.0), (0.5, 0.5))
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_jackknife_is_that_of_a_loop_over_units(clustered: bool) -> None:
+    rng = np.random.default_rng(8)
+    cases = rng.integers(0, 20, 120) if clustered else np.arange(120)
+    codes = rng.choice(4, 120, p=[0.5, 0.1, 0.1, 0.3])
+    without = [
+        cohen_kappa_score(codes[cases != case] // 2, codes[cases != case] % 2)
+        for case in np.unique(cases)
+    ]
+    n = len(without)
+    error = ((n - 1) / n * np.sum((np.array(without) - np.mean(without)) ** 2)) ** 0.5
+    strata = tabulate(codes, 4, Sample(clusters=cases))
+    unbounded = jackknife(strata, KAPPA, n_items=120, bounds=None)
+    low, high = ends(unbounded)
+    value = cohen_kappa_score(codes // 2, codes % 2)
+    assert unbounded.value == pytest.approx(value)
+    assert (low + high) / 2 == pytest.approx(value)
+    quantiles = stats.t.ppf(0.975, [n - 1, 2])
+    assert quantiles[0] * error - 1e-9 <= (high - low) / 2 <= quantiles[1] * error
+
+
+def test_the_jackknife_of_a_mean_is_student_s_interval() -> None:
+    """Values in equal number have kurtosis 1, so that no degree of freedom is lost."""
+    codes = codes_of(15, 15)
+    made = jackknife(tabulate(codes, 2, PLAIN), first_share, n_items=30, bounds=None)
+    theirs = stats.ttest_1samp(1.0 - codes, 0.0).confidence_interval(0.95)
+    assert ends(made) == pytest.approx((theirs.low, theirs.high))
+
+
+def test_strata_that_differ_are_no_spread() -> None:
+    """All variance lies between strata, none within."""
+    codes, strata = codes_of(10, 20), codes_of(10, 20)
+    sample = Sample(strata=strata)
+    apart = jackknife(tabulate(codes, 2, sample), first_share, n_items=30)
+    assert (apart.value, apart.low) == (pytest.approx(1 / 3), None)
+    assert apart.note == "the items show no spread"
+
+
+def test_a_stratified_mean_has_the_textbook_variance() -> None:
+    rng = np.random.default_rng(9)
+    strata = codes_of(40, 60)
+    codes = (rng.random(100) > np.array([0.2, 0.7])[strata]).astype(int)
+    made = jackknife(
+        tabulate(codes, 2, Sample(strata=strata)), first_share, n_items=100, bounds=None
+    )
+    low, high = ends(made)
+    parts = [
+        (np.mean(strata == h) ** 2) * codes[strata == h].var(ddof=1) / np.sum(strata == h)
+        for h in (0, 1)
+    ]
+    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 98) * sum(parts) ** 0.5, rel=0.01)
+
+
+@given(st.lists(st.integers(0, 25), min_size=4, max_size=4), st.sampled_from(METHODS))
+def test_intervals_hold_their_value_or_say_why_there_is_none(
+    counts: list[int], method: Method
+) -> None:
+    settings = Settings(method=method, n_resamples=200)
+    for measure in (KAPPA, square(phi), first_share):
+        made = Coded(codes_of(*counts), 4, PLAIN).measure(measure, settings)
+        if made.low is None:
+            assert made.high is None
+            assert made.note
+        else:
+            low, high = ends(made)
+            assert -1 <= low <= (made.value or 0) <= high <= 1
+            assert high > low
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("counts", "note"),
+    [
+        ((0, 0, 0, 0), "no rows"),
+        ((1, 0, 0, 0), "not defined for these counts"),
+        ((9, 0, 0, 0), "not defined for these counts"),
+    ],
+)
+def test_degenerate_counts(counts: tuple[int, ...], note: str, method: Method) -> None:
+    made = Coded(codes_of(*counts), 4, PLAIN).measure(KAPPA, Settings(method=method))
+    assert (made.value, made.low, made.high, made.note) == (None, None, None, note)
+
+
+def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
+    def noted(*counts: int, method: Method, measure: Callable[[Array], Array] = KAPPA) -> str:
+        made = Coded(codes_of(*counts), 4, PLAIN).measure(measure, Settings(method=method))
+        assert made.value is not None
+        assert made.low is None
+        return made.note
+
+    assert noted(8, 0, 0, 8, method="jackknife") == "the items show no spread"
+    assert noted(8, 0, 0, 8, method="percentile") == "resampling shows no spread"
+    assert "of resamples: too few" in noted(20, 0, 0, 1, method="bca")
+    assert "leaves it undefined" in noted(20, 3, 1, 0, method="jackknife", measure=square(phi))
+    one = Coded(codes_of(3, 2), 2, Sample(clusters=np.zeros(5))).measure(first_share, Settings())
+    assert (one.value, one.note) == (pytest.approx(0.6), "one unit shows no spread")
+
+
+def test_few_clusters_are_said() -> None:
+    cases, codes = np.arange(60) % 9, np.arange(60) // 7 % 2
+    made = Coded(codes, 2, Sample(clusters=cases)).measure(first_share, Settings())
+    assert made.note == "9 clusters: with fewer than 15 intervals are rough"
+
+
+def test_a_rate_by_resampling_counts_its_denominator_only() -> None:
+    codes = codes_of(30, 10, 60)
+    above, below = np.array([1.0, 0, 0]), np.array([1.0, 1, 0])
+    settings = Settings(rates="method", method="percentile", n_resamples=4000)
+    made = Coded(codes, 3, PLAIN).ratio(above, below, settings)
+    scored = Coded(codes, 3, PLAIN).ratio(above, below, Settings())
+    assert (made.value, made.n_items, made.method) == (0.75, 40, "percentile")
+    assert ends(made) == pytest.approx(ends(scored), abs=0.03)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_codes_that_stand_for_the_same_are_put_together(method: Method) -> None:
+    codes = np.arange(200) % 50
+    above, below = np.tile([1.0, 0, 0, 2, 0], 10), np.tile([1.0, 1, 0, 2, 2], 10)
+    settings = Settings(rates="method", method=method, n_resamples=2000)
+    many = Coded(codes, 50, PLAIN).ratio(above, below, settings)
+    few = Coded(codes % 5, 5, PLAIN).ratio(above[:5], below[:5], settings)
+    assert many.value == few.value == 0.5
+    assert many.n_items == few.n_items == 160
+    assert ends(many) == pytest.approx(ends(few), abs=0.02)
+
+
+def test_only_some_codes_leave_others_uncounted() -> None:
+    items = Coded(codes_of(4, 5, 6), 3, PLAIN)
+    kept = items.only(np.array([1.0, 0, 1]))
+    assert kept.counts.tolist() == [4, 0, 6]
+    assert kept.n_items == 10
+    assert items.only(np.ones(3)) is items
+    again = kept.only(np.array([0.0, 1, 1]))
+    assert (again.counts.tolist(), again.n_items) == ([0, 0, 6], 6)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 12), (3, 20), (40, 50), (100, 100)])
+def test_jeffreys_interval_of_a_rate_is_that_of_the_beta_distribution(k: int, n: int) -> None:
+    """Brown, Cai & DasGupta 2001, section 3.1.3: quantiles of Beta(k + 1/2, n - k + 1/2)."""
+    items = Coded(np.repeat([0, 1], [n - k, k]), 2, Sample())
+    made = items.measure(
+        lambda t: t[..., 1] / t.sum(axis=-1),
+        Settings(n_resamples=40_000),
+        prior=np.array([0.5, 0.5]),
+    )
+    low, high = stats.beta.ppf([0.025, 0.975], k + 0.5, n - k + 0.5)
+    assert made.low == pytest.approx(min(low, k / n), abs=0.004)
+    assert made.high == pytest.approx(max(high, k / n), abs=0.004)
+    assert (made.method, made.n_items, made.n_resamples) == ("jeffreys", n, 40_000)
+
+
+def test_jeffreys_interval_counts_rows_that_repeat_each_other_once() -> None:
+    rng = np.random.default_rng(3)
+    codes = rng.choice(4, 60, p=[0.3, 0.1, 0.1, 0.5])
+    of = lambda t: cohen_kappa(t.reshape(*t.shape[:-1], 2, 2))  # noqa: E731
+    prior = np.full(4, 0.5)
+    once = Coded(codes, 4, Sample()).measure(of, Settings(), prior=prior)
+    clusters = np.repeat(np.arange(60), 5)
+    many = Coded(np.repeat(codes, 5), 4, Sample(clusters=clusters))
+    together = many.measure(of, Settings(), prior=prior)
+    assert together.value == pytest.approx(once.value)
+    width = (once.high or 0) - (once.low or 0)
+    assert (together.high or 0) - (together.low or 0) == pytest.approx(width, rel=0.1)
+    assert (together.n_items, together.n_clusters) == (300, 60)
