@@ -112,14 +112,14 @@ def base_of(row: dict[str, Any], *, origin: Origin = "reference", **changes: Any
     """A base from a row, some of its fields changed; None takes a field out."""
     values = {key: value for key, value in (row | changes).items() if value is not None}
     item = Row(values, 1).to_item()
-    draft = ReplyParts.of_prediction(item)
-    assert draft is not None
+    parts = ReplyParts.of_prediction(item)
+    assert parts is not None
     protocol = protocol_of(item)
-    item = Row(values | {"model_response": draft.text}, 1).to_item()
+    item = Row(values | {"model_response": parts.text}, 1).to_item()
     return Base(
         name=item.item_id,
         item=item,
-        draft=draft,
+        parts=parts,
         origin=origin,
         protocol=protocol,
         rubric=protocol.rubric_for(item),

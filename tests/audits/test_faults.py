@@ -8,14 +8,14 @@ from typing import Any
 
 import orjson
 import pytest
-from apbjudge.audits.perturbations.edits import Change, Kind, arranged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.checks import proves_only, reads_as_meant
 from apbjudge.audits.perturbations.faults import KINDS, plant
-from apbjudge.audits.perturbations.parts import ReplyParts
+from apbjudge.audits.perturbations.kinds import Change, Kind
+from apbjudge.audits.perturbations.parts import ReplyParts, rearranged
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row, Step
@@ -40,8 +40,8 @@ def calls_of(base: Base, variant: Variant) -> list[Call]:
     return [Call(c.name, c.arguments) for c in base.read(variant).prediction.calls]
 
 
-def bare(draft: ReplyParts) -> list[Call]:
-    return [Call(c.name, c.arguments or {}) for c in draft.calls]
+def bare(parts: ReplyParts) -> list[Call]:
+    return [Call(c.name, c.arguments or {}) for c in parts.calls]
 
 
 def planted(row: dict[str, Any], kind: str, seed: int = 0) -> tuple[Base, Variant]:
@@ -197,17 +197,18 @@ def test_a_dropped_call_leaves_the_prose_too() -> None:
         "find_trains",
         "book_room",
     ]
-    assert "note" not in reply(variant)["plan"]
+    assert reply(variant)["plan"] == (
+        "1. find_rooms: Free rooms and prices.\n2. find_trains: Trains that arrive in time.\n"
+        "3. book_room: Fixes it."
+    )
     assert "call 4 (send_note)" in variant.what
 
 
-def test_a_dropped_line_renumbers_the_rest() -> None:
-    lines = "1. Rooms.\n2. Book one.\n3. Trains.\n4. Note on step 3."
+def test_a_dropped_call_renumbers_the_rest() -> None:
     first, trains, book, _ = cases.CHAIN
-    note = cases.call("find_trains", "Trains back.", town="to the town of step 3", day="2026-06-04")
-    base = cases.base_of(cases.plan_row(plan=lines, tool_chain=[first, book, trains, note]))
+    back = cases.call("find_trains", "Trains back.", town="to the town of step 3", day="2026-06-04")
+    base = cases.base_of(cases.plan_row(tool_chain=[first, book, trains, back]))
     (variant,) = plant(base, seed=0, kinds=["drop-call"])
-    assert reply(variant)["plan"] == "1. Rooms.\n2. Trains.\n3. Note on step 2."
     last = reply(variant)["tool_chain"][-1]["parameter_description"]
     assert last["town"] == "to the town of step 2"
 
@@ -215,15 +216,6 @@ def test_a_dropped_line_renumbers_the_rest() -> None:
 def test_a_lookup_is_never_dropped() -> None:
     row = cases.plan_row(tool_chain=list(cases.CHAIN[:2]))
     assert plant(cases.base_of(row), seed=0, kinds=["drop-call"]) == ()
-
-
-def test_prose_that_is_cut_nowhere_is_told_anew() -> None:
-    plan = "- Rooms, trains.\n- The rest: room, note."
-    _, variant = planted(cases.plan_row(plan=plan), "drop-call")
-    assert reply(variant)["plan"] == (
-        "1. find_rooms: Free rooms and prices.\n2. find_trains: Trains that arrive in time.\n"
-        "3. book_room: Fixes it."
-    )
 
 
 def test_opening_something_is_not_what_was_asked_for() -> None:
@@ -384,7 +376,7 @@ def test_a_call_without_a_name_is_planted_too() -> None:
     base = Base(
         name="p1",
         item=item,
-        draft=ReplyParts(form="plan", plan="Go.", steps=(Step(calls=(Call("", None),)),)),
+        parts=ReplyParts(form="plan", plan="Go.", steps=(Step(calls=(Call("", None),)),)),
         origin="label",
         protocol=protocol,
         rubric=protocol.rubric_for(item),
@@ -402,31 +394,31 @@ def sound(change: Change, **fields: Any) -> bool:
     """Whether a change of the usual plan would leave ``plant`` as a fault of some kind."""
     base = cases.base_of(cases.plan_row())
     asked = {"name": "odd", "code": "E3", "severity": "minor", "what": "w"} | fields
-    kind = Kind(**asked, plant=lambda _base, _rng: change)
+    kind = Kind(**asked)
     variant = base.derived("fault", "odd", what="w", truth=base.truth, reply=change.reply)
     item = base.read(variant)
     return reads_as_meant(base, item, change.reply) and proves_only(base, item, kind)
 
 
 def test_guards_let_nothing_else_pass() -> None:
-    draft = cases.base_of(cases.plan_row()).parts
-    renamed = Change(reply=draft.with_calls(0, Call("no_such", {})), what="w")
+    parts = cases.base_of(cases.plan_row()).parts
+    renamed = Change(reply=parts.with_calls(0, Call("no_such", {})), what="w")
     assert not sound(renamed)
     assert sound(renamed, code="E6", is_proven=True)
     assert sound(renamed, also=frozenset({"E6"}))
     other = Change(
-        reply=draft.with_calls(0, Call("find_trains", {"town": "Graz", "day": "x"})), what="w"
+        reply=parts.with_calls(0, Call("find_trains", {"town": "Graz", "day": "x"})), what="w"
     )
     assert sound(other)
     assert not sound(other, is_proven=True)
     assert not sound(Change(reply="no plan at all", what="w"))
-    assert not sound(Change(reply=draft, what="w"))
+    assert not sound(Change(reply=parts, what="w"))
 
 
 def test_steps_counted_from_zero_stay_so() -> None:
     calls = [Call("a"), Call("b", {"x": "from step 0"}), Call("c", {"x": "steps 0 and 1"})]
-    draft = ReplyParts(form="plan", steps=tuple(Step(calls=(call,)) for call in calls))
-    made = arranged(draft, [1, 0, 2])
+    parts = ReplyParts(form="plan", steps=tuple(Step(calls=(call,)) for call in calls))
+    made = rearranged(parts, [1, 0, 2], None)
     assert [call.arguments for call in made.calls] == [
         {"x": "from step 1"},
         None,

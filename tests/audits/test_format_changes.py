@@ -5,18 +5,13 @@ from typing import Any
 
 import orjson
 import pytest
-from apbjudge.audits.perturbations.prose import sentences
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.perturbations import format_changes
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.format_changes import (
-    FORMAT_CHANGES,
-    Change,
-    FormatChange,
-    change_format,
-)
+from apbjudge.audits.perturbations.checks import faithful
+from apbjudge.audits.perturbations.format_changes import FORMAT_CHANGES, change_format
+from apbjudge.audits.perturbations.parts import sentences
 from apbjudge.audits.variants import Variant
 
 from .parents import (
@@ -97,10 +92,12 @@ def test_reference_says_the_same_in_other_words() -> None:
     assert [(c.name, c.arguments) for c in after.calls] == [
         (c.name, c.arguments) for c in before.calls
     ]
-    assert after.calls[0].reason == "A room is required."
-    assert after.calls[1].reason.endswith(before.calls[1].reason)
-    assert after.plan.startswith(before.plan)
-    assert after.plan.endswith("find_room, send_note.")
+    assert all(a.reason.endswith(b.reason) for a, b in zip(after.calls, before.calls, strict=True))
+    assert after.calls[0].reason != before.calls[0].reason
+    assert [line.split(":")[0] for line in after.plan.splitlines()] == [
+        "1. find_room",
+        "2. send_note",
+    ]
     assert variant.row["model_response"] == base.variant.row["model_response"]
 
 
@@ -199,24 +196,21 @@ def test_a_reply_that_is_more_than_json_is_only_shown_among_other_things() -> No
     assert kinds == {"tool-order", "reference-wording"}
 
 
-def test_what_changes_a_call_or_nothing_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
     base = base_of(PLAN_ROW)
     drop = base.parts.with_calls(1).text
     other = base.parts.text.replace('"beds": 2', '"beds": 3')
-    for n, text in enumerate([drop, other, base.parts.text, "nothing"]):
-        bad = FormatChange(name=f"bad-{n}", what="", change=lambda *_, t=text: Change(reply=t))
-        monkeypatch.setattr(format_changes, "FORMAT_CHANGES", (bad,))
-        assert change_format(base, base.variant, seed=1) == ()
+    for text in (drop, other, base.parts.text, "nothing"):
+        bad = base.derived("shown", "bad", what="", truth=base.truth, reply=text)
+        assert faithful(base, base.variant, [bad, None]) == ()
 
 
-def test_what_proves_another_fault_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_proves_another_fault_is_not_offered() -> None:
     base = base_of(PLAN_ROW, plan=None, tool_chain=None)
-    without = FormatChange(name="bad", what="", change=lambda *_: Change(case={"tools": []}))
-    monkeypatch.setattr(format_changes, "FORMAT_CHANGES", (without,))
     variant = base.derived("shown", "bad", what="", truth=base.truth, case={"tools": []})
     assert calls_of(base, variant) == calls_of(base, base.variant)
     assert proven(base, variant) != proven(base, base.variant)
-    assert change_format(base, base.variant, seed=1) == ()
+    assert faithful(base, base.variant, [variant]) == ()
 
 
 def test_sentences() -> None:

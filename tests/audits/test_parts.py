@@ -24,19 +24,19 @@ def steps_item(*steps: dict[str, Any], **fields: Any) -> Item:
 
 
 def plan_draft() -> ReplyParts:
-    draft = ReplyParts.of_reference(item_of(plan_row()))
-    assert draft is not None
-    return draft
+    parts = ReplyParts.of_reference(item_of(plan_row()))
+    assert parts is not None
+    return parts
 
 
-def names(draft: ReplyParts) -> list[str | None]:
-    return [one.name for one in draft.calls]
+def names(parts: ReplyParts) -> list[str | None]:
+    return [one.name for one in parts.calls]
 
 
 def test_a_reference_plan_reads_as_a_reply() -> None:
-    draft = plan_draft()
-    assert names(draft) == [one["name"] for one in CHAIN]
-    value = json.loads(draft.text)
+    parts = plan_draft()
+    assert names(parts) == [one["name"] for one in CHAIN]
+    value = json.loads(parts.text)
     assert value["plan"] == plan_row()["plan"]
     assert value["tool_chain"] == list(CHAIN)
 
@@ -51,16 +51,16 @@ def test_a_reference_without_calls_is_no_reply(chain: Any) -> None:
 def test_of_reference_steps_as_many_as_were_asked_for_are_taken(
     horizon: int, n: int | None
 ) -> None:
-    draft = ReplyParts.of_reference(steps_item(*STEPS, prediction_horizon=horizon))
-    assert (None if draft is None else len(draft.steps)) == n
+    parts = ReplyParts.of_reference(steps_item(*STEPS, prediction_horizon=horizon))
+    assert (None if parts is None else len(parts.steps)) == n
 
 
 def test_of_reference_steps_only_the_assistants_are_taken() -> None:
     tool_said = {"role": "tool", "content": "three rooms"}
     steps = [STEPS[0], tool_said, STEPS[1]]
-    draft = ReplyParts.of_reference(steps_item(*steps, prediction_horizon=2))
-    assert draft is not None
-    assert names(draft) == ["find_rooms", "find_trains"]
+    parts = ReplyParts.of_reference(steps_item(*steps, prediction_horizon=2))
+    assert parts is not None
+    assert names(parts) == ["find_rooms", "find_trains"]
 
 
 def test_one_step_is_an_object_and_several_are_a_list() -> None:
@@ -78,10 +78,10 @@ def test_a_reply_that_cannot_be_read_is_no_draft(text: str) -> None:
 
 
 def test_a_refusal_keeps_its_reason() -> None:
-    draft = ReplyParts.of_prediction(item_of(unsolvable_row()))
-    assert draft is not None
-    assert draft.calls == ()
-    assert json.loads(draft.text) == json.loads(REFUSAL)
+    parts = ReplyParts.of_prediction(item_of(unsolvable_row()))
+    assert parts is not None
+    assert parts.calls == ()
+    assert json.loads(parts.text) == json.loads(REFUSAL)
 
 
 def test_every_base_of_the_examples_reads_back_as_it_was_written() -> None:
@@ -93,34 +93,34 @@ def test_every_base_of_the_examples_reads_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("at", range(len(CHAIN)))
 def test_a_call_of_a_plan_is_replaced_doubled_or_taken_out(at: int) -> None:
-    draft, new = plan_draft(), Call(name="new", arguments={})
-    before = names(draft)
-    assert names(draft.with_calls(at, new)) == [*before[:at], "new", *before[at + 1 :]]
-    doubled = draft.with_calls(at, draft.calls[at], new)
+    parts, new = plan_draft(), Call(name="new", arguments={})
+    before = names(parts)
+    assert names(parts.with_calls(at, new)) == [*before[:at], "new", *before[at + 1 :]]
+    doubled = parts.with_calls(at, parts.calls[at], new)
     assert names(doubled) == [*before[: at + 1], "new", *before[at + 1 :]]
     assert [len(step.calls) for step in doubled.steps] == [1] * (len(before) + 1)
-    assert names(draft.with_calls(at)) == before[:at] + before[at + 1 :]
-    assert names(draft) == before
+    assert names(parts.with_calls(at)) == before[:at] + before[at + 1 :]
+    assert names(parts) == before
 
 
 def test_a_call_of_a_step_is_replaced_within_its_step() -> None:
     double = message("find_rooms", "Both.")
     double["tool_calls"] += message("find_trains")["tool_calls"]
     steps = [double, message("send_note", "Then.")]
-    draft = ReplyParts.of_reference(steps_item(*steps, prediction_horizon=2))
-    assert draft is not None
+    parts = ReplyParts.of_reference(steps_item(*steps, prediction_horizon=2))
+    assert parts is not None
     new = Call(name="new", arguments={})
-    changed = [[c.name for c in step.calls] for step in draft.with_calls(1, new).steps]
+    changed = [[c.name for c in step.calls] for step in parts.with_calls(1, new).steps]
     assert changed == [["find_rooms", "new"], ["send_note"]]
-    last = [[c.name for c in step.calls] for step in draft.with_calls(2, new, new).steps]
+    last = [[c.name for c in step.calls] for step in parts.with_calls(2, new, new).steps]
     assert last == [["find_rooms", "find_trains"], ["new", "new"]]
-    assert draft.with_calls(2).steps[1].thought == "Then."
+    assert parts.with_calls(2).steps[1].thought == "Then."
 
 
 def test_what_a_call_lacks_is_not_written() -> None:
     bare = {"name": "find_rooms"}
     row = plan_row(tool_chain=[bare, call("send_note", text="hello")])
-    draft = ReplyParts.of_reference(item_of(row))
-    assert draft is not None
-    assert draft.value["tool_chain"][0] == bare
-    assert "reason" not in draft.value["tool_chain"][1]
+    parts = ReplyParts.of_reference(item_of(row))
+    assert parts is not None
+    assert parts.value["tool_chain"][0] == bare
+    assert "reason" not in parts.value["tool_chain"][1]
