@@ -13,21 +13,14 @@ from ..statistics.comparison import PairedTest, adjust, paired_test
 from ..statistics.intervals import CONFIDENCE_LEVEL, Estimate, nothing
 from ..statistics.sample import Sample
 from .card import Card, Size
-from .outcomes import Cost, Measure, Outcome, Probe, Side, Unit
+from .outcomes import Cost, Measure, Outcome, Side, Unit
 
 MAX_LEVEL = 0.999999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardSide:
-    """One of two cards, as far as it is shown beside the other.
-
-    Attributes:
-        judge: The judge's name.
-        settings: Its settings.
-        version: Version of apbjudge that made the card.
-        cost: What the audit took.
-    """
+    """One of two cards, as far as it is shown beside the other."""
 
     judge: str
     settings: Mapping[str, Any]
@@ -37,17 +30,7 @@ class CardSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbePair:
-    """The verdicts of one probe.
-
-    Attributes:
-        name: Machine name.
-        title: Name for readers.
-        question: What it asks.
-        first: Verdict on the first judge; None where its card lacks the probe.
-        second: The same of the second judge.
-        first_because: Why; empty where there is none.
-        second_because: Likewise.
-    """
+    """The outcomes of one probe; None, and no reason, where a card lacks it."""
 
     name: str
     title: str
@@ -64,20 +47,13 @@ class MeasurePair:
 
     Attributes:
         probe: Machine name of its probe.
-        name: The measure.
-        side: On which side of the limit a judge in order is.
-        limit: The limit.
-        unit: How it reads.
-        first: Figure of the first judge on all of its cases, as on its card.
-        second: Figure of the second.
-        first_outcome: Verdict on the first.
-        second_outcome: Verdict on the second.
-        n_shared: Cases that both figures are about.
+        first: Value of the first judge on all of its cases, as on its card.
+        n_shared: Cases that both values are about.
         difference: First less second over these, each case weighing as much as what was asked
             of it; without value where they share none.
         p_value: Two-sided, of no difference; None where there is no interval.
         adjusted: The same by Holm over all measures.
-        detectable: Smallest true difference that is found with a chance of 0.8.
+        detectable: Smallest true difference that is detected with a chance of 0.8.
     """
 
     probe: str
@@ -101,11 +77,8 @@ class CardComparison:
     """Two judges that were asked the same.
 
     Attributes:
-        first: Judge A.
-        second: Judge B.
         rows: What the items were made from, in words.
-        size: Quick or full.
-        fingerprint: Hash of the plan that both audits followed.
+        fingerprint: Hash of the design that both audits followed.
         level: Confidence level of the differences.
         probes: The probes of either card, in the order of the first.
         measures: The measures that both have.
@@ -198,22 +171,17 @@ def _side(card: Card) -> CardSide:
 
 def _probes(first: Card, second: Card) -> Iterator[ProbePair]:
     one, other = ({probe.name: probe for probe in card.probes} for card in (first, second))
-    for name, any_of in _in_order(one, other):
+    for name, either in (one | other).items():
         a, b = one.get(name), other.get(name)
         yield ProbePair(
             name=name,
-            title=any_of.title,
-            question=any_of.question,
+            title=(a or either).title,
+            question=(a or either).question,
             first=a.outcome if a else None,
             second=b.outcome if b else None,
             first_because=a.because if a else "",
             second_because=b.because if b else "",
         )
-
-
-def _in_order(one: Mapping[str, Probe], other: Mapping[str, Probe]) -> Iterator[tuple[str, Probe]]:
-    yield from one.items()
-    yield from ((name, probe) for name, probe in other.items() if name not in one)
 
 
 def _pair(probe: str, first: Measure, second: Measure, level: float) -> MeasurePair:

@@ -99,10 +99,10 @@ def run_audit(options: AuditOptions) -> int:
             cards.append(_finished(finished[name], shown=not options.compare))
             continue
         out = _folder(options, config, by_name[name], n)
-        found = _audited(by_name[name], config, settings, out)
-        if found is None:
+        result = _audited(by_name[name], config, settings, out)
+        if result is None:
             return INTERRUPTED
-        cards.append(found.card)
+        cards.append(result.card)
     if options.compare:
         _show_comparison(cards, options.out, overwrite=settings.overwrite)
     return max(_code(card, settings.max_unscored, gated) for card in cards)
@@ -159,7 +159,7 @@ def _audited(
     reporter = Reporter(sys.stderr)
     try:
         with reporter:
-            found = audit(
+            result = audit(
                 spec,
                 config,
                 out=out,
@@ -171,12 +171,12 @@ def _audited(
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command goes on from {out}", err=True)
         return None
-    write_atomically(out / "card.md", card_markdown(found.card).encode())
-    write_atomically(out / "card.html", card_html(found.card).encode())
-    typer.echo(card_text(found.card), nl=False)
+    write_atomically(out / "card.md", card_markdown(result.card).encode())
+    write_atomically(out / "card.html", card_html(result.card).encode())
+    typer.echo(card_text(result.card), nl=False)
     shown = os.fsencode(out).decode(errors="backslashreplace")
     typer.echo(f"\n{shown}/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs")
-    return found
+    return result
 
 
 def _is_finished(name: str) -> bool:
@@ -235,8 +235,8 @@ def _dry_run(
             typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
         if arms:
             out = _folder(options, config, spec, n)
-            found = forecast_audit(spec, prepared, out=out, cache=not settings.no_cache)
-            typer.echo(forecast_text(found), nl=False)
+            result = forecast_audit(spec, prepared, out=out, cache=not settings.no_cache)
+            typer.echo(forecast_text(result), nl=False)
     return 0
 
 

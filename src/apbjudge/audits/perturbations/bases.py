@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
@@ -54,8 +54,10 @@ class Base:
     @cached_property
     def variant(self) -> Variant:
         """The base itself as a variant."""
-        said = "the reference" if self.origin == "reference" else "a prediction that humans passed"
-        return self.derived("base", "base", what=f"{said}, unchanged", truth=self.truth)
+        origin = (
+            "the reference" if self.origin == "reference" else "a prediction that humans passed"
+        )
+        return self.derived("base", "base", what=f"{origin}, unchanged", truth=self.truth)
 
     def derived(
         self,
@@ -145,7 +147,7 @@ class Base:
 
     def find(self, item: Item) -> tuple[Finding, ...]:
         """The same of an item."""
-        return _found(_Of(self, item))
+        return _findings(_Of(self, item))
 
 
 class _Of(NamedTuple):
@@ -161,18 +163,18 @@ class _Of(NamedTuple):
         return isinstance(other, _Of) and self.base is other.base and self.thing is other.thing
 
 
-_KEPT = 64
-"""Readings that are kept: a fault is looked at right after it is planted, and again whenever
+_CACHED = 64
+"""Readings that are cached: a fault is looked at right after it is planted, and again whenever
 another variant is made from it."""
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED)
 def _item(variant: _Of) -> Item:
     return variant.base.read_anew(variant.thing)
 
 
-@lru_cache(maxsize=_KEPT)
-def _found(item: _Of) -> tuple[Finding, ...]:
+@lru_cache(maxsize=_CACHED)
+def _findings(item: _Of) -> tuple[Finding, ...]:
     return item.base.protocol.find(item.thing, item.base.rubric)
 
 
@@ -213,20 +215,16 @@ def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> 
     for task in rows:
         if not isinstance(task, BadRow):
             by_case.setdefault(task.item.case_id, []).append(task)
-    found: list[Base] = []
-    names = set[str]()
+    bases: dict[str, Base] = {}
     left_out: Counter[str] = Counter()
     for tasks in by_case.values():
-        bases = [base for task in _preferred(tasks, known) for base in _of_task(task, known)]
-        new = next((b for b in bases if b.name not in names and _is_clean(b)), None)
-        if new is not None:
-            names.add(new.name)
-            found.append(new)
-        elif any(map(_is_clean, bases)):
-            left_out[SAME_ID] += 1
+        offered = [base for task in _preferred(tasks, known) for base in _of_task(task, known)]
+        clean = [base for base in offered if _is_clean(base)]
+        if new := next((base for base in clean if base.name not in bases), None):
+            bases[new.name] = new
         else:
-            left_out[PROVEN if bases else NO_PLAN] += 1
-    return Bases(bases=tuple(found), left_out=dict(left_out))
+            left_out[SAME_ID if clean else PROVEN if offered else NO_PLAN] += 1
+    return Bases(bases=tuple(bases.values()), left_out=dict(left_out))
 
 
 def _preferred(rows: list[Task], passed: Collection[Key]) -> list[Task]:
@@ -239,37 +237,34 @@ def _preferred(rows: list[Task], passed: Collection[Key]) -> list[Task]:
     return sorted(rows, key=rank)
 
 
-def _of_task(task: Task, passed: Collection[Key]) -> list[Base]:
+def _of_task(task: Task, passed: Collection[Key]) -> Iterator[Base]:
     """The prediction, if humans passed it, and the reference."""
     item = task.item
-    replies: list[tuple[ReplyParts | None, Origin]] = [(ReplyParts.of_reference(item), "reference")]
+    name = f"{item.item_id}@{item.tested_model}"
+    offers: list[tuple[ReplyParts | None, Origin, str, str]] = [
+        (ReplyParts.of_reference(item), "reference", item.item_id, SOLVER)
+    ]
     if (item.item_id, item.tested_model) in passed:
-        replies.insert(0, (ReplyParts.of_prediction(item), "label"))
-    return [_made(task, parts, origin) for parts, origin in replies if parts is not None]
-
-
-def _made(task: Task, parts: ReplyParts, origin: Origin) -> Base:
-    row = item_row(task.item) | {"model_response": parts.text}
-    if origin == "reference":
-        row["tested_model"] = SOLVER
-    return Base(
-        name=task.item.item_id
-        if origin == "reference"
-        else f"{task.item.item_id}@{task.item.tested_model}",
-        item=Row(row, task.item.line).to_item(),
-        parts=parts,
-        origin=origin,
-        protocol=task.protocol,
-        rubric=task.rubric,
-    )
+        offers.insert(0, (ReplyParts.of_prediction(item), "label", name, item.tested_model))
+    for parts, origin, name, model in offers:
+        if parts is not None:
+            row = item_row(item) | {"model_response": parts.text, "tested_model": model}
+            yield Base(
+                name=name,
+                item=Row(row, item.line).to_item(),
+                parts=parts,
+                origin=origin,
+                protocol=task.protocol,
+                rubric=task.rubric,
+            )
 
 
 def _is_clean(base: Base) -> bool:
     try:
         # A reference with a fault spares itself, and yet nothing can be planted beside that fault.
-        found = base.protocol.find(base.item, base.rubric, spares_reference=False)
+        findings = base.protocol.find(base.item, base.rubric, spares_reference=False)
     except RowError:
         return False
     category = base.protocol.categorise(base.item)
     wrong = category is not None and not base.rubric.category_is_correct(category)
-    return not wrong and not any(finding.certainty == "proven" for finding in found)
+    return not wrong and not any(finding.certainty == "proven" for finding in findings)

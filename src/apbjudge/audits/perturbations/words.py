@@ -48,14 +48,14 @@ def possible_needs(parts: ReplyParts, tools: Toolset | None) -> frozenset[tuple[
     to every later one that passes an equal value.
     """
     calls = parts.calls
-    found = {(on, need.call) for need in sure_needs(parts, tools) for on in need.on}
+    pairs = {(on, need.call) for need in sure_needs(parts, tools) for on in need.on}
     about = [_about(call, tools) for call in calls]
-    given = [_words_given(call) for call in calls]
+    values = [_values(call) for call in calls]
     changing = [n for n, call in enumerate(calls) if not is_lookup(call.name, tools)]
     for later, call in enumerate(calls):
-        found.update((earlier, later) for earlier in _described_from(call, about[:later]))
-        found.update((n, later) for n in changing if n < later and given[n] & given[later])
-    return frozenset(found)
+        pairs.update((earlier, later) for earlier in _described_from(call, about[:later]))
+        pairs.update((n, later) for n in changing if n < later and values[n] & values[later])
+    return frozenset(pairs)
 
 
 def _sources(
@@ -67,9 +67,9 @@ def _sources(
         for text in texts:
             yield from _named(text, at, earlier, is_plan=parts.form == "plan")
         source = source_of(call.name, name, tools)
-        made = frozenset(n for n, other in enumerate(earlier) if other.name == source)
-        if texts and made:
-            yield made, f"its {name} comes from {source}"
+        sources = frozenset(n for n, other in enumerate(earlier) if other.name == source)
+        if texts and sources:
+            yield sources, f"its {name} comes from {source}"
 
 
 def _named(
@@ -149,7 +149,7 @@ def _about(call: Call, tools: Toolset | None) -> frozenset[str]:
     return stems(" ".join((*name_words(call.name), said, about.replace("_", " "), call.reason)))
 
 
-def _words_given(call: Call) -> set[str]:
+def _values(call: Call) -> set[str]:
     return {v for v in scalars(call.arguments) if isinstance(v, str) and len(v) >= 3}
 
 

@@ -93,9 +93,9 @@ def family(name: str) -> str:
         counts by what its name begins with: ``DeepSeek-R1-Distill-Qwen-7B`` is ``deepseek``.
     """
     short = bare(name)
-    found = [(m.start(), series) for series, stem in _STEMS if (m := stem.search(short))]
-    if found:
-        return min(found)[1]
+    matches = [(m.start(), series) for series, stem in _STEMS if (m := stem.search(short))]
+    if matches:
+        return min(matches)[1]
     word = re.match(r"[^\W\d_]+", short)
     return word[0] if word and word[0] not in _SAYS_NOTHING else short
 
@@ -212,11 +212,15 @@ class _Contrast:
         """
         first = rows.of(names)
         case_ids = np.array([r.variant.case_id for r in rows.responses])
-        kept = _comparable(first, rows.of(others), case_ids, rows.truths)
-        if not kept.any():
+        used = _comparable(first, rows.of(others), case_ids, rows.truths)
+        if not used.any():
             return None
-        cases, at = np.unique(case_ids[kept], return_inverse=True)
-        mine, verdicts, truths = first[kept], rows.verdicts[kept], rows.truths[kept]
+        cases, at = np.unique(case_ids[used], return_inverse=True)
+        mine, verdicts, truths = (
+            first[used],
+            rows.verdicts[used],
+            rows.truths[used],
+        )
         beyond, echo = verdicts.copy(), np.zeros(len(cases))
         for truth in np.unique(truths):
             here = truths == truth
@@ -229,7 +233,7 @@ class _Contrast:
             cases=tuple(map(str, cases)),
             plain=_differences(verdicts - truths, mine, at),
             adjusted=_differences(beyond, mine, at) + echo,
-            n_items=int(kept.sum()),
+            n_items=int(used.sum()),
         )
 
     def spec(self, name: str) -> MeasureSpec:
@@ -249,12 +253,12 @@ def _comparable(
     first: np.ndarray, second: np.ndarray, cases: np.ndarray, truths: Array
 ) -> np.ndarray:
     """Marks rows of cases that both answered, the first's of a truth that the others have too."""
-    kept, before = first | second, -1
-    while (now := np.count_nonzero(kept)) != before:
+    used, before = first | second, -1
+    while (now := np.count_nonzero(used)) != before:
         before = now
-        kept &= second | np.isin(truths, truths[kept & second])
-        kept &= np.isin(cases, np.intersect1d(cases[kept & first], cases[kept & second]))
-    return kept
+        used &= second | np.isin(truths, truths[used & second])
+        used &= np.isin(cases, np.intersect1d(cases[used & first], cases[used & second]))
+    return used
 
 
 def _differences(values: Array, mine: np.ndarray, at: np.ndarray) -> Array:

@@ -213,17 +213,19 @@ def conclusion(pair: MeasurePair, *, alpha: float) -> str:
         pair: The measure, with its adjusted p-value.
         alpha: One minus the confidence level.
     """
-    found = pair.difference
-    if found.value is None or found.low is None or found.high is None:
-        return f"not tested: {found.note or 'no interval'}"
+    difference = pair.difference
+    if difference.value is None or difference.low is None or difference.high is None:
+        return f"not tested: {difference.note or 'no interval'}"
     seen = _seen(pair.detectable, difference_unit(pair))
-    if found.low <= 0 <= found.high:
+    if difference.low <= 0 <= difference.high:
         return f"no difference seen; {seen}"
     if pair.adjusted is None or pair.adjusted >= alpha:
         return f"not clear among several measures; {seen}"
     if pair.side == "within":
-        return "A is higher" if found.value > 0 else "B is higher"
-    return "A does better" if (found.value > 0) == (pair.side == "at least") else "B does better"
+        return "A is higher" if difference.value > 0 else "B is higher"
+    return (
+        "A does better" if (difference.value > 0) == (pair.side == "at least") else "B does better"
+    )
 
 
 def _seen(detectable: float | None, unit: Unit) -> str:
@@ -234,9 +236,9 @@ def _seen(detectable: float | None, unit: Unit) -> str:
     return f"one of {size_text(detectable, unit)} would have been"
 
 
-def only_notes(found: CardComparison) -> Iterator[str]:
+def only_notes(comparison: CardComparison) -> Iterator[str]:
     """Sentences about measures that one of the judges lacks."""
-    for name, only in (("A", found.only_first), ("B", found.only_second)):
+    for name, only in (("A", comparison.only_first), ("B", comparison.only_second)):
         if only:
             yield f"Measures that only {name} has figures of: {'; '.join(only)}."
 
@@ -246,6 +248,6 @@ def outcome_word(outcome: Outcome | None) -> str:
     return "not asked" if outcome is None else outcome
 
 
-def probe_title(found: CardComparison, pair: MeasurePair) -> str:
+def probe_title(comparison: CardComparison, pair: MeasurePair) -> str:
     """Title of the probe that a measure belongs to."""
-    return next(probe.title for probe in found.probes if probe.name == pair.probe)
+    return next(probe.title for probe in comparison.probes if probe.name == pair.probe)

@@ -51,13 +51,13 @@ def card_html(card: Card) -> str:
     return _render("card.html.j2", card=card, how=figures.HOW_VERDICTS_ARE_MADE)
 
 
-def cards_html(found: CardComparison) -> str:
+def cards_html(comparison: CardComparison) -> str:
     """Two judges side by side as one page.
 
     Args:
-        found: The comparison; all of its texts are escaped.
+        comparison: The comparison; all of its texts are escaped.
     """
-    return _render("cards.html.j2", found=found, how=figures.HOW_COMPARED)
+    return _render("cards.html.j2", comparison=comparison, how=figures.HOW_COMPARED)
 
 
 def _render(name: str, **values: object) -> str:
