@@ -438,7 +438,7 @@ async def _then_die(work: Any) -> None:
 
 STEPS = [
     *((Journal, "save", n) for n in range(1, 11)),
-    *((BatchApi, "order", n) for n in (1, 2)),
+    *((BatchApi, "create", n) for n in (1, 2)),
     *((BatchResults, "enter", n) for n in (1, 3)),
     (BatchApi, "fetch", 1),
     (BatchResults, "enter_missing", 1),
@@ -496,7 +496,7 @@ def test_an_order_that_can_not_be_looked_up_is_left_to_the_user(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        die(BatchApi, "order", at=1, after=True, monkeypatch=patch)
+        die(BatchApi, "create", at=1, after=True, monkeypatch=patch)
         with pytest.raises(Killed):
             job.run()
     monkeypatch.setattr(BatchApi, "lists", False)
@@ -604,7 +604,7 @@ def test_a_second_process_is_turned_away(job: Job) -> None:
         ({"client": ScriptedClient(lambda request: RIGHT)}, "expected a provider, got a client"),
         ({"api_base": ("http://a", "http://b")}, "expected one --api-base, got 2"),
         ({"model": "static", "api_base": ()}, "expected a judge that is a model"),
-        ({"model": "anthropic/claude"}, "orders no batches from anthropic"),
+        ({"model": "anthropic/claude"}, "creates no batches at anthropic"),
     ],
 )
 def test_what_does_not_go_with_batches_is_refused(

@@ -22,8 +22,8 @@ from apbjudge.judge.dry_run import (
     forecast_text,
 )
 from apbjudge.judge.prompts import prompts_for
-from apbjudge.judge.store import JUDGEMENTS
 from apbjudge.llm.endpoint_cache import FILE
+from apbjudge.records.run_folder import JUDGEMENTS
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.server import Answer, ChatServer, Status, in_turn
 

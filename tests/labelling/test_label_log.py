@@ -93,12 +93,12 @@ def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_
             assert [again.history(rater, key).base, *again.history(rater, key).steps] == stack
         again.close()
         loud = {k: s[-1].to_json() | {"note": ""} for k, s in said.items() if not s[-1].is_silent}
-        resolved = resolve(read_labels(path, bad=lambda text: None)).by_rater
+        resolved = resolve(read_labels(path, bad=lambda text: None))
+        own = [resolved.labels.label(row) for rows in resolved.by_rater.values() for row in rows]
         found = {
-            (rater, key): state_of(label).to_json()
-            for rater, labels in resolved.items()
-            for key, label in labels.items()
-            if rater in RATERS
+            (label.rater, (label.item_id, label.tested_model)): state_of(label).to_json()
+            for label in own
+            if label.rater in RATERS
         }
         assert found == loud
         if by_hand:

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 from apbjudge.labelling.verdicts import Verdicts
+from tests.reports.rows import verdict
 
 
 def test_a_row_of_the_run_that_is_no_judgement_is_left_out(tmp_path: Path) -> None:
-    row = {"item_id": "a", "tested_model": "m", "judge": "j", "kind": "verdict"}
+    row = verdict("a")
     rows = [{**row, "item_id": ["a"]}, {**row, "tested_model": None}, row]
     path = tmp_path / "judgements.jsonl"
     path.write_text("".join(f"{json.dumps(one)}\n" for one in rows), encoding="utf-8")
     verdicts = Verdicts(tmp_path, [("a", "m")])
-    assert verdicts.of(("a", "m")) == {"judge": "j", "kind": "verdict"}
+    shown = verdicts.of(("a", "m"))
+    assert shown is not None
+    assert (shown["judge"], shown["kind"], shown["is_correct"]) == ("j", "verdict", True)

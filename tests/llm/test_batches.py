@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from apbjudge.errors import AccessError, InputError, JudgeError, OptionError, TransportError
 from apbjudge.llm.base import FORMATS, Format, Request
 from apbjudge.llm.batch_requests import body_maker, provider_of
-from apbjudge.llm.batches import LISTS, ORDERS, BatchApi, BatchState
+from apbjudge.llm.batches import LISTING_PROVIDERS, PROVIDERS, BatchApi, BatchState
 from apbjudge.llm.chat_format import chat_body
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
 from tests.support.batch_server import BatchServer
@@ -115,7 +115,7 @@ def test_an_order_without_answer_is_looked_for_before_it_is_placed_again(
         return (502, {"error": {"message": "gone"}}) if call == "POST batches" else (status, found)
 
     server.answer = placed_but_broken
-    assert do(provider.order(uploaded, "tag")) == "batch-0"
+    assert do(provider.create(uploaded, "tag")) == "batch-0"
     assert len(server.batches) == 1
 
 
@@ -165,7 +165,7 @@ def test_no_key_of_another_service_is_sent(
 
 @pytest.mark.parametrize("model", ["anthropic/claude", "gemini/gemini-pro", "bedrock/x", "groq/x"])
 def test_providers_without_batches_are_turned_away(model: str) -> None:
-    with pytest.raises(OptionError, match="litellm orders no batches from"):
+    with pytest.raises(OptionError, match="litellm creates no batches at"):
         BatchApi(model)
 
 
@@ -174,7 +174,7 @@ def test_the_list_of_providers_is_that_of_the_installed_litellm() -> None:
     litellm = load_litellm()
     from litellm.types.utils import LIST_BATCHES_SUPPORTED_PROVIDERS
 
-    assert LISTS == LIST_BATCHES_SUPPORTED_PROVIDERS
+    assert LISTING_PROVIDERS == LIST_BATCHES_SUPPORTED_PROVIDERS
     for provider in ("anthropic", "gemini"):
         with pytest.raises(litellm.exceptions.BadRequestError, match="doesn't support"):
             litellm.create_batch(
@@ -183,7 +183,7 @@ def test_the_list_of_providers_is_that_of_the_installed_litellm() -> None:
                 input_file_id="f",
                 custom_llm_provider=provider,
             )
-    assert set(ORDERS) > LISTS
+    assert set(PROVIDERS) > LISTING_PROVIDERS
 
 
 def test_mistral_can_not_be_asked_for_its_batches() -> None:

@@ -552,39 +552,31 @@ def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -
 ADDRESS = "http://127.0.0.1:8000/v1"
 
 
-def test_what_was_noted_is_recalled_by_another_session(tmp_path: Path) -> None:
-    EndpointCache(tmp_path).update("m", ADDRESS, {"format": "text"})
-    assert EndpointCache(tmp_path).get("m", ADDRESS) == {"format": "text"}
-
-
-def test_models_and_addresses_are_told_apart(tmp_path: Path) -> None:
+def test_properties_are_those_of_a_model_at_an_address_and_last(tmp_path: Path) -> None:
     cache = EndpointCache(tmp_path)
     places = [("m", ADDRESS), ("m", None), ("n", ADDRESS), ("m", "http://127.0.0.1:8001/v1")]
     for number, place in enumerate(places):
-        cache.update(*place, {"number": number})
-    assert [cache.get(*place)["number"] for place in places] == [0, 1, 2, 3]
-    assert cache.get("o", ADDRESS) == {}
+        cache.update(*place, {"number": number, "format": "text"})
+    later = EndpointCache(tmp_path)
+    assert [later.get(*place)["number"] for place in places] == [0, 1, 2, 3]
+    assert later.get("o", ADDRESS) == {}
+    later.update("m", ADDRESS, {"number": 7})
+    assert cache.get("m", ADDRESS) == {"number": 7, "format": "text"}
 
 
-def test_facts_are_added_to_those_that_are_known(tmp_path: Path) -> None:
-    cache = EndpointCache(tmp_path)
-    cache.update("m", ADDRESS, {"format": "text", "latency_s": 1.0})
-    cache.update("m", ADDRESS, {"latency_s": 2.0})
-    assert cache.get("m", ADDRESS) == {"format": "text", "latency_s": 2.0}
-
-
-def test_what_is_known_already_is_not_written_again(tmp_path: Path) -> None:
+def test_equal_properties_are_not_written_again(tmp_path: Path) -> None:
     cache = EndpointCache(tmp_path)
     cache.update("m", ADDRESS, {"format": "text"})
-    before = (tmp_path / FILE).stat()
-    cache.update("m", ADDRESS, {"format": "text"})
-    assert (tmp_path / FILE).stat().st_ino == before.st_ino
-    cache.update("m", ADDRESS, {})
-    assert (tmp_path / FILE).stat().st_ino == before.st_ino
+    before = (tmp_path / FILE).stat().st_ino
+    for properties in ({"format": "text"}, {}):
+        cache.update("m", ADDRESS, properties)
+        assert (tmp_path / FILE).stat().st_ino == before
 
 
-def test_without_a_folder_nothing_is_remembered() -> None:
-    cache = EndpointCache(None)
+@pytest.mark.parametrize("folder", [None, "file/cache"])
+def test_without_a_usable_folder_nothing_is_stored(tmp_path: Path, folder: str | None) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    cache = EndpointCache(tmp_path / folder if folder else None)
     cache.update("m", ADDRESS, {"format": "text"})
     assert cache.get("m", ADDRESS) == {}
 
@@ -606,13 +598,6 @@ def test_a_broken_file_knows_nothing_and_is_replaced(tmp_path: Path, data: bytes
     assert cache.get("m", ADDRESS) == {}
     cache.update("m", ADDRESS, {"format": "tool"})
     assert cache.get("m", ADDRESS) == {"format": "tool"}
-
-
-def test_a_folder_that_can_not_be_made_is_no_failure(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    cache = EndpointCache(tmp_path / "file" / "cache")
-    cache.update("m", ADDRESS, {"format": "text"})
-    assert cache.get("m", ADDRESS) == {}
 
 
 def test_the_file_is_made_with_its_folder_and_left_whole_by_a_failed_write(

@@ -27,6 +27,7 @@ from apbjudge.llm.endpoint_checks import (
     check_endpoint,
 )
 from apbjudge.llm.litellm_client import LitellmClient
+from apbjudge.llm.model_spec import ModelSpec
 from tests.support.clock import VirtualClock
 from tests.support.server import Answer, Behaviour, Body, ChatServer, Handler, Seen, Status
 
@@ -140,7 +141,9 @@ def ask(client: Any, address: str | None = None, **target: Any) -> EndpointRepor
 
     async def main() -> EndpointReport:
         try:
-            goal = Target(**{"client": client, "model": MODEL, "address": address, **target})
+            spec = {name: target.pop(name) for name in ("model", "temperature") if name in target}
+            judge = ModelSpec(**{"model": MODEL, **spec})
+            goal = Target(client=client, spec=judge, address=address, **target)
             return await check_endpoint(goal)
         finally:
             await client.close()
@@ -264,9 +267,8 @@ def test_the_time_of_the_second_call_counts() -> None:
 
 def test_the_sampling_settings_of_the_judge_are_sent(transport: Any) -> None:
     with AbleServer(Able()) as server:
-        settings = {"temperature": 0.5, "seed": 3}
-        ask(transport(), server.address, settings=settings)
-    assert all(settings.items() <= seen.body.items() for seen in server.requests)
+        ask(transport(), server.address, temperature=0.5)
+    assert {seen.body["temperature"] for seen in server.requests} == {0.5}
 
 
 def test_a_server_that_needs_a_key_gets_the_one_that_is_set(

@@ -19,9 +19,10 @@ import pytest
 from apbjudge import JudgeSpec, Run, Unscored, Verdict, grade
 from apbjudge.judge.cascade import doubt_score, parse_when
 from apbjudge.judge.doctor import check_up
-from apbjudge.judge.ensembles import Judgement, judge_folder, read_run
+from apbjudge.judge.ensembles import Judgement, judge_folder
 from apbjudge.judge.uncertainty import entropy_bits
 from apbjudge.llm.endpoint_cache import EndpointCache
+from apbjudge.records.run_folder import read_judgements
 from tests.support.commands import in_process
 
 RUBRIC = str(Path(__file__).parents[2] / "examples" / "rubrics" / "small-unsolvable.toml")
@@ -93,7 +94,7 @@ def _bits(judgement: Judgement) -> float:
 
 def _rows_of(folder: Path, judge: JudgeSpec) -> list[Judgement]:
     """What one of several judges said."""
-    return list(read_run(judge_folder(folder, judge)))
+    return list(read_judgements(judge_folder(folder, judge)))
 
 
 def write_rows(folder: Path) -> Path:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from apbjudge.errors import InputError
-from apbjudge.records import ERROR_CODES, HumanLabel, all_labels, read_labels
+from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
+from apbjudge.records.label_table import read_label_table
 
 
 def labels_in(tmp_path: Path, *lines: object) -> list[HumanLabel]:
@@ -252,7 +253,8 @@ def labels_file(folder: Path, rows: Iterable[Mapping[str, object]]) -> Path:
 
 def read_all(path: Path) -> tuple[list[HumanLabel], list[str]]:
     complaints: list[str] = []
-    return all_labels(path, bad=complaints.append), complaints
+    table = read_label_table([path], complaints)
+    return [table.label(row) for row in range(len(table))], complaints
 
 
 LIKERT = [{"grade": mark} for mark in [1] * 15 + [2, 3, 4, 5] * 20 + [5] * 5]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apbjudge import OptionError
-from apbjudge.judge.columns import BY_FIELDS
 from apbjudge.judge.summary import check_by
+from apbjudge.records.judgement_table import BY_FIELDS
 
 from .rows import about, bad_row, group, points, summary_of, unscored, verdict
 

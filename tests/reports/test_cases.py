@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apbjudge
-from apbjudge.judge.columns import case_numbers
 from apbjudge.records import Item, Row
+from apbjudge.records.judgement_table import case_numbers
 from apbjudge.reports.terminal import summary_text
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tool_extraneous.jsonl"

@@ -8,37 +8,43 @@ import json
 import random
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.reports.changes import (
+from apbjudge.calibration.changes import (
     KINDS,
     Change,
     Changes,
-    Told,
+    ItemScore,
     change_of,
-    changes_csv,
-    changes_markdown,
-    changes_text,
     worst_first,
 )
+from apbjudge.records.judgement_reader import table_of
+from apbjudge.reports.changes import changes_csv, changes_markdown, changes_text
 from tests.reports.rows import unscored, verdict
 
 
-def told(flags: str = "", *, scored: bool = True, **fields: object) -> Told:
+def score_of(row: dict[str, Any]) -> ItemScore:
+    return ItemScore.of(table_of([row]), 0)
+
+
+def score(flags: str = "", *, scored: bool = True, **fields: object) -> ItemScore:
     row = verdict("i", flags, **fields) if scored else unscored("i", **fields)  # type: ignore[arg-type]
-    return Told.of_row(row)
+    return score_of(row)
 
 
-def change(before: Told, after: Told, *, item: str = "i", human: bool | None = None) -> Change:
+def change(
+    before: ItemScore, after: ItemScore, *, item: str = "i", human: bool | None = None
+) -> Change:
     found = change_of(item, "holistic", before, after, human=human)
     assert found is not None
     return found
 
 
-RIGHT, WRONG, SILENT = told(), told("E2 E5"), told(scored=False)
+RIGHT, WRONG, SILENT = score(), score("E2 E5"), score(scored=False)
 
 
 @pytest.mark.parametrize(
@@ -48,26 +54,26 @@ RIGHT, WRONG, SILENT = told(), told("E2 E5"), told(scored=False)
         (WRONG, RIGHT, "won"),
         (RIGHT, SILENT, "no verdict any more"),
         (SILENT, WRONG, "a verdict now"),
-        (WRONG, told("E2 E5", grade=0.6), "grade"),
-        (WRONG, told("E2"), "diagnosis"),
+        (WRONG, score("E2 E5", grade=0.6), "grade"),
+        (WRONG, score("E2"), "diagnosis"),
         (
-            told(protocol="tool-broken", category=1, is_correct=True),
-            told(protocol="tool-broken", category=2, is_correct=True),
+            score(protocol="tool-broken", category=1, is_correct=True),
+            score(protocol="tool-broken", category=2, is_correct=True),
             "diagnosis",
         ),
     ],
 )
-def test_what_changed_most_names_the_change(before: Told, after: Told, kind: str) -> None:
+def test_what_changed_most_names_the_change(before: ItemScore, after: ItemScore, kind: str) -> None:
     assert change(before, after).kind == kind
 
 
 @pytest.mark.parametrize("same", [RIGHT, WRONG, SILENT])
-def test_equal_judgements_are_no_change(same: Told) -> None:
+def test_equal_judgements_are_no_change(same: ItemScore) -> None:
     assert change_of("i", "holistic", same, same, human=True) is None
 
 
 def test_unscored_for_another_reason_is_no_change() -> None:
-    other = Told.of_row(unscored("i", "refusal"))
+    other = score_of(unscored("i", "refusal"))
     assert change_of("i", "holistic", SILENT, other, human=None) is None
 
 
@@ -79,9 +85,9 @@ def test_worst_first_whatever_the_order_they_come_in() -> None:
         change(RIGHT, WRONG, item="right now", human=False),
         change(RIGHT, SILENT, item="no verdict"),
         change(SILENT, RIGHT, item="a verdict"),
-        change(WRONG, told("E2 E5", grade=0.8), item="grade far"),
-        change(WRONG, told("E2 E5", grade=0.4), item="grade near"),
-        change(WRONG, told("E2"), item="codes"),
+        change(WRONG, score("E2 E5", grade=0.8), item="grade far"),
+        change(WRONG, score("E2 E5", grade=0.4), item="grade near"),
+        change(WRONG, score("E2"), item="codes"),
     ]
     for seed in range(5):
         shuffled = random.Random(seed).sample(expected, len(expected))
@@ -89,14 +95,14 @@ def test_worst_first_whatever_the_order_they_come_in() -> None:
 
 
 sides = st.builds(
-    told,
+    score,
     st.sampled_from(["", "E1", "E2 E5"]),
     scored=st.booleans(),
 )
 
 
 @given(st.lists(st.tuples(sides, sides, st.sampled_from([None, True, False])), max_size=12))
-def test_both_ways_are_mirrored(pairs: list[tuple[Told, Told, bool | None]]) -> None:
+def test_both_ways_are_mirrored(pairs: list[tuple[ItemScore, ItemScore, bool | None]]) -> None:
     """What is lost one way is won the other, and nothing changes in one direction alone."""
     mirror = {
         "lost": "won",

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apbjudge import InputError
-from apbjudge.calibration.judged import read_judged
-from apbjudge.judge.columns import read_columns
+from apbjudge.calibration.judged_run import judged_run
+from apbjudge.records.run_folder import RunFolder, read_run
 from apbjudge.reports.frames import frame
-from apbjudge.reports.run_files import RunFile, by_judge, open_run
+from apbjudge.reports.run_files import by_judge
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
 
@@ -26,7 +27,7 @@ def run(
     blind: bool = False,
     rubric: list[str] | None = None,
     seed: int = 1,
-) -> RunFile:
+) -> RunFolder:
     """A run with a manifest, as far as a report looks at it."""
     folder.mkdir(parents=True)
     write_rows(folder / "judgements.jsonl", rows)
@@ -36,18 +37,17 @@ def run(
         "note": None,
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    return open_run(folder)
+    return read_run(folder)
 
 
-def names(*runs: RunFile) -> list[tuple[str, int]]:
+def names(*runs: RunFolder) -> list[tuple[str, int]]:
     return [(judge.name, len(judge.runs)) for judge in by_judge(runs)]
 
 
 def test_runs_of_one_judge_on_other_items_are_one(tmp_path: Path) -> None:
     one, two = run(tmp_path / "a", [verdict("x")]), run(tmp_path / "b", [verdict("y")])
     assert names(one, two) == [("j", 2)]
-    rows = [row["item_id"] for row in by_judge([one, two])[0].rows([])]
-    assert rows == ["x", "y"]
+    assert by_judge([one, two])[0].table.item_id.values == ["x", "y"]
 
 
 def test_an_item_judged_twice_makes_two_judges(tmp_path: Path) -> None:
@@ -81,24 +81,24 @@ def test_folders_of_one_name_get_numbers(tmp_path: Path) -> None:
 
 def test_a_bare_file_of_judgements_will_do(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "some.jsonl", [verdict("x")])
-    found = open_run(path)
-    assert (found.judge, found.sources, found.notes) == ("j", None, ())
+    found = read_run(path)
+    assert (found.judge, found.inputs, found.notes) == ("j", None, ())
 
 
 def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
     (tmp_path / "judgements.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(InputError, match=r"expected judgements.*first complaint"):
-        open_run(tmp_path)
+        read_run(tmp_path)
 
 
 def test_damaged_rows_are_named_and_the_others_counted(tmp_path: Path) -> None:
     found = run(tmp_path / "a", [verdict("x"), unscored("y"), bad_row(3)])
     with found.path.open("a") as file:
         file.write('{"item_id": 4}\nnothing\n')
-    problems: list[str] = []
-    _, totals = read_columns(found.rows(problems), items=True)
-    assert totals.rows == 3
-    assert [problem.split(": ")[0].rsplit(":", 1)[-1] for problem in problems] == ["4", "5"]
+    found = read_run(found.path)
+    assert found.table.totals.rows == 3
+    places = [problem.split(": ")[0].rsplit(":", 1)[-1] for problem in found.problems]
+    assert places == ["4", "5"]
 
 
 def test_an_item_judged_again_in_one_run_counts_once(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_an_item_judged_again_in_one_run_counts_once(tmp_path: Path) -> None:
     rows = [verdict("x"), verdict("y"), verdict("x", "E5"), verdict("x", protocol="efficiency")]
     again = [bad_row(5), bad_row(5), verdict("y", "E1")]
     found = run(tmp_path / "a", [*rows, *again])
-    problems: list[str] = []
-    kept = [(row["item_id"], row["is_correct"]) for row in found.rows(problems)]
-    assert kept == [("x", True), ("y", True), ("x", True), (None, None), (None, None)]
-    (problem,) = problems
-    assert "got 2 more, such as x: the first one counts" in problem
+    (judge,) = by_judge([found])
+    rows = list(zip(judge.table.item_id.values, judge.table.correct.tolist(), strict=True))
+    assert rows == [("x", 1), ("y", 1), ("x", 1), (None, -1), (None, -1)]
+    (problem,) = judge.problems
+    assert "got 2 more, such as x of m: the first one counts" in problem
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_run_that_is_not_finished_says_so_beside_its_figures(
     run(tmp_path / "a", [verdict("x")])
     manifest = tmp_path / "a" / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"state": state}))
-    (judge,) = by_judge([open_run(tmp_path / "a")])
+    (judge,) = by_judge([read_run(tmp_path / "a")])
     assert ("Run a is not finished" in (judge.note or "")) == is_said
 
 
@@ -131,10 +131,8 @@ def test_a_row_with_nonsense_in_a_field_is_named_or_read(value: object, tmp_path
     """Whatever stands in one field of a row, the report says so or does without it."""
     odd = [verdict(f"y{n}") | {name: value} for n, name in enumerate(verdict("x"))]
     found = run(tmp_path / "a", [verdict("x"), *odd])
-    problems: list[str] = []
-    columns, totals = read_columns(found.rows(problems), items=True)
-    assert totals.rows + len(problems) == 1 + len(odd)
-    assert 0 < len(columns.item) <= totals.rows
+    assert found.table.totals.rows + len(found.problems) == 1 + len(odd)
+    assert 0 < len(found.table.items()) <= found.table.totals.rows
 
 
 @pytest.mark.parametrize("value", ["text", 7, True, [1], {"a": 1}], ids=str)
@@ -147,7 +145,7 @@ def test_nonsense_about_doubt_or_in_the_manifest_is_done_without(
     assert (row["entropy"], row["p_correct"] != row["p_correct"]) == (0.5, True)
     manifest = {"identity": {"rubric": value, "judge": value}, "settings": value, "state": value}
     (tmp_path / "a" / "manifest.json").write_text(json.dumps(manifest | {"input": value}))
-    assert [judge.name for judge in by_judge([open_run(found.path)])] == ["j"]
+    assert [judge.name for judge in by_judge([read_run(found.path)])] == ["j"]
 
 
 def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) -> None:
@@ -171,7 +169,7 @@ def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) ->
 def test_a_cost_beyond_all_measure_is_none(tmp_path: Path) -> None:
     dear = [verdict(f"x{at}", plan_cost=cost) for at, cost in enumerate((3.5, 1e300, -1e16))]
     found = run(tmp_path / "a", dear)
-    assert [row["plan_cost"] for row in found.rows([])] == [3.5, None, None]
+    assert np.nan_to_num(found.table.cost, nan=-1).tolist() == [3.5, -1, -1]
 
 
 def test_labels_that_say_nothing_are_refused(tmp_path: Path) -> None:
@@ -194,12 +192,7 @@ def test_a_file_is_the_first_judge_s_and_rows_of_others_are_named(tmp_path: Path
         f"{file}: judge: expected rows of one judge, got 3 of others than j, such as "
         r"other\u202e in line 3: they are left out; give each judge a file of its own"
     )
-    found = open_run(file)
-    assert found.judge == "j"
-    for reader, ids in (
-        (lambda problems: [row["item_id"] for row in found.rows(problems)], [None, "x", "y"]),
-        (lambda problems: [key[0] for key in read_judged(file, problems).keys], ["x", "y"]),
-    ):
-        problems: list[str] = []
-        assert reader(problems) == ids
-        assert problems == [said]
+    found = read_run(file)
+    assert (found.judge, found.problems) == ("j", (said,))
+    assert found.table.item_id.values == [None, "x", "y"]
+    assert judged_run(found).table.item_id.values == ["x", "y"]

@@ -13,9 +13,9 @@ from apbjudge.judge import Events, JudgeSpec, Progress, Source, Store
 from apbjudge.judge import run as run_judge
 from apbjudge.judge.resources import make_judge
 from apbjudge.judge.session import run_identity
-from apbjudge.judge.store import JUDGEMENTS
 from apbjudge.llm.budget import Limits
 from apbjudge.llm.resources import Resources
+from apbjudge.records.run_folder import JUDGEMENTS
 from tests.support.clock import VirtualClock
 
 MODEL = "hosted_vllm/scripted"

@@ -12,11 +12,11 @@ from typing import Any
 from ..errors import InputError
 from ..jsonl import read_lines
 from ..judge import BadRow, Source, Task
-from ..judge.ensembles import read_run
-from ..judge.store import JUDGEMENTS
-from ..records import Consensus, ErrorCode, Unscored, Verdict, all_labels, resolve
+from ..records import Consensus, ErrorCode, Unscored, Verdict, resolve
 from ..records.consensus import Key
+from ..records.label_table import read_label_table
 from ..records.rows import item_row
+from ..records.run_folder import JUDGEMENTS, read_judgements
 from .outcomes import Probe
 from .perturbations.bases import Base, find_bases
 from .probes import leaks
@@ -94,18 +94,18 @@ def known_of(path: Path | None, adjudicator: str | None) -> Known:
     if path.is_dir():
         return _of_run(path)
     problems: list[str] = []
-    resolved = resolve(all_labels(path, bad=problems.append), adjudicator=adjudicator)
-    if not resolved.items:
+    items = resolve(read_label_table([path], problems), adjudicator=adjudicator).items
+    if not items:
         first = f"; first complaint: {problems[0]}" if problems else ""
         raise InputError(f"{path}: expected labels with an item_id, one a line, got none{first}")
-    truths = {key: _truth(label) for key, label in resolved.items.items()}
+    truths = {key: _truth(label) for key, label in items.items()}
     return Known(truths=truths, baseline="human labels", are_labels=True, problems=tuple(problems))
 
 
 def _of_run(folder: Path) -> Known:
     truths: dict[Key, Truth] = {}
     judge = ""
-    for judgement in read_run(folder):
+    for judgement in read_judgements(folder):
         judge = judgement.judge
         if not isinstance(judgement, Unscored) and judgement.item_id is not None:
             truths[judgement.item_id, judgement.tested_model] = _truth(judgement)

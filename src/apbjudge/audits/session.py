@@ -18,10 +18,11 @@ from ..jsonl import write_atomically
 from ..judge import Events, JudgeSpec, Source
 from ..judge.dry_run import Forecast, Part, forecast_parts
 from ..judge.session import Run, RunConfig, judge_interleaved, run_identity, run_together
-from ..judge.store import JUDGEMENTS, MANIFEST, clear_run
+from ..judge.store import clear_run
 from ..llm import Client
 from ..llm.budget import Limits
 from ..llm.resources import Resources, cache_folder, shared_resources
+from ..records.run_folder import JUDGEMENTS, MANIFEST
 from ..version import VERSION
 from .card import Card
 from .config import AuditConfig, Prepared, prepare

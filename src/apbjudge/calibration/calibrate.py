@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import InputError, OptionError
 from ..judge import STATIC
 from ..judge.metrics import CATEGORIES
+from ..records.columns import Vector
+from ..records.judgement_table import Problems
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
 from ..statistics.annotators import AltTest
 from ..statistics.classes import Nominal, nominal
@@ -24,19 +26,18 @@ from ..statistics.rectification import Design
 from ..statistics.results import POLICIES, Calibration, Policy
 from ..statistics.sample import Sample
 from .config import DESIGNS, CalibrationOrder
-from .correct import Correcting, Drawing, Drawn, drawn_by
-from .judged import Judged, Problems, Vector, read_once
-from .label_plan import read_plan
-from .matching import (
-    Labels,
-    Matched,
-    cluster_ids,
+from .correct import Correction, PlannedSample, planned_sample
+from .judged_run import (
+    JudgedRun,
     grade_levels,
-    is_same_model,
-    load_labels,
-    match,
+    on_levels,
+    once,
+    ratings,
+    read_judged_run,
     scale_note,
 )
+from .label_plan import LabelOrder, read_plan
+from .matching import Labels, Matched, is_same_model, load_labels, match
 from .results import (
     HAND_PICKED,
     CorrectedFigure,
@@ -69,7 +70,7 @@ def calibrate(
 
 
 def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
-    """Everything that can be said of judges with these labels.
+    """Everything that these labels show of judges.
 
     Args:
         order: What is to be calibrated.
@@ -88,17 +89,19 @@ def calibrate_runs(order: CalibrationOrder) -> ReliabilityReport:
     problems: Problems = []
     labels = load_labels(order.labels, order.adjudicator, problems)
     plan = _plan(order, problems)
-    target = None if order.target is None else read_once(order.target, problems)
-    given = _Given(order, labels, plan, target)
-    judged = (read_once(path, problems) for path in order.judgements)
-    judges = [_reliability(given, judge, problems) for judge in judged]
+    target = None
+    if order.target is not None:
+        target = once(read_judged_run(order.target, problems), problems)
+    shared = _Shared(order, labels, plan, target)
+    runs = (once(read_judged_run(path, problems), problems) for path in order.judgements)
+    judges = [_reliability(shared, run, problems) for run in runs]
     return ReliabilityReport(
         labels=str(order.labels), judges=tuple(judges), problems=tuple(problems)
     )
 
 
 def calibrate_judged(
-    judges: Sequence[Judged], labels: Labels, problems: Problems
+    judges: Sequence[JudgedRun], labels: Labels, problems: Problems
 ) -> ReliabilityReport:
     """Calibrates judges whose judgements are read already, with the usual options.
 
@@ -110,19 +113,21 @@ def calibrate_judged(
     Raises:
         InputError: If no label belongs to any judge's rows.
     """
-    given = _Given(CalibrationOrder(judgements=(), labels=labels.path), labels, None, None)
-    found: list[Reliability] = []
+    shared = _Shared(CalibrationOrder(judgements=(), labels=labels.path), labels, None, None)
+    results: list[Reliability] = []
     for judge in judges:
         try:
-            found.append(_reliability(given, judge, problems))
+            results.append(_reliability(shared, judge, problems))
         except InputError as error:
             problems.append(str(error))
-    if not found:
+    if not results:
         raise InputError(problems[-1])
-    return ReliabilityReport(labels=str(labels.path), judges=tuple(found), problems=tuple(problems))
+    return ReliabilityReport(
+        labels=str(labels.path), judges=tuple(results), problems=tuple(problems)
+    )
 
 
-def _plan(order: CalibrationOrder, problems: Problems) -> Drawing | None:
+def _plan(order: CalibrationOrder, problems: Problems) -> LabelOrder | None:
     if order.design is None or order.design in DESIGNS:
         return None
     path = Path(order.design)
@@ -140,49 +145,51 @@ def _exists(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Shared:
     """What is the same for all judges."""
 
     order: CalibrationOrder
     labels: Labels
-    plan: Drawing | None
-    target: Judged | None
+    plan: LabelOrder | None
+    target: JudgedRun | None
 
 
-def _reliability(given: _Given, judged: Judged, problems: Problems) -> Reliability:
-    matched = match(judged, given.labels, problems)
-    clusters = cluster_ids(judged, given.order.cluster)
-    drawn = None if given.plan is None else drawn_by(given.plan, judged, matched, clusters)
-    if drawn is not None:
-        matched = matched.only(drawn.kept)
-    levels = grade_levels([judged], given.labels, matched.human)
-    note = scale_note(levels, {*np.unique(judged.said.grade), *given.labels.grades})
-    judged, matched = judged.on_levels(levels), matched.on_levels(levels)
-    return _Work(given, judged, matched, clusters, drawn, levels, note).reliability()
+def _reliability(shared: _Shared, run: JudgedRun, problems: Problems) -> Reliability:
+    matched = match(run, shared.labels, problems)
+    clusters = run.clusters(shared.order.cluster)
+    planned = None if shared.plan is None else planned_sample(shared.plan, run, matched, clusters)
+    if planned is not None:
+        matched = matched.only(planned.at)
+    levels = grade_levels([run], shared.labels.grades, matched.human)
+    note = scale_note(levels, {*np.unique(run.table.grade), *shared.labels.grades})
+    run = replace(run, table=on_levels(run.table, levels))
+    return _Calibrating(
+        shared, run, matched.on_levels(levels), clusters, planned, levels, note
+    ).reliability()
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Calibrating:
     """One judge, matched with the labels."""
 
-    given: _Given
-    judged: Judged
+    shared: _Shared
+    run: JudgedRun
     matched: Matched
     clusters: Vector | None
-    drawn: Drawn | None
+    planned: PlannedSample | None
     levels: tuple[float, ...]
     scale_note: str | None
 
     @property
     def order(self) -> CalibrationOrder:
-        return self.given.order
+        return self.shared.order
 
     def reliability(self) -> Reliability:
         return Reliability(
-            judge=self.judged.name,
-            source=str(self.judged.path),
-            n_rows=len(self.judged),
-            n_scored=int(np.count_nonzero(self.judged.said.correct >= 0)),
+            judge=self.run.name,
+            source=self.run.path,
+            n_rows=len(self.run),
+            n_scored=int(np.count_nonzero(self.run.table.correct >= 0)),
             n_labelled=len(self.rows),
             n_unmatched=self.matched.n_unmatched,
             n_ties=self.matched.n_ties,
@@ -210,8 +217,10 @@ class _Work:
     def between(self) -> BetweenRaters | None:
         if len(self.raters) < 2:
             return None
-        found = between_raters(self.raters, self.sample, levels=self.levels, settings=self.settings)
-        return bare_raters(found) if self.is_picked else found
+        result = between_raters(
+            self.raters, self.sample, levels=self.levels, settings=self.settings
+        )
+        return bare_raters(result) if self.is_picked else result
 
     def stand_in(self) -> AltTest | None:
         if len(self.raters) < 2 or self.is_picked:
@@ -229,25 +238,25 @@ class _Work:
 
     @cached_property
     def judge(self) -> Ratings:
-        return self.judged.said.take(self.rows).ratings(self.levels)
+        return ratings(self.run.table.scores_at(self.rows), self.levels)
 
     @cached_property
     def human(self) -> Ratings:
-        return self.matched.human.ratings(self.levels)
+        return ratings(self.matched.human, self.levels)
 
     @cached_property
     def raters(self) -> list[Ratings]:
-        return [said.ratings(self.levels) for said in self.matched.raters.values()]
+        return [ratings(scores, self.levels) for scores in self.matched.raters.values()]
 
     @cached_property
     def sample(self) -> Sample:
         """How the labelled rows were drawn."""
         clusters = None if self.clusters is None else self.clusters[self.rows]
-        if self.drawn is None:
+        plan = self.planned
+        if plan is None:
             return Sample(clusters=clusters)
-        drawn = self.drawn
         return Sample(
-            clusters=clusters, weights=drawn.weights, strata=drawn.strata, design=drawn.design
+            clusters=clusters, weights=plan.weights, strata=plan.strata, design=plan.design
         )
 
     @property
@@ -257,22 +266,23 @@ class _Work:
         return len(np.unique(self.clusters[self.rows]))
 
     def calibrate(self, at: Vector) -> Calibration:
-        found = calibrate_ratings(
+        result = calibrate_ratings(
             self.judge.take(at),
             self.human.take(at),
             self.sample.take(at),
-            unscored=_policy(self.order.unscored),
+            unscored=cast("Policy", self.order.unscored),
             levels=self.levels,
             settings=self.settings,
         )
-        return without_intervals(found) if self.is_picked else found
+        return without_intervals(result) if self.is_picked else result
 
     def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:
         """Values of a column, and where among some rows they occur; the missing one last."""
-        column = self.judged.column(name, "--by")
-        here: list[str | None] = column if rows is None else [column[at] for at in rows]
-        for value in sorted(set(here), key=lambda value: (value is None, value or "")):
-            yield value, np.array([at for at, other in enumerate(here) if other == value])
+        codes, labels = self.run.column(name, "--by")
+        codes = codes if rows is None else codes[rows]
+        present: dict[str | None, int] = {labels[at]: at for at in set(codes.tolist())}
+        for value in sorted(present, key=lambda value: (value is None, value or "")):
+            yield value, np.flatnonzero(codes == present[value])
 
     def groups(self) -> Iterator[GroupCalibration]:
         for name in dict.fromkeys(self.order.by):
@@ -280,7 +290,7 @@ class _Work:
                 yield GroupCalibration(field=name, value=value, found=self.calibrate(at))
 
     def category(self) -> Nominal | None:
-        judged = self.judged.said.category[self.rows].astype(int) - 1
+        judged = self.run.table.category[self.rows].astype(int) - 1
         human = self.matched.human.category.astype(int) - 1
         if self.is_picked or not np.any((human >= 0) & (judged >= 0)):
             return None
@@ -295,7 +305,7 @@ class _Work:
         )
 
     def diversity(self) -> Diversity | None:
-        matches = self.judged.matches[self.rows]
+        matches = self.run.table.matches[self.rows]
         if self.is_picked or not np.any((matches >= 0) & (self.human.correct == 1)):
             return None
         return diversity(
@@ -308,11 +318,11 @@ class _Work:
         )
 
     def self_evaluation(self) -> SelfEvaluation | None:
-        column = np.array([model or "" for _, model in self.judged.keys])[self.rows]
+        table = self.run.table
+        labels = np.array([model or "" for model in table.labels["tested_model"]])
+        column = labels[table.code("tested_model", self.rows)]
         names: list[str] = sorted({*map(str, column)})
-        own = self.order.own or next(
-            (n for n in names if is_same_model(n, self.judged.model)), None
-        )
+        own = self.order.own or next((n for n in names if is_same_model(n, table.judge)), None)
         if self.order.own is not None and own not in names:
             raise OptionError(f"--self: expected one of {', '.join(names)}, got {own!r}")
         if len(names) < 2 or self.is_picked:
@@ -331,23 +341,24 @@ class _Work:
     def corrected(self) -> Iterator[CorrectedFigure]:
         if self.order.design is None or self.is_picked:
             return
-        correcting = Correcting(
-            judged=self.judged,
+        design = self.order.design if self.order.design in DESIGNS else "stratified"
+        correction = Correction(
+            run=self.run,
             matched=self.matched,
             clusters=self.clusters,
-            strata=None if self.drawn is None else self.drawn.all_strata,
-            design=_design(self.order.design),
-            target=self.given.target,
+            strata=None if self.planned is None else self.planned.all_strata,
+            design=cast("Design", design),
+            target=self.shared.target,
             level=self.settings.level,
         )
-        yield from correcting.figures("", None, np.arange(len(self.judged)))
-        for name in dict.fromkeys(self.order.by) if self.given.target is None else ():
+        yield from correction.figures("", None, np.arange(len(self.run)))
+        for name in dict.fromkeys(self.order.by) if self.shared.target is None else ():
             for value, at in self.parts(name, None):
-                yield from correcting.figures(name, value, at)
+                yield from correction.figures(name, value, at)
 
     def notes(self) -> Iterator[str]:
-        order, labels = self.order, self.given.labels
-        if self.judged.model == STATIC:
+        order, labels = self.order, self.shared.labels
+        if self.run.table.judge == STATIC:
             yield (
                 "The static judge proves faults and never correctness: what it does not fault "
                 "counts as correct here, so precision is its weak side."
@@ -359,8 +370,8 @@ class _Work:
                 "Intervals hold where the labelled items are a random draw of the population "
                 "meant. Say how they were chosen (calibrate --design) and rates are corrected too."
             )
-        if self.drawn is not None:
-            yield from self.drawn.notes()
+        if self.planned is not None:
+            yield from self.planned.notes()
         if self.scale_note is not None:
             yield self.scale_note
         if labels.n_contradictions:
@@ -368,16 +379,7 @@ class _Work:
                 f"{labels.n_contradictions} labels contradict themselves (correct with an "
                 "error flag or a grade below 1, or incorrect without either)."
             )
-        if labels.resolved.n_changed:
-            n_changed = labels.resolved.n_changed
+        if n_changed := labels.consensus.n_changed:
             yield f"{n_changed} labels were changed later in the file; the last counts."
         if self.matched.n_unmatched:
             yield f"{self.matched.n_unmatched} labelled items have no judgement here."
-
-
-def _policy(name: str) -> Policy:
-    return next(policy for policy in POLICIES if policy == name)
-
-
-def _design(name: str | None) -> Design:
-    return next((design for design in get_args(Design) if design == name), "stratified")

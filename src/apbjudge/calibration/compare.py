@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError, OptionError, visible
+from ..records.columns import Scores, Vector, no_scores
+from ..records.judgement_table import Problems
+from ..records.run_folder import judgements_path
 from ..statistics.coded import Settings
 from ..statistics.intervals import CONFIDENCE_LEVEL
 from ..statistics.paired import (
@@ -23,8 +25,10 @@ from ..statistics.paired import (
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
 from ..statistics.shares import share
-from .judged import Judged, Key, Problems, Said, Vector, check_level, judgements_of, read_judged
-from .matching import Labels, cluster_ids, grade_levels, load_labels, match, scale_note
+from .config import check_level
+from .judged_run import JudgedRun, grade_levels, ratings, read_judged_run, scale_note
+from .matching import Labels, are_of_two_models, load_labels, match, pair_rows
+from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
 
 
@@ -63,25 +67,25 @@ def compare(
     check_level(level)
     problems: Problems = []
     runs = _read(Path(run_a), Path(run_b), tested_models, problems)
-    pairs = _paired(*runs, tested_models, problems)
+    pairs = _paired(runs, tested_models, problems)
     known, human = None, None
     if labels is not None:
         known, human = _labels(pairs, Path(labels), adjudicator, problems)
-    work = _Work(pairs, known, human, cluster, level)
-    return work.comparison(None if labels is None else str(labels), primary, problems)
+    comparing = _Comparing(pairs, known, human, cluster, level)
+    return comparing.comparison(None if labels is None else str(labels), primary, problems)
 
 
 def _read(
     run_a: Path, run_b: Path, tested_models: Sequence[str], problems: Problems
-) -> tuple[Judged, Judged]:
+) -> tuple[JudgedRun, JudgedRun]:
     """Both runs; read once where they are one."""
     if len(tested_models) > 2:
         raise OptionError(
             f"--tested-model: expected one or two names, got {', '.join(tested_models)}"
         )
-    first = read_judged(run_a, problems)
-    if judgements_of(run_a).resolve() != judgements_of(run_b).resolve():
-        return first, read_judged(run_b, problems)
+    first = read_judged_run(run_a, problems)
+    if judgements_path(run_a).resolve() != judgements_path(run_b).resolve():
+        return first, read_judged_run(run_b, problems)
     if len(set(tested_models)) < 2:
         raise OptionError(
             f"RUN_B: expected another run than {visible(str(run_a))}; to compare two of its "
@@ -102,147 +106,117 @@ class _Pairs:
         rows: Rows of each that come into question.
         partners: Shape (n,) each: positions of the pairs' rows, in the order of the first run.
         by: Fields they were paired on.
-        notes: What is to be said of that.
+        notes: What to know of the pairing.
     """
 
-    runs: tuple[Judged, Judged]
-    rows: tuple[list[int], list[int]]
+    runs: tuple[JudgedRun, JudgedRun]
+    rows: tuple[Vector, Vector]
     partners: tuple[Vector, Vector]
     by: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    @property
-    def is_of_two_models(self) -> bool:
-        return len(self.by) == 1
 
-
-def _paired(
-    first: Judged, second: Judged, tested_models: Sequence[str], problems: Problems
-) -> _Pairs:
-    rows = _chosen(first, second, tested_models)
-    models = [_models(run, at) for run, at in zip((first, second), rows, strict=True)]
-    two = all(len(found) == 1 for found in models) and models[0] != models[1]
-    found: list[dict[Key, int]] = []
-    for run, at in zip((first, second), rows, strict=True):
-        keys: list[Key] = [(item, None) if two else (item, model) for item, model in run.keys]
-        found.append(_once(run, keys, at, problems))
-    shared = [key for key in found[0] if key in found[1]]
-    if not shared:
-        raise InputError(_nothing_shared(first, second, rows))
+def _paired(runs: tuple[JudgedRun, JudgedRun], names: Sequence[str], problems: Problems) -> _Pairs:
+    first, second = runs
+    rows = (_rows_of(first, *names[:1]), _rows_of(second, *names[-1:]))
+    tables = (first.table, second.table)
+    two = are_of_two_models(tables, rows)
+    for run, at in zip(runs, rows, strict=True):
+        _name_repeated(run, at, problems, by_model=not two)
+    partners = pair_rows(tables, rows, by_model=not two, by_protocol=False)
+    if not len(partners[0]):
+        one, other = (t.name_of(int(at[0])) for t, at in zip(tables, rows, strict=True))
+        raise InputError(
+            f"{second.path}: expected items of {first.path}, such as {one}, got only others, such "
+            f"as {other}"
+        )
     note = "each run has one tested model, and they differ: rows are paired by item_id alone"
     return _Pairs(
-        runs=(first, second),
+        runs=runs,
         rows=rows,
-        partners=(
-            np.array([found[0][key] for key in shared]),
-            np.array([found[1][key] for key in shared]),
-        ),
+        partners=partners,
         by=("item_id",) if two else ("item_id", "tested_model"),
-        notes=(note,) if two and len(tested_models) < 2 else (),
+        notes=(note,) if two and len(names) < 2 else (),
     )
 
 
-def _chosen(first: Judged, second: Judged, names: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Rows of the tested models asked for."""
-    if not names:
-        return list(range(len(first))), list(range(len(second)))
-    return _rows_of(first, names[0]), _rows_of(second, names[-1])
-
-
-def _rows_of(run: Judged, name: str) -> list[int]:
-    rows = [at for at, (_, model) in enumerate(run.keys) if model == name]
-    if not rows:
-        known = sorted({visible(str(model)) for _, model in run.keys})
+def _rows_of(run: JudgedRun, name: str | None = None) -> Vector:
+    """Rows of the tested model asked for; all where none was."""
+    if name is None:
+        return np.arange(len(run))
+    names = run.table.labels["tested_model"]
+    if name not in names:
+        known = sorted({visible(str(model)) for model in names})
         shown = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
         raise OptionError(
-            f"--tested-model: expected one in {visible(str(run.path))} ({shown}), got {name!r}"
+            f"--tested-model: expected one in {visible(run.path)} ({shown}), got {name!r}"
         )
-    return rows
+    return run.table.where(run.table.codes["tested_model"] == names.index(name))
 
 
-def _models(run: Judged, rows: list[int]) -> list[str | None]:
-    found = {run.keys[at][1] for at in rows}
-    return sorted(found, key=lambda name: (name is None, name or ""))
-
-
-def _once(run: Judged, keys: Sequence[Key], rows: list[int], problems: Problems) -> dict[Key, int]:
-    """Where each key stands; one that stands in several rows has no one partner."""
-    times = Counter(keys[at] for at in rows)
-    repeated = [key for key, n in times.items() if n > 1]
-    if repeated:
-        item, model = repeated[0]
+def _name_repeated(run: JudgedRun, rows: Vector, problems: Problems, *, by_model: bool) -> None:
+    """Adds a line about items with several rows, which have no one partner."""
+    keys = run.table.keys(by_model=by_model, by_protocol=False)[rows]
+    _, first, times = np.unique(keys, return_index=True, return_counts=True)
+    if np.any(times > 1):
+        example = run.table.name_of(int(rows[first[times > 1].min()]))
         problems.append(
             f"{run.path}: item_id: expected one row per item and tested model, got several for "
-            f"{len(repeated)} of them, such as {visible(item)} of {visible(str(model))}: they "
-            "are left out"
+            f"{np.count_nonzero(times > 1)} of them, such as {example}: they are left out"
         )
-    return {keys[at]: at for at in rows if times[keys[at]] == 1}
-
-
-def _nothing_shared(first: Judged, second: Judged, rows: tuple[list[int], list[int]]) -> str:
-    (one, of), (other, whose) = first.keys[rows[0][0]], second.keys[rows[1][0]]
-    return (
-        f"{second.path}: expected items of {first.path}, such as {visible(one)} of "
-        f"{visible(str(of))}, got only others, such as {visible(other)} of {visible(str(whose))}"
-    )
 
 
 def _labels(
     pairs: _Pairs, path: Path, adjudicator: str | None, problems: Problems
-) -> tuple[Labels, Said]:
-    """The labels, and what humans said of each pair."""
-    if pairs.is_of_two_models:
+) -> tuple[Labels, Scores]:
+    """The labels, and what humans say of each pair."""
+    if len(pairs.by) == 1:
         raise OptionError(
             "--labels: expected two runs on the same responses, got two tested models, whose "
             "responses have labels of their own; see apbjudge calibrate --by tested_model"
         )
-    first = pairs.runs[0]
+    first, at = pairs.runs[0], pairs.partners[0]
     labels = load_labels(path, adjudicator, problems)
     matched = match(first, labels, problems)
-    place = np.full(len(first), -1)
-    place[matched.rows] = np.arange(len(matched.rows))
-    at = place[pairs.partners[0]]
-    if not np.any(at >= 0):
+    if not np.isin(at, matched.rows).any():
         raise InputError(f"{path}: expected labels of items that both runs have, got none")
-    return labels, matched.human.take(at)
+    return labels, matched.human_of_all(len(first)).scores_at(at)
 
 
 # Figures -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Work:
-    """Pairs, and what humans said of them."""
+class _Comparing:
+    """Pairs, and what humans say of them."""
 
     pairs: _Pairs
     labels: Labels | None
-    human: Said | None
+    human: Scores | None
     cluster: str
     level: float
 
     @cached_property
-    def said(self) -> tuple[Said, Said]:
+    def levels(self) -> tuple[float, ...]:
+        rated = () if self.labels is None else self.labels.grades
+        return grade_levels(self.pairs.runs, rated, self.human)
+
+    @cached_property
+    def ratings(self) -> tuple[Ratings, Ratings]:
         first, second = (
-            run.said.take(at) for run, at in zip(self.pairs.runs, self.pairs.partners, strict=True)
+            ratings(run.table.scores_at(at), self.levels)
+            for run, at in zip(self.pairs.runs, self.pairs.partners, strict=True)
         )
         return first, second
 
     @cached_property
-    def levels(self) -> tuple[float, ...]:
-        return grade_levels(self.pairs.runs, self.labels, self.human)
-
-    @cached_property
-    def ratings(self) -> tuple[Ratings, Ratings]:
-        return self.said[0].ratings(self.levels), self.said[1].ratings(self.levels)
-
-    @cached_property
     def clusters(self) -> tuple[Vector | None, Vector | None]:
         first, second = self.pairs.runs
-        ids = cluster_ids(first, self.cluster)
-        return ids, ids if second is first else cluster_ids(second, self.cluster)
+        ids = first.clusters(self.cluster)
+        return ids, ids if second is first else second.clusters(self.cluster)
 
     @cached_property
-    def told(self) -> tuple[Vector, Vector]:
+    def scored(self) -> tuple[Vector, Vector]:
         """Where each has a verdict."""
         return self.ratings[0].correct >= 0, self.ratings[1].correct >= 0
 
@@ -253,14 +227,14 @@ class _Work:
 
     @property
     def n_clusters(self) -> int:
-        both = self.told[0] & self.told[1]
+        both = self.scored[0] & self.scored[1]
         unit, _ = self.sample.take(both).units(int(both.sum()))
         return len(set(unit.tolist()))
 
     def comparison(
         self, labels: str | None, primary: Sequence[str], problems: Problems
     ) -> Comparison:
-        a, b = self.told
+        a, b = self.scored
         found = self.differences()
         return Comparison(
             first=self.side(0),
@@ -284,18 +258,19 @@ class _Work:
 
     @property
     def labelled(self) -> Vector:
-        human = self.human or Said.of([])
+        human = self.human or no_scores()
         return (human.correct >= 0) | ~np.isnan(human.grade) | (human.known > 0)
 
     def side(self, i: int) -> Side:
         run, rows = self.pairs.runs[i], self.pairs.rows[i]
-        scored = run.said.correct[rows] >= 0
-        rubrics = run.fields.get("rubric", [])
+        scored = run.table.correct[rows] >= 0
+        codes: set[int] = set(run.table.code("rubric", rows).tolist())
+        rubrics = {run.table.labels["rubric"][code] or "" for code in codes}
         return Side(
             judge=run.name,
-            source=str(run.path),
-            rubrics=tuple(sorted({rubrics[at] or "" for at in rows} - {""})) if rubrics else (),
-            tested_models=tuple(_models(run, rows)),
+            source=run.path,
+            rubrics=tuple(sorted(rubrics - {""})),
+            tested_models=tuple(tested_models_of(run.table, rows)),
             n_rows=len(rows),
             n_only=len(rows) - len(self.pairs.partners[i]),
             scored=share(
@@ -312,18 +287,18 @@ class _Work:
         found = compare_verdicts(first, second, self.sample, levels=self.levels, settings=settings)
         if self.human is None:
             return found
-        human = self.human.ratings(self.levels)
+        human = ratings(self.human, self.levels)
         return found + compare_reliability(
             first, second, human, self.sample, levels=self.levels, settings=settings
         )
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes
-        given = [run.said.grade for run in self.pairs.runs]
+        grades = [run.table.grade for run in self.pairs.runs]
         rated = () if self.labels is None else self.labels.grades
-        if note := scale_note(self.levels, {*np.unique(given[0]), *np.unique(given[1]), *rated}):
+        if note := scale_note(self.levels, {*np.unique(np.concatenate(grades)), *rated}):
             yield note
-        if not np.all(self.told[0] & self.told[1]):
+        if not np.all(self.scored[0] & self.scored[1]):
             yield (
                 "pairs without a verdict by both count nowhere; if a judge is silent on what is "
                 "hard, the figures are of the easier rest"
@@ -335,7 +310,7 @@ class _Work:
             )
 
 
-def _sample(clusters: Vector | None, rows: Vector | list[int]) -> Sample:
+def _sample(clusters: Vector | None, rows: Vector) -> Sample:
     return Sample(clusters=None if clusters is None else clusters[rows])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..errors import OptionError
 from ..statistics.annotators import EPSILON
 from ..statistics.coded import Settings
 
@@ -45,3 +46,17 @@ class CalibrationOrder:
     target: Path | None = None
     epsilon: float = EPSILON
     settings: Settings = field(default_factory=Settings)
+
+
+MAX_LEVEL = 0.999999
+
+
+def check_level(level: float) -> None:
+    """Refuses a confidence level that no interval has.
+
+    Raises:
+        OptionError: If it is not between 0 and 1, or so near to 1 that quantiles overflow.
+    """
+    if not 0 < level <= MAX_LEVEL:
+        expected = f"a number between 0 and 1, at most {MAX_LEVEL}"
+        raise OptionError(f"--level: expected {expected}, got {level}")

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ..errors import InputError, visible
+from ..errors import InputError
+from ..records.columns import Codes, Scores, Vector
+from ..records.consensus import Key
 from ..statistics.intervals import Array
 from ..statistics.ratings import CODES
 from ..statistics.rectification import Design, rectify
 from ..statistics.sample import Sample, Strata
-from .judged import Judged, Key, Said, Vector
+from .judged_run import JudgedRun
+from .label_plan import LabelOrder
 from .matching import Matched
 from .results import CorrectedFigure
 
-Drawing = Mapping[Key, tuple[str, int | None]]
-"""Of each judged row, its stratum and its place in the order of labelling, None if not chosen."""
-
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PlannedSample:
     """The labelled rows as a plan drew them.
 
     Attributes:
-        kept: Positions among the labelled rows that the plan had chosen.
-        strata: Shape (kept,): stratum of each.
-        weights: Shape (kept,): judged rows of the stratum for each one whose label is decided.
+        at: Positions among the labelled rows that the plan had chosen.
+        strata: Shape (at,): stratum of each.
+        weights: Shape (at,): judged rows of the stratum for each one whose label is decided.
         all_strata: Shape (n,): stratum of every judged row.
         design: Rows drawn in each stratum, and how sure its share of the population is.
         n_unplanned: Labelled rows that the plan had not chosen.
         n_skipped: Chosen rows without label, although a later one of their stratum has one.
     """
 
-    kept: Vector
+    at: Vector
     strata: Vector
     weights: Array
     all_strata: Vector
@@ -62,7 +62,9 @@ class Drawn:
             )
 
 
-def drawn_by(plan: Drawing, judged: Judged, matched: Matched, clusters: Vector | None) -> Drawn:
+def planned_sample(
+    plan: LabelOrder, run: JudgedRun, matched: Matched, clusters: Vector | None
+) -> PlannedSample:
     """How the labelled rows came to be labelled.
 
     Within a stratum, labels are a random draw as long as they were made in the plan's order; the
@@ -70,46 +72,49 @@ def drawn_by(plan: Drawing, judged: Judged, matched: Matched, clusters: Vector |
 
     Args:
         plan: The plan.
-        judged: The run that it is of.
+        run: The run that it is of.
         matched: The labelled rows.
         clusters: Cluster of each row of the run; None where rows are independent.
 
     Raises:
         InputError: If the plan is of another run or chose none of the labelled rows.
     """
-    unknown = [key for key in judged.keys if key not in plan]
+    table = run.table
+    keys = [
+        (item, table.tested_model(at)) for at, item in enumerate(map(str, table.item_id.values))
+    ]
+    unknown = [at for at, key in enumerate(keys) if key not in plan]
     if unknown:
-        item, model = unknown[0]
         raise InputError(
-            f"--design: expected a plan of {judged.path}, got one without {len(unknown)} of its "
-            f"rows, such as {visible(str(item))} of {visible(str(model))}"
+            f"--design: expected a plan of {run.path}, got one without {len(unknown)} of its "
+            f"rows, such as {table.name_of(unknown[0])}"
         )
-    codes: dict[str, int] = {}
-    strata = np.array([codes.setdefault(plan[key][0], len(codes)) for key in judged.keys])
-    chosen = np.array([plan[judged.keys[at]][1] is not None for at in matched.rows])
-    kept = np.flatnonzero(chosen)
-    if not len(kept):
+    codes = Codes()
+    strata = codes.of([plan[key][0] for key in keys])
+    chosen = np.array([plan[keys[at]][1] is not None for at in matched.rows.tolist()])
+    at = np.flatnonzero(chosen)
+    if not len(at):
         raise InputError(
             "--design: expected labels of rows that the plan chose, got only labels of "
             f"{len(chosen)} others"
         )
-    of_label = strata[matched.rows[kept]]
-    sizes = np.bincount(strata, minlength=len(codes))
-    decided = matched.human.correct[kept] >= 0  # a tie is no label; without any, grades stand
+    of_label = strata[matched.rows[at]]
+    sizes = np.bincount(strata, minlength=len(codes.names))
+    decided = matched.human.correct[at] >= 0  # a tie is no label; without any, grades stand
     counted = of_label[decided] if decided.any() else of_label
-    labelled = np.bincount(counted, minlength=len(codes))
-    return Drawn(
-        kept=kept,
+    labelled = np.bincount(counted, minlength=len(sizes))
+    return PlannedSample(
+        at=at,
         strata=of_label,
         weights=(sizes / np.maximum(labelled, 1))[of_label].astype(float),
         all_strata=strata,
         design=Strata.counted(of_label, strata, clusters),
         n_unplanned=int(np.count_nonzero(~chosen)),
-        n_skipped=_skipped(plan, {judged.keys[at] for at in matched.rows}),
+        n_skipped=_skipped(plan, {keys[at] for at in matched.rows.tolist()}),
     )
 
 
-def _skipped(plan: Drawing, labelled: set[Key]) -> int:
+def _skipped(plan: LabelOrder, labelled: set[Key]) -> int:
     """Rows that should have been labelled before others of their stratum, and were not."""
     last: dict[str, int] = {}
     for key in labelled:
@@ -122,11 +127,11 @@ def _skipped(plan: Drawing, labelled: set[Key]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correcting:
+class Correction:
     """What a correction needs of a run and its labels.
 
     Attributes:
-        judged: The run that the labels are about.
+        run: The run that the labels are about.
         matched: Its labelled rows.
         clusters: Cluster of each of its rows.
         strata: Stratum of each of its rows, under a plan.
@@ -135,26 +140,26 @@ class Correcting:
         level: Confidence level.
     """
 
-    judged: Judged
+    run: JudgedRun
     matched: Matched
     clusters: Vector | None
     strata: Vector | None
     design: Design
-    target: Judged | None
+    target: JudgedRun | None
     level: float
 
     def figures(self, field: str, value: str | None, at: Vector) -> Iterator[CorrectedFigure]:
         """CR, Grade and error rates of some rows, as far as they have them.
 
         Args:
-            field: What these rows are told by.
+            field: What these rows have in common.
             value: Its value.
             at: Their positions.
         """
         for name, judged, labels in self._columns:
-            said = at[~np.isnan(judged[at])]
-            values, known = judged[said], labels[said]
-            sample = self._whole.take(said)
+            stated = at[~np.isnan(judged[at])]
+            values, known = judged[stated], labels[stated]
+            sample = self._whole.take(stated)
             if self.target is not None:
                 values, known, sample = self._against(name, values, known)
             if np.any(~np.isnan(known)):
@@ -164,9 +169,9 @@ class Correcting:
     @cached_property
     def _columns(self) -> list[tuple[str, Array, Array]]:
         """Each figure by name, the judge's values and the labels, one entry per row of the run."""
-        place = np.full(len(self.judged), -1)
-        place[self.matched.rows] = np.arange(len(self.matched.rows))
-        return list(_values(self.judged.said, self.matched.human.take(place)))
+        human = self.matched.human_of_all(len(self.run))
+        judged, labels = _values(self.run.table), _values(human)
+        return [(name, judged[name], labels[name]) for name in judged]
 
     @cached_property
     def _whole(self) -> Sample:
@@ -177,7 +182,7 @@ class Correcting:
         if self.target is None:
             return values, labels, Sample()
         labelled = ~np.isnan(labels)
-        theirs = next(v for n, v, _ in _values(self.target.said, self.target.said) if n == name)
+        theirs = _values(self.target.table)[name]
         theirs = theirs[~np.isnan(theirs)]
         return (
             np.concatenate([values[labelled], theirs]),
@@ -186,17 +191,11 @@ class Correcting:
         )
 
 
-def _values(judge: Said, human: Said) -> Iterator[tuple[str, Array, Array]]:
-    """Each figure by name, with the values of both per row; NaN where nothing was said."""
-    yield "CR", _rates(judge), _rates(human)
-    yield "Grade", judge.grade, human.grade
-    for i, code in enumerate(CODES):
-        yield code, _flags(judge, i), _flags(human, i)
-
-
-def _rates(said: Said) -> Array:
-    return np.where(said.correct >= 0, said.correct.astype(float), np.nan)
-
-
-def _flags(said: Said, i: int) -> Array:
-    return np.where((said.known >> i) & 1, ((said.flags >> i) & 1).astype(float), np.nan)
+def _values(scores: Scores) -> dict[str, Array]:
+    """Each figure's value per row; NaN where nothing is stated."""
+    flags = {
+        code: np.where(scores.known >> i & 1, (scores.flags >> i & 1).astype(float), np.nan)
+        for i, code in enumerate(CODES)
+    }
+    rates = np.where(scores.correct >= 0, scores.correct.astype(float), np.nan)
+    return {"CR": rates, "Grade": scores.grade, **flags}

@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import orjson
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
-from .judged import Judged, Key, Problems, Said, first_of, first_rows, read_judged
-from .label_sampling import Draw, Labelled, PlanOrder
+from ..records.columns import Scores, Vector, no_scores
+from ..records.consensus import Key
+from ..records.judgement_reader import first_complaint
+from ..records.judgement_table import Problems
+from ..statistics.intervals import Array, Estimate
+from ..statistics.measures import paper_measures
+from ..statistics.rectification import rectify
+from ..statistics.sample import Sample
+from ..statistics.selection import SEED, Selection, Stratum, doubt_strata, select
+from .judged_run import JudgedRun, grade_levels, once, ratings, read_judged_run
+from .label_needs import CORRECTED, Expected, needs
 from .matching import load_labels, match
 from .results import LabelPlan, PlanRow
+
+ANTICIPATED = 0.15
+NOTHING = "none"
+
+LabelOrder = Mapping[Key, tuple[str, int | None]]
+"""Of each judged row, its stratum and its place in the order of labelling, None if not chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOrder:
+    """What is to be planned.
+
+    Attributes:
+        judgements: Folder of a run, or its ``judgements.jsonl``.
+        labels: JSONL or CSV of the labels there are; None without.
+        adjudicator: Rater whose word is final.
+        n: Labels to be planned, at least 1.
+        half_width: Half the width that intervals may have, above 0 and below 0.5.
+        by: Columns that strata are made of, beside verdict and doubt.
+        anticipated: Share of verdicts that humans are expected not to share, above 0 and at most
+            0.5; None: from the labels, or 0.15 without.
+        already_random: Whether the labels there are were drawn at random within these strata.
+        cluster: Column that tells which rows were drawn together; ``none`` where none were.
+        seed: Seed of the draw, at least 0.
+    """
+
+    judgements: str | Path
+    labels: str | Path | None = None
+    adjudicator: str | None = None
+    n: int = 100
+    half_width: float = 0.03
+    by: Sequence[str] = ("tested_model",)
+    anticipated: float | None = None
+    already_random: bool = False
+    cluster: str = "case_id"
+    seed: int = SEED
 
 
 def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan:
@@ -35,10 +81,8 @@ def plan_labels(order: PlanOrder, *, out: str | Path | None = None) -> LabelPlan
     """
     _check(order)
     problems: Problems = []
-    judged = read_judged(Path(order.judgements), problems)
-    rows = first_rows(judged, problems)
-    labelled = _labelled(order, judged, problems)
-    plan = Draw(order, judged, rows, labelled).plan()
+    run = once(read_judged_run(Path(order.judgements), problems), problems)
+    plan = _Draw(order, run, *_labels(order, run, problems)).plan()
     if out is not None:
         _write(Path(out), plan.rows)
     return replace(plan, out=None if out is None else str(out), problems=tuple(problems))
@@ -68,15 +112,229 @@ def _check(order: PlanOrder) -> None:
         raise OptionError("--already-random: expected --labels too, got none")
 
 
-def _labelled(order: PlanOrder, judged: Judged, problems: Problems) -> Labelled:
-    place = np.full(len(judged), -1)
-    human = Said.of([])
-    if order.labels is not None:
-        labels = load_labels(Path(order.labels), order.adjudicator, problems)
-        matched = match(judged, labels, problems)
-        place[matched.rows] = np.arange(len(matched.rows))
-        human = matched.human
-    return Labelled(place >= 0, human.take(place))
+def _labels(order: PlanOrder, run: JudgedRun, problems: Problems) -> tuple[Vector, Scores]:
+    """Which rows have a label, and what humans say of each row."""
+    has_label = np.zeros(len(run), dtype=bool)
+    if order.labels is None:
+        return has_label, no_scores(len(run))
+    labels = load_labels(Path(order.labels), order.adjudicator, problems)
+    matched = match(run, labels, problems)
+    has_label[matched.rows] = True
+    return has_label, matched.human_of_all(len(run))
+
+
+# The draw -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """One run, its labels, and what is drawn from it.
+
+    Attributes:
+        order: What is to be planned.
+        run: The run, each item and tested model once.
+        already: Shape (n,), bool: rows that have a label.
+        human: What humans say of each row.
+    """
+
+    order: PlanOrder
+    run: JudgedRun
+    already: Vector
+    human: Scores
+
+    def plan(self) -> LabelPlan:
+        """The plan, not yet written anywhere."""
+        order, names = self.order, self.names
+        selected = self.selection
+        n_labelled = int(np.count_nonzero(self.already))
+        strata = tuple(_named(stratum, names) for stratum in selected.strata)
+        return LabelPlan(
+            judge=self.run.name,
+            source=self.run.path,
+            n_rows=len(self.run),
+            n_unscored=int(np.count_nonzero(self.verdicts < 0)),
+            n_labelled=n_labelled,
+            n_wanted=order.n,
+            n_planned=len(selected.rows),
+            half_width=order.half_width,
+            disagreement=self.disagreement[0],
+            expected_from=self.disagreement[1],
+            by=self.by,
+            strata=strata,
+            needs=needs(
+                self.expected,
+                self.estimates,
+                half_width=order.half_width,
+                n_now=n_labelled,
+                n_then=n_labelled + len(selected.rows),
+            ),
+            seed=order.seed,
+            out=None,
+            notes=tuple(self.notes()),
+            problems=(),
+            rows=tuple(self.plan_rows(strata)),
+        )
+
+    @cached_property
+    def by(self) -> tuple[str, ...]:
+        """Columns that strata are made of."""
+        return tuple(name for name in self.order.by if name not in {"", NOTHING})
+
+    @property
+    def verdicts(self) -> Vector:
+        """Shape (n,): 1, 0, or -1 without verdict."""
+        return self.run.table.correct
+
+    @cached_property
+    def stratum_of_each(self) -> list[str]:
+        """The stratum of each row, by name."""
+        parts: list[list[str]] = []
+        for name in self.by:
+            codes, labels = self.run.column(name, "--by")
+            texts = [label or f"{name} not stated" for label in labels]
+            parts.append([texts[code] for code in codes.tolist()])
+        parts.append(doubt_strata(self.verdicts, self.run.table.entropy).tolist())
+        return [", ".join(part) for part in zip(*parts, strict=True)]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The strata, sorted; the draw knows them by number."""
+        return sorted(set(self.stratum_of_each))
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The draw."""
+        code = {name: i for i, name in enumerate(self.names)}
+        try:
+            return select(
+                self.doubt,
+                np.array([code[name] for name in self.stratum_of_each]),
+                self.already,
+                self.order.n,
+                already_random=self.order.already_random,
+                seed=self.order.seed,
+            )
+        except OptionError as error:
+            merge = ", for example with --by none" if self.by else ""
+            raise OptionError(f"--{error}{merge}") from None
+
+    @cached_property
+    def doubt(self) -> Array:
+        """Chance that the human disagrees with the judge.
+
+        The human is taken to be as far from a single reply of the judge's as the judge is from
+        humans on the whole; a verdict that other replies contradict is that much less sure.
+        Without any verdict, either answer is as likely.
+        """
+        a = self.disagreement[0]
+        minority = _minority(self.run.table.entropy)
+        return np.where(self.verdicts < 0, 0.5, a + minority * (1 - 2 * a))
+
+    @cached_property
+    def disagreement(self) -> tuple[float, Literal["option", "labels", "default"]]:
+        """What is anticipated, and where that is from.
+
+        From labels it is the centre of Wilson's interval, so that a few labels that all agree do
+        not promise that all others will.
+        """
+        if self.order.anticipated is not None:
+            return self.order.anticipated, "option"
+        human, judge = self.human.correct, self.verdicts
+        both = (human >= 0) & (judge >= 0)
+        n, k = int(both.sum()), int(np.count_nonzero(both & (human != judge)))
+        if not n:
+            return ANTICIPATED, "default"
+        return min(0.5, (k + 2) / (n + 4)), "labels"
+
+    @property
+    def expected(self) -> Expected:
+        """What is expected of measures that the labels say nothing of."""
+        n_correct = int(np.count_nonzero(self.verdicts == 1))
+        n_scored = int(np.count_nonzero(self.verdicts >= 0))
+        return Expected(
+            disagreement=self.disagreement[0],
+            judged_correct=n_correct / n_scored if n_scored else 0.5,
+            n_rows=n_scored,
+        )
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        """What the labels say, as if they were a random draw."""
+        at = np.flatnonzero(self.already)
+        if not len(at):
+            return {}
+        clusters = self.run.clusters(self.order.cluster)
+        levels = grade_levels([self.run], human=self.human)
+        found = paper_measures(
+            ratings(self.run.table.scores_at(at), levels),
+            ratings(self.human.scores_at(at), levels),
+            Sample(clusters=None if clusters is None else clusters[at]),
+            levels=levels,
+        )
+        if self.order.already_random:
+            found[CORRECTED] = self._corrected(clusters)
+        return found
+
+    def _corrected(self, clusters: Vector | None) -> Estimate:
+        at = np.flatnonzero(self.verdicts >= 0)
+        human = self.human.correct[at]
+        values: Array = self.verdicts[at].astype(float)
+        sample = Sample(
+            clusters=None if clusters is None else clusters[at],
+            strata=self.selection.all_strata[at],
+        )
+        labels = np.where(human >= 0, human.astype(float), np.nan)
+        return rectify(values, labels, design="stratified", sample=sample).rectified
+
+    def plan_rows(self, strata: Sequence[Stratum]) -> Iterator[PlanRow]:
+        """Those to be labelled in their order, then those that are labelled, then the rest."""
+        selected = self.selection
+        chosen: list[int] = selected.rows.tolist()
+        order: dict[int, int | None] = {at: i + 1 for i, at in enumerate(chosen)}
+        for at in [*np.flatnonzero(self.already).tolist(), *range(len(self.run))]:
+            order.setdefault(at, 0 if self.already[at] else None)
+        table = self.run.table
+        for at, place in order.items():
+            stratum = strata[int(selected.all_strata[at])]
+            yield PlanRow(
+                item_id=table.item_id[at] or "",
+                tested_model=table.tested_model(at),
+                case_id=table.case_id[at],
+                stratum=stratum.name,
+                stratum_size=stratum.size,
+                order=place,
+                weight=None if place is None else stratum.weight,
+            )
+
+    def notes(self) -> Iterator[str]:
+        """What must be said beside the figures."""
+        planned, open_rows = len(self.selection.rows), int(np.count_nonzero(~self.already))
+        if 0 < planned < self.order.n:
+            yield f"{self.order.n} labels were asked for; {open_rows} rows are all that is left"
+        if np.any(self.verdicts < 0):
+            yield (
+                "rows without verdict are drawn from as well: only labels can say what the judge "
+                "leaves out; better still, judge them again first"
+            )
+        if np.any(self.already) and not self.order.already_random:
+            yield (
+                "the labels there are were not said to be a random draw (--already-random), so "
+                "each stands for its own row alone"
+            )
+
+
+def _named(stratum: Stratum, names: Sequence[str]) -> Stratum:
+    """With the name in place of its number."""
+    name = stratum.name
+    return replace(stratum, name=names[int(name)] if name.isdecimal() else name)
+
+
+def _minority(entropy: Array) -> Array:
+    """Share of the judge's replies that say the opposite, from their entropy in bits."""
+    shares = np.linspace(0.0, 0.5, 1001)
+    inner = shares[1:]
+    bits = np.append(0.0, -inner * np.log2(inner) - (1 - inner) * np.log2(1 - inner))
+    return np.interp(np.nan_to_num(entropy), bits, shares)
 
 
 # The plan's file ---------------------------------------------------------------------------------
@@ -124,7 +382,7 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
         found[row["item_id"], row["tested_model"]] = row["stratum"], row["order"]
     if not found:
         wanted = "expected rows as apbjudge plan-labels writes them, got none"
-        raise InputError(f"{path}: {wanted}{first_of(problems[n_before:])}")
+        raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")
     return found
 
 

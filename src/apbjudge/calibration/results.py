@@ -24,13 +24,7 @@ HAND_PICKED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCalibration:
-    """The calibration on a part of the items.
-
-    Attributes:
-        field: What the part is told by.
-        value: Its value; None where rows don't state one.
-        found: The calibration.
-    """
+    """The calibration on the items with one value of a field; None where rows state none."""
 
     field: str
     value: str | None
@@ -39,13 +33,9 @@ class GroupCalibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedFigure:
-    """A figure by the judge beside the same corrected with labels.
+    """A figure (``CR``, ``Grade`` or an error code) by the judge, and corrected with labels.
 
-    Attributes:
-        field: What the part of the rows is told by, empty for all of them.
-        value: Its value.
-        figure: ``CR``, ``Grade`` or an error code.
-        found: Raw and corrected.
+    It is of the rows with one value of a field, or of all where ``field`` is empty.
     """
 
     field: str
@@ -61,18 +51,15 @@ class Reliability:
     Attributes:
         judge: The judge, ``(blind)`` where it saw no reference.
         source: File of its judgements.
-        n_rows: Judgements.
-        n_scored: Those with a verdict.
-        n_labelled: Those with a label.
+        n_rows: Judgements, of which ``n_scored`` have a verdict and ``n_labelled`` a label.
         n_unmatched: Labelled items without judgement.
         n_ties: Labelled rows on which raters are split, by field; they have no label there.
         n_adjudicated: Labelled rows on which the adjudicator decided.
         raters: The raters, the adjudicator not among them.
         cluster: Column that tells clusters, ``none`` without.
         n_clusters: Clusters among the labelled rows.
-        design: How the labelled rows were chosen; None where nobody said.
-        whole: The calibration on all labelled rows.
-        groups: On parts of them.
+        design: How the labelled rows were chosen; None where that is not stated.
+        whole: The calibration on all labelled rows; ``groups``: on parts of them.
         category: The five behaviours after a broken tool, where there are such labels.
         between: Raters among themselves; None with one.
         stand_in: The alternative annotator test; None with one rater.
@@ -107,13 +94,7 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityReport:
-    """Several judges, side by side.
-
-    Attributes:
-        labels: File of the labels.
-        judges: One entry a judge, in the order given.
-        problems: Rows of the files that could not be used.
-    """
+    """Several judges against one file of labels, and the rows that could not be used."""
 
     labels: str
     judges: tuple[Reliability, ...]
@@ -177,23 +158,16 @@ class Comparison:
     """Two runs on the same items.
 
     Attributes:
-        first: Run A.
-        second: Run B.
         paired_on: Fields by which a row of one run finds its partner in the other.
         n_pairs: Rows with a partner.
         n_compared: Pairs with a verdict by both; all figures are over these.
-        n_first_unscored: Pairs that A alone left unscored.
-        n_second_unscored: Pairs that B alone left unscored.
-        n_both_unscored: Pairs without any verdict.
+        n_first_unscored: Pairs that the first run alone left unscored.
+        n_second_unscored: Pairs that the second alone left unscored.
         cluster: Column that tells clusters, ``none`` without.
         n_clusters: Clusters among the pairs that are compared.
         flips: On which pairs ``is_correct`` differs.
-        differences: A less B, figure by figure; those against labels last.
-        labels: File of the labels; None without.
+        differences: First less second, figure by figure; those against labels last.
         n_labelled: Pairs with a label and a verdict by both.
-        level: Confidence level.
-        notes: What must be said beside the figures.
-        problems: Rows of the files that could not be used.
     """
 
     first: Side
@@ -242,7 +216,7 @@ class Need:
             items each) that is found with a power of 0.8.
         half_width_then: Half the width once the planned labels are made as well.
         detectable_then: The same of the difference.
-        n_needed: Labels in all for the width wished for; None where that can't be told.
+        n_needed: Labels in all for the width wished for; None where that is unknown.
         note: What makes the figures rough, or why there are none.
     """
 
@@ -261,9 +235,6 @@ class PlanRow:
     """One judged row in the plan.
 
     Attributes:
-        item_id: The item.
-        tested_model: Whose response.
-        case_id: The benchmark record.
         stratum: What it was drawn within.
         stratum_size: Rows of that stratum.
         order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled
@@ -286,23 +257,17 @@ class LabelPlan:
     """What to label, and what for.
 
     Attributes:
-        judge: The judge.
-        source: File of its judgements.
         n_rows: Rows that labels can be drawn from.
         n_unscored: Those without verdict.
         n_labelled: Those with a label already.
-        n_wanted: Labels asked for.
-        n_planned: Labels planned.
+        n_wanted: Labels asked for; fewer are planned where there are no more rows.
         half_width: Half the width that intervals may have.
         disagreement: Share of verdicts that humans are expected not to share.
         expected_from: Where that is from: ``option``, ``labels`` or ``default``.
         by: Columns that strata were made of, beside verdict and doubt.
         strata: What rows were drawn within.
         needs: What each measure needs.
-        seed: Seed of the draw.
         out: File of the plan; None where it was not written.
-        notes: What must be said beside the figures.
-        problems: Rows of the files that could not be used.
         rows: All rows, those to be labelled first and in their order.
     """
 

@@ -9,8 +9,7 @@ import orjson
 import typer
 
 from ..calibration.calibrate import calibrate_runs
-from ..calibration.config import CalibrationOrder
-from ..calibration.judged import check_level
+from ..calibration.config import CalibrationOrder, check_level
 from ..errors import OptionError, visible
 from ..reports.reliability_text import reliability_text
 from ..statistics.coded import Settings

@@ -190,7 +190,7 @@ class Rounds:
 
     async def _ordered(self, batch: Batch) -> str:
         try:
-            return await self.api.order(batch.file or "", batch.tag)
+            return await self.api.create(batch.file or "", batch.tag)
         except JudgeError as error:
             if not isinstance(error, TransportError) or error.answered:
                 batch.step = "written"  # it was turned away, so nothing was ordered

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import InputError, RowError
 from ..jsonl import object_of, read_line_at, read_lines
-from .task import known, short_key
+from ..records.keys import short_key
+from .task import known
 
 _MODEL_FIELDS = ("tested_model", "model_response")
 

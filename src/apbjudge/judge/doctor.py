@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import visible
 from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
-from ..llm.endpoint_checks import LONGEST_WAIT_S, EndpointReport, Target, check_endpoint
+from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint
 from ..llm.resources import cache_folder, make_client, transport_of
 from ..protocols import AUTO
 from ..records import Record
@@ -100,14 +100,7 @@ def check_up(
 async def _check_all(spec: JudgeSpec, own_client: Client | None) -> tuple[EndpointReport, ...]:
     client = own_client or make_client(spec)
     targets = [
-        Target(
-            client=client,
-            model=spec.model,
-            address=address,
-            timeout_s=min(spec.timeout_s, LONGEST_WAIT_S),
-            settings=spec.sampling(),
-            network=own_client is None,
-        )
+        Target(client=client, spec=spec, address=address, network=own_client is None)
         for address in spec.addresses
     ]
     try:

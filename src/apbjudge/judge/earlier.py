@@ -21,18 +21,10 @@ import orjson
 from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..jsonl import read_lines
 from ..records import check_written_row
-from ..records.keys import KeySet
+from ..records.keys import KeySet, short_key
+from ..records.run_folder import FIGURES, JUDGEMENTS, MANIFEST
 from .source import Source
-from .task import known, short_key
-
-JUDGEMENTS = "judgements.jsonl"
-MANIFEST = "manifest.json"
-SUPERSEDED = "superseded.jsonl"
-"""Judgements that the input no longer asks for, and failures that were asked again."""
-DAMAGED = "damaged.txt"
-"""Lines of JUDGEMENTS that are no judgements."""
-FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
-"""What else a run writes into its folder; it can be computed again."""
+from .task import known
 
 PASSING_REASONS = ("transport", "timeout", "budget")
 """Reasons of unscored judgements that are tried again when a run is resumed."""

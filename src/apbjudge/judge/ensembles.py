@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
-from pydantic import ValidationError
 
-from ..errors import InputError, OptionError, RowError
-from ..jsonl import read_lines, write_atomically
-from ..records import Unscored, Verdict, majority, read_judgement, read_labels, row_error
+from ..errors import OptionError
+from ..jsonl import write_atomically
+from ..records import Unscored, Verdict, majority, read_labels
+from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, load_rubric
 from . import JudgeSpec, Progress, Store
 from .cascade import (
@@ -33,7 +33,6 @@ from .dawid_skene import check_dawid_skene
 from .ensemble_text import curve_rows, curve_text, disagreement_text
 from .panel import disagreement, panel_dawid_skene, panel_judgement
 from .session import Run, RunConfig, claim, run_identity, run_in
-from .store import JUDGEMENTS
 
 Rule = Literal["majority", "mean", "dawid-skene"]
 RULES: tuple[Rule, ...] = ("majority", "mean", "dawid-skene")
@@ -250,8 +249,8 @@ def compare_runs(cheap: Path, strong: Path, labels: Path | None, when_text: str)
         OptionError: If the cheap run states no doubt.
     """
     when = parse_when(when_text)
-    rows = [row for row in read_run(cheap) if not _is_bad(row)]
-    answers = {_name(row): row for row in read_run(strong)}
+    rows = [row for row in read_judgements(cheap) if not _is_bad(row)]
+    answers = {_name(row): row for row in read_judgements(strong)}
     asked = [answers.get(_name(row)) for row in rows]
     known = majority(read_labels(labels)) if labels is not None else {}
     reference = [_label(row, known) for row in rows]
@@ -267,19 +266,3 @@ def _label(row: Judgement, known: Mapping[tuple[str, str | None], bool]) -> bool
     """A human's word on an item, whether or not the label names the tested model."""
     item = row.item_id or ""
     return known.get((item, row.tested_model), known.get((item, None)))
-
-
-def read_run(folder: Path) -> Iterator[Judgement]:
-    """Yields the judgements of a run's folder.
-
-    Raises:
-        InputError: If there is none, or a line of it is damaged.
-    """
-    path = folder / JUDGEMENTS
-    for line in read_lines(path):
-        if isinstance(line.values, RowError):
-            raise InputError(f"{path}:{line.number}: {line.values}")
-        try:
-            yield read_judgement(line.values)
-        except ValidationError as error:
-            raise InputError(f"{path}:{line.number}: {row_error(error)}") from None

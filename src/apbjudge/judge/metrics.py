@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..records import UNSOLVABLE_TYPES
+from ..records.columns import Vector
+from ..records.judgement_table import JudgementTable
 from ..statistics.comparison import paired_test
 from ..statistics.intervals import CONFIDENCE_LEVEL, Array, Estimate, nothing, ratio
 from ..statistics.sample import Sample
 from ..statistics.shares import bounded, share
-from .columns import NO_FLAGS, Columns, Vector
 
 Figures = dict[str, Estimate]
 
@@ -23,7 +24,7 @@ UNSCORED = "no row with a verdict"
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
 
 
-def common_figures(c: Columns, rows: Vector, form: str) -> Figures:
+def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
     """CR, Grade and E1–E6 over the scored rows; E2 is named by its subtype.
 
     Args:
@@ -44,10 +45,10 @@ def common_figures(c: Columns, rows: Vector, form: str) -> Figures:
     graded = scored[~np.isnan(c.grade[scored])]
     if len(graded):
         figures["Grade"] = bounded(c.grade[graded], Sample(clusters=cases(graded)))
-    flagged = scored[c.errors[scored] != NO_FLAGS]
+    flagged = scored[c.known[scored] > 0]
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
-        figures[name] = rate((c.errors[flagged] >> i) & 1, cases(flagged))
+        figures[name] = rate((c.flags[flagged] >> i) & 1, cases(flagged))
     return figures
 
 
@@ -62,7 +63,7 @@ def rate(hits: Vector, cases: Vector | None) -> Estimate:
     return found if len(hits) else replace(found, note=UNSCORED)
 
 
-def mean(c: Columns, values: Vector, rows: Vector, *, note: str) -> Estimate:
+def mean(c: JudgementTable, values: Vector, rows: Vector, *, note: str) -> Estimate:
     """Mean of a column over some rows, resampled by case.
 
     Args:
@@ -75,7 +76,7 @@ def mean(c: Columns, values: Vector, rows: Vector, *, note: str) -> Estimate:
     return found if len(rows) else replace(found, note=note)
 
 
-def broken_figures(c: Columns, rows: Vector) -> Figures:
+def broken_figures(c: JudgementTable, rows: Vector) -> Figures:
     """Share of each of the five behaviours among scored rows, and of those left undecided."""
     scored = rows[c.scored[rows] == 1]
     figures = {
@@ -87,7 +88,7 @@ def broken_figures(c: Columns, rows: Vector) -> Figures:
     return figures
 
 
-def unsolvable_figures(c: Columns, rows: Vector) -> Figures:
+def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
     """Refusal rate (passes among scored rows) per unsolvable type."""
     figures: Figures = {}
     labels = c.labels["unsolvable_type"]
@@ -100,7 +101,7 @@ def unsolvable_figures(c: Columns, rows: Vector) -> Figures:
     return figures
 
 
-def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
+def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Figures:
     """C_all, C_pass and C_com, over rows whose cost can be computed.
 
     Args:
@@ -119,7 +120,7 @@ def efficiency_figures(c: Columns, rows: Vector, all_rows: Vector) -> Figures:
     }
 
 
-def cases_all_right(c: Columns, rows: Vector) -> Vector:
+def cases_all_right(c: JudgementTable, rows: Vector) -> Vector:
     """Cases that every tested model has right, in all its rows and at a known cost."""
     models = c.code("tested_model", rows)
     good = (c.correct[rows] == 1) & ~np.isnan(c.cost[rows])
@@ -131,12 +132,12 @@ def cases_all_right(c: Columns, rows: Vector) -> Vector:
     return np.array([]) if common is None else common
 
 
-def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
+def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Figures:
     """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
 
     CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
-    base row of its case (``columns.case_numbers``) and number of steps (the mean, where a base
-    was judged several times). Overall figures weigh every pair alike.
+    base row of its case (``judgement_table.case_numbers``) and number of steps (the mean, where a
+    base was judged several times). Overall figures weigh every pair alike.
 
     Args:
         c: All judgements.
@@ -155,7 +156,7 @@ def extraneous_figures(c: Columns, rows: Vector, base: Vector) -> Figures:
     return figures
 
 
-def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str, Estimate]]:
+def _against_base(c: JudgementTable, rows: Vector, base: Vector) -> Iterator[tuple[str, Estimate]]:
     pairs, before = pairs_with_base(c, c.correct, rows, base)
     if not len(pairs):
         scored = rows[c.scored[rows] == 1]
@@ -170,7 +171,7 @@ def _against_base(c: Columns, rows: Vector, base: Vector) -> Iterator[tuple[str,
     yield "delta", paired_test(c.correct[pairs] - before, sample).estimate
 
 
-def extraneous_grades(c: Columns, rows: Vector, base: Vector) -> Figures:
+def extraneous_grades(c: JudgementTable, rows: Vector, base: Vector) -> Figures:
     """Grade_B, Grade_E and their difference over the same pairs that CR_B and CR_E have.
 
     Args:
@@ -192,7 +193,7 @@ def extraneous_grades(c: Columns, rows: Vector, base: Vector) -> Figures:
     }
 
 
-def _unpaired(c: Columns, rows: Vector, base: Vector, what: str = "verdict") -> str:
+def _unpaired(c: JudgementTable, rows: Vector, base: Vector, what: str = "verdict") -> str:
     """Why no row with distractors has a base row."""
     if not len(base):
         return "the run has no rows without distractors of this tested model and form"
@@ -204,7 +205,9 @@ def _unpaired(c: Columns, rows: Vector, base: Vector, what: str = "verdict") -> 
     return f"no case has a {what} both with and without distractors"
 
 
-def pairs_with_base(c: Columns, of: Vector, rows: Vector, base: Vector) -> tuple[Vector, Array]:
+def pairs_with_base(
+    c: JudgementTable, of: Vector, rows: Vector, base: Vector
+) -> tuple[Vector, Array]:
     """Scored rows with distractors that have a scored base row.
 
     Args:
@@ -227,7 +230,7 @@ def pairs_with_base(c: Columns, of: Vector, rows: Vector, base: Vector) -> tuple
     return scored[paired], means[np.searchsorted(keys, wanted[paired])]
 
 
-def _pair_key(c: Columns, rows: Vector) -> Vector:
+def _pair_key(c: JudgementTable, rows: Vector) -> Vector:
     """Rows with and without distractors belong together by case and number of steps."""
     horizon = c.code("horizon", rows)
     return c.case[rows].astype(np.int64) * (len(c.labels["horizon"]) + 1) + horizon

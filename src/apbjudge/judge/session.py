@@ -16,12 +16,13 @@ from typing import Any
 
 import orjson
 
-from ..errors import AccessError, InputError, OptionError, RowError
-from ..jsonl import read_lines, write_atomically
+from ..errors import AccessError, InputError, OptionError
+from ..jsonl import write_atomically
 from ..llm.resources import Resources, transport_of
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import Unscored, Verdict, read_judgement
+from ..records.run_folder import MANIFEST, read_judgements
 from ..rubrics import Rubric, load_rubric
 from ..runs.loops import block_on
 from ..version import VERSION
@@ -31,7 +32,6 @@ from .llm_judge import LLMJudge
 from .resources import make_judge, make_judges
 from .run import Lane, run_interleaved
 from .static import STATIC_VERSION
-from .store import JUDGEMENTS, MANIFEST
 from .summary import Summary, summarize
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
@@ -98,10 +98,7 @@ class Run:
         if self.folder is None:
             yield from map(read_judgement, self.rows)
             return
-        for line in read_lines(self.folder / JUDGEMENTS, any_format=True):
-            if isinstance(line.values, RowError):
-                raise InputError(f"{self.folder / JUDGEMENTS}:{line.number}: {line.values}")
-            yield read_judgement(line.values)
+        yield from read_judgements(self.folder)
 
     @property
     def unscored_fraction(self) -> float:

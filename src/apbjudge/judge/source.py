@@ -16,10 +16,10 @@ from ..errors import InputError, RowError
 from ..jsonl import Line, parse_object, read_line_at, read_lines
 from ..protocols import AUTO, Protocol, get_protocol, protocol_of
 from ..records import Item, Row, row_error
-from ..records.keys import KeySet
+from ..records.keys import KeySet, short_key
 from ..rubrics import Rubric
 from .cases import Cases
-from .task import BadRow, Entry, Task, known, short_key
+from .task import BadRow, Entry, Task, known
 
 
 @dataclass(slots=True)

@@ -22,15 +22,11 @@ import orjson
 from ..errors import InputError, OtherRunError, RowError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records import Unscored, Verdict, judgement_row
-from ..records.keys import KeySet
+from ..records.keys import KeySet, short_key
+from ..records.run_folder import DAMAGED, FIGURES, JUDGEMENTS, MANIFEST, SUPERSEDED
 from .earlier import (
-    DAMAGED,
-    FIGURES,
-    JUDGEMENTS,
-    MANIFEST,
     PASSING_REASONS,
     PLACE,
-    SUPERSEDED,
     Inputs,
     Keys,
     judged_lines,
@@ -39,11 +35,8 @@ from .earlier import (
     place_key,
 )
 from .source import Source
-from .task import short_key
 
 __all__ = [
-    "JUDGEMENTS",
-    "MANIFEST",
     "PASSING_REASONS",
     "PLACE",
     "Store",

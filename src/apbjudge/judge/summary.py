@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import OptionError
+from ..records.columns import Vector
+from ..records.judgement_reader import table_of
+from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals
 from ..records.tables import text_cell
 from ..statistics.intervals import CONFIDENCE_LEVEL
-from .columns import BY_FIELDS, Columns, Totals, Vector, read_columns
 from .metrics import (
     Figures,
     broken_figures,
@@ -149,18 +151,20 @@ def summarize(
 
     Raises:
         OptionError: If a field is unknown.
+        InputError: If a row is no judgement.
     """
     fields = check_by(by)
-    columns, totals = read_columns(rows)
-    groups = [*_groups(columns, None)]
+    whole = table_of(rows)
+    table = whole.items()
+    groups = [*_groups(table, None)]
     for field in fields:
-        groups.extend(_groups(columns, field))
+        groups.extend(_groups(table, field))
     return Summary(
         judge=judge,
         note=note,
-        totals=totals,
+        totals=whole.totals,
         groups=tuple(groups),
-        warnings=tuple(_conversions(columns)),
+        warnings=tuple(_conversions(table)),
     )
 
 
@@ -169,7 +173,7 @@ CONVERSION_ROWS = 10
 """From so many rows, and such a share of them in another form, a conversion is suspected."""
 
 
-def _conversions(c: Columns) -> Iterator[str]:
+def _conversions(c: JudgementTable) -> Iterator[str]:
     """Names tested models nearly all of whose replies under a protocol are in another form.
 
     A model strays now and then; a program that turned its replies into rows strays each time.
@@ -189,7 +193,7 @@ def _conversions(c: Columns) -> Iterator[str]:
             )
 
 
-def _groups(c: Columns, field: str | None) -> Iterator[Group]:
+def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
     fields = ("protocol", "form", "tested_model", *([field] if field else []))
     keys = np.stack([c.codes[name] for name in fields], axis=1)
     kept = np.flatnonzero(~is_base(c))
@@ -206,7 +210,7 @@ def _groups(c: Columns, field: str | None) -> Iterator[Group]:
             yield _group(c, labels[i], rows, field)
 
 
-def is_base(c: Columns) -> Vector:
+def is_base(c: JudgementTable) -> Vector:
     """Profiles that are the base condition of others and no group of their own.
 
     Rows of tool-extraneous without distractors, where the same tested model has rows with some.
@@ -231,7 +235,7 @@ def _order(labels: list[str | None]) -> tuple[Any, ...]:
     return rank, protocol or "", form or "", model or "", value is None, place, value or ""
 
 
-def _group(c: Columns, labels: list[str | None], rows: Vector, field: str | None) -> Group:
+def _group(c: JudgementTable, labels: list[str | None], rows: Vector, field: str | None) -> Group:
     protocol, form, model = (label or "" for label in labels[:3])
     figures = common_figures(c, rows, form)
     figures |= _own_figures(c, protocol, rows)
@@ -248,7 +252,7 @@ def _group(c: Columns, labels: list[str | None], rows: Vector, field: str | None
     )
 
 
-def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
+def _own_figures(c: JudgementTable, protocol: str, rows: Vector) -> Figures:
     """The figures that only this protocol has."""
     if protocol == "tool-broken":
         return broken_figures(c, rows)
@@ -262,7 +266,7 @@ def _own_figures(c: Columns, protocol: str, rows: Vector) -> Figures:
     return {}
 
 
-def base_of(c: Columns, rows: Vector) -> Vector:
+def base_of(c: JudgementTable, rows: Vector) -> Vector:
     """Rows without distractors of the same tested model and form."""
     first = c.profile[rows[0]]
     same = c.levels == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 from ..errors import RowError
@@ -76,13 +75,3 @@ def known(values: Mapping[str, Any], *names: str) -> str | None:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
     return None
-
-
-def short_key(*parts: str) -> int:
-    """A 64-bit key of some strings.
-
-    Among a million keys two are equal with a probability of 3 in 100 million, at a tenth of the
-    memory of the strings themselves.
-    """
-    joined = "\x00".join(parts).encode(errors="surrogatepass")
-    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "big")

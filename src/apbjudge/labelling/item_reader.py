@@ -16,11 +16,10 @@ from ..errors import InputError, RowError
 from ..jsonl import object_of, read_line_at, read_lines
 from ..judge.cases import Cases
 from ..judge.source import complaint_of, graded_by
-from ..judge.task import short_key
 from ..protocols import AUTO
 from ..protocols.base import Protocol
 from ..records import Item, Row
-from ..records.keys import KeySet
+from ..records.keys import KeySet, short_key
 from ..rubrics import Rubric
 from .label_log import Key
 

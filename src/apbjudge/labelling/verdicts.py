@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, RowError
-from ..jsonl import parse_object, read_line_at, read_lines
-from ..judge.store import JUDGEMENTS
+from ..jsonl import parse_object, read_line_at
+from ..records.run_folder import read_run
 from ..reports.page.items import judgement_view
 from .label_log import Key
-
-_NEEDED = {"item_id", "tested_model", "judge", "kind"}
 
 
 class Verdicts:
@@ -27,14 +25,14 @@ class Verdicts:
     """
 
     def __init__(self, run: Path, keys: Iterable[Key]) -> None:
-        self._path = run / JUDGEMENTS if run.is_dir() else run
-        wanted = set(keys)
-        self._offsets: dict[Key, int] = {}
-        for line in read_lines(self._path):
-            values = line.values
-            key = None if isinstance(values, RowError) else _key(values)
-            if key is not None and key in wanted:
-                self._offsets[key] = line.offset
+        folder = read_run(run)
+        self._path, table, wanted = folder.path, folder.table, set(keys)
+        rows = zip(table.item_id.values, table.values("tested_model"), table.position, strict=True)
+        self._offsets = {
+            (item_id, tested_model): int(offset)
+            for item_id, tested_model, offset in rows
+            if (item_id, tested_model) in wanted
+        }
         if not self._offsets:
             raise InputError(f"{self._path}: expected judgements of the items to label, got none")
 
@@ -51,17 +49,9 @@ class Verdicts:
         if key not in self._offsets:
             return None
         try:
-            values = parse_object(read_line_at(self._path, self._offsets[key]))
+            row = parse_object(read_line_at(self._path, self._offsets[key]))
         except OSError as error:
             raise InputError(f"{self._path}: can't be read: {error.strerror}") from None
-        if isinstance(values, RowError) or _key(values) != key:
+        if isinstance(row, RowError) or (row.get("item_id"), row.get("tested_model")) != key:
             raise InputError(f"{self._path}: the file has changed; start anew")
-        return judgement_view(values)
-
-
-def _key(values: Mapping[str, Any]) -> Key | None:
-    """Whose judgement a row is; None when it is no judgement of an item."""
-    item_id, tested_model = values.get("item_id"), values.get("tested_model")
-    if not values.keys() >= _NEEDED or not isinstance(item_id, str):
-        return None
-    return (item_id, tested_model) if isinstance(tested_model, str) else None
+        return judgement_view(row)

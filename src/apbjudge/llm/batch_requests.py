@@ -236,7 +236,7 @@ class BatchWriter(Client):
         """
         key = request.key(self.place)
         outcome = self._outcome(key)
-        known = outcome.completion or self._cached(key)
+        known = outcome.completion or self._cached(cache_key(key, request.format_at(self.form)))
         if known is not None:
             return known
         if outcome.gives_up(self.retries, self.since):
@@ -250,7 +250,7 @@ class BatchWriter(Client):
         return read_outcome(data)
 
     def _cached(self, key: str) -> Completion | None:
-        data = self.cache.get(cache_key(key, self.form)) if self.cache else None
+        data = self.cache.get(key) if self.cache else None
         return load_completion(data) if data is not None else None
 
     def _refuse(self, outcome: Outcome) -> None:
@@ -263,8 +263,9 @@ class BatchWriter(Client):
         short = int(key[:16], 16)
         if short in self._written:
             return
-        body = self.body(replace(request, format=self.form))
-        name = cache_key(key, self.form)
+        form = request.format_at(self.form)
+        body = self.body(replace(request, format=form))
+        name = cache_key(key, form)
         values = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > MAX_LINE_BYTES:
@@ -320,8 +321,9 @@ class BatchResults:
         )
         self.answers.put(answer.key, after.dumped())
         if self.cache is not None and answer.completion is not None and answer.is_good:
-            data = dump_completion(answer.completion)
-            self.cache.put(cache_key(answer.key, self.form), data)
+            # ids without a format are of the round's, or of the strictest
+            form = self.form if answer.form == FORMATS[0] else answer.form
+            self.cache.put(cache_key(answer.key, form), dump_completion(answer.completion))
         return after.wants_other_format
 
     def enter_missing(self, requests: Path, error: JudgeError) -> int:

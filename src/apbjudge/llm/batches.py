@@ -1,9 +1,9 @@
-"""A provider's batch interface, through litellm: upload, order, poll, fetch.
+"""A provider's batch interface, through litellm: upload, create, poll, fetch.
 
 What litellm 1.106 offers for chat completions, as its code says:
 
 ============================  ======  =====  =======================================
-provider                      orders  lists  needs
+provider                      creates lists  needs
 ============================  ======  =====  =======================================
 openai                        yes     yes    OPENAI_API_KEY
 azure                         yes     yes    AZURE_API_BASE, _API_KEY, _API_VERSION
@@ -42,10 +42,10 @@ from .retry import with_retries
 
 T = TypeVar("T")
 
-ORDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_ai", "mistral")
-"""Providers that litellm orders batches from."""
+PROVIDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_ai", "mistral")
+"""Providers that litellm creates batches at."""
 
-LISTS = frozenset(ORDERS) - {"mistral"}
+LISTING_PROVIDERS = frozenset(PROVIDERS) - {"mistral"}
 """Those of them whose batches it lists."""
 
 ADDRESSES: Mapping[str, str] = {
@@ -111,7 +111,7 @@ class BatchApi:
         provider: The provider's name.
 
     Raises:
-        OptionError: If litellm can't order batches from the provider, or its address is missing.
+        OptionError: If litellm can't create batches at the provider, or its address is missing.
     """
 
     model: str
@@ -126,10 +126,10 @@ class BatchApi:
 
     def __post_init__(self) -> None:
         self.provider, self._name = provider_of(self.model)
-        if self.provider not in ORDERS:
+        if self.provider not in PROVIDERS:
             raise OptionError(
-                f"--batch: litellm orders no batches from {self.provider} "
-                f"(only from {', '.join(ORDERS)})"
+                f"--batch: litellm creates no batches at {self.provider} "
+                f"(only at {', '.join(PROVIDERS)})"
             )
         variable = ADDRESSES.get(self.provider)
         if variable and not self.api_base:
@@ -139,8 +139,8 @@ class BatchApi:
 
     @property
     def lists(self) -> bool:
-        """Whether ``find`` can tell what has been ordered."""
-        return self.provider in LISTS
+        """Whether ``find`` can list batches."""
+        return self.provider in LISTING_PROVIDERS
 
     async def upload(self, path: Path) -> str:
         """Uploads a file of requests.
@@ -155,13 +155,13 @@ class BatchApi:
         def send(litellm: Any) -> str:
             with path.open("rb") as file:
                 named = (path.name, file, "application/jsonl")
-                made = litellm.create_file(file=named, purpose="batch", **self._arguments())
-            return str(made.id)
+                created = litellm.create_file(file=named, purpose="batch", **self._arguments())
+            return str(created.id)
 
         return await self._repeat(send, self.retries)
 
-    async def order(self, file: str, tag: str) -> str:
-        """Orders a batch. A call that gets no answer may have ordered it: it is looked for first.
+    async def create(self, file: str, tag: str) -> str:
+        """Creates a batch. A retry looks for it first: a call without an answer may have made it.
 
         Args:
             file: Id of the uploaded file.
@@ -170,30 +170,30 @@ class BatchApi:
         Returns:
             Its id.
         """
-        asked = False
+        is_retry = False
 
         def send(litellm: Any) -> str:
-            nonlocal asked
-            if asked and (batch := self._look(litellm, tag, file)):
+            nonlocal is_retry
+            if is_retry and (batch := self._look(litellm, tag, file)):
                 return batch
-            asked = True
-            made = litellm.create_batch(
+            is_retry = True
+            created = litellm.create_batch(
                 completion_window="24h",
                 endpoint=URL,
                 input_file_id=file,
                 metadata={TAG: tag, "name": tag},  # xai keeps the name and nothing else
                 **self._arguments(),
             )
-            return str(made.id)
+            return str(created.id)
 
         return await self._repeat(send, self.retries if self.lists else 0)
 
     async def submit(self, path: Path, tag: str) -> str:
-        """Uploads a file and orders its batch; returns the batch's id."""
-        return await self.order(await self.upload(path), tag)
+        """Uploads a file and creates its batch; returns the batch's id."""
+        return await self.create(await self.upload(path), tag)
 
     async def find(self, tag: str, file: str | None = None) -> str | None:
-        """Looks for a batch that was ordered with a tag, or of an uploaded file.
+        """Looks for a batch that was created with a tag, or of an uploaded file.
 
         Raises:
             OptionError: If litellm can't list the provider's batches.
@@ -265,7 +265,7 @@ class BatchApi:
         )
 
     def _arguments(self) -> dict[str, Any]:
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "custom_llm_provider": self.provider,
             "model": f"{self.provider}/{self._name}",
             "timeout": self.timeout_s,
@@ -274,11 +274,11 @@ class BatchApi:
             "extra_headers": {"Connection": "close"},
         }
         if self.api_base:
-            given["api_base"] = self.api_base
+            arguments["api_base"] = self.api_base
             variable = _KEY_OF.get(self.provider)
             if variable:  # litellm would send OpenAI's key to any of these
-                given["api_key"] = os.environ.get(variable) or "none"
-        return given
+                arguments["api_key"] = os.environ.get(variable) or "none"
+        return arguments
 
 
 def _translated(error: Exception) -> ApbJudgeError:

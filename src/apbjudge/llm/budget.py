@@ -40,9 +40,9 @@ class Spent:
 class Budget:
     """Admits calls while the limits allow it.
 
-    A call is admitted when what is spent, plus what the calls in flight and this one will take
-    at most if they are like the dearest so far, stays within the limits. Until one call has shown
-    its cost, only one is in flight where money or tokens are limited.
+    A call is admitted when what is spent, plus the dearest call so far for each call in flight and
+    this one, stays within the limits. Until one call has shown its cost, only one is in flight
+    where money or tokens are limited.
 
     Args:
         limits: The limits.
@@ -96,7 +96,7 @@ class Budget:
 
         Args:
             completion: The response, None when the call failed.
-            lost: Whether it failed without an answer; it then counts as dear as any before.
+            lost: Whether it failed without an answer; it then costs as much as any before.
         """
         self._in_flight -= 1
         usage = completion.usage if completion else Usage()

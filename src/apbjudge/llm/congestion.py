@@ -16,36 +16,19 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-START = 32
-"""Calls in flight to an endpoint before anything is known of it."""
-
-SLOWEST_S = 2.0
-"""Longest pause between two calls that this module makes; an endpoint may ask for more."""
-
-CATCH_UP_S = 0.002
-"""So late a call may start without delaying those after it: timers are not exact."""
-
+START = 32  # calls in flight to an endpoint before anything is known of it
+SLOWEST_S = 2.0  # longest pause between two calls made here; an endpoint may ask for more
+CATCH_UP_S = 0.002  # so late a call may start without delaying the next: timers are not exact
 SMALLEST_SAMPLE, LARGEST_SAMPLE = 8, 32
-GROWTH = 0.05
-"""Share by which the load grows with a sample where more than the known limit is tried."""
-
-DOUBLED_AFTER = 3
-"""After so many samples without refusals beyond the limit it grows twice as fast."""
-
-UNKNOWN_LATENCY_S = 1.0
-"""Taken for the latency until a call was served."""
-
-LATENCIES = 64
-"""Over about so many calls the latency is averaged."""
-
-REMEMBERED = 12
-"""Samples that are looked at to find out what the refusals depend on."""
-
-FEWEST_REFUSING = 3
-"""So many of them must have refusals."""
+GROWTH = 0.05  # of the load with a sample, where more than the known limit is tried
+DOUBLED_AFTER = 3  # samples without refusals beyond the limit after which growth doubles
+UNKNOWN_LATENCY_S = 1.0  # the latency until a call was served
+LATENCIES = 64  # calls over which the latency is averaged
+HISTORY = 12  # samples that show what the refusals depend on
+FEWEST_REFUSING = 3  # samples of these that must have refusals
 
 EVIDENCE = 4.0
-MOST_LOSS = 4.0
+MAX_LOSS = 4.0
 """Difference of log-likelihoods that decides, and the most that one sample adds to it: an endpoint
 that was quiet before takes a burst of calls that says nothing of what it takes in the long run."""
 
@@ -62,40 +45,28 @@ multiples of the time that a refusal costs: a test of the limit takes at most a 
 
 @dataclass(slots=True)
 class Sample:
-    """Calls that were made at one load.
+    """Calls that were made at one load."""
 
-    Attributes:
-        window: The window it was made under.
-        size: Calls that belong to it.
-        begun: Those that have been made.
-        ended: Those of them that have come back.
-        answered: Those of them that the endpoint served.
-        refused: Those of them that it refused for their number.
-        held: Calls of ``begun`` that had to wait for the window, or filled it.
-        first_at: When the first was made.
-        last_at: When the last was made.
-    """
-
-    window: float
-    size: int
-    begun: int = 0
+    window: float  # under which they were made
+    size: int  # calls that belong to it
+    started: int = 0
     ended: int = 0
     answered: int = 0
-    refused: int = 0
-    held: int = 0
-    first_at: float = 0.0
+    refused: int = 0  # for their number
+    delayed: int = 0  # calls that had to wait for the window, or filled it
+    first_at: float = 0.0  # when the first was started
     last_at: float = 0.0
 
     @property
     def is_full(self) -> bool:
         """Whether it was the window that limited the load, and not how many calls there were."""
-        return 2 * self.held >= self.begun
+        return 2 * self.delayed >= self.started
 
     def rate(self, latency_s: float) -> float:
         """Calls per second, over a round trip at least; of a part that tells little, as allowed."""
-        if self.begun < self.size:
+        if self.started < self.size:
             return self.window / max(1e-9, latency_s)
-        return self.begun / max(1e-9, latency_s, self.last_at - self.first_at)
+        return self.started / max(1e-9, latency_s, self.last_at - self.first_at)
 
     @property
     def count(self) -> int:
@@ -114,7 +85,7 @@ class Sample:
         for n, p in ((self.refused, share), (self.answered, 1 - share)):
             if n:
                 loss += n * math.log(n / self.count / p)
-        return min(MOST_LOSS, loss)
+        return min(MAX_LOSS, loss)
 
     def exceeds(self, share: float) -> bool:
         """Whether more calls were refused than a share that is always refused explains."""
@@ -148,7 +119,7 @@ class CongestionWindow:
         self._sample = self._new_sample()
         self._is_used = False
         self._full_at = float("-inf")  # when as many calls as allowed were last in flight
-        self._history: deque[Sample] = deque(maxlen=REMEMBERED)
+        self._history: deque[Sample] = deque(maxlen=HISTORY)
         self._is_reduced = False  # the last sample had refusals
         self._limit = math.inf  # the size that the endpoint bears, as far as is known
         self._beyond = 0  # samples without refusals beyond the limit
@@ -199,15 +170,15 @@ class CongestionWindow:
         self._conclude_early(now)
         if in_flight >= self.limit:
             self._is_used, self._full_at = True, now
-        sample, held = self._sample, self._is_used
+        sample, delayed = self._sample, self._is_used
         self._is_used = False
-        if sample.begun == sample.size:
+        if sample.started == sample.size:
             return None
-        if not sample.begun:
+        if not sample.started:
             sample.first_at = now
-        sample.begun += 1
+        sample.started += 1
         sample.last_at = now
-        sample.held += held
+        sample.delayed += delayed
         return sample
 
     def answered(self, sample: Sample | None, now: float, latency_s: float) -> None:
@@ -253,7 +224,7 @@ class CongestionWindow:
     def _conclude_early(self, now: float) -> None:
         """Takes calls for served that would have been refused by now: refusals come fast."""
         sample = self._sample
-        if self._refusal_s is None or sample.begun < sample.size:
+        if self._refusal_s is None or sample.started < sample.size:
             return
         if now > sample.last_at + 2 * self._refusal_s:
             sample.answered += sample.size - sample.ended

@@ -21,6 +21,7 @@ from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Re
 from .chat_format import count_of
 from .direct import KEYS
 from .litellm_client import load_litellm
+from .model_spec import ModelSpec
 from .model_table import context_tokens
 
 MAX_TOKENS = 64
@@ -29,7 +30,10 @@ LONGEST_FAILURE = 160
 MAX_LIST_BYTES = 4 * 2**20
 MAX_NAMES = 5
 
+Name = Literal["key", "model", "replies", "logprobs", "pictures", "context"]
 Outcome = Literal["passed", "failed", "unclear", "skipped"]
+_Result = tuple[Outcome, str]
+_IGNORED: _Result = ("failed", "ignored")
 
 RED_PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAb0lEQVR4nO3PAQkAAAyEwO9feoshgnABdLep8QUNyPEF"
@@ -49,7 +53,7 @@ _BEGINS_WITH_KEY = re.compile(r'\s*\{\s*"violet"')
 class Check(Record):
     """One question about an endpoint: its name, the outcome, and one sentence for people."""
 
-    name: Literal["key", "model", "replies", "logprobs", "pictures", "context"]
+    name: Name
     outcome: Outcome
     detail: str
 
@@ -87,19 +91,15 @@ class Target:
 
     Attributes:
         client: The transport, without retries.
-        model: litellm model name.
+        spec: The model; its sampling settings are sent, as they may be what is refused.
         address: Address of the endpoint, or None for the provider's own.
-        timeout_s: Seconds until a call counts as hung.
-        settings: Sampling settings: they may be what the endpoint refuses.
         network: Whether there is one beside the client, for lists of models.
         clock: Measures time.
     """
 
     client: Client
-    model: str
+    spec: ModelSpec
     address: str | None = None
-    timeout_s: float = LONGEST_WAIT_S
-    settings: dict[str, Any] = field(default_factory=dict[str, Any])
     network: bool = True
     clock: Clock = field(default_factory=MonotonicClock)
 
@@ -114,26 +114,27 @@ class Violet(BaseModel):
 
 async def check_endpoint(target: Target) -> EndpointReport:
     """Checks an endpoint with at most seven calls; with two of a model that does not answer."""
-    model = await _check_model(target)
-    tokens, is_total, missing_from = await _context(target)
-    if missing_from:
-        listed = f"; not in the endpoint's list: {', '.join(missing_from)}"
-        model = model.model_copy(update={"detail": model.detail + listed})
-    answers = model.outcome == "passed"
-    form, checks = None, [_check_key(target, answers=answers), model]
+    results: dict[Name, _Result] = {"key": ("skipped", "not looked for")}
+    results["model"] = await _check_model(target)
+    answers = results["model"][0] == "passed"
+    if target.network:
+        results["key"] = _check_key(target, answers=answers)
+    form = None
     if answers:
-        form, replies = await _check_formats(target)
-        checks += [replies, await _check_logprobs(target, form or "text")]
-        checks.append(await _check_pictures(target))
+        form, results["replies"] = await _check_formats(target)
+        results["logprobs"] = await _check_logprobs(target, form or "text")
+        results["pictures"] = await _check_pictures(target)
     else:
-        names: tuple[Literal["replies", "logprobs", "pictures"], ...]
-        names = ("replies", "logprobs", "pictures")
-        checks += [Check(name=name, outcome="skipped", detail="not asked") for name in names]
-    outcome = "unclear" if tokens is None else "passed"
-    checks.append(Check(name="context", outcome=outcome, detail=context_text(tokens)))
+        skipped: _Result = ("skipped", "not asked")
+        results |= {"replies": skipped, "logprobs": skipped, "pictures": skipped}
+    tokens, is_total, names = await _context(target)
+    if names:
+        listed = f"; not in the endpoint's list: {', '.join(names)}"
+        results["model"] = (results["model"][0], results["model"][1] + listed)
+    results["context"] = ("unclear" if tokens is None else "passed", context_text(tokens))
     return EndpointReport(
         address=target.address,
-        checks=tuple(checks),
+        checks=tuple(Check(name=n, outcome=o, detail=d) for n, (o, d) in results.items()),
         format=form,
         context_tokens=tokens,
         is_total=is_total,
@@ -145,64 +146,58 @@ def context_text(tokens: int | None) -> str:
     return "not known" if tokens is None else f"{tokens:,} tokens"
 
 
-def _check_key(target: Target, *, answers: bool) -> Check:
+def _check_key(target: Target, *, answers: bool) -> _Result:
     """Whether the variable of the provider's key is set; the key itself is never read."""
-    if not target.network:
-        return Check(name="key", outcome="skipped", detail="not looked for")
-    own = KEYS.get(target.model.partition("/")[0])
+    own = KEYS.get(target.spec.model.partition("/")[0])
     if own is not None:
         missing = () if os.environ.get(own) else (own,)
     else:
-        required = load_litellm().validate_environment(target.model, api_base=target.address)
+        litellm = load_litellm()
+        required = litellm.validate_environment(target.spec.model, api_base=target.address)
         missing = tuple(map(str, required["missing_keys"]))
     if missing and answers:
-        return Check(name="key", outcome="passed", detail="none needed, none sent")
+        return "passed", "none needed, none sent"
     if missing:
-        detail = f"none sent: {', '.join(missing)} is not set"
-        return Check(name="key", outcome="failed", detail=detail)
-    detail = f"{own} is set" if own else "none missing, as far as litellm knows"
-    return Check(name="key", outcome="passed", detail=detail)
+        return "failed", f"none sent: {', '.join(missing)} is not set"
+    return "passed", f"{own} is set" if own else "none missing, as far as litellm knows"
 
 
-async def _check_model(target: Target) -> Check:
+async def _check_model(target: Target) -> _Result:
     """Two calls; the time of the second counts, when libraries and connections are there."""
     latency_s = 0.0
     for _ in range(2):
         start = target.clock.now()
         reply = await _ask(target, _PROMPT_WITHOUT_FORM)
         if isinstance(reply, JudgeError):
-            return Check(name="model", outcome="failed", detail=f"no answer: {_short(reply)}")
+            return "failed", f"no answer: {_short(reply)}"
         latency_s = target.clock.now() - start
-    return Check(name="model", outcome="passed", detail=f"answers in {latency_s:.2f} s")
+    return "passed", f"answers in {latency_s:.2f} s"
 
 
-async def _check_formats(target: Target) -> tuple[Format | None, Check]:
+async def _check_formats(target: Target) -> tuple[Format | None, _Result]:
     """One call for each format but plain text; the first that is enforced will be used."""
     outcomes: dict[Format, str] = {}
     failures: list[str] = []
     for form in FORMATS[:-1]:
         prompt = _PROMPT_WITHOUT_FORM + (" (json)" if form == "json_object" else "")
         reply = await _ask(target, prompt, form=form)
-        if isinstance(reply, JudgeError):
-            outcomes[form] = _refused_or_unclear(reply)
-            failures.append(_short(reply))
-        elif not reply.text.strip():
-            outcomes[form] = "unclear"
-            failures.append(_SILENT)
-        elif reply.finish_reason == "length" and _BEGINS_WITH_KEY.match(reply.text):
+        if problem := _problem(reply):
+            outcomes[form] = problem[1].partition(":")[0]
+            failures.append(problem[1].partition(": ")[2])
+            continue
+        text, reason = cast("Completion", reply).text, cast("Completion", reply).finish_reason
+        if reason == "length" and _BEGINS_WITH_KEY.match(text):
             # the prompt does not mention this key: only a schema can have brought it about
             outcomes[form] = "unclear" if form == "json_object" else "enforced"
         else:
-            outcomes[form] = "enforced" if _fits(reply.text, form) else "ignored"
-    best: Format | None = next(
-        (form for form in FORMATS[:-1] if outcomes[form] == "enforced"), None
-    )
-    if best is None and "unclear" not in outcomes.values():
-        best = "text"
+            outcomes[form] = "enforced" if _fits(text, form) else "ignored"
+    enforced: list[Format] = [form for form in FORMATS[:-1] if outcomes[form] == "enforced"]
+    fallback: Format | None = None if "unclear" in outcomes.values() else "text"
+    best = enforced[0] if enforced else fallback
     detail = ", ".join(f"{form} {outcome}" for form, outcome in outcomes.items())
     detail += f": {best} will be used" if best else f": {FORMATS[0]} will be tried"
     detail += f" ({failures[0]})" if failures else ""
-    return best, Check(name="replies", outcome="passed" if best else "unclear", detail=detail)
+    return best, ("passed" if best else "unclear", detail)
 
 
 def _fits(text: str, form: Format) -> bool:
@@ -216,41 +211,38 @@ def _fits(text: str, form: Format) -> bool:
     return True
 
 
-async def _check_logprobs(target: Target, form: Format) -> Check:
+async def _check_logprobs(target: Target, form: Format) -> _Result:
     """One call, in the format that a run would use."""
     reply = await _ask(target, _PROMPT_WITHOUT_FORM, form=form, logprobs=True)
-    if problem := _problem("logprobs", reply):
+    if problem := _problem(reply):
         return problem
     tokens = cast("Completion", reply).logprobs
     alternatives = max((len(token.top) for token in tokens), default=0)
-    if not alternatives:
-        return Check(name="logprobs", outcome="failed", detail="ignored")
-    detail = f"{alternatives} alternatives per token"
-    return Check(name="logprobs", outcome="passed", detail=detail)
+    return ("passed", f"{alternatives} alternatives per token") if alternatives else _IGNORED
 
 
-async def _check_pictures(target: Target) -> Check:
+async def _check_pictures(target: Target) -> _Result:
     """One call with a picture that is red all over."""
     url = f"data:image/png;base64,{RED_PNG}"
     parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": _COLOUR}]
     reply = await _ask(target, parts)
-    if problem := _problem("pictures", reply):
+    if problem := _problem(reply):
         return problem
     if _RED.search(cast("Completion", reply).text):
-        return Check(name="pictures", outcome="passed", detail="sees them")
-    detail = "takes them but did not name the colour of one"
-    return Check(name="pictures", outcome="failed", detail=detail)
+        return "passed", "sees them"
+    return "failed", "takes them but did not name the colour of one"
 
 
-def _problem(name: Literal["logprobs", "pictures"], reply: Completion | JudgeError) -> Check | None:
-    """The check of a call that failed or brought no text; None for a reply."""
+def _problem(reply: Completion | JudgeError) -> _Result | None:
+    """The result of a call that failed or brought no text; None for a reply.
+
+    A model that has just answered refuses what fails, unless it is slow or busy.
+    """
+    if isinstance(reply, CallTimeoutError | RateLimitedError):
+        return "unclear", f"unclear: {_short(reply)}"
     if isinstance(reply, JudgeError):
-        word = _refused_or_unclear(reply)
-        outcome = "failed" if word == "refused" else "unclear"
-        return Check(name=name, outcome=outcome, detail=f"{word}: {_short(reply)}")
-    if not reply.text.strip():
-        return Check(name=name, outcome="unclear", detail=f"unclear: {_SILENT}")
-    return None
+        return "failed", f"refused: {_short(reply)}"
+    return None if reply.text.strip() else ("unclear", f"unclear: {_SILENT}")
 
 
 async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
@@ -258,7 +250,7 @@ async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
 
     From what the endpoint lists, else from litellm's table; no model is called.
     """
-    name = target.model.partition("/")[2]
+    name = target.spec.model.partition("/")[2]
     models: list[dict[str, Any]] = []
     if target.address and target.network:
         data = (await _get(target, "/models")).get("data")
@@ -274,7 +266,7 @@ async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
             slots = _dict((await _get(target, "/props")).get("default_generation_settings"))
             trained = count_of(_dict(entry.get("meta")).get("n_ctx_train"))
             served = count_of(slots.get("n_ctx")) or trained or None
-    tokens = served or context_tokens(target.model)
+    tokens = served or context_tokens(target.spec.model)
     return tokens, served is not None, () if name in names else names[:MAX_NAMES]
 
 
@@ -284,11 +276,11 @@ async def _get(target: Target, path: str) -> dict[str, Any]:
 
     base = (target.address or "").rstrip("/")
     url = f"{base.removesuffix('/v1') if path == '/props' else base}{path}"
-    key = os.environ.get(KEYS.get(target.model.partition("/")[0], ""))
+    key = os.environ.get(KEYS.get(target.spec.model.partition("/")[0], ""))
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         async with (
-            asyncio.timeout(target.timeout_s),
+            asyncio.timeout(_timeout_s(target)),
             aiohttp.ClientSession(trust_env=True) as session,
             session.get(url, headers=headers, allow_redirects=False) as answer,
         ):
@@ -310,14 +302,14 @@ async def _ask(
     target: Target, content: Any, *, form: Format = "text", logprobs: bool = False
 ) -> Completion | JudgeError:
     request = Request(
-        model=target.model,
+        model=target.spec.model,
         messages=[{"role": "user", "content": content}],
         reply=Violet,
         format=form,
         max_tokens=MAX_TOKENS,
         api_base=target.address,
-        timeout_s=target.timeout_s,
-        settings=target.settings,
+        timeout_s=_timeout_s(target),
+        settings=target.spec.sampling(),
         logprobs=logprobs,
     )
     try:
@@ -326,9 +318,8 @@ async def _ask(
         return error
 
 
-def _refused_or_unclear(error: JudgeError) -> Literal["refused", "unclear"]:
-    """A model that has just answered refuses what fails, unless it is slow or busy."""
-    return "unclear" if isinstance(error, CallTimeoutError | RateLimitedError) else "refused"
+def _timeout_s(target: Target) -> float:
+    return min(target.spec.timeout_s, LONGEST_WAIT_S)
 
 
 def _short(error: JudgeError) -> str:

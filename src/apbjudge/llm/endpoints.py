@@ -27,24 +27,14 @@ MAX_IMBALANCE = 1.25
 
 @dataclass(slots=True, eq=False)
 class Endpoint:
-    """One replica.
-
-    Attributes:
-        client: The transport to it.
-        address: Its address, or None for the provider's own.
-        most: Calls in flight at most.
-        format: The strictest format it is known to take.
-        window: The load it bears, as far as is known.
-        in_flight: Calls in flight.
-        closed: Why it refuses every call, or None.
-    """
+    """One replica."""
 
     client: Client
-    address: str | None
-    most: int
-    format: Format = "json_schema"
+    address: str | None  # None for the provider's own
+    most: int  # calls in flight
+    format: Format = "json_schema"  # the strictest that it is known to take
     in_flight: int = 0
-    closed: AccessError | None = None
+    closed: AccessError | None = None  # why it refuses every call
     window: CongestionWindow = field(init=False)
     _paused_until: float = float("-inf")
     _strikes: int = 0

@@ -97,6 +97,7 @@ _NO_PICTURES = re.compile(r"image input is not supported", re.IGNORECASE)
 _ABOUT_MONEY = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Timeout): ?)+")
 _NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
+_NO_PACKAGE = re.compile(r"No module named '(\w+)")
 _NO_KEY = re.compile(
     r"missing credentials|missing .{0,40}key|(?:key|credential)[^.]*must be (?:set|provided)",
     re.IGNORECASE,
@@ -180,9 +181,16 @@ def _meaning(error: Exception, text: str) -> Meaning:
         return _unless_money(_BY_STATUS[status], text)
     if status in _CLIENT_ERRORS:
         return _of_client_error(text, named)
-    if named is TransportError and not _headers(error) and _NO_KEY.search(text):
-        return AccessError  # litellm reports a key that is not set as a server's error
+    if named is TransportError and not _headers(error):
+        return _of_missing(text)
     return named
+
+
+def _of_missing(text: str) -> Meaning:
+    """Keys and packages that are not there, which litellm reports as a server's error."""
+    if match := _NO_PACKAGE.search(text):  # it needs mcp for tools alone
+        return FormatUnsupportedError if match[1] == "mcp" else AccessError
+    return AccessError if _NO_KEY.search(text) else TransportError
 
 
 def _of_client_error(text: str, named: Meaning) -> Meaning:

@@ -88,7 +88,7 @@ def number_shares(
 
     Returns:
         Shares by level that sum to 1; None when the field is absent, its number is no level,
-        no alternatives were reported, or ``NEGLIGIBLE`` or more can't be told apart.
+        no alternatives were reported, or ``NEGLIGIBLE`` or more can't be attributed.
     """
     place = _value_place(tokens, field)
     if place is None:
@@ -182,7 +182,7 @@ _TRIES = 200
 
 
 def _last_object(text: str) -> tuple[int, int]:
-    """Where the last JSON object starts and ends; the whole text when that can't be said."""
+    """Where the last JSON object starts and ends; the whole text when there is none."""
     decoder = json.JSONDecoder(strict=False)
     span, at, failed = (0, len(text)), 0, 0
     while (start := text.find("{", at)) >= 0:

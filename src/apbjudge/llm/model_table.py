@@ -56,7 +56,7 @@ def context_tokens(model: str) -> int | None:
 
 
 def model_prices(model: str, *, batched: bool = False) -> Prices:
-    """The prices of a model; long prompts and hours of the day are not told apart.
+    """The prices of a model; surcharges for long prompts or hours are ignored.
 
     Args:
         model: litellm model name.

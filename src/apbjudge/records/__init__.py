@@ -1,7 +1,7 @@
 """Wire rows and domain records: what enters, what leaves, and nothing that decides."""
 
 from .base import Record, row_error
-from .consensus import Consensus, Resolved, majority, resolve
+from .consensus import Consensus, ConsensusTable, majority, resolve
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference, UnsolvableType
 from .judgements import (
     ERROR_CODES,
@@ -18,7 +18,7 @@ from .judgements import (
     judgement_row,
     read_judgement,
 )
-from .labels import HumanLabel, all_labels, read_labels
+from .labels import HumanLabel, read_labels
 from .predictions import Call, Form, FormProblem, Prediction, Step
 from .responses import call_name, json_values, message_calls, message_tools
 from .tools import Tool, Toolset
@@ -32,6 +32,7 @@ __all__ = [
     "Certainty",
     "Condition",
     "Consensus",
+    "ConsensusTable",
     "Doubt",
     "ErrorCode",
     "FileRef",
@@ -45,7 +46,6 @@ __all__ = [
     "Prediction",
     "Record",
     "Reference",
-    "Resolved",
     "Row",
     "Step",
     "Tool",
@@ -54,7 +54,6 @@ __all__ = [
     "UnsolvableType",
     "Usage",
     "Verdict",
-    "all_labels",
     "call_name",
     "check_written_row",
     "json_values",

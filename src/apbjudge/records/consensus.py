@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 
+import numpy as np
+
+from .columns import Scores, Vector, no_scores
 from .judgements import ERROR_CODES, ErrorCode
+from .keys import model_key, short_key
+from .label_table import LabelTable, label_table
 from .labels import HumanLabel
 
 Key = tuple[str, str | None]
 """Item id and tested model; labels without a tested model are separate."""
+
+TIES = ("is_correct", *ERROR_CODES, "category")
+"""Fields on which raters may be split, in the order of the bits of ``ConsensusTable.ties``."""
+
+Answers = tuple[Vector, Vector]
+"""Sorted keys of items, and how many tested models answered each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,31 +51,139 @@ class Consensus:
     adjudicated: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
-    """Labels, put together per item and sorted by rater.
+@dataclass(frozen=True, kw_only=True)
+class ConsensusTable(Scores):
+    """Labels, put together per item and tested model; one entry each, as they first come.
 
     Attributes:
-        items: The consensus on each item, in the order in which items first appear.
-        by_rater: Each rater's own labels, raters sorted, the adjudicator not among them.
+        labels: The labels.
+        first: Row of the first label of each.
+        ties: uint8, bit i set where raters are split on ``TIES[i]``; nothing is decided there.
+        adjudicated: Whether the adjudicator decided anything.
+        by_rater: Rows of each rater's own labels, in the order of the entries; raters sorted, the
+            adjudicator not among them.
+        entry: Shape (labels,): entry of each label that counts, -1 for others.
         n_repeated: Labels that a later one of the same rater on the same item replaces.
         n_changed: Those of them that differ from the label that replaces them.
         n_silent: Labels that say nothing; they are left out everywhere.
     """
 
-    items: dict[Key, Consensus]
-    by_rater: dict[str, dict[Key, HumanLabel]]
+    labels: LabelTable
+    first: Vector
+    ties: Vector
+    adjudicated: Vector
+    by_rater: dict[str, Vector] = field(repr=False)
+    entry: Vector
     n_repeated: int
     n_changed: int
     n_silent: int
 
+    def rater(self, name: str) -> Scores:
+        """What one rater says of each entry."""
+        rows, at = self.by_rater[name], np.full(len(self), -1)
+        at[self.entry[rows]] = rows
+        return self.labels.scores_at(at)
 
-def resolve(labels: Iterable[HumanLabel], *, adjudicator: str | None = None) -> Resolved:
+    def find(self, item: Vector, key: Vector, answers: Answers) -> Vector:
+        """The entry about each of some judged rows; -1 where there is none.
+
+        A label that names no tested model counts where one tested model alone answered the item.
+
+        Args:
+            item: Shape (n,), keys of the items.
+            key: Shape (n,), keys of items with tested models.
+            answers: See ``answers_of``.
+        """
+        exact = self._at(key)
+        place = np.minimum(np.searchsorted(answers[0], item), max(0, len(answers[0]) - 1))
+        alone = (answers[0][place] == item) & (answers[1][place] == 1) if len(place) else exact > 0
+        return np.where((exact < 0) & alone, self._at(item), exact)
+
+    def entry_of(self, item_id: str, tested_model: str | None, answers: Answers) -> int:
+        """The same for one row."""
+        item = np.array([short_key(item_id)], dtype=np.uint64)
+        key = item ^ np.uint64(model_key(tested_model))
+        return int(self.find(item, key, answers)[0])
+
+    def has_bare(self, item: Vector) -> Vector:
+        """Whether there is a label of each item that names no tested model."""
+        return self._at(item) >= 0
+
+    def _at(self, keys: Vector) -> Vector:
+        known, order = self._sorted
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        if not len(known):
+            return np.full(len(keys), -1)
+        return np.where(known[place] == keys, order[place], -1)
+
+    @cached_property
+    def _sorted(self) -> tuple[Vector, Vector]:
+        keys = self.labels.key[self.first]
+        order = np.argsort(keys)
+        return keys[order], order
+
+    def key_at(self, at: int) -> Key:
+        """Item and tested model of an entry."""
+        row = int(self.first[at])
+        return self.labels.item_id[row] or "", self.labels.models[int(self.labels.model[row])]
+
+    def labels_at(self, at: int) -> list[HumanLabel]:
+        """The raters' own labels of an entry, raters sorted."""
+        rows = self._rows_at(at)
+        return sorted(map(self.labels.label, rows), key=lambda label: label.rater)
+
+    def _rows_at(self, at: int) -> list[int]:
+        order, starts = self._by_entry
+        return order[starts[at] : starts[at + 1]].tolist()
+
+    @cached_property
+    def _by_entry(self) -> tuple[Vector, Vector]:
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *self.by_rater.values()])
+        entry = self.entry[rows]
+        order = np.argsort(entry, kind="stable")
+        return rows[order], np.searchsorted(entry[order], np.arange(len(self) + 1))
+
+    def __getitem__(self, at: int) -> Consensus:
+        item_id, tested_model = self.key_at(at)
+        correct, grade, category = self.correct[at], float(self.grade[at]), int(self.category[at])
+        raters = {self.labels.raters[int(self.labels.rater[row])] for row in self._rows_at(at)}
+        return Consensus(
+            item_id=item_id,
+            tested_model=tested_model,
+            is_correct=None if correct < 0 else bool(correct),
+            grade=None if np.isnan(grade) else grade,
+            errors=self.errors_at(at),
+            category=category or None,
+            raters=tuple(sorted(raters)),
+            ties=tuple(name for i, name in enumerate(TIES) if int(self.ties[at]) >> i & 1),
+            adjudicated=bool(self.adjudicated[at]),
+        )
+
+    @property
+    def items(self) -> dict[Key, Consensus]:
+        """All entries by item and tested model; for a few thousand of them."""
+        return {self.key_at(at): self[at] for at in range(len(self))}
+
+
+def answers_of(item: Vector, key: Vector) -> Answers:
+    """By item, how many tested models answered it.
+
+    Args:
+        item: Shape (n,), keys of the items of judged rows.
+        key: Shape (n,), keys of items with tested models.
+    """
+    _, first = np.unique(key, return_index=True)
+    return np.unique(item[first], return_counts=True)
+
+
+def resolve(
+    labels: LabelTable | Iterable[HumanLabel], *, adjudicator: str | None = None
+) -> ConsensusTable:
     """Puts the labels of each item together, field by field.
 
     The adjudicator's word stands where there is one. Otherwise is_correct, each flag and the
-    category are what more than half of those say who answered; where no value has so
-    many, nothing is decided and the field is named in ``ties``. The grade is the median.
+    category are what more than half of those say who answered; where no value has so many,
+    nothing is decided and the field is named in ``ties``. The grade is the median.
 
     Not for measuring how well raters agree (``by_rater`` is), nor where some raters are known to
     be better than others: every one has the same say.
@@ -75,90 +193,103 @@ def resolve(labels: Iterable[HumanLabel], *, adjudicator: str | None = None) -> 
             name no rater are all by one and the same.
         adjudicator: Rater whose word is final, and who has no vote among the others.
     """
-    labels_of: dict[Key, dict[str, HumanLabel]] = defaultdict(dict)
-    n_repeated = n_changed = n_silent = 0
-    for label in labels:
-        if not any(value is not None for value in _answers(label)):
-            n_silent += 1
-            continue
-        by_rater = labels_of[label.item_id, label.tested_model]
-        if (earlier := by_rater.get(label.rater)) is not None:
-            n_repeated += 1
-            n_changed += _answers(earlier) != _answers(label)
-        by_rater[label.rater] = label
-    return Resolved(
-        items={key: _consensus(key, by_rater, adjudicator) for key, by_rater in labels_of.items()},
-        by_rater=_by_rater(labels_of, adjudicator),
-        n_repeated=n_repeated,
-        n_changed=n_changed,
-        n_silent=n_silent,
+    table = labels if isinstance(labels, LabelTable) else label_table(labels)
+    stated = np.flatnonzero(~table.is_silent)
+    order = stated[np.lexsort((stated, table.rater[stated], table.key[stated]))]
+    same = (table.key[order][1:] == table.key[order][:-1]) & (
+        table.rater[order][1:] == table.rater[order][:-1]
+    )
+    is_last = np.append(~same, np.ones(min(1, len(order)), dtype=bool))
+    rows = order[is_last]
+    _, first, inverse = np.unique(table.key[stated], return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    entry = np.full(len(table), -1)
+    entry[stated] = rank[inverse.reshape(-1)]
+    counted = np.full(len(table), -1)
+    counted[rows] = entry[rows]
+    final = table.raters.index(adjudicator) if adjudicator in table.raters else -1
+    is_final = table.rater[rows] == final
+    scores, ties = _decided(table.scores_at(rows), counted[rows], is_final, len(first))
+    rows = rows[np.argsort(counted[rows], kind="stable")]
+    of_rater = {
+        name: rows[table.rater[rows] == code]
+        for code, name in enumerate(table.raters)
+        if code != final
+    }
+    adjudicated = np.zeros(len(first), dtype=bool)
+    adjudicated[counted[rows[table.rater[rows] == final]]] = True
+    return ConsensusTable(
+        **scores.__dict__,
+        labels=table,
+        first=stated[np.sort(first)],
+        ties=ties,
+        adjudicated=adjudicated,
+        by_rater={name: of_rater[name] for name in sorted(of_rater) if len(of_rater[name])},
+        entry=counted,
+        n_repeated=int(same.sum()),
+        n_changed=_n_changed(table, order[:-1][same], order[1:][same]),
+        n_silent=len(table) - len(stated),
     )
 
 
 def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
     """What ``resolve`` says of ``is_correct``; items on which nothing is decided are left out."""
-    items = resolve(labels).items
-    return {key: item.is_correct for key, item in items.items() if item.is_correct is not None}
+    found = resolve(labels)
+    decided: list[int] = np.flatnonzero(found.correct >= 0).tolist()
+    return {found.key_at(at): bool(found.correct[at]) for at in decided}
 
 
-def _answers(label: HumanLabel) -> tuple[object, ...]:
-    return label.is_correct, label.grade, label.errors or None, label.category
-
-
-def _by_rater(
-    labels_of: dict[Key, dict[str, HumanLabel]], adjudicator: str | None
-) -> dict[str, dict[Key, HumanLabel]]:
-    raters = sorted(
-        {rater for by_rater in labels_of.values() for rater in by_rater} - {adjudicator}
+def _n_changed(table: LabelTable, earlier: Vector, later: Vector) -> int:
+    a, b = table.scores_at(earlier), table.scores_at(later)
+    same = (a.correct == b.correct) & (a.category == b.category) & (a.known == b.known)
+    same &= ((a.flags & a.known) == (b.flags & b.known)) & (
+        (a.grade == b.grade) | (np.isnan(a.grade) & np.isnan(b.grade))
     )
-    own: dict[str, dict[Key, HumanLabel]] = {rater: {} for rater in raters}
-    for key, by_rater in labels_of.items():
-        for rater, label in by_rater.items():
-            if rater != adjudicator:
-                own[rater][key] = label
-    return own
+    return int((~same).sum())
 
 
-_FIELDS = ("is_correct", *ERROR_CODES, "category")
+def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Scores, Vector]:
+    """The scores of each entry, and on which fields raters are split.
 
+    Args:
+        votes: Labels, one per rater and entry.
+        entry: Shape (labels,): the entry of each.
+        is_final: Shape (labels,): whether it is the adjudicator's.
+        n: Number of entries.
+    """
 
-def _consensus(key: Key, by_rater: dict[str, HumanLabel], adjudicator: str | None) -> Consensus:
-    final = [label for rater, label in by_rater.items() if rater == adjudicator]
-    others = [label for rater, label in by_rater.items() if rater != adjudicator]
-    votes = {**_votes(others), **_votes(final)}
-    grades = votes.pop("grade", [])
-    agreed = {field: _most(votes[field]) for field in _FIELDS if field in votes}
-    return Consensus(
-        item_id=key[0],
-        tested_model=key[1],
-        is_correct=agreed.get("is_correct"),
-        grade=_median(grades) if grades else None,
-        errors={code: agreed[code] for code in ERROR_CODES if agreed.get(code) is not None} or None,
-        category=agreed.get("category"),
-        raters=tuple(sorted(label.rater for label in others)),
-        ties=tuple(field for field, value in agreed.items() if value is None),
-        adjudicated=bool(final),
-    )
+    def counted(has: Vector) -> Vector:
+        """The labels whose word on a field counts: the adjudicator's, else all."""
+        by_final = np.zeros(n, dtype=bool)
+        by_final[entry[has & is_final]] = True
+        return has & (is_final | ~by_final[entry])
 
+    def most(field_: str, has: Vector, values: Vector, n_values: int) -> Vector:
+        """The value that more than half have; -1 for none."""
+        at = counted(has)
+        times = np.bincount(entry[at] * n_values + values[at], minlength=n * n_values)
+        times = times.reshape(n, n_values)
+        best, all_of = times.argmax(axis=1), times.sum(axis=1)
+        decided = 2 * times.max(axis=1, initial=0) > all_of
+        ties[:] |= ((all_of > 0) & ~decided).astype(np.uint8) << np.uint8(TIES.index(field_))
+        return np.where(decided, best, -1)
 
-def _votes(labels: Iterable[HumanLabel]) -> dict[str, list[Any]]:
-    """By field, what those say who say anything of it."""
-    votes: dict[str, list[Any]] = defaultdict(list)
-    for label in labels:
-        plain = {"is_correct": label.is_correct, "grade": label.grade, "category": label.category}
-        for field, value in {**plain, **(label.errors or {})}.items():
-            if value is not None:
-                votes[field].append(value)
-    return votes
-
-
-def _most(values: Sequence[Any]) -> Any:
-    """The value that more than half have, or None."""
-    value = max(set(values), key=values.count)
-    return value if 2 * values.count(value) > len(values) else None
-
-
-def _median(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    ties = np.zeros(n, dtype=np.uint8)
+    found = no_scores(n)
+    found.correct[:] = most("is_correct", votes.correct >= 0, votes.correct, 2)
+    for i, code in enumerate(ERROR_CODES):
+        value = most(code, (votes.known >> i & 1) > 0, votes.flags >> i & 1, 2)
+        found.known[:] |= (value >= 0).astype(np.uint8) << np.uint8(i)
+        found.flags[:] |= (value == 1).astype(np.uint8) << np.uint8(i)
+    category = most("category", votes.category > 0, votes.category, 6)
+    found.category[:] = np.maximum(category, 0)
+    graded = np.flatnonzero(counted(~np.isnan(votes.grade)))
+    graded = graded[np.lexsort((votes.grade[graded], entry[graded]))]
+    size = np.bincount(entry[graded], minlength=n)
+    start = np.cumsum(size) - size
+    has = np.flatnonzero(size)
+    ordered = votes.grade[graded]
+    low, high = (ordered[(start + (size - odd) // 2)[has]] for odd in (1, 0))
+    found.grade[has] = np.where(low == high, low, (low + high) / 2)
+    return found, ties

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from hashlib import blake2b
 
 import numpy as np
 
@@ -39,3 +40,18 @@ class KeySet:
         keys = self._view  # a view yields integers, which take less time than numbers of numpy
         at = bisect_left(keys, key)
         return at < len(keys) and keys[at] == key
+
+
+def short_key(*parts: str) -> int:
+    """A 64-bit key of some strings.
+
+    Among a million keys two are equal with a probability of 3 in 100 million, at a tenth of the
+    memory of the strings themselves.
+    """
+    joined = "\x00".join(parts).encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "big")
+
+
+def model_key(tested_model: str | None) -> int:
+    """What turns the key of an item, by ``^``, into that of the item and a tested model."""
+    return 0 if tested_model is None else short_key("tested_model", tested_model)

@@ -66,27 +66,6 @@ class HumanLabel(Record):
         return None
 
 
-def all_labels(path: Path, *, bad: Callable[[str], None]) -> list[HumanLabel]:
-    """The labels of a file whose numbers are on our scales; see ``read_labels``.
-
-    A rater's numbers in a field may be on another scale, such as marks from 1 to 5 in ``grade``:
-    those that lie on ours as well would be misread. Single ones off the scale are bad rows where
-    at least four times as many entries show that the scale is ours: grades between 0 and 1, or 1
-    where ``is_correct`` is true, and ``true`` or ``no`` in words.
-
-    Args:
-        path: The file.
-        bad: Is given the complaint about a row that can't be used, which is left out.
-
-    Raises:
-        InputError: If the file as a whole is unusable, or a rater's field is on another scale.
-    """
-    scales = ScaleCheck(path)
-    labels = list(read_labels(path, bad=bad, scales=scales))
-    scales.close()
-    return labels
-
-
 def read_labels(
     path: Path, *, bad: Callable[[str], None] | None = None, scales: ScaleCheck | None = None
 ) -> Iterator[HumanLabel]:
@@ -105,13 +84,11 @@ def read_labels(
     Raises:
         InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
     """
-    for number, values in _rows(path):
-        if _is_judgement(values):
-            raise InputError(f"{path}:{number}: expected labels of humans, got a judge's judgement")
+    for number, values in label_rows(path):
         if scales is not None and not isinstance(values, RowError):
-            _check_scales(scales, values, number)
+            check_scales(scales, values, number)
         try:
-            label = _label(values)
+            label = label_of(values)
         except RowError as error:
             text = f"{path}:{number}: {error}"
             if bad is None:
@@ -124,27 +101,41 @@ def read_labels(
 _COLUMNS = (*(name for name in HumanLabel.model_fields if name != "note"), *ERROR_CODES)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
+def label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
+    """Yields the rows of a file of labels with their lines.
+
+    Raises:
+        InputError: If the file can't be read, or holds a judge's judgements: they would pass for a
+            human's.
+    """
     if path.suffix.lower() in TABLE_SUFFIXES:
         yield from read_table(path, _COLUMNS, needed="item_id")
-    else:
-        yield from ((line.number, line.values) for line in read_lines(path))
+        return
+    for line in read_lines(path):
+        values = line.values
+        if not isinstance(values, RowError) and values.keys() >= _OF_JUDGEMENTS:
+            got = "got a judge's judgement"
+            raise InputError(f"{path}:{line.number}: expected labels of humans, {got}")
+        yield line.number, values
 
 
-def _is_judgement(values: Mapping[str, Any] | RowError) -> bool:
-    """Whether it is a row of a run: its verdicts would pass for a human's."""
-    return not isinstance(values, RowError) and {"judge", "kind", "fingerprint"} <= values.keys()
+_OF_JUDGEMENTS = {"judge", "kind", "fingerprint"}
 
 
-def _label(values: Mapping[str, Any] | RowError) -> HumanLabel:
+def label_of(values: Mapping[str, Any] | RowError) -> HumanLabel:
+    """The label that a row holds.
+
+    Raises:
+        RowError: If a field is unusable.
+    """
     if isinstance(values, RowError):
         raise values
-    said: dict[str, Any] = {
+    stated: dict[str, Any] = {
         name: read(values.get(name), name)
         for name, read in _READERS.items()
         if name == "item_id" or values.get(name) is not None
     }
-    return HumanLabel(**said, errors=_flags(values))
+    return HumanLabel(**stated, errors=_flags(values))
 
 
 # One field at a time -----------------------------------------------------------------------------
@@ -210,7 +201,7 @@ def _remark(value: object, field: str) -> str:
 # Scales ------------------------------------------------------------------------------------------
 
 
-def _check_scales(scales: ScaleCheck, values: Mapping[str, Any], line: int) -> None:
+def check_scales(scales: ScaleCheck, values: Mapping[str, Any], line: int) -> None:
     """Counts a row's numbers by where they lie on the scale of their field."""
     rater = values.get("rater")
     who = rater if isinstance(rater, str) else "human"

@@ -63,6 +63,13 @@ class ScaleCheck:
             column.n_off += 1
             column.first = column.first or f"{self._path}:{line}: {error}"
 
+    def count(self, who: str, field: str, n_sure: int, n_within: int) -> None:
+        """Takes in numbers that all lie on the scale; see ``Place``."""
+        if n_sure or n_within:
+            column = self._columns.setdefault((who, field), _Column())
+            column.n_sure += n_sure
+            column.n_within += n_within
+
     def close(self) -> None:
         """Refuses the file where a column is on another scale.
 

@@ -1,36 +1,25 @@
-"""Judgements as a pandas frame: one row a judgement, beside what humans said of it."""
+"""Judgements as a pandas frame: one row a judgement, beside what humans say of it."""
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration.judged import Key, Problems
 from ..calibration.matching import Labels, load_labels
-from ..judge.columns import Vector, case_keys, case_numbers
-from ..records import ERROR_CODES, Consensus
-from ..records.judgements import ErrorCode
-from .run_files import JudgeRuns, Row, by_judge, mapping, open_run
+from ..records import ERROR_CODES
+from ..records.columns import Scores, Vector
+from ..records.consensus import answers_of
+from ..records.judgement_table import JudgementTable, Problems
+from ..records.run_folder import read_run
+from .run_files import JudgeRuns, by_judge
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_OWN = (
-    "item_id case_id tested_model protocol rubric decided_by kind reason is_correct grade "
-    "category plan_cost uses_distractor matches_reference inconsistent cost_usd latency_s"
-).split()
 _GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "level")
-_FLOATS = ("grade", "plan_cost", "cost_usd", "latency_s", "entropy", "p_correct", "human_grade")
-_BOOLEANS = (
-    *("is_correct", "uses_distractor", "matches_reference", "human_correct"),
-    *(f"{code}" for code in ERROR_CODES),
-    *(f"human_{code}" for code in ERROR_CODES),
-)
 
 
 def frame(
@@ -59,7 +48,7 @@ def frame(
     paths = [runs] if isinstance(runs, (str, Path)) else list(runs)
     problems: Problems = []
     known = None if labels is None else load_labels(Path(labels), adjudicator, problems)
-    return judgement_frame(by_judge([open_run(Path(path)) for path in paths]), known, problems)
+    return judgement_frame(by_judge([read_run(Path(path)) for path in paths]), known, problems)
 
 
 def judgement_frame(
@@ -75,68 +64,72 @@ def judgement_frame(
     Raises:
         InputError: If a file can't be read.
     """
-    pandas = _pandas()
-    rows: list[dict[str, Any]] = []
-    cases = array("Q")
+    import pandas
+
     for judge in judges:
-        for row in judge.rows(problems):
-            rows.append({"judge": judge.name, **_flat(row)})
-            cases.extend(case_keys(row) if row["case_id"] is not None else (0, 0))
-    _name_cases(rows, np.asarray(cases).reshape(-1, 2))
+        problems.extend(judge.problems)
+    table = JudgementTable.joined([judge.table for judge in judges])
+    names = [judge.name for judge in judges for _ in range(len(judge.table))]
+    columns = {"judge": names, **_columns(table)}
     if labels is not None:
-        answers = Counter(item for item, _ in {_key(row) for row in rows})
-        rows = [row | _human(labels.of(_key(row), answers)) for row in rows]
-    found: Any = pandas.DataFrame(rows)
-    for name in _FLOATS:
-        if name in found:
-            found[name] = pandas.to_numeric(found[name]).astype("float64")
-    for name in _BOOLEANS:
-        if name in found:
-            found[name] = found[name].astype("boolean")
-    return found
+        entry = labels.consensus.find(table.item, table.key, answers_of(table.item, table.key))
+        human = labels.consensus.scores_at(np.where(table.has_id, entry, -1))
+        columns |= _scores(human, "human_", "human_correct")
+    return pandas.DataFrame(columns)
 
 
-def _name_cases(rows: list[dict[str, Any]], keys: Vector) -> None:
-    """Gives all rows of a case its first ``case_id``, so that the column tells cases apart."""
+def _columns(table: JudgementTable) -> dict[str, Any]:
+    scores = _scores(table, "", "is_correct")
+    levels = table.levels[table.profile].tolist()
+    kinds = np.where(table.scored, "verdict", "unscored").tolist()
+    category = [number or None for number in table.category.tolist()]
+    return {
+        "item_id": table.item_id.values,
+        "case_id": _case_ids(table),
+        **{n: table.values(n) for n in ("tested_model", "protocol", "rubric", "decided_by")},
+        "kind": kinds,
+        "reason": [table.reasons[code] for code in table.reason.tolist()],
+        "is_correct": scores.pop("is_correct"),
+        "grade": scores.pop("grade"),
+        "category": category,
+        "plan_cost": table.cost,
+        "uses_distractor": _booleans(table.distractor),
+        "matches_reference": _booleans(table.matches),
+        "inconsistent": table.inconsistent,
+        "cost_usd": table.cost_usd,
+        "latency_s": table.latency_s,
+        **scores,
+        **{f"group_{name}": table.values(name) for name in _GROUPS[:-1]},
+        "group_level": levels,
+        "entropy": table.entropy,
+        "p_correct": table.p_correct,
+        "overridden": table.overridden,
+    }
+
+
+def _scores(scores: Scores, prefix: str, correct: str) -> dict[str, Any]:
+    """Verdict, grade and codes; what is missing is NA or NaN."""
+    codes = {
+        f"{prefix}{code}": _booleans(
+            np.where(scores.known >> i & 1, (scores.flags >> i & 1).astype(np.int8), -1)
+        )
+        for i, code in enumerate(ERROR_CODES)
+    }
+    return {correct: _booleans(scores.correct), f"{prefix}grade": scores.grade, **codes}
+
+
+def _booleans(values: Vector) -> Any:
+    """A nullable column of what is 1, 0, or -1 for NA."""
+    import pandas
+
+    return pandas.arrays.BooleanArray(values == 1, values < 0)
+
+
+def _case_ids(table: JudgementTable) -> list[str | None]:
+    """The first ``case_id`` of each row's case, so that the column tells cases apart."""
     names: dict[int, str] = {}
-    numbers: list[int] = case_numbers(keys[:, 0], keys[:, 1]).tolist()
-    for row, number in zip(rows, numbers, strict=True):
-        if row["case_id"] is not None:
-            row["case_id"] = names.setdefault(number, row["case_id"])
-
-
-def _pandas() -> Any:
-    import pandas as pd
-
-    return pd  # untyped here: its stubs leave half of it unknown
-
-
-def _key(row: Row) -> Key:
-    return row["item_id"], row["tested_model"]
-
-
-def _flat(row: Row) -> dict[str, Any]:
-    errors: Mapping[str, bool] = row["errors"] or {}
-    doubt = mapping(row.get("doubt"))
-    return {
-        **{name: row.get(name) for name in _OWN},
-        "latency_s": _number(row.get("latency_s")),
-        **{code: errors.get(code) for code in ERROR_CODES},
-        **{f"group_{name}": row["groups"].get(name) for name in _GROUPS},
-        "entropy": _number(mapping(doubt.get("entropy")).get("is_correct")),
-        "p_correct": _number(mapping(doubt.get("shares")).get("is_correct")),
-        "overridden": bool(row["overrides"]),
-    }
-
-
-def _number(value: object) -> float | None:
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-
-
-def _human(said: Consensus | None) -> dict[str, bool | float | None]:
-    errors: Mapping[ErrorCode, bool] = (said.errors if said else None) or {}
-    return {
-        "human_correct": said.is_correct if said else None,
-        "human_grade": said.grade if said else None,
-        **{f"human_{code}": errors.get(code) for code in ERROR_CODES},
-    }
+    own = zip(table.case.tolist(), table.case_id.values, table.item_id.values, strict=True)
+    return [
+        None if item_id is None else names.setdefault(number, case_id or item_id)
+        for number, case_id, item_id in own
+    ]

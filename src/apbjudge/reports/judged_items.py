@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..calibration.judged import Problems
-from ..calibration.matching import Answers, Labels
+from ..calibration.matching import Labels
 from ..errors import InputError, OptionError, RowError, visible
 from ..judge import Source, Task
 from ..protocols import AUTO
 from ..protocols.images import load_images
-from ..records import Consensus, FileRef, HumanLabel, Item
+from ..records import FileRef, Item
+from ..records.consensus import Answers, answers_of
+from ..records.judgement_table import JudgementTable, Problems
+from ..records.run_folder import RunFolder
 from .page.entries import Entry
-from .run_files import JudgeRuns, Row, RunFile
+from .run_files import JudgeRuns
 
 MAX_PICTURE_BYTES = 4 * 1024 * 1024
 
 _Key = tuple[str | None, str, str | None, int | None]
 """Protocol, item, tested model; and the line of a row that never became an item."""
 
-_Place = tuple[RunFile, int]
+_Place = tuple[RunFolder, int]
+"""A run, and the offset of a row in its file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +68,14 @@ def sources_of(
         return [Where(predictions=path, cases=cases, data_root=data_root) for path in given]
     found: dict[tuple[Path, Path | None, str], Where] = {}
     for run in (run for judge in judges for run in judge.runs):
-        if run.sources is None:
+        if run.inputs is None:
             continue
-        predictions, of_cases = run.sources
-        found[*run.sources, run.protocol] = Where(
+        predictions, of_cases = run.inputs
+        protocol = run.protocol or AUTO
+        found[*run.inputs, protocol] = Where(
             predictions=predictions,
             cases=cases or of_cases,
-            protocol=run.protocol,
+            protocol=protocol,
             digest=run.input_digest,
             data_root=data_root or run.data_root,
         )
@@ -114,8 +117,8 @@ class ReportItems:
             InputError: If a file can't be read.
         """
         places = self._places()
-        models = {(key[1], key[2]) for key in places if key[0] is not None}
-        answers = Counter(item for item, _ in models)
+        table = JudgementTable.joined([judge.table for judge in self.judges]).items()
+        answers = answers_of(table.item, table.key)
         for task in self._tasks():
             key = (task.protocol.name, task.item.item_id, task.item.tested_model, None)
             if (found := places.pop(key, None)) is not None:
@@ -145,10 +148,9 @@ class ReportItems:
         """Where each judge's judgement of each item stands."""
         places: dict[_Key, list[_Place | None]] = {}
         for at, judge in enumerate(self.judges):
-            for run in judge.runs:
-                for offset, row in run.located([]):
-                    own = places.setdefault(_key(row, run), [None] * len(self.judges))
-                    own[at] = run, offset
+            for run, table in zip(judge.runs, judge.tables, strict=True):
+                for key, offset in zip(_keys(table, run), table.position.tolist(), strict=True):
+                    places.setdefault(key, [None] * len(self.judges))[at] = run, offset
         return places
 
     def _tasks(self) -> Iterator[Task]:
@@ -202,32 +204,23 @@ class ReportItems:
         """What humans said of an item, together and one by one."""
         if self.labels is None:
             return None, ()
-        resolved = self.labels.resolved
-        key = self.labels.key_of((item_id, tested_model), answers)
-        if key is None:
+        consensus = self.labels.consensus
+        at = consensus.entry_of(item_id, tested_model, answers)
+        if at < 0:
             return None, ()
-        said = (of[key] for of in resolved.by_rater.values() if key in of)
-        return _consensus(resolved.items[key]), tuple(map(_label, said))
+        labels = consensus.labels_at(at)
+        return asdict(consensus[at]), tuple(
+            label.model_dump(exclude={"item_id", "tested_model"}) for label in labels
+        )
 
 
-def _key(row: Row, run: RunFile) -> _Key:
-    if row["protocol"] is None:  # it has perhaps no id, or that of another row
-        line = row.get("line") if isinstance(row.get("line"), int) else None
-        return None, row["item_id"] or f"{run.place}, line {line}", row["tested_model"], line
-    return row["protocol"], row["item_id"], row["tested_model"], None
-
-
-def _consensus(said: Consensus) -> dict[str, Any]:
-    return {
-        "is_correct": said.is_correct,
-        "grade": said.grade,
-        "errors": said.errors,
-        "category": said.category,
-        "raters": list(said.raters),
-        "ties": list(said.ties),
-        "adjudicated": said.adjudicated,
-    }
-
-
-def _label(said: HumanLabel) -> dict[str, Any]:
-    return said.model_dump(exclude={"item_id", "tested_model"})
+def _keys(table: JudgementTable, run: RunFolder) -> Iterator[_Key]:
+    """What tells each row's item from others; of one without protocol, perhaps its line alone."""
+    names = (table.values("protocol"), table.item_id.values, table.values("tested_model"))
+    for at, (protocol, item_id, tested_model) in enumerate(zip(*names, strict=True)):
+        if protocol is None or item_id is None:
+            line = run.row_at(int(table.position[at])).get("line")
+            line = line if isinstance(line, int) else None
+            yield None, item_id or f"{run.place}, line {line}", tested_model, line
+        else:
+            yield protocol, item_id, tested_model, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from ..calibration.calibrate import calibrate_judged
-from ..calibration.judged import Judged, Problems, joined, read_once
-from ..calibration.matching import Answers, Labels, load_labels
+from ..calibration.changes import Changes, find_changes
+from ..calibration.judged_run import JudgedRun, joined, judged_run, once
+from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
-from ..judge.columns import Totals, read_columns
 from ..judge.session import data_roots
+from ..records.consensus import Answers, answers_of
+from ..records.judgement_table import JudgementTable, Problems, Totals
+from ..records.run_folder import RunFolder, read_run
 from ..version import VERSION
-from .changes import Changes
-from .compared_runs import find_changes, find_version_changes
 from .frames import judgement_frame
 from .judged_items import ReportItems, sources_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
@@ -28,7 +28,7 @@ from .paper.definitions import TABLE_KEYS
 from .paper.table import Table
 from .plots import Figure, paper_figures
 from .results import JudgeResults, RefinedResults, Results
-from .run_files import JudgeRuns, RunFile, by_judge, open_run
+from .run_files import JudgeRuns, by_judge
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -95,17 +95,17 @@ class Report:
         )
 
     def _results_of(self, judge: JudgeRuns) -> JudgeResults:
-        columns, totals = read_columns(judge.rows(self.problems), items=True)
-        if n_never := totals.rows - len(columns.scored):
+        table, totals = judge.table.items(), judge.table.totals
+        if n_never := totals.rows - len(table):
             self.problems.append(
                 f"{visible(judge.name)}: {n_never} of {totals.rows} rows never became items, "
                 "because their input could not be used: no table counts them"
             )
-        return JudgeResults(judge=judge.name, note=judge.note, columns=columns, totals=totals)
+        return JudgeResults(judge=judge.name, note=judge.note, columns=table, totals=totals)
 
     def _refined(self) -> Iterator[RefinedResults]:
         for method, path in self.order.refined:
-            run = open_run(path)
+            run = read_run(path)
             base = next((j for j in self.judges if _is_by(run, j)), None)
             if base is None:
                 names = ", ".join(visible(judge.name) for judge in self.judges)
@@ -113,8 +113,9 @@ class Report:
                     f"--refined: expected a run by {names}, with the same settings, got "
                     f"{visible(str(path))} by {visible(run.judge)}"
                 )
-            columns, _ = read_columns(run.rows(self.problems), items=True)
-            yield RefinedResults(method=method, judge=base.name, columns=columns)
+            self.problems.extend(run.problems)
+            table = run.table.first_rows(self.problems, by_protocol=True).items()
+            yield RefinedResults(method=method, judge=base.name, columns=table)
 
     @cached_property
     def reliability(self) -> ReliabilityReport | None:
@@ -128,21 +129,19 @@ class Report:
         return calibrate_judged(self._judged, self.labels, self.problems)
 
     @cached_property
-    def _judged(self) -> list[Judged]:
+    def _judged(self) -> list[JudgedRun]:
         """The judges with any item at all, as labels are set against them."""
-        found = [
-            (judge, [read_once(run.path, []) for run in judge.runs if run.has_items])
+        by_name = {
+            judge.name: [once(judged_run(run), []) for run in judge.runs if run.table.is_item.any()]
             for judge in self.judges
-        ]
-        return [joined(parts, judge.name) for judge, parts in found if parts]
+        }
+        return [joined(parts, name) for name, parts in by_name.items() if parts]
 
     @cached_property
     def answers(self) -> Answers:
-        """By item, how many tested models answered it; empty without labels, which alone ask."""
-        if self.labels is None:
-            return {}
-        keys = {key for judged in self._judged for key in judged.keys}
-        return Counter(item for item, _ in keys)
+        """By item, how many tested models answered it."""
+        table = JudgementTable.joined([judge.table for judge in self.judges])
+        return answers_of(table.item[table.has_id], table.key[table.has_id])
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -166,14 +165,41 @@ class Report:
         """
         if CHANGES not in self.order.tables:
             return None
-        return find_changes(self.judges, self.labels, self.answers, self.problems)
+        compared = self._compared
+        if compared is None:
+            raise OptionError("--table changes: expected two runs to compare, got one")
+        names, tables = compared
+        answers = None if self.labels is None else self.answers
+        changes = find_changes(names, tables, self.labels, answers)
+        if not changes.n_pairs:
+            raise OptionError(
+                "--table changes: expected two runs on the same items, got none that are in both "
+                f"{names[0]} and {names[1]}"
+            )
+        return changes
+
+    @property
+    def _compared(self) -> tuple[list[str], tuple[JudgementTable, JudgementTable]] | None:
+        """The first two judges, or the two runs of one; None where there are no two."""
+        if len(self.judges) > 1:
+            first, second = self.judges[:2]
+            return [first.name, second.name], (first.table, second.table)
+        if not self.judges or len(self.judges[0].runs) != 2:
+            return None
+        one, other = self.judges[0].tables
+        names = [f"{run.judge} [{run.place}]" for run in self.judges[0].runs]
+        return names, (one, other)
 
     @property
     def _changed(self) -> Changes | None:
         """What the page's overview lists: changes asked for, and those of two tested models."""
         if CHANGES in self.order.tables:
             return self.changes
-        return find_version_changes(self.judges)
+        compared = self._compared
+        if compared is None or len(self.judges) > 1:
+            return None
+        changes = find_changes(*compared, None, None)
+        return changes if changes.is_of_two_models and changes.n_pairs else None
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -184,7 +210,8 @@ class Report:
     @property
     def _has_doubt(self) -> bool:
         return self.labels is not None and any(
-            (judged.entropy == judged.entropy).any() for judged in self._judged
+            (run.table.entropy == run.table.entropy).any()
+            for run in self._judged  # not NaN
         )
 
     def write_page(self, path: Path) -> ReportSize:
@@ -272,13 +299,15 @@ def open_report(order: ReportOrder) -> Report:
             known = ", ".join((*TABLE_KEYS, CHANGES))
             raise OptionError(f"--table: expected some of {known}, got {name!r}")
     problems: Problems = []
-    judges = by_judge([open_run(path) for path in order.runs])
+    judges = by_judge([read_run(path) for path in order.runs])
     labels = None
     if order.labels:
         first, *more = order.labels
         labels = load_labels(first, order.adjudicator, problems, more=more)
     elif order.adjudicator is not None:
         raise OptionError("--adjudicator: expected --labels with it, got none")
+    for judge in judges:
+        problems.extend(judge.problems)
     return Report(order, judges, labels, problems)
 
 
@@ -304,8 +333,8 @@ def _paths(given: Paths) -> list[Path]:
     return [Path(path) for path in ([given] if isinstance(given, (str, Path)) else given)]
 
 
-def _is_by(run: RunFile, judge: JudgeRuns) -> bool:
-    return any(run.scoring == other.scoring for other in judge.runs)
+def _is_by(run: RunFolder, judge: JudgeRuns) -> bool:
+    return any(run.identity == other.identity for other in judge.runs)
 
 
 def _scored(totals: Totals) -> int:

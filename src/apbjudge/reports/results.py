@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..calibration.results import ReliabilityReport
-from ..judge.columns import Columns, Totals
+from ..records.judgement_table import JudgementTable, Totals
 from ..statistics.intervals import CONFIDENCE_LEVEL
 
 
@@ -23,7 +23,7 @@ class JudgeResults:
 
     judge: str
     note: str | None
-    columns: Columns
+    columns: JudgementTable
     totals: Totals
 
 
@@ -39,7 +39,7 @@ class RefinedResults:
 
     method: str
     judge: str
-    columns: Columns
+    columns: JudgementTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..errors import visible
-from ..judge.columns import Totals
 from ..judge.summary import Group, Summary
+from ..records.judgement_table import Totals
 from ..statistics.intervals import Estimate
 from .tables import lined_up, reasons
 

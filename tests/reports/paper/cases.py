@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from apbjudge.calibration.results import Reliability, ReliabilityReport
-from apbjudge.judge.columns import read_columns
+from apbjudge.records import judgement_reader
 from apbjudge.reports.paper.building import paper_tables
 from apbjudge.reports.paper.formatting import shown
 from apbjudge.reports.paper.table import Table, TableRow
@@ -56,13 +56,14 @@ def graded(
 
 def judged(rows: Iterable[Row], judge: str = "j", note: str | None = None) -> JudgeResults:
     """All that a judge said."""
-    columns, totals = read_columns(rows, items=True)
-    return JudgeResults(judge=judge, note=note, columns=columns, totals=totals)
+    table = judgement_reader.table_of(rows)
+    return JudgeResults(judge=judge, note=note, columns=table.items(), totals=table.totals)
 
 
 def refined(rows: Iterable[Row], method: str, judge: str = "j") -> RefinedResults:
     """The same judge on refined responses."""
-    return RefinedResults(method=method, judge=judge, columns=read_columns(rows, items=True)[0])
+    table = judgement_reader.table_of(rows).items()
+    return RefinedResults(method=method, judge=judge, columns=table)
 
 
 def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Table:

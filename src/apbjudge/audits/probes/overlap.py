@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...judge.task import short_key
 from ...records import Item, Step
+from ...records.keys import short_key
 
 Runs = np.ndarray[Any, np.dtype[np.uint64]]
 

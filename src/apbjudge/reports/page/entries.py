@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...calibration.changes import Changes
 from ...records import FileRef, Item
-from ..changes import Changes
 from ..paper.table import Table
 
 if TYPE_CHECKING:

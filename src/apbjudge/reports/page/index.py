@@ -8,8 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...judge.columns import NO_FLAGS, flags_of, number_or_nan
+from ...records.columns import flag_bits
 from .entries import Entry
+
+NO_FLAGS = 255
+"""Stands for the flags of a verdict that has none, not even unset ones."""
 
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
 """A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
@@ -70,9 +73,9 @@ class Verdicts:
         entropy: Mapping[str, float] = uncertainty.get("entropy") or {}
         split = 4 if row.get("ties") else 0
         values = {
-            "grade": number_or_nan(row.get("grade")),
-            "entropy": number_or_nan(entropy.get("is_correct")),
-            "flags": flags_of(row.get("errors")),
+            "grade": _number(row.get("grade")),
+            "entropy": _number(entropy.get("is_correct")),
+            "flags": _flags(row.get("errors")),
             "category": row.get("category") or 0,
             "marks": bool(row.get("overrides")) + 2 * bool(row.get("inconsistent")) + split,
             "reason": reasons.number(row.get("reason")),
@@ -100,6 +103,14 @@ class Verdicts:
             "overridden": (sum(mark & 1 for mark in marks), n_own),
             "inconsistent": (sum(mark >> 1 & 1 for mark in marks), n_own),
         }
+
+
+def _flags(errors: Mapping[str, bool] | None) -> int:
+    return int(flag_bits([errors])[0][0]) if errors else NO_FLAGS
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _letter(judged: Mapping[str, Any] | None) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from ..changes import KINDS, Changes, Told, changes_summary, told_text
+from ...calibration.changes import KINDS, Changes, ItemScore
+from ..changes import changes_summary, score_text
 from ..paper.formatting import MISSING, Shown, best_note, percent, shown
 from ..paper.kinds import MEANINGS
 from ..paper.table import Column, Table, TableRow
@@ -157,8 +158,8 @@ def changed_list(changes: Changes) -> dict[str, Any]:
     return {"summary": changes_summary(changes), "rows": rows, "more": more}
 
 
-def _verdict(item_id: str, side: Told, *, named: bool) -> dict[str, str]:
+def _verdict(item_id: str, side: ItemScore, *, named: bool) -> dict[str, str]:
     model = side.tested_model or "not stated"
     name = f"{model}: " if named else ""
     address = {"view": "items", "item": item_id, "model": model}
-    return {"text": f"{name}{told_text(side)}", "fragment": urlencode(address)}
+    return {"text": f"{name}{score_text(side)}", "fragment": urlencode(address)}

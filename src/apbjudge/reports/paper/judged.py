@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...judge.columns import Columns, Vector
 from ...judge.summary import EXTRANEOUS, VALUE_ORDER, is_base
+from ...records.columns import Vector
+from ...records.judgement_table import JudgementTable
 from ..results import JudgeResults
 from .definitions import Definition, Section, Split
 from .drafts import Draft
@@ -60,7 +61,7 @@ def _with(draft: Draft, section: Section, part: Part) -> Draft:
 
 
 def _parts(
-    c: Columns, section: Section, split: Split | None
+    c: JudgementTable, section: Section, split: Split | None
 ) -> Iterator[tuple[tuple[str, ...], Part]]:
     """The section's rows by the heads that they have in the table."""
     profiles = _profiles(c, section, split)
@@ -85,7 +86,7 @@ def _form(section: Section) -> str | None:
     return "step-wise" if section.protocol in {"step-wise", "tool-broken"} else "holistic"
 
 
-def _profiles(c: Columns, section: Section, split: Split | None) -> Vector:
+def _profiles(c: JudgementTable, section: Section, split: Split | None) -> Vector:
     """Marks of the profiles that the section is about."""
     kept = _is(c, "protocol", section.protocol)
     if section.form:
@@ -97,13 +98,13 @@ def _profiles(c: Columns, section: Section, split: Split | None) -> Vector:
     return kept
 
 
-def _is(c: Columns, field: str, label: str) -> Vector:
+def _is(c: JudgementTable, field: str, label: str) -> Vector:
     labels = c.labels[field]
     code = labels.index(label) if label in labels else -1
     return c.codes[field] == code
 
 
-def _values(c: Columns, split: Split | None) -> tuple[Vector, dict[int, str | None]]:
+def _values(c: JudgementTable, split: Split | None) -> tuple[Vector, dict[int, str | None]]:
     """By profile, the code of what rows are told apart by; and the text behind each code."""
     if split is None:
         return np.zeros(len(c.levels), dtype=np.int64), {0: ""}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...judge.columns import NO_FLAGS, Columns, Vector
 from ...judge.metrics import (
     CATEGORIES,
     Figures,
@@ -22,6 +21,8 @@ from ...judge.metrics import (
 )
 from ...judge.summary import base_of
 from ...records import UNSOLVABLE_TYPES
+from ...records.columns import Vector
+from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
 from ...statistics.intervals import Estimate
 
@@ -41,7 +42,7 @@ class Part:
         rivals: Indices of the rows of all tested models under this protocol.
     """
 
-    c: Columns
+    c: JudgementTable
     rows: Vector
     protocol: str
     form: str | None
@@ -140,8 +141,8 @@ def _flag(part: Part, key: str) -> Values:
     rows = _scored(part)
     if part.form is None and key.startswith("E2"):
         rows = np.intersect1d(rows, _of_form(part, "holistic" if key == "E2-H" else "step-wise"))
-    rows = rows[part.c.errors[rows] != NO_FLAGS]
-    return rows, (part.c.errors[rows] >> (int(key[1]) - 1)) & 1
+    rows = rows[part.c.known[rows] > 0]
+    return rows, (part.c.flags[rows] >> (int(key[1]) - 1)) & 1
 
 
 def _behaviour(part: Part, key: str) -> Values:

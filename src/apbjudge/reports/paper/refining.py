@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...judge.columns import Columns, Vector
+from ...records.columns import Vector
+from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
 from ...statistics.comparison import paired_test
 from ...statistics.intervals import Array, Estimate, Ids, nothing
@@ -46,7 +47,7 @@ def _of_run(definition: Definition, base: JudgeResults, run: RefinedResults) -> 
             yield draft
 
 
-def _rows(c: Columns, section: Section, model: str | None) -> Vector:
+def _rows(c: JudgementTable, section: Section, model: str | None) -> Vector:
     kept = np.ones(len(c.levels), dtype=bool)
     for field, label in (("protocol", section.protocol), ("tested_model", model)):
         labels = c.labels[field]
@@ -55,7 +56,10 @@ def _rows(c: Columns, section: Section, model: str | None) -> Vector:
 
 
 def _with(
-    draft: Draft, section: Section, before: tuple[Columns, Vector], after: tuple[Columns, Vector]
+    draft: Draft,
+    section: Section,
+    before: tuple[JudgementTable, Vector],
+    after: tuple[JudgementTable, Vector],
 ) -> Draft:
     """The draft with one section more."""
     old, old_items, old_cases = _by_item(*before)
@@ -85,7 +89,7 @@ def _estimate(key: str, values: Array, sample: Sample) -> Estimate:
     return paired_test(values, sample).estimate if key == "Δ" else bounded(values, sample)
 
 
-def _by_item(c: Columns, rows: Vector) -> tuple[Array, Ids, Ids]:
+def _by_item(c: JudgementTable, rows: Vector) -> tuple[Array, Ids, Ids]:
     """By item with a verdict: the mean of its verdicts, its key, and its case."""
     scored = rows[c.scored[rows] == 1]
     items, first, index = np.unique(c.item[scored], return_index=True, return_inverse=True)

@@ -1,0 +1,247 @@
+"""Parts that tables of judgements and of labels are made of: texts, codes and scores as columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import blake2b
+from itertools import count
+from typing import Any, Self
+
+import numpy as np
+
+from .judgements import ERROR_CODES
+
+Vector = np.ndarray[Any, Any]
+
+CHUNK = 512
+"""Rows that are held as Python objects before they become columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A text or None for each of n rows, as one block of UTF-8.
+
+    Attributes:
+        block: All texts.
+        starts: Shape (n,): where each begins.
+        ends: Shape (n,): where each ends; -1 for None.
+    """
+
+    block: bytes
+    starts: Vector
+    ends: Vector
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, at: int) -> str | None:
+        end = int(self.ends[at])
+        text = self.block[int(self.starts[at]) : end]
+        return None if end < 0 else text.decode(errors="surrogatepass")
+
+    @property
+    def values(self) -> list[str | None]:
+        """All of them."""
+        block = self.block
+        return [
+            None if end < 0 else block[start:end].decode(errors="surrogatepass")
+            for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        ]
+
+    def take(self, rows: Vector) -> Texts:
+        """Those of some rows."""
+        return Texts(self.block, self.starts[rows], self.ends[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Texts]) -> Texts:
+        """One after the other."""
+        shifts = np.cumsum([0, *(len(part.block) for part in parts)])[:-1]
+        moved = [p.starts + shift for p, shift in zip(parts, shifts, strict=True)]
+        ends = [np.where(p.ends < 0, -1, p.ends + s) for p, s in zip(parts, shifts, strict=True)]
+        return cls(b"".join(p.block for p in parts), np.concatenate(moved), np.concatenate(ends))
+
+
+def encoded(values: Iterable[str | None]) -> list[bytes | None]:
+    """Texts as UTF-8."""
+    return [None if v is None else v.encode(errors="surrogatepass") for v in values]
+
+
+def texts_of(values: Sequence[bytes | None]) -> Texts:
+    """A column of texts from their UTF-8."""
+    ends = np.cumsum([0 if value is None else len(value) for value in values], dtype=np.int64)
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)[: len(values)]
+    missing = [value is None for value in values]
+    block = b"".join(value for value in values if value is not None)
+    return Texts(block, starts, np.where(missing, -1, ends))
+
+
+def keys_of(values: Iterable[bytes | None]) -> Vector:
+    """64-bit keys of texts, as ``keys.short_key`` makes them of their UTF-8; 0 for None."""
+    none = bytes(8)
+    digests = [none if v is None else blake2b(v, digest_size=8).digest() for v in values]
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+
+
+class ColumnBuilder:
+    """Takes rows and makes columns of them, a chunk at a time.
+
+    Args:
+        names: Names of the values of a row.
+        columns_of: Makes columns of the values of some rows, by name; a column is an array or
+            ``Texts``.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        columns_of: Callable[[Mapping[str, Sequence[Any]]], dict[str, Any]],
+    ) -> None:
+        self.n_rows = 0
+        self._names, self._columns_of = names, columns_of
+        self._chunk: list[tuple[Any, ...]] = []
+        self._parts: list[dict[str, Any]] = []
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Takes in the values of a row."""
+        self.n_rows += 1
+        self._chunk.append(row)
+        if len(self._chunk) == CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Makes columns of the rows that are not yet any."""
+        columns = zip(*self._chunk, strict=True) if self._chunk else [()] * len(self._names)
+        self._chunk = []
+        self._parts.append(self._columns_of(dict(zip(self._names, columns, strict=True))))
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of all rows."""
+        if self._chunk or not self._parts:
+            self.flush()
+        parts, self._parts = self._parts, []
+        whole: dict[str, Any] = {}
+        for name in list(parts[0]):
+            some = [part.pop(name) for part in parts]  # popped, so that memory is freed meanwhile
+            is_text = isinstance(some[0], Texts)
+            whole[name] = Texts.joined(some) if is_text else np.concatenate(some)
+        return whole
+
+
+class Codes:
+    """Numbers values in the order in which they first come."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = defaultdict(count().__next__)
+
+    def of(self, values: Sequence[Any]) -> Vector:
+        """The number of each value, int32."""
+        return np.fromiter(map(self._numbers.__getitem__, values), np.int32, len(values))
+
+    @property
+    def names(self) -> list[Any]:
+        """The values by their number."""
+        return list(self._numbers)
+
+
+# Scores -------------------------------------------------------------------------------------------
+
+_BITS = tuple((1 << i, code) for i, code in enumerate(ERROR_CODES))
+
+
+def flag_bits(errors: Sequence[Mapping[str, bool | None] | None]) -> tuple[Vector, Vector]:
+    """Error codes of some rows as bits, bit i for E(i+1).
+
+    Args:
+        errors: For each row, true or false by code; None, or a missing code, for nothing.
+
+    Returns:
+        Shape (n,) each, uint8: which are set, and of which something is stated.
+    """
+    of_codes = [tuple(map((row or _EMPTY).get, ERROR_CODES)) for row in errors]
+    values = np.array(of_codes, dtype=float).reshape(len(errors), len(ERROR_CODES))
+    known, is_set = ~np.isnan(values), values > 0
+    return (is_set @ _BIT_VALUES).astype(np.uint8), (known @ _BIT_VALUES).astype(np.uint8)
+
+
+_EMPTY: Mapping[str, None] = {}
+_BIT_VALUES = np.array([bit for bit, _ in _BITS])
+
+
+def tristate(values: Iterable[bool | None]) -> Vector:
+    """1 for true, 0 for false, -1 for None; int8."""
+    found = np.array(values if isinstance(values, (list, tuple)) else list(values), dtype=float)
+    return np.where(np.isnan(found), -1, found).astype(np.int8)
+
+
+def numbers(values: Sequence[float | None]) -> Vector:
+    """Float64, NaN for None."""
+    return np.array(values, dtype=float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """What a judge, a rater or several together say of n items.
+
+    Attributes:
+        correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 nothing.
+        grade: Shape (n,), 0 to 1, NaN for nothing.
+        flags: Shape (n,), uint8, bit i set for E(i+1).
+        known: Shape (n,), uint8, bit i set where something is stated of E(i+1).
+        category: Shape (n,), int8, 1 to 5, 0 for nothing.
+    """
+
+    correct: Vector
+    grade: Vector
+    flags: Vector
+    known: Vector
+    category: Vector
+
+    def __len__(self) -> int:
+        return len(self.correct)
+
+    @property
+    def scores(self) -> Scores:
+        """The scores alone."""
+        return Scores(**{f.name: getattr(self, f.name) for f in fields(Scores)})
+
+    @property
+    def is_silent(self) -> Vector:
+        """Shape (n,): whether nothing is stated at all."""
+        stated = (self.correct >= 0) | ~np.isnan(self.grade) | (self.known > 0)
+        return ~(stated | (self.category > 0))
+
+    def scores_at(self, rows: Vector) -> Scores:
+        """The scores of some rows; the row -1 stands for one of which nothing is stated."""
+        columns = {f.name: getattr(self, f.name) for f in fields(Scores)}
+        return Scores(
+            **{
+                name: np.append(of, _NOTHING[name])[rows].astype(of.dtype)
+                for name, of in columns.items()
+            }
+        )
+
+    def errors_at(self, at: int) -> dict[Any, bool] | None:
+        """The codes of which something is stated in one row; None without."""
+        flags, known = int(self.flags[at]), int(self.known[at])
+        return {code: bool(flags & bit) for bit, code in _BITS if known & bit} or None
+
+    def with_grades(self, grade: Vector) -> Self:
+        """The same with other grades."""
+        return replace(self, grade=grade)
+
+
+_NOTHING: Mapping[str, float] = {
+    "correct": -1,
+    "grade": np.nan,
+    "flags": 0,
+    "known": 0,
+    "category": 0,
+}
+
+
+def no_scores(n: int = 0) -> Scores:
+    """Scores of n items of which nothing is stated."""
+    kinds = {"correct": "b", "grade": "d", "flags": "B", "known": "B", "category": "b"}
+    return Scores(**{name: np.full(n, _NOTHING[name], kinds[name]) for name in kinds})

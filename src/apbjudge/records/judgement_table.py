@@ -1,0 +1,306 @@
+"""The judgements of a run as columns: what every figure, comparison and table is made of.
+
+A row takes about 200 bytes, so that a million of them fit; its own text is read back from the
+file when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+
+from ..errors import visible
+from .columns import Codes, Scores, Texts, Vector
+from .keys import model_key, short_key
+
+Problems = list[str]
+"""Complaints about single rows, ``file:line: field …``."""
+
+BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset")
+"""Fields by which results can be broken down."""
+
+GROUPS = (*BY_FIELDS, "unsolvable_type", "level")
+PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)
+"""Everything by which a judgement is grouped; a run has few different values of it."""
+
+_MODEL = PROFILE.index("tested_model")
+
+
+@dataclass(slots=True)
+class Totals:
+    """What is counted over all judgements of a run, whatever their group."""
+
+    rows: int
+    unscored: dict[str, int]
+    inconsistent: int
+    overridden: int
+    cost_usd: float | None
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    calls: int
+    lost: int
+    reused: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgementTable(Scores):
+    """One entry per judgement in each vector; a row without verdict has no scores.
+
+    Attributes:
+        judge: Name of the judge.
+        path: File of the judgements; None where they were in memory.
+        profiles: The different values of ``PROFILE``, as they stand in the rows.
+        profile: Index of each row's profile.
+        position: Byte offset of the row in the file.
+        item_id: Item id; None for a row that never had one.
+        case_id: Case id; None where the row names none.
+        item: uint64, key of the item id.
+        case_keys: Shape (n, 2), uint64: keys of the case by its name and by its content. They are
+            the same unless a row names no case but itself.
+        scored: Whether there is a verdict.
+        cost: Plan cost, NaN where there is none.
+        distractor: 1 used, 0 not used, -1 no distractors.
+        matches: 1 the reference's tools in its order, 0 others, -1 not known.
+        inconsistent: Whether the judge's last reply contradicted itself.
+        overridden: Whether a rule changed the verdict.
+        off_form: Whether code found something against the form of the reply.
+        entropy: Bits of ``is_correct``, NaN where not measured.
+        p_correct: Share of the judge's replies that said correct, NaN where not measured.
+        cost_usd: Price of the calls, NaN where not known.
+        latency_s: Seconds, NaN where not known.
+        reason: Index into ``reasons``: why there is no verdict.
+        reasons: The different reasons.
+        usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.
+    """
+
+    judge: str = ""
+    path: Path | None = None
+    profiles: list[tuple[Any, ...]] = field(repr=False)
+    profile: Vector
+    position: Vector
+    item_id: Texts
+    case_id: Texts
+    item: Vector
+    case_keys: Vector
+    scored: Vector
+    cost: Vector
+    distractor: Vector
+    matches: Vector
+    inconsistent: Vector
+    overridden: Vector
+    off_form: Vector
+    entropy: Vector
+    p_correct: Vector
+    cost_usd: Vector
+    latency_s: Vector
+    reason: Vector
+    reasons: list[str] = field(repr=False)
+    usage: Vector
+
+    def take(self, rows: Vector) -> Self:
+        """The table of some rows, with those profiles alone that they have."""
+        used, profile = np.unique(self.profile[rows], return_inverse=True)
+        of = {name: getattr(self, name) for name in _ROW_FIELDS}
+        taken = {
+            name: column.take(rows) if isinstance(column, Texts) else column[rows]
+            for name, column in of.items()
+        }
+        taken["profile"] = profile.astype(np.int32)
+        return replace(self, profiles=[self.profiles[at] for at in used.tolist()], **taken)
+
+    @classmethod
+    def joined(cls, tables: Sequence[JudgementTable]) -> JudgementTable:
+        """The rows of several runs; judge and path are those of the first."""
+        if len(tables) == 1:
+            return tables[0]
+        profiles, reasons = Codes(), Codes()
+        found: dict[str, Any] = {
+            name: Texts.joined([getattr(table, name) for table in tables])
+            if name in {"item_id", "case_id"}
+            else np.concatenate([getattr(table, name) for table in tables])
+            for name in _ROW_FIELDS
+        }
+        for name, codes in (("profile", profiles), ("reason", reasons)):
+            parts = [codes.of(getattr(t, name + "s"))[getattr(t, name)] for t in tables]
+            found[name] = np.concatenate(parts)
+        return replace(tables[0], profiles=profiles.names, reasons=reasons.names, **found)
+
+    # Items ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def is_item(self) -> Vector:
+        """Whether a row became an item; others count in totals only."""
+        return np.array([profile[0] is not None for profile in self.profiles], dtype=bool)[
+            self.profile
+        ]
+
+    def items(self) -> Self:
+        """The rows that became items."""
+        return self if self.is_item.all() else self.take(np.flatnonzero(self.is_item))
+
+    @cached_property
+    def has_id(self) -> Vector:
+        """Whether a row names its item."""
+        return self.item_id.ends >= 0
+
+    @cached_property
+    def key(self) -> Vector:
+        """Keys of item and tested model, as those of labels."""
+        return self.keys(by_model=True, by_protocol=False)
+
+    def keys(self, *, by_model: bool, by_protocol: bool) -> Vector:
+        """Keys of the items, under the same tested model or protocol where these count."""
+        models = [model_key(p[_MODEL]) if by_model else 0 for p in self.profiles]
+        protocols = [short_key("protocol", p[0] or "") * by_protocol for p in self.profiles]
+        of = np.array(models, dtype=np.uint64) ^ np.array(protocols, dtype=np.uint64)
+        return self.item ^ of[self.profile]
+
+    def tested_model(self, at: int) -> str | None:
+        """Tested model of a row."""
+        return self.profiles[int(self.profile[at])][_MODEL]
+
+    def name_of(self, at: int) -> str:
+        """Item and tested model of a row, for messages."""
+        return f"{visible(str(self.item_id[at]))} of {visible(str(self.tested_model(at)))}"
+
+    def first_rows(self, problems: Problems, *, by_protocol: bool = False) -> Self:
+        """The first row of each item and tested model: a label could not tell others from it.
+
+        Args:
+            problems: Gets a line when there are more.
+            by_protocol: Whether an item under another protocol is another one. Then rows that
+                never became items are all left in.
+        """
+        keys = self.keys(by_model=True, by_protocol=by_protocol)
+        rows = np.flatnonzero(self.is_item) if by_protocol else np.arange(len(self))
+        _, first, times = np.unique(keys[rows], return_index=True, return_counts=True)
+        if len(first) == len(rows):
+            return self
+        counts = np.zeros(len(self), dtype=bool)
+        counts[rows[first]] = True
+        if by_protocol:
+            counts |= ~self.is_item
+        example = int(rows[first[times > 1].min()])
+        problems.append(
+            f"{self.path}: item_id: expected one row per item and tested model, got "
+            f"{int((~counts).sum())} more, such as {self.name_of(example)}: the first one counts"
+        )
+        return self.take(np.flatnonzero(counts))
+
+    # Groups ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def codes(self) -> dict[str, Vector]:
+        """For each grouping field, a code per profile."""
+        return {name: codes for name, (codes, _) in self._labelled.items()}
+
+    @cached_property
+    def labels(self) -> dict[str, list[str | None]]:
+        """For each grouping field, the text behind a code."""
+        return {name: labels for name, (_, labels) in self._labelled.items()}
+
+    @cached_property
+    def _labelled(self) -> dict[str, tuple[Vector, list[str | None]]]:
+        columns = dict(zip(PROFILE, zip(*self.profiles, strict=True), strict=False))
+        texts = {
+            name: [None if value is None else str(value) for value in columns.get(name, ())]
+            for name in PROFILE
+        }
+        forms = ["holistic" if value is None else "step-wise" for value in texts["horizon"]]
+        found: dict[str, tuple[Vector, list[str | None]]] = {}
+        for name, column in {**texts, "form": forms}.items():
+            known = Codes()
+            found[name] = known.of(column).astype(np.int64), known.names
+        return found
+
+    @cached_property
+    def levels(self) -> Vector:
+        """Number of distractors, per profile."""
+        levels = (profile[-1] for profile in self.profiles)
+        return np.array([n if isinstance(n, int) else 0 for n in levels], dtype=np.int64)
+
+    def code(self, field: str, rows: Vector) -> Vector:
+        """Codes of a grouping field for some rows."""
+        return self.codes[field][self.profile[rows]]
+
+    def level(self, rows: Vector) -> Vector:
+        """Number of distractors for some rows."""
+        return self.levels[self.profile[rows]]
+
+    def where(self, of_profile: Vector) -> Vector:
+        """Rows whose profile is marked.
+
+        Args:
+            of_profile: Boolean, one entry per profile.
+        """
+        return np.flatnonzero(of_profile[self.profile])
+
+    def values(self, name: str) -> list[Any]:
+        """A field of ``PROFILE`` as it stands in each row."""
+        at = PROFILE.index(name)
+        return [self.profiles[code][at] for code in self.profile.tolist()]
+
+    @cached_property
+    def case(self) -> Vector:
+        """Numbers of the cases; see ``case_numbers``."""
+        return case_numbers(self.case_keys[:, 0], self.case_keys[:, 1])
+
+    def share_cases(self, rows: Vector) -> bool:
+        """Whether any two of some rows belong to one case."""
+        return bool((np.bincount(self.case[rows]) > 1).any())
+
+    @property
+    def totals(self) -> Totals:
+        """Counts over all rows."""
+        reasons = self.reason[~self.scored].tolist()
+        by_reason = np.bincount(reasons, minlength=1).tolist()
+        has_usage = self.usage[:, 0] >= 0
+        is_priced = not np.any(has_usage & np.isnan(self.cost_usd))
+        names = ("prompt_tokens", "completion_tokens", "cached_tokens", "calls", "lost", "reused")
+        counts = self.usage[has_usage].sum(axis=0, dtype=np.int64).tolist()
+        return Totals(
+            rows=len(self),
+            unscored={self.reasons[at]: by_reason[at] for at in dict.fromkeys(reasons)},
+            inconsistent=int(self.inconsistent.sum()),
+            overridden=int(self.overridden.sum()),
+            cost_usd=sum(np.nan_to_num(self.cost_usd).tolist(), 0.0) if is_priced else None,
+            **dict(zip(names, counts, strict=True)),
+        )
+
+
+_ROW_FIELDS = tuple(
+    f.name for f in fields(JudgementTable) if f.name not in {"judge", "path", "profiles", "reasons"}
+)
+
+
+def case_numbers(cases: Vector, contents: Vector) -> Vector:
+    """Numbers of cases from 0, the same for rows that share either key, directly or in a chain.
+
+    Args:
+        cases: Shape (n,), keys of ``case_id``.
+        contents: Shape (n,), keys of contents; that of the name where it names the case.
+
+    Returns:
+        Shape (n,), int32.
+    """
+    number = np.unique(cases, return_inverse=True)[1].astype(np.int32)
+    if np.array_equal(cases, contents):
+        return number
+    _, first, content = np.unique(contents, return_index=True, return_inverse=True)
+    if np.array_equal(number[first][content], number):
+        return number
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportUnknownVariableType]
+
+    n_cases = int(number.max()) + 1
+    edges = number, content + n_cases
+    size = n_cases + len(first)
+    graph = coo_array((np.ones(len(number), dtype=bool), edges), shape=(size, size))
+    _, component = cast("tuple[int, Vector]", connected_components(graph, directed=False))
+    return component[number].astype(np.int32)

@@ -1,0 +1,186 @@
+"""A run's folder: the names of its files, and the one way to read a finished run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+from pydantic import ValidationError
+
+from ..errors import InputError, RowError
+from ..jsonl import parse_object, read_line_at, read_lines
+from .base import row_error
+from .judgement_reader import LENIENT, NOT_STATED, read_table, usable
+from .judgement_table import JudgementTable, Problems
+from .judgements import ERROR_CODES, Unscored, Verdict, read_judgement
+
+JUDGEMENTS = "judgements.jsonl"
+MANIFEST = "manifest.json"
+SUPERSEDED = "superseded.jsonl"
+"""Judgements that the input no longer asks for, and failures that were asked again."""
+DAMAGED = "damaged.txt"
+"""Lines of JUDGEMENTS that are no judgements."""
+FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
+"""What else a run writes into its folder; it can be computed again."""
+
+_UNFINISHED = ("running", "interrupted")
+"""States of a manifest; a killed run is left as running."""
+
+
+def judgements_path(path: Path) -> Path:
+    """The file of judgements that a path means: itself, or the one in the run's folder."""
+    return path / JUDGEMENTS if path.is_dir() else path
+
+
+def read_manifest(folder: Path) -> Mapping[str, Any]:
+    """The manifest in a folder; empty where there is none that can be read."""
+    try:
+        return mapping(orjson.loads((folder / MANIFEST).read_bytes()))
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+
+
+def read_judgements(path: Path) -> Iterator[Verdict | Unscored]:
+    """Yields the judgements of a run, one at a time and in the order of the file.
+
+    Args:
+        path: The run's folder, or its file of judgements.
+
+    Raises:
+        InputError: If there is none, or a line of it is damaged.
+    """
+    file = judgements_path(path)
+    for line in read_lines(file, any_format=True):
+        try:
+            if isinstance(line.values, RowError):
+                raise line.values
+            yield read_judgement(line.values)
+        except (RowError, ValidationError) as error:
+            complaint = row_error(error) if isinstance(error, ValidationError) else error
+            raise InputError(f"{file}:{line.number}: {complaint}") from None
+
+
+def read_run(path: Path) -> RunFolder:
+    """Reads a run.
+
+    Args:
+        path: Its folder, or its file of judgements.
+
+    Raises:
+        InputError: See ``judgement_reader.read_table``.
+    """
+    file, problems = judgements_path(path), Problems()
+    table = read_table(file, problems)
+    return RunFolder(file, read_manifest(file.parent), table, tuple(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """A run, as it was read.
+
+    Attributes:
+        path: Its file of judgements.
+        manifest: Its manifest; empty where there is none.
+        table: Its judgements.
+        problems: A line for each row that was left out.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+    table: JudgementTable
+    problems: tuple[str, ...] = ()
+
+    @property
+    def judge(self) -> str:
+        """The judge, ``(blind)`` where it saw no reference."""
+        return f"{self.table.judge} (blind)" if self.settings.get("blind") else self.table.judge
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The judge's settings."""
+        return mapping(self.manifest.get("settings"))
+
+    @property
+    def grades(self) -> tuple[float, ...]:
+        """Grades of the user's own rubric; empty where the run had none or does not say."""
+        stated = self.manifest.get("grades")
+        own = cast("list[Any]", stated) if isinstance(stated, list) else []
+        right = [g for g in own if type(g) in (int, float) and 0 <= g <= 1]
+        return tuple(map(float, right)) if len(right) == len(own) else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said beside every figure."""
+        note = self.manifest.get("note")
+        notes = (note,) if isinstance(note, str) and note else ()
+        if self.manifest.get("state") in _UNFINISHED:
+            notes += (f"Run {self.place} is not finished: figures are of the rows judged so far.",)
+        return notes
+
+    @property
+    def inputs(self) -> tuple[Path, Path | None] | None:
+        """Files of the predictions and of the cases; None for rows in memory."""
+        stated = [self.manifest.get(name) for name in ("input", "cases")]
+        if not isinstance(stated[0], str) or stated[0] == "row":
+            return None
+        return Path(stated[0]), Path(stated[1]) if isinstance(stated[1], str) else None
+
+    @property
+    def input_digest(self) -> str:
+        """SHA-256 of the predictions as they were judged; empty where that is not known."""
+        return str(self.manifest.get("input_sha256") or "")
+
+    @property
+    def data_root(self) -> Path | None:
+        """Folder that pictures were looked for in."""
+        stated = self.manifest.get("data_root")
+        return Path(stated) if isinstance(stated, str) else None
+
+    @property
+    def protocol(self) -> str | None:
+        """The protocol that was asked for."""
+        stated = mapping(self.manifest.get("identity")).get("protocol")
+        return str(stated) if stated else None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What makes two runs those of one judge: its settings, and the user's own rubric."""
+        identity = mapping(self.manifest.get("identity"))
+        judge = orjson.dumps(identity.get("judge"), option=orjson.OPT_SORT_KEYS).decode()
+        rubric = identity.get("rubric")
+        own = cast("list[object]", rubric) if isinstance(rubric, list) else []
+        return f"{self.judge} {judge}", " ".join(map(str, own))
+
+    @property
+    def place(self) -> str:
+        """The folder, or the file where it lies in none of its own."""
+        name = self.path.parent.name if self.manifest else self.path.name
+        return os.fsencode(name or self.path.name).decode(errors="backslashreplace")
+
+    def row_at(self, position: int) -> dict[str, Any]:
+        """The row at a byte offset, with what a row of another program or version may lack."""
+        return completed(cast("dict[str, Any]", parse_object(read_line_at(self.path, position))))
+
+
+def completed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A judgement with every column that is shown of one; None where one is of no use."""
+    full = {**row, **{name: usable(name, row.get(name)) for name in LENIENT}}
+    full["case_id"] = full["case_id"] or full["item_id"]
+    groups = mapping(full.get("groups"))
+    level = groups.get("level")
+    full["groups"] = {**groups, "level": level if isinstance(level, int) else 0}
+    if full["errors"] is not None:
+        full["errors"] = {code: full["errors"].get(code, False) for code in ERROR_CODES}
+    full["reason"] = full["reason"] or NOT_STATED
+    if full["item_id"] is None:
+        full["protocol"] = None  # a row that never became an item counts in totals alone
+    return full
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value where it is a mapping; else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

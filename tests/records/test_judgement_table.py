@@ -1,0 +1,159 @@
+"""A run's judgements as columns: what is read, what is refused, how tables are cut and joined."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge import InputError
+from apbjudge.records.judgement_reader import read_table, row_complaint, table_of
+from apbjudge.records.judgement_table import JudgementTable
+from apbjudge.records.run_folder import judgements_path, read_judgements, read_run
+from tests.reports.rows import bad_row, unscored, verdict
+from tests.support.judging import write_rows
+
+Row = dict[str, Any]
+USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "cached_tokens": 1, "calls": 1}
+
+
+def read(tmp_path: Path, *rows: Row) -> tuple[JudgementTable, list[str]]:
+    problems: list[str] = []
+    return read_table(write_rows(tmp_path / "judgements.jsonl", rows), problems), problems
+
+
+def test_every_column_of_a_row_arrives(tmp_path: Path) -> None:
+    doubt = {"method": "samples", "n": 4, "shares": {"is_correct": 0.25}}
+    row = verdict(
+        "x",
+        "E1 E5",
+        groups={"category": "travel", "level": 2, "horizon": 3},
+        grade=0.4,
+        plan_cost=7.5,
+        uses_distractor=True,
+        matches_reference=False,
+        usage=USAGE,
+        cost_usd=0.5,
+        latency_s=2.0,
+        doubt={**doubt, "entropy": {"is_correct": 0.81}},
+    )
+    table, problems = read(tmp_path, row)
+    assert (table.judge, problems, len(table)) == ("j", [], 1)
+    assert (table.item_id[0], table.case_id[0], table.tested_model(0)) == ("x", "x", "m")
+    assert (table.correct[0], table.grade[0], table.flags[0], table.known[0]) == (0, 0.4, 17, 63)
+    assert (table.cost[0], table.distractor[0], table.matches[0]) == (7.5, 1, 0)
+    assert (table.entropy[0], table.p_correct[0], table.latency_s[0]) == (0.81, 0.25, 2.0)
+    codes = {name: labels[table.codes[name][0]] for name, labels in table.labels.items()}
+    assert (codes["category"], codes["form"], codes["horizon"]) == ("travel", "step-wise", "3")
+    assert (table.levels.tolist(), table.totals.prompt_tokens, table.totals.cost_usd) == (
+        [2],
+        10,
+        0.5,
+    )
+
+
+def test_a_row_without_verdict_has_no_scores_but_a_reason() -> None:
+    table = table_of([verdict("x"), unscored("y", "refusal"), bad_row(3)])
+    assert table.correct.tolist() == [1, -1, -1]
+    assert np.isnan(table.grade).tolist() == [False, True, True]
+    assert (table.known.tolist(), table.scored.tolist()) == ([63, 0, 0], [True, False, False])
+    assert table.totals.unscored == {"refusal": 1, "bad_input": 1}
+    assert (table.is_item.tolist(), len(table.items())) == ([True, True, False], 2)
+
+
+def test_a_row_is_found_again_in_its_file(tmp_path: Path) -> None:
+    write_rows(tmp_path / "judgements.jsonl", [verdict("x"), verdict("größer", "E2")])
+    run = read_run(tmp_path)
+    rows = [run.row_at(int(position)) for position in run.table.position]
+    assert [row["item_id"] for row in rows] == run.table.item_id.values == ["x", "größer"]
+    assert [judgement.item_id for judgement in read_judgements(tmp_path)] == ["x", "größer"]
+    assert run.path == judgements_path(tmp_path)
+
+
+LATER = ("matches_reference", "doubt", "content_id", "decided_by", "groups", "case_id")
+LACKING = (*LATER, "line", "findings", "overrides", "usage", "cost_usd", "plan_cost", "rubric")
+
+
+def test_rows_of_other_versions_lack_columns(tmp_path: Path) -> None:
+    old = [{k: v for k, v in verdict(name).items() if k not in LACKING} for name in "xy"]
+    table, problems = read(tmp_path, *old)
+    assert (problems, len(table.items()), table.case_id.values) == ([], 2, [None, None])
+    assert len(np.unique(table.case)) == 2
+
+
+_VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 7),
+    st.floats(-1, 2),
+    st.sampled_from(["verdict", "unscored", "text", ""]),
+    st.lists(st.booleans(), max_size=2),
+    st.dictionaries(
+        st.sampled_from(["E1", "E9", "is_correct", "entropy", "calls"]),
+        st.none() | st.booleans() | st.floats(0, 2) | st.just({"is_correct": 0.5}),
+        max_size=2,
+    ),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(verdict("x"))), _VALUES), max_size=6))
+def test_many_rows_are_judged_as_each_alone(changes: list[tuple[str, Any]]) -> None:
+    """What was learnt from one row refuses and takes no other than a full look at it would."""
+    plain = verdict("x")
+    for name, value in [("grade", 0.5), *changes]:
+        rows = [plain, plain | {name: value}, plain]
+        complaints = [row_complaint(row) for row in rows]
+        assert (complaints[0], complaints[2]) == ("", "")
+        if complaints[1]:
+            with pytest.raises(InputError) as refused:
+                table_of(rows)
+            assert str(refused.value) == f"judgement 2: {complaints[1]}"
+        else:
+            assert len(table_of(rows)) == 3
+
+
+@pytest.mark.parametrize("field", ["is_correct", "errors", "grade", "item_id"])
+def test_a_missing_field_is_no_null(field: str, tmp_path: Path) -> None:
+    row = {name: value for name, value in verdict("y").items() if name != field}
+    table, problems = read(tmp_path, verdict("x"), unscored("z"), row)
+    assert len(table) == 2
+    assert f":3: field {field}: expected a judgement" in problems[0]
+
+
+def test_flags_that_are_numbers_are_refused_beside_those_that_are_none(tmp_path: Path) -> None:
+    odd = verdict("y") | {"errors": {"E1": 1}}
+    table, problems = read(tmp_path, verdict("x", "E1"), odd)
+    assert (len(table), len(problems)) == (1, 1)
+
+
+def test_taking_and_joining_are_each_other_s_reverse() -> None:
+    rows = [verdict("x"), unscored("y"), verdict("z", "E3", tested_model="n", groups={"level": 1})]
+    table = table_of(rows)
+    parts = [table.take(np.array([0, 1])), table.take(np.array([2]))]
+    assert [part.labels["tested_model"] for part in parts] == [["m"], ["n"]]
+    whole = JudgementTable.joined(parts)
+    for name in ("profile", "correct", "flags", "item", "case_keys", "reason", "usage"):
+        assert np.array_equal(getattr(whole, name), getattr(table, name)), name
+    assert (whole.profiles, whole.item_id.values) == (table.profiles, table.item_id.values)
+    assert whole.totals == table.totals
+
+
+def test_no_rows_are_an_empty_table() -> None:
+    table = table_of([])
+    assert (len(table), table.totals.rows, len(table.case)) == (0, 0, 0)
+
+
+def test_lines_after_a_thousand_rows_are_named(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "judgements.jsonl", [verdict(f"x{n}") for n in range(1200)])
+    with path.open("a") as file:
+        file.write(json.dumps(verdict("y") | {"grade": "high"}) + "\n")
+    problems: list[str] = []
+    table = read_table(path, problems)
+    assert len(table) == 1200
+    assert [p.split(": ")[0] for p in problems] == [f"{path}:1201"]
+    assert table.item_id[1199] == "x1199"
