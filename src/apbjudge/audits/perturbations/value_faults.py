@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -147,9 +147,9 @@ def _choices(base: Base) -> list[Change]:
         allowed: Any = schema_of(tool, name).get("enum") if tool else None
         is_word = isinstance(value, str) and len(value) >= 4 and isinstance(allowed, list)
         if is_word and as_word(value).search(query):
-            words = [word for word in allowed if isinstance(word, str) and word != value]
-            unsaid = [word for word in words if word.lower() not in query.lower()]
-            changes += [_chosen(base, name, value, word) for word in unsaid]
+            words = [word for word in cast("list[object]", allowed) if isinstance(word, str)]
+            others = [w for w in words if w != value and w.lower() not in query.lower()]
+            changes += [_chosen(base, name, value, word) for word in others]
     return changes
 
 
