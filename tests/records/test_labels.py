@@ -317,3 +317,33 @@ def test_no_mark_on_a_coarse_scale_passes_for_a_grade(best: int, shares: list[fl
     assume(sum(mark > 1 for mark in marks) > 1)
     with TemporaryDirectory() as folder, pytest.raises(InputError, match="field grade"):
         read_all(labels_file(Path(folder), ({"grade": mark} for mark in marks)))
+
+
+_IDS = st.sampled_from(["a", "b", " ", "", 3])
+_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "tested_model": st.sampled_from(["m", None, "", 1]),
+    "rater": st.sampled_from(["kim", "ada", None, " "]),
+    "is_correct": st.sampled_from([True, False, None, "yes", 1, 0.5]),
+    "grade": st.sampled_from([0.4, 1, None, "0,5", True, 1.5]),
+    "category": st.sampled_from([3, None, "2", 2.0, 7]),
+    "errors": st.sampled_from([{"E1": True}, {}, None, ["E2"], {"E1": 1}, {"E9": True}, "E3"]),
+    "E2": st.sampled_from([None, True, "no"]),
+    "note": st.sampled_from(["hm", None, 3]),
+}
+
+
+@given(st.lists(st.fixed_dictionaries({"item_id": _IDS}, optional=_FIELDS)))
+def test_the_table_of_labels_has_what_each_row_says(rows: list[dict[str, Any]]) -> None:
+    """A row that stands for itself is read as by ``read_labels``, which looks at every field."""
+    with TemporaryDirectory() as name:
+        path = Path(name) / "labels.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        found: list[list[str]] = [[], []]
+        try:
+            table = read_label_table([path], found[0])
+        except InputError as error:  # of columns on another scale: see the tests above
+            assume("off this scale" not in str(error))
+            raise
+        labels = list(read_labels(path, bad=found[1].append))
+    assert [table.label(row) for row in range(len(table))] == labels
+    assert found[0] == found[1]

@@ -15,7 +15,7 @@ from .judgements import ERROR_CODES
 
 Vector = np.ndarray[Any, Any]
 
-CHUNK = 512
+CHUNK = 256
 """Rows that are held as Python objects before they become columns."""
 
 
