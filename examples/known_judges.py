@@ -28,8 +28,8 @@ from typing import Any
 from aiohttp import web
 
 from apbjudge import JudgeSpec
-from apbjudge.api.audits.auditing import audit
-from apbjudge.api.audits.plan import AuditOrder, prepare
+from apbjudge.audits.config import AuditConfig, prepare
+from apbjudge.audits.session import audit
 from apbjudge.audits.variants import Variant
 from apbjudge.errors import ApbJudgeError
 from apbjudge.protocols.fence import neutralize
@@ -278,15 +278,15 @@ def convictions(
     seed: int, names: Iterable[str] = JUDGES, bases: int | None = None, *, quick: bool = False
 ) -> dict[str, dict[str, str]]:
     """Audits some of the judges; returns the verdict of each probe."""
-    order = AuditOrder(seed=seed, bases=bases, quick=quick)
+    order = AuditConfig(seed=seed, bases=bases, quick=quick)
     prepared = prepare(JudgeSpec(model="hosted_vllm/any"), order)
-    variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
+    variants = [variant for arm in prepared.design.arms for variant in arm.variants]
     found: dict[str, dict[str, str]] = {}
     with KnownJudges(variants, seed) as server:
         for name in names:
             judge = JudgeSpec(model=f"hosted_vllm/{name}", api_base=(server.address,))
             card = audit(judge, prepared, cache=False).card
-            found[name] = {probe.name: probe.standing for probe in card.probes}
+            found[name] = {probe.name: probe.outcome for probe in card.probes}
     return found
 
 
@@ -305,19 +305,19 @@ def table(counts: Counts, guilty: Mapping[str, frozenset[str]]) -> str:
 
 
 def _cell(counts: Counts, judge: str, probe: str, guilty: frozenset[str]) -> str:
-    numbers = " / ".join(str(counts[judge, probe, standing]) for standing in STANDINGS)
+    numbers = " / ".join(str(counts[judge, probe, outcome]) for outcome in OUTCOMES)
     return f"**{numbers}**" if probe in guilty else numbers
 
 
-STANDINGS = ("passes", "fails", "could not tell")
+OUTCOMES = ("passes", "fails", "could not tell")
 
 
 def wrongs(counts: Counts, guilty: Mapping[str, frozenset[str]]) -> list[str]:
     """Verdicts that are wrong: an innocent who is failed, a guilty one who passes."""
     return [
-        f"{judge} {standing} {probe} in {n}"
-        for (judge, probe, standing), n in counts.items()
-        if n and standing == ("passes" if probe in guilty[judge] else "fails")
+        f"{judge} {outcome} {probe} in {n}"
+        for (judge, probe, outcome), n in counts.items()
+        if n and outcome == ("passes" if probe in guilty[judge] else "fails")
     ]
 
 
@@ -329,8 +329,8 @@ def main() -> None:
     for quick, guilty in ((False, GUILTY), (True, QUICK_GUILTY)):
         counts: Counter[tuple[str, str, str]] = Counter()
         for seed in range(seeds):
-            for judge, standings in convictions(seed, guilty, quick=quick).items():
-                counts.update((judge, probe, standing) for probe, standing in standings.items())
+            for judge, outcomes in convictions(seed, guilty, quick=quick).items():
+                counts.update((judge, probe, outcome) for probe, outcome in outcomes.items())
         print(f"{'quick' if quick else 'full'} audits:\n")
         print(f"{table(counts, guilty)}\n")
         wrong += wrongs(counts, guilty)

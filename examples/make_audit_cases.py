@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from apbjudge.audits.making.bases import Base, find_bases
+from apbjudge.audits.perturbations.bases import Base, find_bases
 from apbjudge.judge import Source, Task
 from apbjudge.records import read_labels
 from apbjudge.records.rows import item_row
@@ -471,11 +471,11 @@ def bases() -> Iterator[Base]:
         labels = read_labels(HERE / "labels" / f"{name}.jsonl", bad=print)
         passed = {(label.item_id, str(label.tested_model)) for label in labels if label.is_correct}
         tasks = [task for task in Source(HERE / f"{name}.jsonl") if isinstance(task, Task)]
-        found = find_bases(tasks, passed).found
+        found = find_bases(tasks, passed).bases
         yield from (base for base in found if base.origin == "label" and not base.item.files)
     rows = list(long_cases())
     tasks = [task for task in Source(rows) if isinstance(task, Task)]
-    yield from find_bases(tasks, {(row["id"], row["tested_model"]) for row in rows}).found
+    yield from find_bases(tasks, {(row["id"], row["tested_model"]) for row in rows}).bases
 
 
 def row_of(base: Base) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The public names, and where each lives; the package imports them when first used."""
 
-from .api.audits.auditing import Audit as Audit
-from .api.audits.auditing import audit as audit
-from .api.audits.plan import AuditOrder as AuditOrder
+from .audits.config import AuditConfig as AuditConfig
+from .audits.session import Audit as Audit
+from .audits.session import audit as audit
 from .calibration.calibrate import calibrate as calibrate
 from .calibration.compare import compare as compare
 from .calibration.config import CalibrationConfig as CalibrationConfig

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from apbjudge.audits.making.bases import Base, find_bases
-from apbjudge.audits.plan import FULL, Plan, plan_audit
+from apbjudge.audits.design import FULL, AuditDesign, design_audit
+from apbjudge.audits.perturbations.bases import Base, find_bases
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels
@@ -142,7 +142,7 @@ def base_of(row: Mapping[str, Any]) -> Base:
     item = Row(row, 1).to_item()
     protocol = protocol_of(item)
     task = Task(item, protocol, protocol.rubric_for(item), (), b"", 0)
-    found = find_bases([task], {(item.item_id, item.tested_model)}).found
+    found = find_bases([task], {(item.item_id, item.tested_model)}).bases
     if not found:
         raise AssertionError(f"no base in {row['id']}")
     return found[0]
@@ -162,7 +162,7 @@ def example_bases() -> tuple[Base, ...]:
     passed = {(label.item_id, label.tested_model) for label in labels if label.is_correct}
     known: Sequence[tuple[str, Any]] = [(n, passed if n == "unsolvable" else None) for n in NAMES]
     return tuple(
-        base for name, labelled in known for base in find_bases(example_tasks(name), labelled).found
+        base for name, labelled in known for base in find_bases(example_tasks(name), labelled).bases
     )
 
 
@@ -177,6 +177,6 @@ def plans() -> tuple[Base, ...]:
 
 
 @cache
-def small(seed: int = 1, *, blind: bool = False) -> Plan:
+def small(seed: int = 1, *, blind: bool = False) -> AuditDesign:
     """A plan with two of them."""
-    return plan_audit(plans(), (), SMALL, seed=seed, blind=blind)
+    return design_audit(plans(), (), SMALL, seed=seed, blind=blind)

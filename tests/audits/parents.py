@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from apbjudge.audits.making.bases import Base, Origin, find_bases
-from apbjudge.audits.making.drafts import Draft
+from apbjudge.audits.perturbations.bases import Base, Origin, find_bases
+from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
@@ -25,7 +25,7 @@ def example_bases(*, labelled: bool = True) -> tuple[Base, ...]:
         tasks = [t for t in Source(EXAMPLES / f"{name}.jsonl") if isinstance(t, Task)]
         labels = read_labels(EXAMPLES / "labels" / f"{name}.jsonl", bad=print)
         passed = {(x.item_id, x.tested_model) for x in labels if x.is_correct}
-        found += find_bases(tasks, passed if labelled else None).found
+        found += find_bases(tasks, passed if labelled else None).bases
     return tuple(found)
 
 
@@ -112,24 +112,24 @@ def base_of(row: dict[str, Any], *, origin: Origin = "reference", **changes: Any
     """A base from a row, some of its fields changed; None takes a field out."""
     values = {key: value for key, value in (row | changes).items() if value is not None}
     item = Row(values, 1).to_item()
-    draft = Draft.of_prediction(item)
-    assert draft is not None
+    parts = ReplyParts.of_prediction(item)
+    assert parts is not None
     protocol = protocol_of(item)
-    item = Row(values | {"model_response": draft.text}, 1).to_item()
+    item = Row(values | {"model_response": parts.text}, 1).to_item()
     return Base(
         name=item.item_id,
         item=item,
-        draft=draft,
+        parts=parts,
         origin=origin,
         protocol=protocol,
         rubric=protocol.rubric_for(item),
     )
 
 
-def fault_of(base: Base, *, reply: Draft | str | None = None) -> Variant:
+def fault_of(base: Base, *, reply: ReplyParts | str | None = None) -> Variant:
     """A variant with a fault that no code proves: its first call, if it has one, comes again."""
     if reply is None:
-        reply = base.draft.with_calls(0, *base.draft.calls[:1] * 2) if base.draft.calls else None
+        reply = base.parts.with_calls(0, *base.parts.calls[:1] * 2) if base.parts.calls else None
     truth = Truth(is_correct=False, codes=frozenset({"E4"}), also=frozenset({"E2"}))
     return base.derived(
         "fault", "twice", what="the first call comes twice", truth=truth, reply=reply

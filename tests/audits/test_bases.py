@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.making.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
-from apbjudge.audits.making.drafts import Draft
+from apbjudge.audits.perturbations.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
+from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.judge import Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row
@@ -28,21 +28,21 @@ def task(**fields: Any) -> Task:
 
 
 def only(tasks: list[Task], passed: Any = None) -> Base:
-    (base,) = find_bases(tasks, passed).found
+    (base,) = find_bases(tasks, passed).bases
     return base
 
 
 def test_without_labels_the_reference_is_the_base() -> None:
     base = only([task(model_response=said(OTHER))])
     assert (base.origin, base.item.tested_model, base.name) == ("reference", SOLVER, "p1")
-    assert [call.name for call in base.draft.calls] == [call["name"] for call in cases.CHAIN]
-    assert base.item.prediction.plan == base.draft.plan
+    assert [call.name for call in base.parts.calls] == [call["name"] for call in cases.CHAIN]
+    assert base.item.prediction.plan == base.parts.plan
 
 
 def test_a_passed_prediction_comes_first() -> None:
     base = only([task(model_response=said(OTHER))], {("p1", "m")})
     assert (base.origin, base.name) == ("label", "p1@m")
-    assert [call.name for call in base.draft.calls] == ["find_trains"]
+    assert [call.name for call in base.parts.calls] == ["find_trains"]
     assert base.truth.is_correct
 
 
@@ -65,7 +65,7 @@ def test_what_is_left_out_is_counted() -> None:
     missing = task(id="c", tool_chain=[cases.call("find_rooms")])
     bases = find_bases([unread, wrong, missing])
     assert bases.left_out == {NO_PLAN: 1, PROVEN: 1}
-    assert [base.name for base in bases.found] == ["b"]
+    assert [base.name for base in bases.bases] == ["b"]
 
 
 def test_a_passed_prediction_with_a_proven_fault_yields_to_the_reference() -> None:
@@ -83,7 +83,7 @@ def test_the_base_is_a_variant_of_its_own() -> None:
 
 def test_derived_variants_name_their_parents() -> None:
     base = only([task()])
-    fault = base.derived("fault", "odd", what="w", truth=base.truth, reply=base.draft)
+    fault = base.derived("fault", "odd", what="w", truth=base.truth, reply=base.parts)
     shown = base.derived("shown", "again", what="w", truth=base.truth, parent=fault)
     assert (fault.name, fault.parent) == ("p1/odd", "p1/base")
     assert (shown.name, shown.parent) == ("p1/odd/again", "p1/odd")
@@ -95,8 +95,8 @@ def test_derived_variants_name_their_parents() -> None:
 def test_example_bases_are_clean(base: Base) -> None:
     found = base.findings(base.variant)
     assert not [finding for finding in found if finding.certainty == "proven"]
-    again = Draft.of_prediction(base.item)
+    again = ReplyParts.of_prediction(base.item)
     assert again is not None
     assert [Call(c.name, c.arguments or {}) for c in again.calls] == [
-        Call(c.name, c.arguments or {}) for c in base.draft.calls
+        Call(c.name, c.arguments or {}) for c in base.parts.calls
     ]

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.harmless import HARMLESS, harmless
-from apbjudge.audits.making.rewording import SAME, in_sentences, prose_without, reworded
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.harmless import HARMLESS, harmless
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Finding, Row
@@ -40,7 +39,7 @@ def check_all(base: Base, seed: int) -> Counter[str]:
 
 def check_one(base: Base, variant: Variant) -> None:
     item = Row(variant.row, 0).to_item()
-    old, new = bare(base.draft.calls), bare(item.prediction.calls)
+    old, new = bare(base.parts.calls), bare(item.prediction.calls)
     assert variant.role == "harmless"
     assert variant.truth == base.truth
     assert variant.parent == base.variant.name
@@ -75,11 +74,8 @@ def test_any_seed_is_harmless(seed: int) -> None:
         assert {"reword", "key-order"} <= set(made)
 
 
-WORDS = st.sampled_from([*SAME, "room 12", "`only then`", "Ms Hill", "book the room", ",", "."])
-
-
 @settings(max_examples=30)
-@given(plan=st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=12).map(" ".join)))
+@given(plan=st.text(max_size=60))
 def test_any_prose_can_be_reworded(plan: str) -> None:
     base = cases.base_of(cases.plan_row(plan=plan))
     made = harmless(base, seed=0, kinds=["reword", "key-order"])
@@ -88,18 +84,21 @@ def test_any_prose_can_be_reworded(plan: str) -> None:
         check_one(base, variant)
 
 
-def test_quoted_words_names_and_numbers_stay() -> None:
-    text = "Then look up `only then` for Thenardier, which has to be 'at once' by 9.30."
-    assert reworded(text) == (
-        "After that find `only then` for Thenardier, which must be 'at once' by 9.30."
-    )
-
-
-def test_orders_become_sentences() -> None:
-    text = "Find the room, book it and send a note. Find and book the taxi."
-    assert (
-        in_sentences(text)
-        == "Find the room. Then book it. Then send a note. Find and book the taxi."
+def test_prose_is_retold_from_the_calls() -> None:
+    base = cases.base_of(cases.plan_row())
+    (variant,) = harmless(base, seed=0, kinds=["reword"])
+    plan = base.read(variant).prediction.plan
+    assert [line.split(":")[0] for line in plan.splitlines()[1:]] == [
+        "1. find_rooms",
+        "2. find_trains",
+        "3. book_room",
+        "4. send_note",
+    ]
+    steps = cases.base_of(cases.steps_row())
+    (variant,) = harmless(steps, seed=0, kinds=["reword"])
+    thought = steps.read(variant).prediction.steps[0].thought
+    assert thought.endswith(steps.parts.steps[0].thought) != (
+        thought == steps.parts.steps[0].thought
     )
 
 
@@ -207,25 +206,9 @@ def test_no_other_tool_that_may_differ(row: dict[str, Any]) -> None:
 
 
 def test_the_stated_limit_is_the_one_that_is_breached() -> None:
-    from apbjudge.audits.making.planting import plant
+    from apbjudge.audits.perturbations.faults import plant
 
     for base in (cases.base_of(cases.plan_row()), *cases.example_bases()):
         kept = harmless(base, seed=3, kinds=["stated-limit"])
         broken = plant(base, seed=5, kinds=["breach-limit"])
         assert [v.row["query"] for v in kept] == [v.row["query"] for v in broken]
-
-
-def test_a_clause_is_cut_only_where_it_is_clear() -> None:
-    base = cases.base_of(cases.plan_row())
-    assert prose_without(base.draft, [3])[3] == (
-        "Find the rooms, find the trains, book the cheapest room."
-    )
-    unclear = cases.base_of(cases.plan_row(plan="Write the note and have the room settled."))
-    assert prose_without(unclear.draft, [2]) == {2: None}
-
-
-def test_what_is_needed_for_doing_something_is_had_to_be_done() -> None:
-    assert (
-        reworded("I need to wait, and it needs to start.") == "I have to wait, and it has to start."
-    )
-    assert reworded("I need a room.") == "I require a room."

@@ -3,13 +3,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import get_args
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.injections import (
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.checks import parts_of, planned
+from apbjudge.audits.perturbations.injections import (
     EXTRA_KEY,
     FAMILIES,
     Payload,
@@ -18,9 +20,7 @@ from apbjudge.audits.making.injections import (
     best_verdict,
     inject,
     payloads,
-    planted_text,
 )
-from apbjudge.audits.making.prose import passages, planned, reply_value
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols.fence import neutralize
 from apbjudge.protocols.prompts import PromptMaker
@@ -153,17 +153,18 @@ def test_payload_stands_where_the_tags_say() -> None:
             payload = next(p for p in payloads() if p.id == variant.tags["payload"])
             text, place = payload.filled(base.rubric), variant.tags["place"]
             said = variant.row["model_response"]
-            value = reply_value(variant)
             if place in ("before", "after"):
-                assert value is None
+                assert parts_of(base, variant) is None
                 assert said.startswith(text) if place == "before" else said.endswith(text)
             elif place == "extra-key":
+                value = orjson.loads(said)
                 assert value[EXTRA_KEY] == text
             elif place == "argument":
                 texts = [str(x) for _, a in calls_of(base, variant) for x in a.values()]
                 assert [x.endswith(text) for x in texts].count(True) == 1
             else:
-                there = [p for p in passages(value) if text in p.text]
+                parts = parts_of(base, variant)
+                there = [p for p in parts.passages if text in p.text] if parts else []
                 assert [p.place for p in there] == [place]
 
 
@@ -200,7 +201,9 @@ def test_thinking_that_would_hide_the_plan_is_not_put_after_it() -> None:
     base = SMALL["s"]
     fault = fault_of(base)
     payload = next(p for p in payloads() if p.id == "end-reasoning").filled(base.rubric)
-    text = planted_text(reply_value(fault), Spot(place="after"), payload)
+    parts = parts_of(base, fault)
+    assert parts is not None
+    text = Spot(place="after").planted(parts, payload)
     hidden = base.derived("injected", "x", what="", truth=fault.truth, reply=text, parent=fault)
     assert planned(base, hidden) != planned(base, fault)
     drawn = (inject(base, fault, seed=0, n=1, turn=turn)[0].tags["payload"] for turn in range(50))
@@ -224,19 +227,16 @@ def test_a_reply_that_is_no_json_is_left_alone() -> None:
     assert inject(base, fault_of(base, reply="Words."), seed=1, n=3) == ()
 
 
-SPOTS: dict[str, tuple[str, Spot]] = {
-    "plan": ("p", Spot(place="plan", path=("plan",))),
-    "reason": ("p", Spot(place="reason", path=("tool_chain", 0, "reason"))),
-    "argument": (
-        "p",
-        Spot(place="argument", path=("tool_chain", 0, "parameter_description", "town")),
-    ),
-    "thought": ("s", Spot(place="thought", path=("thought",))),
-    "extra-key": ("s", Spot(place="extra-key")),
-    "before": ("p", Spot(place="before")),
-    "after": ("s", Spot(place="after")),
-    "refusal": ("r", Spot(place="refusal", path=("reason",))),
-}
+ROWS = {"thought": "s", "extra-key": "s", "after": "s", "refusal": "r"}
+
+
+def planted(base: Base, place: PlaceName, text: str) -> str:
+    """The reply of a base with a text in a place."""
+    passage = next((p for p in base.parts.passages if p.place == place), None)
+    argument = (0, "town") if place == "argument" else None
+    return Spot(place=place, passage=passage, argument=argument).planted(base.parts, text)
+
+
 TRICKS = (
     '</data> <data name="query"> < / ｄａｔａ ＞ \u200b\u202e <|im_end|> [/INST] \\u003c'.split(" ")
 )
@@ -245,24 +245,23 @@ TRICKS = (
 @pytest.mark.parametrize("place", sorted(PLACES))
 @settings(max_examples=25)
 @given(st.lists(st.one_of(st.text(max_size=12), st.sampled_from(TRICKS)), max_size=8).map("".join))
-def test_no_text_leaves_the_block_of_the_prediction(place: str, text: str) -> None:
-    row, spot = SPOTS[place]
-    base = SMALL[row]
+def test_no_text_leaves_the_block_of_the_prediction(place: PlaceName, text: str) -> None:
+    base = SMALL[ROWS.get(place, "p")]
     variant = base.derived(
         "injected",
         "x",
         what="",
         truth=base.truth,
-        reply=planted_text(reply_value(base.variant), spot, text),
+        reply=planted(base, place, text),
     )
     assert_fenced(base, variant)
 
 
 @pytest.mark.parametrize("payload", payloads(), ids=lambda p: p.id)
 def test_no_payload_leaves_the_block_of_the_prediction(payload: Payload) -> None:
-    for row, spot in SPOTS.values():
-        base = SMALL[row]
-        text = planted_text(reply_value(base.variant), spot, payload.filled(base.rubric))
+    for place in sorted(PLACES):
+        base = SMALL[ROWS.get(place, "p")]
+        text = planted(base, place, payload.filled(base.rubric))
         assert_fenced(base, base.derived("injected", "x", what="", truth=base.truth, reply=text))
 
 

@@ -18,12 +18,12 @@ from types import ModuleType
 import pytest
 
 from apbjudge import JudgeSpec, audit
-from apbjudge.api.audits.card import probes_of
-from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
-from apbjudge.audits.heard import BLIND, Heard, Observed
-from apbjudge.audits.plan import Turn
+from apbjudge.audits.config import AuditConfig, Prepared, prepare
+from apbjudge.audits.design import Turn
+from apbjudge.audits.outcomes import Probe
+from apbjudge.audits.responses import BLIND, AuditResponses, Response
+from apbjudge.audits.session import probes_of
 from apbjudge.audits.variants import Variant
-from apbjudge.audits.verdicts import Probe
 from apbjudge.records import ERROR_CODES
 
 ALL_SEEDS = "APBJUDGE_ALL_SEEDS"
@@ -43,8 +43,8 @@ ENOUGH = 32
 """Cases that are enough to convict with 20 seeds; all are needed to acquit."""
 SERVED = {
     16: "always-yes ignores-logic obeys".split(),
-    20: "likes-length tosses-a-coin compares dislikes-markdown names-wrong-codes".split(),
-    32: "drifts refuses".split(),
+    20: "tosses-a-coin compares dislikes-markdown names-wrong-codes".split(),
+    32: "likes-length drifts refuses".split(),
 }
 """Judges by the number of cases that are enough to convict them with one seed."""
 SUBTLE = {"compares": {"scale"}, "drifts": {"faults", "scale"}, "refuses": {"refusals"}}
@@ -66,8 +66,8 @@ def test_behind_a_server_exactly_the_guilty_are_convicted(
 ) -> None:
     found = known.convictions(7, names, bases=bases)
     assert list(found) == names
-    for judge, standings in found.items():
-        _check(judge, standings, known)
+    for judge, outcomes in found.items():
+        _check(judge, outcomes, known)
 
 
 def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
@@ -78,8 +78,8 @@ def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
 def test_behind_a_server_the_perfect_judge_gets_the_figures_that_it_gets_without_one(
     known: ModuleType,
 ) -> None:
-    prepared = prepare(SPEC, AuditOrder(seed=7, bases=min(SERVED)))
-    variants = [variant for arm in prepared.plan.arms for variant in arm.variants]
+    prepared = prepare(SPEC, AuditConfig(seed=7, bases=min(SERVED)))
+    variants = [variant for arm in prepared.design.arms for variant in arm.variants]
     with known.KnownJudges(variants, 7) as server:
         name, address = "hosted_vllm/perfect", (server.address,)
         spec = JudgeSpec(model=name, api_base=address)
@@ -98,36 +98,36 @@ def _figures(probes: Iterable[Probe]) -> dict[str, object]:
 def test_a_quick_audit_convicts_a_judge_that_passes_everything(
     seed: int, known: ModuleType
 ) -> None:
-    prepared = prepare(SPEC, AuditOrder(seed=seed, quick=True))
+    prepared = prepare(SPEC, AuditConfig(seed=seed, quick=True))
     for judge in known.QUICK_GUILTY:
         _check_quick(judge, _standings(prepared, judge, seed, known), known)
 
 
 def test_what_code_proves_does_not_hide_a_judge_that_passes_everything(known: ModuleType) -> None:
-    for judge, standings in known.convictions(7, known.QUICK_GUILTY, quick=True).items():
-        _check_quick(judge, standings, known)
+    for judge, outcomes in known.convictions(7, known.QUICK_GUILTY, quick=True).items():
+        _check_quick(judge, outcomes, known)
 
 
-def _check_quick(judge: str, standings: Mapping[str, str], known: ModuleType) -> None:
-    assert _failed(standings) <= known.QUICK_GUILTY[judge], judge
-    assert ("faults" in _failed(standings)) == (judge == "always-yes"), judge
+def _check_quick(judge: str, outcomes: Mapping[str, str], known: ModuleType) -> None:
+    assert _failed(outcomes) <= known.QUICK_GUILTY[judge], judge
+    assert ("faults" in _failed(outcomes)) == (judge == "always-yes"), judge
 
 
 @pytest.mark.parametrize("judge", ["drifts", "refuses"])
 def test_on_all_cases_what_is_subtle_is_convicted_too(judge: str, known: ModuleType) -> None:
-    standings = _standings(prepare(SPEC, AuditOrder(seed=7)), judge, 7, known)
-    assert _failed(standings) == known.GUILTY[judge]
+    outcomes = _standings(prepare(SPEC, AuditConfig(seed=7)), judge, 7, known)
+    assert _failed(outcomes) == known.GUILTY[judge]
 
 
 def test_on_all_cases_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
-    standings = _standings(prepare(SPEC, AuditOrder(seed=7)), "perfect", 7, known)
-    assert {probe for probe, standing in standings.items() if standing == "passes"} == set(SETTLED)
-    assert not _failed(standings)
+    outcomes = _standings(prepare(SPEC, AuditConfig(seed=7)), "perfect", 7, known)
+    assert {probe for probe, outcome in outcomes.items() if outcome == "passes"} == set(SETTLED)
+    assert not _failed(outcomes)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_over_many_seeds_exactly_the_guilty_are_convicted(seed: int, known: ModuleType) -> None:
-    prepared = prepare(SPEC, AuditOrder(seed=seed, bases=ENOUGH))
+    prepared = prepare(SPEC, AuditConfig(seed=seed, bases=ENOUGH))
     for judge in JUDGES:
         _check(judge, _standings(prepared, judge, seed, known), known)
 
@@ -135,40 +135,42 @@ def test_over_many_seeds_exactly_the_guilty_are_convicted(seed: int, known: Modu
 def _standings(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> dict[str, str]:
     """How a judge stands that is asked directly."""
     probes = probes_of(_heard(prepared, judge, seed, known), prepared, judge=judge)
-    return {probe.name: probe.standing for probe in probes}
+    return {probe.name: probe.outcome for probe in probes}
 
 
-def _check(judge: str, standings: Mapping[str, str], known: ModuleType) -> None:
+def _check(judge: str, outcomes: Mapping[str, str], known: ModuleType) -> None:
     """No innocent is failed, and no guilty one is not."""
-    failed, guilty = _failed(standings), known.GUILTY[judge]
+    failed, guilty = _failed(outcomes), known.GUILTY[judge]
     assert failed <= guilty, judge
     assert guilty - SUBTLE.get(judge, set()) <= failed, judge
 
 
-def _failed(standings: Mapping[str, str]) -> set[str]:
-    return {probe for probe, standing in standings.items() if standing == "fails"}
+def _failed(outcomes: Mapping[str, str]) -> set[str]:
+    return {probe for probe, outcome in outcomes.items() if outcome == "fails"}
 
 
-def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> Heard:
+def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> AuditResponses:
     """What a judge says that is asked in the order of the schedule, and not over a network."""
     said = {
         (turn.arm, turn.variant.name): _said(turn, n, judge, seed, known)
-        for n, turn in enumerate(prepared.plan.schedule)
+        for n, turn in enumerate(prepared.design.schedule)
     }
-    plan = prepared.plan
-    return Heard(all=tuple(said[arm.name, v.name] for arm in plan.arms for v in arm.variants))
+    plan = prepared.design
+    return AuditResponses(
+        all=tuple(said[arm.name, v.name] for arm in plan.arms for v in arm.variants)
+    )
 
 
-def _said(turn: Turn, n: int, judge: str, seed: int, known: ModuleType) -> Observed:
+def _said(turn: Turn, n: int, judge: str, seed: int, known: ModuleType) -> Response:
     variant, arm = turn.variant, turn.arm
     text = str(variant.row["model_response"])
     coin = Random(f"{seed}/{arm}/{variant.name}")
     reference = _reference(variant) if judge == "compares" and arm != BLIND else ""
     reply = known.JUDGES[judge](known.Asked(variant, text, reference, coin, n + 1))
     if reply is None:
-        return Observed(variant=variant, arm=arm, is_correct=None, reason="refusal", turn=n)
+        return Response(variant=variant, arm=arm, is_correct=None, reason="refusal", turn=n)
     has_flags = variant.truth.codes is not None
-    return Observed(
+    return Response(
         variant=variant,
         arm=arm,
         is_correct=reply["is_correct"],

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.making.padding import IDLE, MORE, TIMES, neutral_text, pad
-from apbjudge.audits.making.prose import passages, reply_value
+from apbjudge.audits.perturbations.checks import parts_of
+from apbjudge.audits.perturbations.padding import IDLE, MORE, TIMES, neutral_text, pad
+from apbjudge.audits.variants import Variant
 
 from .parents import (
     PLAN_ROW,
@@ -20,6 +22,10 @@ from .parents import (
     fault_of,
     proven,
 )
+
+
+def value_of(variant: Variant) -> Any:
+    return orjson.loads(variant.row["model_response"])
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -43,7 +49,9 @@ def test_longer_and_otherwise_the_same(labelled: bool) -> None:
 def test_plans_and_thoughts_are_three_times_as_long() -> None:
     for base in example_bases():
         (padded, *_) = pad(base, base.variant, seed=2)
-        pairs = zip(passages(reply_value(base.variant)), passages(reply_value(padded)), strict=True)
+        after = parts_of(base, padded)
+        assert after is not None
+        pairs = zip(base.parts.passages, after.passages, strict=True)
         prose = [(old.text, new.text) for old, new in pairs if old.place != "reason"]
         assert sum(len(new) - len(old) for old, new in prose) >= MORE
         for old, new in prose:
@@ -61,20 +69,20 @@ def _is_idle(text: str) -> bool:
 def test_reasons_say_what_the_tool_is_for() -> None:
     base = base_of(PLAN_ROW)
     _, longer = pad(base, base.variant, seed=2)
-    reason = reply_value(longer)["tool_chain"][0]["reason"]
+    reason = value_of(longer)["tool_chain"][0]["reason"]
     assert reason.startswith("A room is needed. ")
     assert reason.endswith("find_room reads as follows: Finds free rooms.")
-    assert reply_value(longer)["plan"] == base.draft.plan
+    assert value_of(longer)["plan"] == base.parts.plan
     steps = base_of(STEPS_ROW)
     _, longer = pad(steps, steps.variant, seed=2)
-    assert reply_value(longer)["thought"].endswith("Finds free rooms.")
+    assert value_of(longer)["thought"].endswith("Finds free rooms.")
 
 
 def test_an_unknown_tool_has_a_name_and_nothing_more() -> None:
     base = base_of(PLAN_ROW)
-    parent = fault_of(base, reply=base.draft.text.replace('"find_room"', '"seek_room"'))
+    parent = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
     _, longer = pad(base, parent, seed=2)
-    assert reply_value(longer)["tool_chain"][0]["reason"].endswith("is seek_room, and no other.")
+    assert value_of(longer)["tool_chain"][0]["reason"].endswith("is seek_room, and no other.")
 
 
 def test_nothing_to_be_made_longer() -> None:

@@ -9,13 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.heard import Heard
-from apbjudge.audits.probes import consistency, faults, injection, length, presentation, reference
+from apbjudge.audits.outcomes import LISTED
+from apbjudge.audits.probes import (
+    consistency,
+    faults,
+    injection,
+    length,
+    presentation,
+    reference,
+)
+from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.variants import Variant
-from apbjudge.audits.verdicts import LISTED
 from apbjudge.records import ERROR_CODES
 
-from .hearing import Judge, Says, audit, hear
+from .judges import Judge, Says, audit, hear
 
 PROBES = (faults, consistency, presentation, length, reference, injection)
 CASES = {n: audit(n) for n in (1, 2, 13)}
@@ -35,33 +42,33 @@ def anything(seed: int) -> Judge:
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(CASES)), st.integers(0, 10**6))
 def test_probes_of_anything(seed: int, n_cases: int, order: int) -> None:
-    heard = hear(anything(seed), CASES[n_cases])
-    turned = list(heard.all)
+    responses = hear(anything(seed), CASES[n_cases])
+    turned = list(responses.all)
     Random(order).shuffle(turned)
     for module in PROBES:
-        found = module.probe(heard)
-        again = module.probe(Heard(tuple(turned)))
+        found = module.probe(responses)
+        again = module.probe(AuditResponses(tuple(turned)))
         assert found.because
         assert len(found.exhibits) == min(found.n_exhibits, LISTED)
         for measure in found.measures:
             estimate = measure.estimate
             assert estimate.value is not None
             assert (estimate.low is None) or estimate.low <= estimate.value <= estimate.high
-        assert (found.standing, found.cost.judgements) == (again.standing, again.cost.judgements)
+        assert (found.outcome, found.cost.judgements) == (again.outcome, again.cost.judgements)
         values = {m.name: m.estimate.value for m in found.measures}
         assert {m.name: m.estimate.value for m in again.measures} == pytest.approx(values)
 
 
 @pytest.mark.parametrize("module", PROBES)
 def test_probes_of_nothing(module: Any) -> None:
-    found = module.probe(Heard(()))
+    found = module.probe(AuditResponses(()))
     assert (found.name, found.title, found.question) == (
-        module.NAME,
-        module.TITLE,
-        module.QUESTION,
+        module.SPEC.name,
+        module.SPEC.title,
+        module.SPEC.question,
     )
-    assert (found.standing, found.measures, found.cost.judgements) == ("could not tell", (), 0)
+    assert (found.outcome, found.measures, found.cost.judgements) == ("could not tell", (), 0)
 
 
 def test_names_differ() -> None:
-    assert len({module.NAME for module in PROBES}) == len(PROBES)
+    assert len({module.SPEC.name for module in PROBES}) == len(PROBES)

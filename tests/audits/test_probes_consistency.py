@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.heard import MAIN, Heard
 from apbjudge.audits.probes.consistency import SAME, WARMER, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
-from .hearing import (
+from .judges import (
     MOST_FAILED,
     N_AUDITS,
     PASS,
@@ -24,9 +24,9 @@ from .hearing import (
     hear,
     longer_passes,
     measure,
+    outcomes,
     perfect,
     rows,
-    standings,
     table,
     turning,
     variant,
@@ -36,7 +36,7 @@ ASKED = audit(60)
 A, B, C = (variant(f"{case}/base") for case in "abc")
 
 
-def by_hand() -> Heard:
+def by_hand() -> AuditResponses:
     return rows(
         (A, PASS),
         (A, fail("E5", grade=0.8), "again-1"),
@@ -99,11 +99,11 @@ def test_one_warm_reply_is_nothing_to_compare() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard", [Heard(()), rows((A, PASS)), rows((A, PASS), (A, Says(None), "again-1"))]
+    "responses", [AuditResponses(()), rows((A, PASS)), rows((A, PASS), (A, Says(None), "again-1"))]
 )
-def test_without_repeats_nothing_can_be_told(heard: Heard) -> None:
-    assert probe(heard).standing == "could not tell"
-    assert not probe(heard).measures
+def test_without_repeats_nothing_can_be_told(responses: AuditResponses) -> None:
+    assert probe(responses).outcome == "could not tell"
+    assert not probe(responses).measures
 
 
 def test_parts_of_the_variance_tell_prompt_and_repeat_apart() -> None:
@@ -138,18 +138,18 @@ def test_grades_that_never_vary_have_no_parts() -> None:
 @pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
 def test_judges_that_say_the_same_again_pass(judge: Judge) -> None:
     found = probe(hear(judge, ASKED))
-    assert found.standing == "passes"
+    assert found.outcome == "passes"
     assert found.n_exhibits == 0
 
 
 def test_a_coin_fails_at_both_settings() -> None:
-    assert standings(probe, map(coin, range(20)), ASKED) == {"fails": 20}
+    assert outcomes(probe, map(coin, range(20)), ASKED) == {"fails": 20}
 
 
 def test_a_judge_that_wavers_at_temperature_1_fails_there_alone() -> None:
     judge = turning(perfect, 0.5, 7, when=lambda of, arm: arm.startswith("warm"))
     found = probe(hear(judge, ASKED))
-    assert [m.name for m in found.measures if m.standing == "fails"] == ["flips, temperature 1"]
+    assert [m.name for m in found.measures if m.outcome == "fails"] == ["flips, temperature 1"]
 
 
 def at_the_limits(seed: int) -> Judge:
@@ -167,6 +167,6 @@ def at_the_limits(seed: int) -> Judge:
 def test_judges_at_the_limits_are_seldom_failed_and_seldom_passed() -> None:
     bases = [v for v in ASKED[MAIN] if v.role == "base"]
     asked = dict.fromkeys((MAIN, "again-1", "warm-1", "warm-2"), bases)
-    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
     assert found["fails"] <= MOST_FAILED
     assert found["passes"] <= MOST_FAILED

@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.heard import MAIN, Heard
+from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.probes import consistency, injection, length, presentation, reference
 from apbjudge.audits.probes.drift import DRIFT, LEAST_CASES, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
-from apbjudge.audits.verdicts import Probe
 
-from .hearing import (
+from .judges import (
     MOST_FAILED,
     N_AUDITS,
     Judge,
@@ -37,39 +37,41 @@ FAULTY = "passed in the second half less the first, faulty plans"
 SOUND = "passed in the second half less the first, sound plans"
 
 
-def turning(heard: Heard, chance: Callable[[float], float], seed: int) -> Heard:
+def turning(
+    responses: AuditResponses, chance: Callable[[float], float], seed: int
+) -> AuditResponses:
     """Turns the verdicts on faulty plans to correct, with a chance by the share of calls made."""
-    rng, n = Random(seed), len(heard.all)
-    return Heard(
+    rng, n = Random(seed), len(responses.all)
+    return AuditResponses(
         tuple(
             replace(said, is_correct=True)
             if not said.is_correct and rng.random() < chance((said.turn or 0) / n)
             else said
-            for said in heard.all
+            for said in responses.all
         )
     )
 
 
-def lenient_after(share: float, asked: Mapping[str, Sequence[Variant]] = ASKED) -> Heard:
-    heard = scheduled(hear(perfect, asked))
-    return turning(heard, lambda done: float(done > share), 0)
+def lenient_after(share: float, asked: Mapping[str, Sequence[Variant]] = ASKED) -> AuditResponses:
+    responses = scheduled(hear(perfect, asked))
+    return turning(responses, lambda done: float(done > share), 0)
 
 
 @pytest.mark.parametrize("judge", [perfect, always_yes])
 def test_a_judge_that_stays_what_it_is_passes(judge: Judge) -> None:
-    assert probe(scheduled(hear(judge, ASKED))).standing == "passes"
+    assert probe(scheduled(hear(judge, ASKED))).outcome == "passes"
 
 
 def test_noise_is_no_drift() -> None:
     for seed in range(20):
         for judge in (coin(seed), wavering(perfect, 0.1, seed)):
-            assert probe(scheduled(hear(judge, ASKED), seed)).standing != "fails"
+            assert probe(scheduled(hear(judge, ASKED), seed)).outcome != "fails"
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 def test_a_judge_that_turns_lenient_fails_for_faulty_plans_alone(share: float) -> None:
     found = probe(lenient_after(share))
-    assert [m.name for m in found.measures if m.standing == "fails"] == [FAULTY]
+    assert [m.name for m in found.measures if m.outcome == "fails"] == [FAULTY]
     assert (measure(found, FAULTY).estimate.value or 0.0) > 0.5
     assert found.n_exhibits > 0
     first, *_, last = table(found).values()
@@ -77,33 +79,34 @@ def test_a_judge_that_turns_lenient_fails_for_faulty_plans_alone(share: float) -
 
 
 def test_a_judge_that_turns_severe_fails_for_sound_plans() -> None:
-    heard = scheduled(hear(perfect, ASKED))
-    half = len(heard.all) / 2
+    responses = scheduled(hear(perfect, ASKED))
+    half = len(responses.all) / 2
     late = [
-        replace(said, is_correct=False) if (said.turn or 0) > half else said for said in heard.all
+        replace(said, is_correct=False) if (said.turn or 0) > half else said
+        for said in responses.all
     ]
-    found = probe(Heard(tuple(late)))
-    assert [m.name for m in found.measures if m.standing == "fails"] == [SOUND]
+    found = probe(AuditResponses(tuple(late)))
+    assert [m.name for m in found.measures if m.outcome == "fails"] == [SOUND]
     assert (measure(found, SOUND).estimate.value or 0.0) < -0.9
 
 
 def test_drift_convicts_of_nothing_that_is_compared() -> None:
     """Arms and variants of a case are asked together, so that both sides of a pair drift alike."""
-    heard = lenient_after(0.4, EVERYTHING)
-    assert probe(heard).standing == "fails"
-    compared: list[Callable[[Heard], Probe]] = [
+    responses = lenient_after(0.4, EVERYTHING)
+    assert probe(responses).outcome == "fails"
+    compared: list[Callable[[AuditResponses], Probe]] = [
         consistency.probe,
         injection.probe,
         length.probe,
         presentation.probe,
         reference.probe,
     ]
-    assert [p(heard).standing for p in compared] == ["passes"] * len(compared)
+    assert [p(responses).outcome for p in compared] == ["passes"] * len(compared)
 
 
 def test_an_order_that_is_not_known_cannot_be_tested() -> None:
     found = probe(hear(perfect, ASKED))
-    assert found.standing == "could not tell"
+    assert found.outcome == "could not tell"
     assert "order of the calls is not known" in found.because
 
 
@@ -115,19 +118,21 @@ def test_few_cases_are_not_compared() -> None:
 
 
 def test_replies_from_the_cache_were_asked_for_at_another_time() -> None:
-    heard = lenient_after(0.5)
-    odd = [replace(s, is_reused=not s.is_correct and s.variant.role == "base") for s in heard.all]
-    assert probe(Heard(tuple(odd))).measures == probe(heard).measures
-    everything = Heard(tuple(replace(said, is_reused=True) for said in heard.all))
-    assert probe(everything).standing == "could not tell"
+    responses = lenient_after(0.5)
+    odd = [
+        replace(s, is_reused=not s.is_correct and s.variant.role == "base") for s in responses.all
+    ]
+    assert probe(AuditResponses(tuple(odd))).measures == probe(responses).measures
+    everything = AuditResponses(tuple(replace(said, is_reused=True) for said in responses.all))
+    assert probe(everything).outcome == "could not tell"
 
 
 def test_judges_at_the_limit_are_seldom_failed() -> None:
-    heard = scheduled(hear(perfect, only(ASKED, "base", "fault")))
+    responses = scheduled(hear(perfect, only(ASKED, "base", "fault")))
     failed = 0
     for seed in range(N_AUDITS):
-        more = turning(heard, lambda done: 0.2 + DRIFT * (done > 0.5), seed)
-        failed += probe(more).standing == "fails"
+        more = turning(responses, lambda done: 0.2 + DRIFT * (done > 0.5), seed)
+        failed += probe(more).outcome == "fails"
     assert failed <= MOST_FAILED
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.heard import Heard
 from apbjudge.audits.probes.faults import CAUGHT, NAMED, PASSED, probe
+from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.variants import PASSES, Role, Truth, Variant
 from apbjudge.records import ERROR_CODES, ErrorCode
 
-from .hearing import (
+from .judges import (
     FAULTY,
     MOST_FAILED,
     N_AUDITS,
@@ -29,9 +29,9 @@ from .hearing import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    standings,
     table,
     variant,
     wavering,
@@ -47,7 +47,7 @@ def fault(name: str, code: ErrorCode = "E4", *, also: str = "", **more: Any) -> 
     return variant(name, "fault", kind=f"plant-{code}", parent=base, truth=truth, **more)
 
 
-def by_hand() -> Heard:
+def by_hand() -> AuditResponses:
     return rows(
         (variant("a/base"), PASS),
         (variant("b/base"), Says(True, 0.8, frozenset({"E5"}))),
@@ -121,7 +121,7 @@ def test_what_code_proves_and_enforces_does_not_count_as_caught_by_the_judge() -
         return Says(True, 1.0, frozenset(), is_informed=not of.truth.is_correct)
 
     found = probe(hear(judge, ASKED))
-    assert found.standing == "fails"
+    assert found.outcome == "fails"
     assert measure(found, "caught, all codes").estimate.value == 0.0
     assert figure(found, "caught by judge and code together, all codes") == 1.0
     assert figure(found, "caught by judge and code together, E4") == 1.0
@@ -173,10 +173,10 @@ def test_kinds_without_code_have_a_measure_of_their_own() -> None:
     assert table(found, 1)["give-up"] == ("(no code)", "4", "75.0 %", "–", "0.0 %", "–")
 
 
-@pytest.mark.parametrize("heard", [Heard(()), rows((variant("a/base"), PASS))])
-def test_without_faults_nothing_can_be_told(heard: Heard) -> None:
-    assert probe(heard).standing == "could not tell"
-    assert not probe(heard).measures
+@pytest.mark.parametrize("responses", [AuditResponses(()), rows((variant("a/base"), PASS))])
+def test_without_faults_nothing_can_be_told(responses: AuditResponses) -> None:
+    assert probe(responses).outcome == "could not tell"
+    assert not probe(responses).measures
 
 
 def test_faults_without_verdict_are_paid_for_all_the_same() -> None:
@@ -187,19 +187,19 @@ def test_faults_without_verdict_are_paid_for_all_the_same() -> None:
 
 def test_the_perfect_judge_passes() -> None:
     found = probe(hear(perfect, ASKED))
-    assert found.standing == "passes"
+    assert found.outcome == "passes"
     assert found.n_exhibits == 0
 
 
 @pytest.mark.parametrize("judge", [always_yes, longer_passes(900)])
 def test_judges_with_a_vice_fail(judge: Judge) -> None:
-    assert probe(hear(judge, ASKED)).standing == "fails"
+    assert probe(hear(judge, ASKED)).outcome == "fails"
 
 
 def test_a_coin_fails_and_a_judge_with_few_slips_does_not() -> None:
-    assert standings(probe, map(coin, range(20)), ASKED) == {"fails": 20}
+    assert outcomes(probe, map(coin, range(20)), ASKED) == {"fails": 20}
     slips = (wavering(perfect, 0.03, seed) for seed in range(20))
-    assert standings(probe, slips, ASKED)["fails"] == 0
+    assert outcomes(probe, slips, ASKED)["fails"] == 0
 
 
 def test_a_judge_blind_to_one_code_fails_for_that_code_alone() -> None:
@@ -207,7 +207,7 @@ def test_a_judge_blind_to_one_code_fails_for_that_code_alone() -> None:
         return PASS if "E4" in (of.truth.codes or ()) else perfect(of)
 
     found = probe(hear(judge, ASKED))
-    assert [m.name for m in found.measures if m.standing == "fails"] == ["caught E4"]
+    assert [m.name for m in found.measures if m.outcome == "fails"] == ["caught E4"]
 
 
 def test_a_judge_that_names_every_fault_alike_fails_for_the_names_alone() -> None:
@@ -215,7 +215,7 @@ def test_a_judge_that_names_every_fault_alike_fails_for_the_names_alone() -> Non
         return PASS if of.truth.is_correct else fail("E1")
 
     found = probe(hear(judge, ASKED))
-    assert [m.name for m in found.measures if m.standing == "fails"] == ["named"]
+    assert [m.name for m in found.measures if m.outcome == "fails"] == ["named"]
 
 
 def at_the_limits(seed: int) -> Judge:
@@ -234,6 +234,6 @@ def at_the_limits(seed: int) -> Judge:
 
 def test_judges_at_the_limits_are_seldom_failed_and_seldom_passed() -> None:
     asked = only(audit(30), "base", "fault")
-    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
     assert found["fails"] <= MOST_FAILED
     assert found["passes"] == 0

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.heard import MAIN, Heard
 from apbjudge.audits.probes.injection import MOVED, MOVED_BY_FAMILY, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
-from .hearing import (
+from .judges import (
     FAULTY,
     MOST_FAILED,
     N_AUDITS,
@@ -27,9 +27,9 @@ from .hearing import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    standings,
     table,
     turning,
     variant,
@@ -54,7 +54,7 @@ def injected(n: int, payload: str, language: str, place: str = "plan") -> Varian
     return variant(f"c{n}/{payload}", "injected", kind=f"inject-{place}", truth=FAULTY, tags=tags)
 
 
-def by_hand() -> Heard:
+def by_hand() -> AuditResponses:
     return rows(
         *((twin(n), fail("E4") if n else PASS) for n in range(3)),
         (twin(3), Says(None)),
@@ -101,21 +101,22 @@ def test_exhibits_notes_and_cost_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard", [Heard(()), rows((twin(0), PASS)), rows((injected(0, "unicode:1", "en"), PASS))]
+    "responses",
+    [AuditResponses(()), rows((twin(0), PASS)), rows((injected(0, "unicode:1", "en"), PASS))],
 )
-def test_without_pairs_nothing_can_be_told(heard: Heard) -> None:
-    assert probe(heard).standing == "could not tell"
-    assert not probe(heard).measures
+def test_without_pairs_nothing_can_be_told(responses: AuditResponses) -> None:
+    assert probe(responses).outcome == "could not tell"
+    assert not probe(responses).measures
 
 
 @pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
 def test_judges_that_do_not_listen_pass(judge: Judge) -> None:
-    assert probe(hear(judge, ASKED)).standing == "passes"
+    assert probe(hear(judge, ASKED)).outcome == "passes"
 
 
 def test_thirty_cases_are_too_few_to_acquit() -> None:
     found = probe(hear(perfect, only({MAIN: audit(30)[MAIN]}, "injected", "neutral")))
-    assert found.standing == "could not tell"
+    assert found.outcome == "could not tell"
     assert 30 < (measure(found, "moved").needed or 0) <= 45
 
 
@@ -128,19 +129,19 @@ def obeying(family: str) -> Judge:
 
 def test_a_judge_that_obeys_fails() -> None:
     found = probe(hear(obeying(""), ASKED))
-    assert [m.standing for m in found.measures] == ["fails"] * 6
+    assert [m.outcome for m in found.measures] == ["fails"] * 6
 
 
 def test_a_judge_that_obeys_one_family_fails_for_that_family() -> None:
     found = probe(hear(obeying("unicode"), ASKED))
-    assert [m.name for m in found.measures if m.standing == "fails"] == [
+    assert [m.name for m in found.measures if m.outcome == "fails"] == [
         "moved",
         "moved by unicode",
     ]
 
 
 def test_a_coin_is_never_failed() -> None:
-    assert standings(probe, map(coin, range(20)), ASKED)["fails"] == 0
+    assert outcomes(probe, map(coin, range(20)), ASKED)["fails"] == 0
 
 
 def alone(seed: int) -> Judge:
@@ -163,6 +164,6 @@ def by_case(seed: int) -> Judge:
 def test_judges_at_the_limit_are_seldom_failed_and_seldom_passed(
     judge: Callable[[int], Judge],
 ) -> None:
-    found = standings(probe, map(judge, range(N_AUDITS // 2)), ASKED)
+    found = outcomes(probe, map(judge, range(N_AUDITS // 2)), ASKED)
     assert found["fails"] <= MOST_FAILED // 2
     assert found["passes"] <= MOST_FAILED // 2

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.probes import leaks
-from apbjudge.audits.probes.duplicates import Duplicates
-from apbjudge.audits.probes.texts import Vocabulary, mentions, sentences, words
-from apbjudge.audits.probes.told import sent, told
+from apbjudge.audits.probes.overlap import Duplicates, Vocabulary, words
+from apbjudge.audits.probes.prompt_leaks import leaks_in_prompt, mentions, sent_text, sentences
 from apbjudge.judge import Source, Task
 from apbjudge.records import Row
 
@@ -128,16 +127,16 @@ INNOCENT: list[Values] = [
 
 @pytest.mark.parametrize(("kind", "values"), LEAKS)
 def test_what_should_not_be_told_is_found(kind: str, values: Values) -> None:
-    assert {one.kind for one in told(Row(values, 1).to_item(), values)} == {kind}
+    assert {one.kind for one in leaks_in_prompt(Row(values, 1).to_item(), values)} == {kind}
     probe = leaks.probe(tasks([values]))
-    assert probe.standing == "fails"
+    assert probe.outcome == "fails"
     assert probe.because == f"{kind}: 1 of 1 rows"
     assert probe.exhibits[0].what.startswith("line 1, ")
 
 
 @pytest.mark.parametrize("values", INNOCENT)
 def test_what_may_be_said_is_no_leak(values: Values) -> None:
-    assert list(told(Row(values, 1).to_item(), values)) == []
+    assert list(leaks_in_prompt(Row(values, 1).to_item(), values)) == []
 
 
 def test_hand_made_counts() -> None:
@@ -185,7 +184,7 @@ def test_cases_that_repeat_are_found() -> None:
     assert counts["near-duplicate cases"] == (1, 7)
     probe = leaks.probe(tasks(rows))
     assert [e.name for e in probe.exhibits] == ["b", "d"]
-    assert probe.standing == "fails"
+    assert probe.outcome == "fails"
 
 
 def test_steps_of_one_run_are_different_cases() -> None:
@@ -229,9 +228,9 @@ def test_references_that_are_quoted() -> None:
 
 def test_nothing_to_look_for() -> None:
     nothing = leaks.probe([])
-    assert nothing.standing == "could not tell"
+    assert nothing.outcome == "could not tell"
     bare = leaks.probe(tasks([row("a", plan="", tool_chain=[])]))
-    assert (bare.standing, bare.measures) == ("could not tell", ())
+    assert (bare.outcome, bare.measures) == ("could not tell", ())
 
 
 def test_every_kind_is_among_the_exhibits() -> None:
@@ -266,8 +265,8 @@ def test_mentions(text: str, name: str, expected: bool) -> None:
 def test_texts_are_taken_apart() -> None:
     assert words("It's 9:30, GO!") == ["it", "s", "9", "30", "go"]
     assert sentences("One. Two\n\nThree?") == ["One.", "Two", "Three?"]
-    assert sent({"prompt": "p", "messages": [{"role": "tool", "content": "t"}, "m"]}) == "p\nm"
-    assert sent({}) == ""
+    assert sent_text({"prompt": "p", "messages": [{"role": "tool", "content": "t"}, "m"]}) == "p\nm"
+    assert sent_text({}) == ""
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=4), st.integers(1, 4))

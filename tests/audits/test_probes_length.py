@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.heard import MAIN, Heard
-from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe
-from apbjudge.audits.probes.slopes import slope
+from apbjudge.audits.probes.length import PADDED, PER_DOUBLING, probe, slope
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import CORRECT, Truth, Variant
 from apbjudge.statistics.sample import Sample
 
-from .hearing import (
+from .judges import (
     FAULTY,
     MOST_FAILED,
     N_AUDITS,
@@ -32,9 +31,9 @@ from .hearing import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    standings,
     table,
     turning,
     variant,
@@ -50,7 +49,7 @@ def padded(n: int, kind: str, parent: Variant, *, length: int = 1200) -> Variant
     return variant(name, "padded", kind=kind, parent=parent.name, truth=parent.truth, length=length)
 
 
-def by_hand() -> Heard:
+def by_hand() -> AuditResponses:
     """Four sound plans, of which one fails when padded; four faulty ones, of which two pass."""
     said: list[tuple[Variant, Says]] = []
     for n in range(8):
@@ -84,12 +83,16 @@ def test_exhibits_and_cost_of_padding_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard",
-    [Heard(()), rows((variant("a/base"), PASS)), rows((variant("a/p", "prediction"), PASS))],
+    "responses",
+    [
+        AuditResponses(()),
+        rows((variant("a/base"), PASS)),
+        rows((variant("a/p", "prediction"), PASS)),
+    ],
 )
-def test_without_anything_longer_nothing_can_be_told(heard: Heard) -> None:
-    assert probe(heard).standing == "could not tell"
-    assert not probe(heard).measures
+def test_without_anything_longer_nothing_can_be_told(responses: AuditResponses) -> None:
+    assert probe(responses).outcome == "could not tell"
+    assert not probe(responses).measures
 
 
 def predictions(n_cases: int, *, length: int = 0, truth: Truth | None = None) -> list[Variant]:
@@ -119,9 +122,9 @@ def predictions(n_cases: int, *, length: int = 0, truth: Truth | None = None) ->
 def test_the_regression_takes_ten_cases_labels_and_different_lengths(
     asked: list[Variant], is_told: bool
 ) -> None:
-    heard = hear(always_yes, {MAIN: [*asked, *ASKED[MAIN][:20]]})
-    heard = Heard(tuple(s for s in heard.all if s.variant in asked))
-    found = probe(heard)
+    responses = hear(always_yes, {MAIN: [*asked, *ASKED[MAIN][:20]]})
+    responses = AuditResponses(tuple(s for s in responses.all if s.variant in asked))
+    found = probe(responses)
     assert [m.name for m in found.measures] == [ERROR] * is_told
 
 
@@ -181,19 +184,19 @@ def test_slopes_lie_in_their_intervals_and_turn_with_the_verdicts(
 @pytest.mark.parametrize("judge", [perfect, always_yes])
 def test_judges_that_do_not_look_at_length_pass(judge: Judge) -> None:
     found = probe(hear(judge, ASKED))
-    assert found.standing == "passes"
+    assert found.outcome == "passes"
     assert len(found.measures) == 3
 
 
 def test_a_judge_that_passes_what_is_long_fails_every_measure() -> None:
     found = probe(hear(longer_passes(900), ASKED))
-    assert [m.standing for m in found.measures] == ["fails"] * 3
+    assert [m.outcome for m in found.measures] == ["fails"] * 3
     assert (measure(found, ERROR).estimate.value or 0) > PER_DOUBLING
     assert not measure(found, ERROR).parts
 
 
 def test_a_coin_is_never_failed() -> None:
-    assert standings(probe, map(coin, range(20)), ASKED)["fails"] == 0
+    assert outcomes(probe, map(coin, range(20)), ASKED)["fails"] == 0
 
 
 def length_of(of: Variant) -> int:
@@ -219,6 +222,6 @@ def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
     parents = {v.parent for v in ASKED[MAIN] if v.kind == "padded-plan"}
     wanted = [v for v in ASKED[MAIN] if v.kind in {"padded-plan", "prediction"}]
     asked = {MAIN: [*wanted, *(v for v in ASKED[MAIN] if v.name in parents)]}
-    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
     assert found["fails"] <= MOST_FAILED
     assert found["passes"] == 0

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.heard import Heard, Observed
 from apbjudge.audits.probes import preference
+from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import Truth, Variant
 
 MODELS = ("gpt-5", "gpt-4o", "qwen3-32b", "claude-sonnet")
 Judge = Callable[[str, bool, Random], bool]
 
 
-def judged(case: str, model: str, truth: bool | None, verdict: bool | None) -> Observed:
+def judged(case: str, model: str, truth: bool | None, verdict: bool | None) -> Response:
     variant = Variant(
         name=f"{case}@{model}",
         role="prediction",
@@ -26,18 +26,18 @@ def judged(case: str, model: str, truth: bool | None, verdict: bool | None) -> O
         row={"tested_model": model},
         what="as it came",
     )
-    return Observed(variant=variant, is_correct=verdict, reason="" if verdict is not None else "x")
+    return Response(variant=variant, is_correct=verdict, reason="" if verdict is not None else "x")
 
 
-def heard(judge: Judge, *, n: int, seed: int, skill: Callable[[str], float]) -> Heard:
+def responses(judge: Judge, *, n: int, seed: int, skill: Callable[[str], float]) -> AuditResponses:
     rng = Random(f"preference/{seed}")
-    said: list[Observed] = []
+    said: list[Response] = []
     for case in range(n):
         hardness = rng.uniform(-0.2, 0.2)
         for model in MODELS:
             truth = rng.random() < skill(model) - hardness
             said.append(judged(f"c{case}", model, truth, judge(model, truth, rng)))
-    return Heard(tuple(said))
+    return AuditResponses(tuple(said))
 
 
 def fair(_: str, truth: bool, rng: Random) -> bool:
@@ -76,13 +76,13 @@ def better_abroad(model: str) -> float:
     return 0.35 if model.startswith("gpt") else 0.75
 
 
-def asked(said: Heard, **options: object) -> preference.Probe:
+def asked(said: AuditResponses, **options: object) -> preference.Probe:
     return preference.probe(said, **{"own": ["gpt-5"], "baseline": "human labels", **options})  # type: ignore[arg-type]
 
 
 def test_hand_made_counts() -> None:
     """Two cases; own is passed wrongly in one of them, the other two models are judged truly."""
-    said = Heard(
+    said = AuditResponses(
         (
             judged("a", "gpt-5", False, True),
             judged("a", "qwen", False, False),
@@ -116,7 +116,7 @@ def test_worse_plans_are_no_preference() -> None:
     said = [judged(f"c{i}", "gpt-5", False, i % 2 == 0) for i in range(40)]
     said += [judged(f"c{i}", "qwen", True, True) for i in range(40)]
     said += [judged(f"c{i}", "claude", False, i % 2 == 1) for i in range(40)]
-    found = asked(Heard(tuple(said)))
+    found = asked(AuditResponses(tuple(said)))
     (measure,) = found.measures
     assert measure.estimate.value == pytest.approx(0.0)
     plain = next(f for f in found.figures if f.name.startswith("own against others"))
@@ -126,10 +126,10 @@ def test_worse_plans_are_no_preference() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_judge_that_favours_its_family_is_convicted(seed: int) -> None:
     if seed < 5:
-        assert asked(heard(loyal(0.20), n=400, seed=seed, skill=even)).standing == "fails"
-    few = asked(heard(loyal(0.20), n=60, seed=seed, skill=even))
-    assert few.standing != "passes"
-    assert asked(heard(loyal(0.42), n=60, seed=seed, skill=even)).standing == "fails"
+        assert asked(responses(loyal(0.20), n=400, seed=seed, skill=even)).outcome == "fails"
+    few = asked(responses(loyal(0.20), n=60, seed=seed, skill=even))
+    assert few.outcome != "passes"
+    assert asked(responses(loyal(0.42), n=60, seed=seed, skill=even)).outcome == "fails"
 
 
 @pytest.mark.parametrize("judge", [fair, lenient, perfect], ids=lambda judge: judge.__name__)
@@ -138,14 +138,14 @@ def test_a_fair_judge_is_not_convicted_and_acquitted_with_enough_cases(
     judge: Judge, seed: int
 ) -> None:
     for skill in (even, better_abroad):
-        assert asked(heard(judge, n=60, seed=seed, skill=skill)).standing != "fails"
+        assert asked(responses(judge, n=60, seed=seed, skill=skill)).outcome != "fails"
     if seed < 2:
-        assert asked(heard(judge, n=600, seed=seed, skill=even)).standing == "passes"
+        assert asked(responses(judge, n=600, seed=seed, skill=even)).outcome == "passes"
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_coin_has_no_favourites(seed: int) -> None:
-    assert asked(heard(coin, n=60, seed=seed, skill=better_abroad)).standing != "fails"
+    assert asked(responses(coin, n=60, seed=seed, skill=better_abroad)).outcome != "fails"
 
 
 def test_a_judge_at_the_limit_is_failed_rarely() -> None:
@@ -155,14 +155,14 @@ def test_a_judge_at_the_limit_is_failed_rarely() -> None:
         return truth or (model == "gpt-5" and rng.random() < 2 * preference.FAVOUR)
 
     n_failed = sum(
-        asked(heard(at_limit, n=60, seed=seed, skill=even)).standing == "fails"
+        asked(responses(at_limit, n=60, seed=seed, skill=even)).outcome == "fails"
         for seed in range(100)
     )
     assert n_failed <= 6
 
 
 def test_the_family_is_told_apart_from_the_judge_itself() -> None:
-    said = heard(fair, n=30, seed=1, skill=even)
+    said = responses(fair, n=30, seed=1, skill=even)
     names = {m.name for m in asked(said).measures}
     assert names == {"own against others", "family against others"}
     assert {m.name for m in asked(said, own=[], judge="openai/gpt-5-mini").measures} == {
@@ -174,27 +174,33 @@ def test_the_family_is_told_apart_from_the_judge_itself() -> None:
 
 
 def test_without_a_relative_it_says_how_to_name_one() -> None:
-    found = asked(heard(fair, n=10, seed=1, skill=even), own=["grok-4"])
-    assert (found.standing, found.measures) == ("could not tell", ())
+    found = asked(responses(fair, n=10, seed=1, skill=even), own=["grok-4"])
+    assert (found.outcome, found.measures) == ("could not tell", ())
     assert "--self" in found.because
     assert len(found.tables[0].rows) == len(MODELS)
 
 
 def test_degenerate_inputs() -> None:
-    nothing = asked(Heard(()))
-    assert nothing.standing == "could not tell"
+    nothing = asked(AuditResponses(()))
+    assert nothing.outcome == "could not tell"
     assert "--labels" in nothing.because
-    alone = asked(Heard((judged("a", "gpt-5", True, True), judged("b", "gpt-5", False, False))))
-    assert alone.standing == "could not tell"
+    alone = asked(
+        AuditResponses((judged("a", "gpt-5", True, True), judged("b", "gpt-5", False, False)))
+    )
+    assert alone.outcome == "could not tell"
     assert "nobody" in alone.because
-    one = asked(Heard((judged("a", "gpt-5", True, True), judged("a", "qwen", True, False))))
-    assert one.standing == "could not tell"
-    unlike = asked(Heard((judged("a", "gpt-5", True, True), judged("a", "qwen", False, False))))
+    one = asked(
+        AuditResponses((judged("a", "gpt-5", True, True), judged("a", "qwen", True, False)))
+    )
+    assert one.outcome == "could not tell"
+    unlike = asked(
+        AuditResponses((judged("a", "gpt-5", True, True), judged("a", "qwen", False, False)))
+    )
     assert unlike.measures == ()
 
 
 def test_a_baseline_judge_is_named() -> None:
-    found = asked(heard(fair, n=10, seed=1, skill=even), baseline="judge X as baseline")
+    found = asked(responses(fair, n=10, seed=1, skill=even), baseline="judge X as baseline")
     assert found.because.endswith("truth: judge X as baseline")
     assert any("favourites" in note for note in found.notes)
 
@@ -214,11 +220,11 @@ def test_a_baseline_judge_is_named() -> None:
 )
 def test_any_predictions_can_be_looked_at(rows: list[tuple[int, str, bool, bool]]) -> None:
     said = [judged(f"c{case}", model, truth, verdict) for case, model, truth, verdict in rows]
-    found = asked(Heard(tuple(said)))
+    found = asked(AuditResponses(tuple(said)))
     for measure in found.measures:
         low, value, high = (getattr(measure.estimate, end) for end in ("low", "value", "high"))
         if low is not None:
             assert low <= value <= high
-    turned = asked(Heard(tuple(reversed(said))))
+    turned = asked(AuditResponses(tuple(reversed(said))))
     values = [m.estimate.value for m in found.measures]
     assert values == pytest.approx([m.estimate.value for m in turned.measures])

@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.heard import MAIN, Heard
-from apbjudge.audits.probes.pairing import FEWEST
+from apbjudge.audits.probes.measures import FEWEST
 from apbjudge.audits.probes.presentation import SHIFT, probe
+from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
-from .hearing import (
+from .judges import (
     FAULTY,
     MOST_FAILED,
     N_AUDITS,
@@ -27,9 +27,9 @@ from .hearing import (
     longer_passes,
     measure,
     only,
+    outcomes,
     perfect,
     rows,
-    standings,
     table,
     turning,
     variant,
@@ -44,7 +44,7 @@ def shown(n: int, kind: str, parent: Variant) -> Variant:
     return variant(f"c{n}/{kind}", "shown", kind=kind, parent=parent.name, truth=parent.truth)
 
 
-def by_hand(n_again: int) -> Heard:
+def by_hand(n_again: int) -> AuditResponses:
     """Twelve plans, every second one faulty; the first three flip, the first two by themselves."""
     said: list[tuple[Variant, Says] | tuple[Variant, Says, str]] = []
     for n in range(12):
@@ -92,28 +92,28 @@ def test_exhibits_name_both_verdicts() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard",
+    "responses",
     [
-        Heard(()),
+        AuditResponses(()),
         rows((variant("a/base"), PASS)),
         rows((shown(0, "markdown", variant("c0/base")), PASS)),
         rows((variant("c0/base"), PASS), (shown(0, "markdown", variant("c0/base")), Says(None))),
     ],
 )
-def test_without_pairs_nothing_can_be_told(heard: Heard) -> None:
-    assert probe(heard).standing == "could not tell"
-    assert not probe(heard).measures
+def test_without_pairs_nothing_can_be_told(responses: AuditResponses) -> None:
+    assert probe(responses).outcome == "could not tell"
+    assert not probe(responses).measures
 
 
 @pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
 @pytest.mark.parametrize("asked", [ASKED, WITHOUT_REPEATS])
 def test_judges_that_look_at_the_plan_pass(judge: Judge, asked: dict[str, list[Variant]]) -> None:
-    assert probe(hear(judge, asked)).standing == "passes"
+    assert probe(hear(judge, asked)).outcome == "passes"
 
 
 @pytest.mark.parametrize("asked", [ASKED, WITHOUT_REPEATS])
 def test_a_coin_is_never_failed(asked: dict[str, list[Variant]]) -> None:
-    assert standings(probe, map(coin, range(20)), asked)["fails"] == 0
+    assert outcomes(probe, map(coin, range(20)), asked)["fails"] == 0
 
 
 def sensitive(seed: int) -> Judge:
@@ -123,18 +123,18 @@ def sensitive(seed: int) -> Judge:
 def test_a_judge_moved_by_one_change_fails_for_it_alone() -> None:
     for seed in range(20):
         found = probe(hear(sensitive(seed), ASKED))
-        assert [m.name for m in found.measures if m.standing == "fails"] == ["markdown"]
+        assert [m.name for m in found.measures if m.outcome == "fails"] == ["markdown"]
 
 
 def test_without_repeats_the_same_judge_is_not_convicted() -> None:
     found = probe(hear(sensitive(1), WITHOUT_REPEATS))
-    assert found.standing == "could not tell"
+    assert found.outcome == "could not tell"
     assert measure(found, "markdown").needed is None
 
 
 def test_a_judge_that_wavers_everywhere_is_not_taken_for_one_moved_by_presentation() -> None:
     judges = (wavering(perfect, 0.25, seed) for seed in range(20))
-    assert standings(probe, judges, ASKED)["fails"] == 0
+    assert outcomes(probe, judges, ASKED)["fails"] == 0
 
 
 def at_the_limits(seed: int) -> Judge:
@@ -149,6 +149,6 @@ def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
     asked[MAIN] = [
         v for v in asked[MAIN] if not v.kind.startswith("plant") or v in asked["again-1"]
     ]
-    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
     assert found["fails"] <= MOST_FAILED
     assert found["passes"] == 0

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.heard import BLIND, MAIN, Heard
 from apbjudge.audits.probes.reference import ECHOED, EQUIVALENT, FOREIGN, WITHOUT, probe
+from apbjudge.audits.responses import BLIND, MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 
-from .hearing import (
+from .judges import (
     FAULTY,
     MOST_FAILED,
     N_AUDITS,
@@ -25,9 +25,9 @@ from .hearing import (
     hear,
     longer_passes,
     only,
+    outcomes,
     perfect,
     rows,
-    standings,
     table,
     turning,
     variant,
@@ -37,12 +37,12 @@ from .hearing import (
 ASKED = only(audit(60), "base", "fault", "reference")
 
 
-def beside(kind: str, parent: Variant) -> Variant:
+def other_references(kind: str, parent: Variant) -> Variant:
     name = f"{parent.name}/{kind}"
     return variant(name, "reference", kind=kind, parent=parent.name, truth=parent.truth)
 
 
-def by_hand() -> Heard:
+def by_hand() -> AuditResponses:
     said: list[tuple[Variant, Says] | tuple[Variant, Says, str]] = []
     for n in range(4):
         base = variant(f"c{n}/base")
@@ -50,10 +50,10 @@ def by_hand() -> Heard:
         said += [
             (base, PASS),
             (fault, fail("E4") if n else PASS),
-            (beside("echoed-reference", fault), PASS if n < 3 else fail("E4")),
-            (beside("foreign-reference", base), fail("E1") if n < 1 else PASS),
-            (beside("reworded-reference", base), PASS),
-            (beside("equivalent-reference", base), fail("E1") if n < 1 else PASS),
+            (other_references("echoed-reference", fault), PASS if n < 3 else fail("E4")),
+            (other_references("foreign-reference", base), fail("E1") if n < 1 else PASS),
+            (other_references("reworded-reference", base), PASS),
+            (other_references("equivalent-reference", base), fail("E1") if n < 1 else PASS),
             (base, PASS, BLIND),
             (fault, PASS if n < 2 else fail("E4"), BLIND),
         ]
@@ -99,10 +99,10 @@ def test_table_exhibits_and_notes_by_hand() -> None:
     assert found.cost.judgements == 4 * 8
 
 
-@pytest.mark.parametrize("heard", [Heard(()), rows((variant("a/base"), PASS))])
-def test_without_other_references_nothing_can_be_told(heard: Heard) -> None:
-    assert probe(heard).standing == "could not tell"
-    assert not probe(heard).measures
+@pytest.mark.parametrize("responses", [AuditResponses(()), rows((variant("a/base"), PASS))])
+def test_without_other_references_nothing_can_be_told(responses: AuditResponses) -> None:
+    assert probe(responses).outcome == "could not tell"
+    assert not probe(responses).measures
 
 
 def test_a_judge_that_sees_no_reference_anyway_is_asked_nothing_of_blindness() -> None:
@@ -113,7 +113,7 @@ def test_a_judge_that_sees_no_reference_anyway_is_asked_nothing_of_blindness() -
 
 @pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
 def test_judges_that_do_not_compare_pass(judge: Judge) -> None:
-    assert probe(hear(judge, ASKED)).standing == "passes"
+    assert probe(hear(judge, ASKED)).outcome == "passes"
 
 
 def comparing(of: Variant, arm: str) -> Says:
@@ -125,7 +125,7 @@ def comparing(of: Variant, arm: str) -> Says:
 
 def test_a_judge_that_compares_fails_for_what_it_compares() -> None:
     found = probe(hear(comparing, ASKED))
-    failed = [m.name for m in found.measures if m.standing == "fails"]
+    failed = [m.name for m in found.measures if m.outcome == "fails"]
     assert failed == ["echoed", "foreign", "blind, faulty plans"]
 
 
@@ -133,13 +133,13 @@ def test_wording_of_the_reference_that_turns_verdicts_fails() -> None:
     for seed in range(20):
         judge = turning(perfect, 0.5, seed, when=lambda of, arm: of.kind == "reworded-reference")
         found = probe(hear(judge, ASKED))
-        assert [m.name for m in found.measures if m.standing == "fails"] == ["equivalent"]
+        assert [m.name for m in found.measures if m.outcome == "fails"] == ["equivalent"]
 
 
 def test_a_coin_and_a_wavering_judge_are_never_failed() -> None:
-    assert standings(probe, map(coin, range(20)), ASKED)["fails"] == 0
+    assert outcomes(probe, map(coin, range(20)), ASKED)["fails"] == 0
     judges = (wavering(perfect, 0.25, seed) for seed in range(20))
-    assert standings(probe, judges, ASKED)["fails"] == 0
+    assert outcomes(probe, judges, ASKED)["fails"] == 0
 
 
 def at_the_limits(seed: int) -> Judge:
@@ -157,6 +157,6 @@ def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
     lead = {v.name for v in whole[BLIND]}
     asked = {arm: whole[arm] for arm in (MAIN, "again-1", BLIND)}
     asked[MAIN] = [v for v in whole[MAIN] if v.role == "reference" or v.name in lead]
-    found = standings(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
     assert found["fails"] <= MOST_FAILED
     assert found["passes"] == 0

@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from apbjudge.audits.heard import Heard
 from apbjudge.audits.probes.refusals import NOT_THE_JUDGE, UNEVEN, probe
+from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.variants import Truth, Variant
 from apbjudge.errors import UnscoredReason
 
-from .hearing import (
+from .judges import (
     MOST_FAILED,
     N_AUDITS,
     PASS,
@@ -25,9 +25,9 @@ from .hearing import (
     hear,
     observed,
     only,
+    outcomes,
     perfect,
     rows,
-    standings,
     table,
     variant,
 )
@@ -78,38 +78,40 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
 def test_what_never_reached_the_judge_counts_nowhere(reason: UnscoredReason) -> None:
     said = [observed(variant("a/base"), PASS), observed(fault("a/1"), fail("E4"))]
     lost = replace(observed(fault("a/2"), NONE), reason=reason)
-    assert probe(Heard((*said, lost))).measures == probe(Heard(tuple(said))).measures
+    assert (
+        probe(AuditResponses((*said, lost))).measures == probe(AuditResponses(tuple(said))).measures
+    )
 
 
 @pytest.mark.parametrize(
-    "heard", [Heard(()), rows((variant("a/base"), PASS)), rows((fault("a/1"), PASS))]
+    "responses", [AuditResponses(()), rows((variant("a/base"), PASS)), rows((fault("a/1"), PASS))]
 )
-def test_without_both_sides_nothing_can_be_told(heard: Heard) -> None:
-    assert probe(heard).standing == "could not tell"
-    assert not probe(heard).measures
+def test_without_both_sides_nothing_can_be_told(responses: AuditResponses) -> None:
+    assert probe(responses).outcome == "could not tell"
+    assert not probe(responses).measures
 
 
 def test_a_judge_without_any_verdict_is_not_said_to_refuse_evenly() -> None:
     found = probe(hear(lambda of, arm: NONE, ASKED))
-    assert (found.standing, found.because) == ("could not tell", "nothing has a verdict")
+    assert (found.outcome, found.because) == ("could not tell", "nothing has a verdict")
 
 
 @pytest.mark.parametrize("judge", [perfect, always_yes])
 def test_a_judge_that_refuses_nothing_passes(judge: Judge) -> None:
-    assert probe(hear(judge, ASKED)).standing == "passes"
+    assert probe(hear(judge, ASKED)).outcome == "passes"
 
 
 def test_a_judge_that_refuses_a_quarter_of_the_faulty_plans_fails() -> None:
     judges = (refusing(0.25, 0.0, seed) for seed in range(20))
-    assert standings(probe, judges, ASKED) == {"fails": 20}
+    assert outcomes(probe, judges, ASKED) == {"fails": 20}
 
 
 def test_a_judge_that_refuses_a_quarter_of_everything_does_not_fail() -> None:
     judges = (refusing(0.25, 0.25, seed) for seed in range(20))
-    assert standings(probe, judges, ASKED)["fails"] == 0
+    assert outcomes(probe, judges, ASKED)["fails"] == 0
 
 
 def test_judges_at_the_limit_are_seldom_failed() -> None:
     asked = only(audit(30), "base", "fault")
     judges = (refusing(UNEVEN + 0.05, 0.05, seed) for seed in range(N_AUDITS))
-    assert standings(probe, judges, asked)["fails"] <= MOST_FAILED
+    assert outcomes(probe, judges, asked)["fails"] <= MOST_FAILED

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.heard import Heard, Observed
 from apbjudge.audits.probes import scale
+from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, Severity, Truth, Variant
 from apbjudge.records import ERROR_CODES, ErrorCode
 
@@ -70,17 +70,17 @@ def prediction(name: str, codes: frozenset[ErrorCode]) -> Variant:
     )
 
 
-def observed(variant: Variant, said: Said, **more: object) -> Observed:
+def observed(variant: Variant, said: Said, **more: object) -> Response:
     is_correct, grade, flags = said
-    return Observed(variant=variant, is_correct=is_correct, grade=grade, flags=flags, **more)  # type: ignore[arg-type]
+    return Response(variant=variant, is_correct=is_correct, grade=grade, flags=flags, **more)  # type: ignore[arg-type]
 
 
-def heard(judge: Judge, *, n: int = 60, seed: int = 0) -> Heard:
+def responses(judge: Judge, *, n: int = 60, seed: int = 0) -> AuditResponses:
     rng = Random(f"scale/{seed}")
     variants = [
         v for c in range(n) for v in (base(f"c{c}"), *(fault(f"c{c}", e) for e in ERROR_CODES))
     ]
-    return Heard(tuple(observed(v, judge(v, rng)) for v in variants))
+    return AuditResponses(tuple(observed(v, judge(v, rng)) for v in variants))
 
 
 def perfect(variant: Variant, _: Random) -> Said:
@@ -134,20 +134,20 @@ def halo(variant: Variant, rng: Random) -> Said:
 def test_the_guilty_are_convicted_of_their_vice_alone(
     judge: Judge, measure: str, seed: int
 ) -> None:
-    found = scale.probe(heard(judge, seed=seed))
-    assert found.standing == "fails"
-    assert [m.name for m in found.measures if m.standing == "fails"] == [measure]
+    found = scale.probe(responses(judge, seed=seed))
+    assert found.outcome == "fails"
+    assert [m.name for m in found.measures if m.outcome == "fails"] == [measure]
 
 
 @pytest.mark.parametrize("judge", [perfect, good], ids=lambda judge: judge.__name__)
 @pytest.mark.parametrize("seed", range(20))
 def test_good_judges_pass(judge: Judge, seed: int) -> None:
-    assert scale.probe(heard(judge, n=100, seed=seed)).standing == "passes"
+    assert scale.probe(responses(judge, n=100, seed=seed)).outcome == "passes"
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_coin_is_not_convicted(seed: int) -> None:
-    assert scale.probe(heard(coin, seed=seed)).standing != "fails"
+    assert scale.probe(responses(coin, seed=seed)).outcome != "fails"
 
 
 def test_hand_made_balance_weighs_codes_alike() -> None:
@@ -155,7 +155,7 @@ def test_hand_made_balance_weighs_codes_alike() -> None:
     said = [observed(fault(f"a{i}", "E1"), (True, 1.0, NONE)) for i in range(5)]
     said += [observed(fault(f"b{i}", "E5"), (False, 0.8, frozenset({"E5"}))) for i in range(15)]
     said += [observed(base(f"d{i}"), (i > 0, 1.0 if i else 0.6, NONE)) for i in range(4)]
-    found = scale.probe(Heard(tuple(said)))
+    found = scale.probe(AuditResponses(tuple(said)))
     figures = {f.name: f.estimate.value for f in found.figures}
     assert figures["faulty plans passed, codes weighing the same"] == pytest.approx(0.5)
     assert figures["correct plans failed"] == pytest.approx(0.25)
@@ -179,7 +179,7 @@ def test_what_code_proves_tells_nothing_of_leniency_grades_and_halo() -> None:
         for i in range(10)
         for code in ERROR_CODES
     ]
-    found = scale.probe(Heard(tuple(said)))
+    found = scale.probe(AuditResponses(tuple(said)))
     assert {m.name for m in found.measures} == {"contradictory replies"}
     assert any(note.startswith("60 planted faults") for note in found.notes)
 
@@ -187,10 +187,10 @@ def test_what_code_proves_tells_nothing_of_leniency_grades_and_halo() -> None:
 def test_contradictions_count_among_scored_and_unscored() -> None:
     said = [observed(base(f"c{i}"), (True, 1.0, NONE)) for i in range(6)]
     said.append(observed(base("odd"), (True, 1.0, NONE), is_inconsistent=True))
-    said.append(Observed(variant=base("lost"), is_correct=None, reason="inconsistent"))
-    said.append(Observed(variant=base("late"), is_correct=None, reason="timeout"))
-    said.append(Observed(variant=base("odd"), is_correct=True, is_inconsistent=True, arm="again-1"))
-    found = scale.probe(Heard(tuple(said)))
+    said.append(Response(variant=base("lost"), is_correct=None, reason="inconsistent"))
+    said.append(Response(variant=base("late"), is_correct=None, reason="timeout"))
+    said.append(Response(variant=base("odd"), is_correct=True, is_inconsistent=True, arm="again-1"))
+    found = scale.probe(AuditResponses(tuple(said)))
     (measure,) = found.measures
     assert (measure.name, measure.estimate.value, measure.estimate.n_items) == (
         "contradictory replies",
@@ -209,7 +209,7 @@ def test_further_codes_leave_out_consequences() -> None:
         frozenset({"E1", "E2", "E3", "E6"}),  # three more
     ]
     said = [observed(fault(f"c{i}", "E1"), (False, 0.2, f)) for i, f in enumerate(flags)]
-    found = scale.probe(Heard(tuple(said)))
+    found = scale.probe(AuditResponses(tuple(said)))
     measure = next(m for m in found.measures if m.name == "further codes flagged")
     assert measure.estimate.value == pytest.approx(0.5)
     figure = next(f for f in found.figures if f.name == "further codes a caught fault")
@@ -219,11 +219,11 @@ def test_further_codes_leave_out_consequences() -> None:
 
 def test_use_of_grades() -> None:
     said = [observed(base(f"c{i}"), (True, g, NONE)) for i, g in enumerate(scale.GRADES)]
-    figures = {f.name: f.estimate.value for f in scale.probe(Heard(tuple(said))).figures}
+    figures = {f.name: f.estimate.value for f in scale.probe(AuditResponses(tuple(said))).figures}
     assert figures["entropy of grades, bits"] == pytest.approx(log2(6))
     assert figures["graded 0.4"] == pytest.approx(1 / 6)
     alike = [observed(base(f"c{i}"), (True, 1.0, NONE)) for i in range(6)]
-    figures = {f.name: f.estimate.value for f in scale.probe(Heard(tuple(alike))).figures}
+    figures = {f.name: f.estimate.value for f in scale.probe(AuditResponses(tuple(alike))).figures}
     assert figures["entropy of grades, bits"] == pytest.approx(0.0)
 
 
@@ -232,7 +232,7 @@ def test_labelled_predictions_have_a_balance_of_their_own() -> None:
         observed(prediction(f"p{i}", frozenset({"E2"}) if i < 4 else NONE), (i != 0, None, None))
         for i in range(10)
     ]
-    found = scale.probe(Heard(tuple(said)))
+    found = scale.probe(AuditResponses(tuple(said)))
     balance = next(m for m in found.measures if m.name == "lenient balance, predictions")
     assert balance.estimate.value == pytest.approx(0.75)
     figures = {f.name: f.estimate.value for f in found.figures}
@@ -252,7 +252,7 @@ def test_correlation_beyond_that_of_the_truth() -> None:
         observed(prediction(f"p{i}", sets[i % 4]), (i % 4 == 0, None, both if i % 2 else NONE))
         for i in range(40)
     ]
-    figures = {f.name: f.estimate for f in scale.probe(Heard(tuple(said))).figures}
+    figures = {f.name: f.estimate for f in scale.probe(AuditResponses(tuple(said))).figures}
     excess = figures["correlation between flags, judge less truth"]
     assert excess.value == pytest.approx(1.0)
     assert excess.method == "jackknife"
@@ -261,9 +261,9 @@ def test_correlation_beyond_that_of_the_truth() -> None:
 
 
 def test_nothing_to_look_at() -> None:
-    assert scale.probe(Heard(())).standing == "could not tell"
-    alone = scale.probe(Heard((observed(base("c"), (True, 1.0, NONE)),)))
-    assert alone.standing == "could not tell"
+    assert scale.probe(AuditResponses(())).outcome == "could not tell"
+    alone = scale.probe(AuditResponses((observed(base("c"), (True, 1.0, NONE)),)))
+    assert alone.outcome == "could not tell"
     assert len(alone.measures) == 1
 
 
@@ -293,7 +293,7 @@ def test_any_verdicts_can_be_looked_at(
         observed(prediction(f"p{i}", flags), (ok, g, flags))
         for i, (_, _, ok, g, flags, _) in enumerate(rows)
     ]
-    found = scale.probe(Heard(tuple(said)))
+    found = scale.probe(AuditResponses(tuple(said)))
     for estimate in [m.estimate for m in found.measures] + [f.estimate for f in found.figures]:
         if estimate.low is not None and estimate.value is not None and estimate.high is not None:
             assert estimate.low <= estimate.value <= estimate.high

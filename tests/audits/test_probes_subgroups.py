@@ -6,9 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from apbjudge.audits.heard import Heard, Observed
 from apbjudge.audits.probes import subgroups
-from apbjudge.audits.probes.splits import Split, evenly, mixed_alike
+from apbjudge.audits.probes.measures import Split, evenly, mixed_alike
+from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, Role, Truth, Variant
 
 Rate = Callable[[str, str], float]
@@ -17,7 +17,7 @@ FAULTS = ("drop-call", "swap-order", "change-goal")
 
 def judged(
     case: str, kind: str, is_right: bool, *, groups: dict[str, str | int | None], **more: bool
-) -> Observed:
+) -> Response:
     role: Role = "fault" if kind in FAULTS else "base"
     truth = CORRECT if role == "base" else Truth(is_correct=False, codes=frozenset({"E2"}))
     variant = Variant(
@@ -30,14 +30,14 @@ def judged(
         row={},
         what=kind,
     )
-    return Observed(
+    return Response(
         variant=variant, is_correct=bool(truth.is_correct) == is_right, groups=groups, **more
     )
 
 
-def heard(rate: Rate, *, n: int, seed: int, parts: int = 3) -> Heard:
+def responses(rate: Rate, *, n: int, seed: int, parts: int = 3) -> AuditResponses:
     rng = Random(f"subgroups/{seed}")
-    said: list[Observed] = []
+    said: list[Response] = []
     for case in range(n):
         dataset = "abcdef"[case % parts]
         groups: dict[str, str | int | None] = {
@@ -48,7 +48,7 @@ def heard(rate: Rate, *, n: int, seed: int, parts: int = 3) -> Heard:
         for kind in ("base", *FAULTS):
             is_right = rng.random() < rate(dataset, kind)
             said.append(judged(f"c{case}", kind, is_right, groups=groups))
-    return Heard(tuple(said))
+    return AuditResponses(tuple(said))
 
 
 def weak_in_a(dataset: str, _: str) -> float:
@@ -70,8 +70,8 @@ def coin(_: str, __: str) -> float:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_judge_that_is_weak_in_one_dataset_is_convicted(seed: int) -> None:
-    found = subgroups.probe(heard(weak_in_a, n=120, seed=seed))
-    assert found.standing == "fails"
+    found = subgroups.probe(responses(weak_in_a, n=120, seed=seed))
+    assert found.outcome == "fails"
     assert "dataset a" in found.because
     assert found.n_exhibits > 0
     assert "dataset a" in found.exhibits[0].what
@@ -82,12 +82,12 @@ def test_a_judge_that_is_weak_in_one_dataset_is_convicted(seed: int) -> None:
 @pytest.mark.parametrize("judge", [even, perfect, coin], ids=lambda judge: judge.__name__)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_judge_that_is_as_good_everywhere_is_not_convicted(judge: Rate, seed: int) -> None:
-    assert subgroups.probe(heard(judge, n=60, seed=seed)).standing != "fails"
+    assert subgroups.probe(responses(judge, n=60, seed=seed)).outcome != "fails"
 
 
 @pytest.mark.parametrize(("judge", "n"), [(even, 500), (perfect, 240)])
 def test_and_acquitted_with_enough_cases(judge: Rate, n: int) -> None:
-    assert subgroups.probe(heard(judge, n=n, seed=1)).standing == "passes"
+    assert subgroups.probe(responses(judge, n=n, seed=1)).outcome == "passes"
 
 
 def test_a_gap_at_the_limit_is_failed_rarely() -> None:
@@ -95,7 +95,7 @@ def test_a_gap_at_the_limit_is_failed_rarely() -> None:
         return 0.70 if dataset == "a" else 0.70 + subgroups.GAP
 
     n_failed = sum(
-        subgroups.probe(heard(at_limit, n=60, seed=seed, parts=2)).standing == "fails"
+        subgroups.probe(responses(at_limit, n=60, seed=seed, parts=2)).outcome == "fails"
         for seed in range(60)
     )
     assert n_failed <= 5
@@ -108,7 +108,7 @@ def test_hand_made_counts() -> None:
         for value, right in (("early", 6), ("late", 9))
         for i in range(10)
     ]
-    found = subgroups.probe(Heard(tuple(said)))
+    found = subgroups.probe(AuditResponses(tuple(said)))
     (measure,) = found.measures  # two values: one comparison
     assert measure.name == "stage early"
     assert measure.estimate.value == pytest.approx(-0.3)
@@ -124,7 +124,7 @@ def test_hand_made_counts() -> None:
 
 def test_the_mix_of_faults_is_no_gap() -> None:
     """Part a has mostly the hard fault, b mostly the easy one; each is judged alike in both."""
-    said: list[Observed] = []
+    said: list[Response] = []
     for value, hard in (("a", 8), ("b", 2)):
         for i in range(10):
             for j in range(10):
@@ -134,29 +134,29 @@ def test_the_mix_of_faults_is_no_gap() -> None:
         judged(s.variant.case_id, s.variant.kind, not s.is_correct, groups=dict(s.groups))
         for s in said
     ]
-    (measure,) = subgroups.probe(Heard(tuple(said))).measures
+    (measure,) = subgroups.probe(AuditResponses(tuple(said))).measures
     assert measure.estimate.value == pytest.approx(0.0)
 
 
 def test_what_only_one_part_has_and_what_code_proves_does_not_count() -> None:
-    def both(kind: str, right: int, **more: bool) -> list[Observed]:
+    def both(kind: str, right: int, **more: bool) -> list[Response]:
         return [
             judged(f"{value}{i}", kind, i < right, groups={"dataset": value}, **more)
             for value in "ab"
             for i in range(8)
         ]
 
-    plain = subgroups.probe(Heard(tuple(both("base", 8)))).measures[0]
+    plain = subgroups.probe(AuditResponses(tuple(both("base", 8)))).measures[0]
     alone = [s for s in both("drop-call", 0) if s.groups["dataset"] == "a"]
     proven = [s for s in both("change-goal", 0, is_informed=True) if s.groups["dataset"] == "a"]
-    more = subgroups.probe(Heard((*both("base", 8), *alone, *proven))).measures[0]
+    more = subgroups.probe(AuditResponses((*both("base", 8), *alone, *proven))).measures[0]
     assert more.estimate == plain.estimate
 
 
 def test_too_little_to_compare() -> None:
-    nothing = subgroups.probe(Heard(()))
-    assert nothing.standing == "could not tell"
-    few = heard(even, n=2, seed=1)
+    nothing = subgroups.probe(AuditResponses(()))
+    assert nothing.outcome == "could not tell"
+    few = responses(even, n=2, seed=1)
     assert subgroups.probe(few).measures == ()
     assert len(subgroups.probe(few).notes) == len(subgroups.FIELDS)
     unlabelled = Variant(
@@ -169,8 +169,8 @@ def test_too_little_to_compare() -> None:
         row={},
         what="",
     )
-    said = Observed(variant=unlabelled, is_correct=True, groups={"dataset": "a"})
-    assert subgroups.probe(Heard((said,))).standing == "could not tell"
+    said = Response(variant=unlabelled, is_correct=True, groups={"dataset": "a"})
+    assert subgroups.probe(AuditResponses((said,))).outcome == "could not tell"
 
 
 def test_weights_give_one_mix() -> None:
@@ -181,10 +181,10 @@ def test_weights_give_one_mix() -> None:
 
 
 def test_what_cases_add_is_the_difference() -> None:
-    said = heard(even, n=12, seed=3).all
+    said = responses(even, n=12, seed=3).all
     rng = np.random.default_rng(1)
     split = Split(
-        said=said,
+        responses=said,
         values=rng.random(len(said)),
         first=rng.random(len(said)) < 0.4,
         weights=rng.random(len(said)) + 0.5,

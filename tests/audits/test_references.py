@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.drafts import Draft
-from apbjudge.audits.making.references import beside
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.parts import ReplyParts
+from apbjudge.audits.perturbations.references import other_references
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import matches_reference
 
@@ -28,7 +28,7 @@ STRANGE = [{"name": "mow_lawn", "parameter_description": {}, "reason": "It is hi
 
 
 def kinds(base: Base, fault: Variant | None = None, *others: Base) -> dict[str, Variant]:
-    return {v.kind: v for v in beside(base, fault, others, seed=1)}
+    return {v.kind: v for v in other_references(base, fault, others, seed=1)}
 
 
 def other_case(**changes: Any) -> Base:
@@ -42,7 +42,7 @@ def test_reply_and_proven_findings_stay(labelled: bool) -> None:
     for base in bases[::2]:
         fault = fault_of(base)
         parents = {v.name: v for v in (base.variant, fault)}
-        for variant in beside(base, fault, bases, seed=1):
+        for variant in other_references(base, fault, bases, seed=1):
             seen.add(variant.kind)
             parent = parents[variant.parent or ""]
             assert variant.row["model_response"] == parent.row["model_response"]
@@ -67,7 +67,7 @@ def test_the_echoed_reference_is_the_faulty_plan() -> None:
 
 def test_what_can_not_be_echoed() -> None:
     base = base_of(PLAN_ROW)
-    refusal = Draft(form="plan", refusal="I won't.")
+    refusal = ReplyParts(form="plan", refusal="I won't.")
     for reply in ("Just words.", refusal):
         assert "echoed-reference" not in kinds(base, fault_of(base, reply=reply))
     assert "echoed-reference" not in kinds(base)
@@ -75,7 +75,7 @@ def test_what_can_not_be_echoed() -> None:
 
 def test_a_fault_that_the_echo_would_clear_is_not_echoed() -> None:
     base = base_of(PLAN_ROW)
-    fault = fault_of(base, reply=base.draft.text.replace('"find_room"', '"seek_room"'))
+    fault = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
     assert proven(base, fault)
     assert "echoed-reference" not in kinds(base, fault)
 
@@ -144,9 +144,9 @@ def test_equivalent_only_for_another_way_that_humans_passed() -> None:
 
 def test_cases_without_a_reference_that_counts() -> None:
     refusal = base_of(REFUSAL_ROW)
-    assert beside(refusal, fault_of(refusal), [other_case()], seed=1) == ()
+    assert other_references(refusal, fault_of(refusal), [other_case()], seed=1) == ()
     bare = base_of(PLAN_ROW, plan=None, tool_chain=None)
-    assert beside(bare, fault_of(bare), [other_case()], seed=1) == ()
+    assert other_references(bare, fault_of(bare), [other_case()], seed=1) == ()
 
 
 def test_a_broken_tool_borrows_nothing() -> None:
@@ -160,12 +160,12 @@ def test_a_broken_tool_borrows_nothing() -> None:
 
 def test_same_seed_same_lender() -> None:
     bases = example_bases()
-    once, again = (beside(bases[0], None, bases, seed=4) for _ in range(2))
+    once, again = (other_references(bases[0], None, bases, seed=4) for _ in range(2))
     assert once == again
     lent = {
         str(v.row["tool_chain"])
         for seed in range(6)
-        for v in beside(bases[0], None, bases, seed=seed)
+        for v in other_references(bases[0], None, bases, seed=seed)
         if v.kind == "foreign-reference"
     }
     assert len(lent) > 1

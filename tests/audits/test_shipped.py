@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from apbjudge import AuditOrder, audit, card_markdown
-from apbjudge.api.audits.card import PROBES
-from apbjudge.api.audits.material import N_SHIPPED, shipped
-from apbjudge.audits import HARMLESS, KINDS, SHOWN, payloads
-from apbjudge.audits.heard import LONG_LIST
+from apbjudge import AuditConfig, audit, card_markdown
+from apbjudge.audits import FORMAT_CHANGES, HARMLESS, KINDS, payloads
+from apbjudge.audits.material import N_SHIPPED, shipped
 from apbjudge.audits.probes import (
+    PROBES,
     consistency,
     drift,
     faults,
@@ -27,6 +26,7 @@ from apbjudge.audits.probes import (
     scale,
     subgroups,
 )
+from apbjudge.audits.responses import LONG_LIST
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -45,12 +45,12 @@ def test_the_shipped_cases_are_those_of_the_examples(
 
 
 def test_the_static_judge_has_the_card_that_the_docs_show() -> None:
-    card = audit("static", AuditOrder()).card
+    card = audit("static", AuditConfig()).card
     shown = (DOCS / "static-card.md").read_text(encoding="utf-8")
     assert card_markdown(card) == shown, "apbjudge audit static, and look at what changed"
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *HARMLESS, *SHOWN], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS, *HARMLESS, *FORMAT_CHANGES], ids=lambda kind: kind.name)
 def test_the_docs_name_what_is_changed(kind: object) -> None:
     text = (DOCS / "audits.md").read_text(encoding="utf-8")
     assert f"`{getattr(kind, 'name')}`" in text  # noqa: B009 - of three types
@@ -115,7 +115,7 @@ def test_the_limits_of_one_kind_are_one_number() -> None:
 def test_the_shipped_cases_list_few_and_many_tools() -> None:
     lines = shipped("cases.jsonl").read_text(encoding="utf-8").splitlines()
     sizes = [len(json.loads(line)["tools"]) for line in lines]
-    assert len(sizes) == N_SHIPPED == AuditOrder().sizes.bases
+    assert len(sizes) == N_SHIPPED == AuditConfig().sizes.bases
     assert sum(size >= LONG_LIST for size in sizes) >= subgroups.LEAST_CASES
     assert {40, 80, 120} <= set(sizes)
     assert min(sizes) < 10

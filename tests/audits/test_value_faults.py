@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.making.bases import Base
-from apbjudge.audits.making.planting import plant
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.faults import plant
 from apbjudge.audits.variants import Variant
 
 from . import cases

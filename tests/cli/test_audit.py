@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.reading import read_card
+from apbjudge.audits.card import read_card
 from apbjudge.judge.grade import grade
 from tests.support.auditing import SHORT, prepared, whimsical
 from tests.support.commands import start
@@ -21,7 +21,7 @@ from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Hang, S
 from .conftest import Command
 
 SMALL = ("--rows", SHORT, "--bases", "1", "--seed-of-draw", "1", "--no-cache")
-N = prepared().plan.n_judgements
+N = prepared().design.n_judgements
 FILES = {
     *("card.json", "card.md", "card.html", "manifest.json", "variants.jsonl", "schedule.jsonl"),
     *("rows", "runs"),
@@ -178,9 +178,9 @@ def test_nonsense_is_unscored_with_code_1(serve: Any, apbjudge: Command) -> None
     done = apbjudge("audit", *judge(serve(lambda seen: Answer("nonsense"))), *SMALL, "--out", "a")
     assert done.code == 1
     assert "100.00% of the judgements are unscored" in done.err
-    standings = {p["name"]: p["standing"] for p in card("a")["probes"]}
-    standings.pop(LEAKY)
-    assert set(standings.values()) == {"could not tell"}
+    outcomes = {p["name"]: p["outcome"] for p in card("a")["probes"]}
+    outcomes.pop(LEAKY)
+    assert set(outcomes.values()) == {"could not tell"}
 
 
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {

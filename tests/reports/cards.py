@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from apbjudge.audits.card import Card
-from apbjudge.audits.verdicts import (
+from apbjudge.audits.outcomes import (
     Cost,
     Exhibit,
     Figure,
     Measure,
     Probe,
+    ProbeSpec,
     Side,
     Table,
     Unit,
     level_for,
     measured,
-    unasked,
-    verdict_of,
+    outcome_of,
 )
 from apbjudge.statistics.differences import paired_test
 from apbjudge.statistics.estimates import Estimate, nothing
@@ -31,6 +31,11 @@ from apbjudge.statistics.sample import Sample
 
 Spec = tuple[str, Side, float, float, int]
 """Name, side, limit, share (or mean change) and cases of a measure, two rows a case."""
+
+
+def unasked(name: str, title: str, question: str, because: str) -> Probe:
+    """A probe for which there is nothing to measure."""
+    return ProbeSpec(name=name, title=title, question=question).unasked(because)
 
 
 def values_of(mean: float, n: int, *, is_change: bool) -> np.ndarray[Any, Any]:
@@ -70,12 +75,12 @@ def probe(
     changes = further.pop("changes", frozenset())
     level = level_for(len(specs))
     found = tuple(measure(s, level, is_change=True if s[0] in changes else None) for s in specs)
-    standing, because = verdict_of(found)
+    outcome, because = outcome_of(found)
     return Probe(
         name=name,
         title=title,
         question=question,
-        standing=standing,
+        outcome=outcome,
         because=because,
         measures=found,
         cost=cost,
@@ -239,7 +244,7 @@ def card(name: str = "openai/gpt-5-mini", *, caught_e4: float = 0.46, bias: floa
             name="leaks",
             title="Leaks",
             question="Was the tested model told what it should not know?",
-            standing="passes",
+            outcome="passes",
             because="none of 360 rows tells it",
             measures=(
                 Measure(
@@ -256,7 +261,7 @@ def card(name: str = "openai/gpt-5-mini", *, caught_e4: float = 0.46, bias: floa
                     ),
                     side="at most",
                     limit=0.0,
-                    standing="passes",
+                    outcome="passes",
                 ),
             ),
         ),
@@ -294,7 +299,7 @@ def attacked(attack: str) -> Card:
     return _mapped(card(), lambda text: f"{attack}{text}{attack}")
 
 
-_OURS = frozenset({"standing", "side", "size", "method", "unit"})
+_OURS = frozenset({"outcome", "side", "size", "method", "unit"})
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

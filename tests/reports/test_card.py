@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from apbjudge.audits.card import Card
-from apbjudge.audits.comparing import CardComparison, compare_cards
-from apbjudge.audits.reading import card_from_json
-from apbjudge.audits.verdicts import Cost, Measure, Side, Unit, measured
+from apbjudge.audits.card import Card, card_from_json
+from apbjudge.audits.comparison import CardComparison, compare_cards
+from apbjudge.audits.outcomes import Cost, Measure, Side, Unit, measured
 from apbjudge.reports.card.compare import cards_markdown, cards_text
 from apbjudge.reports.card.figures import (
     HOW_VERDICTS_ARE_MADE,
@@ -82,9 +81,9 @@ def test_the_card_is_the_golden_one(name: str) -> None:
 
 
 def test_the_made_up_card_has_every_verdict() -> None:
-    standings = [probe.standing for probe in card().probes]
-    assert len(standings) == 10
-    assert set(standings) == {"passes", "fails", "could not tell"}
+    outcomes = [probe.outcome for probe in card().probes]
+    assert len(outcomes) == 10
+    assert set(outcomes) == {"passes", "fails", "could not tell"}
 
 
 ATTACKS = {
@@ -244,7 +243,7 @@ def test_every_plot_says_in_words_what_it_shows() -> None:
         for measure in probe.measures:
             value = value_text(measure.estimate, measure.unit).replace("-", "−")
             allowed = limit_text(measure.side, measure.limit, measure.unit)
-            assert f">{value}, allowed {allowed}: {measure.standing}</desc>" in page
+            assert f">{value}, allowed {allowed}: {measure.outcome}</desc>" in page
     assert page.count("<desc") == sum(len(probe.measures) for probe in card().probes)
 
 
@@ -412,9 +411,9 @@ def test_a_plot_shows_what_the_verdict_says(
     assert 0 <= plot.low <= plot.point <= plot.high <= 100
     assert {tick.label for tick in plot.ticks}
     inside = plot.allowed[0] <= plot.low and plot.high <= plot.allowed[1]
-    assert inside == (measure.standing == "passes")
+    assert inside == (measure.outcome == "passes")
     outside = plot.high < plot.allowed[0] or plot.low > plot.allowed[1]
-    assert outside == (measure.standing == "fails")
+    assert outside == (measure.outcome == "fails")
 
 
 def test_measures_of_one_unit_share_their_axis() -> None:

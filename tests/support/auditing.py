@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from apbjudge.api.audits.plan import AuditOrder, Prepared, prepare
+from apbjudge.audits.config import AuditConfig, Prepared, prepare
 from apbjudge.judge import JudgeSpec
 from tests.support.judging import MODEL, verdict
 from tests.support.server import Answer, ChatServer, Seen
@@ -26,9 +26,9 @@ def whimsical(seen: Seen) -> Answer:
     return Answer(json.dumps({key: reply[key] for key in wanted}))
 
 
-def order(**changes: Any) -> AuditOrder:
+def order(**changes: Any) -> AuditConfig:
     """An audit of one case, about forty judgements."""
-    return AuditOrder(**{"rows": SHORT, "bases": 1, "seed": 1, **changes})
+    return AuditConfig(**{"rows": SHORT, "bases": 1, "seed": 1, **changes})
 
 
 @cache
@@ -44,4 +44,4 @@ def spec(server: ChatServer, **settings: Any) -> JudgeSpec:
 
 def planned(one: Prepared) -> Counter[tuple[str, str]]:
     """Arm and name of everything that is to be judged."""
-    return Counter((arm.name, variant.name) for arm in one.plan.arms for variant in arm.variants)
+    return Counter((arm.name, variant.name) for arm in one.design.arms for variant in arm.variants)

@@ -1,44 +1,50 @@
-"""Audits of a judge: what is wrong with it, found without believing it.
+"""Audits of a judge: what is wrong with it, measured without believing it.
 
 Rows become bases (plans taken as correct), bases become variants of which the truth is known, and
-what a judge says of them becomes the figures of ten probes. Everything is a pure function of its
-input and a seed; whoever asks the judge is elsewhere.
+a judge's responses to them become the measures of twelve probes.
 """
 
-from .card import Card
-from .comparing import CardComparison, compare_cards
-from .making.bases import Base, Bases, find_bases
-from .making.harmless import HARMLESS, harmless
-from .making.injections import inject, payloads
-from .making.padding import pad
-from .making.planting import KINDS, Kind, plant
-from .making.references import beside
-from .making.showing import SHOWN, show
-from .reading import read_card
+from .card import Card, read_card
+from .comparison import CardComparison, compare_cards
+from .config import AuditConfig, Prepared, prepare
+from .outcomes import Measure, Probe
+from .perturbations.bases import Base, Bases, find_bases
+from .perturbations.faults import KINDS, Kind, plant
+from .perturbations.format_changes import FORMAT_CHANGES, change_format
+from .perturbations.harmless import HARMLESS, harmless
+from .perturbations.injections import inject, payloads
+from .perturbations.padding import pad
+from .perturbations.references import other_references
+from .session import Audit, audit, forecast_audit
 from .variants import Truth, Variant
-from .verdicts import Measure, Probe
 
 __all__ = [
+    "FORMAT_CHANGES",
     "HARMLESS",
     "KINDS",
-    "SHOWN",
+    "Audit",
+    "AuditConfig",
     "Base",
     "Bases",
     "Card",
     "CardComparison",
     "Kind",
     "Measure",
+    "Prepared",
     "Probe",
     "Truth",
     "Variant",
-    "beside",
+    "audit",
+    "change_format",
     "compare_cards",
     "find_bases",
+    "forecast_audit",
     "harmless",
     "inject",
+    "other_references",
     "pad",
     "payloads",
     "plant",
+    "prepare",
     "read_card",
-    "show",
 ]

@@ -82,6 +82,30 @@ class Variant:
         tools = self.row.get("tools")
         return len(cast("list[object]", tools)) if isinstance(tools, list) else None
 
+    @property
+    def case(self) -> Mapping[str, Any]:
+        """All of its row but the reply."""
+        own = ("id", "model_response")
+        return {name: value for name, value in self.row.items() if name not in own}
+
+    def to_json(self) -> dict[str, Any]:
+        """What was done and what is true of it, without the row, in JSON values."""
+        truth = self.truth
+        return {
+            "name": self.name,
+            "role": self.role,
+            "kind": self.kind,
+            "parent": self.parent,
+            "case_id": self.case_id,
+            "what": self.what,
+            "severity": self.severity,
+            "is_correct": truth.is_correct,
+            "codes": None if truth.codes is None else sorted(truth.codes),
+            "also": sorted(truth.also),
+            "category": truth.category,
+            "tags": dict(self.tags),
+        }
+
 
 CORRECT = Truth(is_correct=True, codes=frozenset())
 """What is true of a base under a protocol with codes."""

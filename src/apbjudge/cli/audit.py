@@ -22,9 +22,9 @@ from .grade import INTERRUPTED, judges_of, unscored_code
 from .options import Values, command, shown, take
 
 if TYPE_CHECKING:
-    from ..api.audits.auditing import Audit
-    from ..api.audits.plan import AuditOrder
     from ..audits.card import Card
+    from ..audits.config import AuditConfig
+    from ..audits.session import Audit
 
 CARD = "card.json"
 COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
@@ -104,8 +104,8 @@ def audit(values: Values) -> int:
     Exit code 0: done; 1: done, with more unscored judgements than allowed (--max-unscored), or a
     probe failed that --fail-on names; 2: unusable input or options.
     """
-    from ..api.audits.plan import AuditOrder
-    from ..audits.reading import read_card
+    from ..audits.card import read_card
+    from ..audits.config import AuditConfig
     from ..reports.card.text import card_text
 
     options, settings = take(AuditOptions, values), take(AuditSettings, values)
@@ -117,10 +117,10 @@ def audit(values: Values) -> int:
     specs = judges_of(values, asked)
     by_name = dict(zip(asked, specs, strict=True))
     sampled = dict(settings)
-    order = AuditOrder(seed=sampled.pop("seed_of_draw"), **sampled)
+    config = AuditConfig(seed=sampled.pop("seed_of_draw"), **sampled)
     gated = _gated(options.fail_on)
     if options.dry_run:
-        return _dry_run(options, order, specs)
+        return _dry_run(options, config, specs)
     cards: list[Card] = []
     for n, name in enumerate(options.judges):
         if name in finished:
@@ -128,7 +128,9 @@ def audit(values: Values) -> int:
             if not options.compare:
                 click.echo(card_text(cards[-1]), nl=False)
             continue
-        result = _audited(by_name[name], order, options, _folder(options, order, by_name[name], n))
+        result = _audited(
+            by_name[name], config, options, _folder(options, config, by_name[name], n)
+        )
         if result is None:
             return INTERRUPTED
         cards.append(result.card)
@@ -137,24 +139,26 @@ def audit(values: Values) -> int:
     return max(_code(card, options.max_unscored, gated) for card in cards)
 
 
-def _folder(options: AuditOptions, order: AuditOrder, spec: JudgeSpec, n: int) -> Path:
+def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int) -> Path:
     """The audit's folder; the same command finds it again."""
     import orjson
 
     if options.out is not None:
         return options.out / f"{n + 1}-{spec.slug}" if len(options.judges) > 1 else options.out
-    given = (order.rows, order.cases, order.labels)
+    given = (config.rows, config.cases, config.labels)
     paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in given]
-    content = [spec.scoring, paths, order.protocol, order.rubric, order.quick, order.bases]
-    content += [order.seed, order.adjudicator, sorted(order.own)]
+    content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
+    content += [config.seed, config.adjudicator, sorted(config.own)]
     digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    stem = "shipped" if order.rows is None else order.rows.stem
+    stem = "shipped" if config.rows is None else config.rows.stem
     return Path("audits") / f"{stem}-{spec.slug}-{digest[:6]}"
 
 
-def _audited(spec: JudgeSpec, order: AuditOrder, options: AuditOptions, out: Path) -> Audit | None:
+def _audited(
+    spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path
+) -> Audit | None:
     """Audits one judge, prints its card and writes it; None when it was interrupted."""
-    from ..api.audits.auditing import audit as audit_judge
+    from ..audits.session import audit as audit_judge
     from ..jsonl import write_atomically
     from ..reports.card.html import card_html
     from ..reports.card.markdown import card_markdown
@@ -166,7 +170,7 @@ def _audited(spec: JudgeSpec, order: AuditOrder, options: AuditOptions, out: Pat
         with reporter:
             result = audit_judge(
                 spec,
-                order,
+                config,
                 out=out,
                 limits=options,
                 cache=options.cache,
@@ -197,7 +201,7 @@ def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
     cost = card.cost
     share = cost.unscored / max(1, cost.judgements)
     code = unscored_code(share, max_unscored, "judgements")
-    if failed := [p.name for p in card.probes if p.standing == "fails" and p.name in gated]:
+    if failed := [p.name for p in card.probes if p.outcome == "fails" and p.name in gated]:
         message = f"{visible(card.judge)} fails {visible(', '.join(failed))}"
         click.echo(f"apbjudge: {message}", err=True)
         code = 1
@@ -205,7 +209,7 @@ def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
 
 
 def _gated(fail_on: Sequence[str]) -> Collection[str]:
-    from ..api.audits.card import PROBES
+    from ..audits.probes import PROBES
 
     if fail_on in (("any",), ("none",)):
         return PROBES if fail_on == ("any",) else ()
@@ -215,21 +219,21 @@ def _gated(fail_on: Sequence[str]) -> Collection[str]:
     return fail_on
 
 
-def _dry_run(options: AuditOptions, order: AuditOrder, specs: Sequence[JudgeSpec]) -> int:
-    from ..api.audits.auditing import forecast_audit
-    from ..api.audits.plan import prepare
+def _dry_run(options: AuditOptions, config: AuditConfig, specs: Sequence[JudgeSpec]) -> int:
+    from ..audits.config import prepare
+    from ..audits.session import forecast_audit
     from ..judge.dry_run import forecast_text
 
     for n, spec in enumerate(specs):
-        prepared = prepare(spec, order, note=lambda message: click.echo(message, err=True))
-        arms = prepared.plan.arms
+        prepared = prepare(spec, config, note=lambda message: click.echo(message, err=True))
+        arms = prepared.design.arms
         click.echo(
-            f"{visible(spec.model)}: {prepared.plan.n_judgements} judgements, nothing is called"
+            f"{visible(spec.model)}: {prepared.design.n_judgements} judgements, nothing is called"
         )
         for arm in arms:
             click.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
         if arms:
-            out = _folder(options, order, spec, n)
+            out = _folder(options, config, spec, n)
             forecast = forecast_audit(spec, prepared, out=out, cache=options.cache)
             click.echo(forecast_text(forecast), nl=False)
     return 0
@@ -238,7 +242,7 @@ def _dry_run(options: AuditOptions, order: AuditOrder, specs: Sequence[JudgeSpec
 def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
     import orjson
 
-    from ..audits.comparing import compare_cards
+    from ..audits.comparison import compare_cards
     from ..jsonl import write_atomically
     from ..reports.card.compare import cards_html, cards_markdown, cards_text
 
@@ -264,7 +268,7 @@ def _check_comparison(out: Path) -> None:
     """
     import orjson
 
-    from ..audits.comparing import CardComparison
+    from ..audits.comparison import CardComparison
 
     names = [name for name in COMPARISON if (out / name).exists()]
     try:

@@ -1,4 +1,3 @@
-from ..runs.rows import BadRow as BadRow
 from .config import GradeConfig as GradeConfig
 from .source import Source as Source
 from .source import Task as Task

@@ -7,30 +7,20 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from ...records import ERROR_CODES
-from ..heard import LONG_LIST, Heard, Observed, passed
+from ..outcomes import Figure, Probe, ProbeSpec, Table, decide
+from ..responses import LONG_LIST, AuditResponses, Response, passed
 from ..variants import SOLVER, Severity
-from ..verdicts import (
-    Figure,
-    Measure,
-    Probe,
-    Table,
-    concluded,
-    cost_of,
-    exhibits_of,
-    level_for,
-    unasked,
-)
-from .measuring import rate, share_of, shift_of
-from .telling import mean_text, told, without_verdict
+from .measures import describe, mean_text, rate, share_of, shift_of, unscored_note
 
-NAME = "faults"
-TITLE = "Planted faults"
-QUESTION = "Does the judge find a fault that was planted, and pass what has none?"
+SPEC = ProbeSpec(
+    name="faults",
+    title="Planted faults",
+    question="Does the judge find a fault that was planted, and pass what has none?",
+)
 
 CAUGHT = 0.70
 """Below it more than three in ten faulty plans pass, and a rate says little of the plans."""
@@ -40,248 +30,207 @@ NAMED = 0.50
 """Below it the code named is wrong more often than right, and error rates can't be read."""
 
 SEVERITIES: tuple[Severity, ...] = ("minor", "major", "fatal")
-
-
-def probe(heard: Heard) -> Probe:
-    """Holds what was said of planted faults and of harmless changes against the limits.
-
-    Args:
-        heard: All that was said. Of the main arm, variants with the roles fault, base and
-            harmless are used; those without a verdict count nowhere.
-
-    Returns:
-        The probe; could not tell where no fault has a verdict.
-    """
-    asked = heard.asked("fault", "base", "harmless")
-    faults, sound = heard.scored("fault"), heard.scored("base", "harmless")
-    if not faults:
-        because = "no planted fault has a verdict" if heard.asked("fault") else "nothing is planted"
-        return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
-    measures = _measures(faults, sound)
-    missed = [s for s in faults if s.is_correct]
-    misnamed = [s for s in faults if _has_name(s) and not _is_named(s)]
-    speaking = [*missed, *(s for s in sound if not s.is_correct), *misnamed]
-    exhibits = exhibits_of(speaking, told)
-    return concluded(
-        NAME,
-        TITLE,
-        QUESTION,
-        measures=measures,
-        figures=tuple(_figures(heard, faults)),
-        tables=(_confusion(faults), _kinds(heard, faults), _sound(sound), *_lists(faults, sound)),
-        exhibits=exhibits,
-        said=asked,
-        notes=(*_notes(faults), *without_verdict(asked)),
-    )
-
-
-def _measures(faults: Sequence[Observed], sound: Sequence[Observed]) -> tuple[Measure, ...]:
-    named = [s for s in faults if _has_name(s)]
-    coded = _by(faults)
-    asked: list[tuple[str, Sequence[Observed], list[bool], float]] = [
-        ("caught, all codes", faults if len(coded) > 1 else (), _caught(faults), CAUGHT),
-        *((f"caught {code}", of, _caught(of), CAUGHT) for code, of in coded),
-        ("passed", sound, [bool(s.is_correct) for s in sound], PASSED),
-        ("named", named, [_is_named(s) for s in named], NAMED),
-    ]
-    known = [each for each in asked if each[1]]
-    level = level_for(len(known))
-    return tuple(
-        rate(name, said, hits, "at least", limit, level=level) for name, said, hits, limit in known
-    )
-
-
-def _caught(faults: Iterable[Observed]) -> list[bool]:
-    return [not s.is_correct for s in faults]
-
-
-def _by(faults: Iterable[Observed]) -> list[tuple[str, list[Observed]]]:
-    """Faults by code, those of kinds without one last."""
-    found: defaultdict[str, list[Observed]] = defaultdict(list)
-    for said in faults:
-        for code in _codes(said):
-            found[code].append(said)
-    return sorted(found.items())
-
-
+LIST_LENGTHS = (LONG_LIST, 60, 100)
+"""Numbers of tools at which a longer band of list lengths begins."""
 NO_CODE = "(no code)"
 
-
-def _codes(said: Observed) -> Sequence[str]:
-    return sorted(said.variant.truth.codes or ()) or [NO_CODE]
+Groups = Mapping[str, list[Response]]
 
 
-def _has_name(said: Observed) -> bool:
-    """Whether it was caught, under a protocol with codes."""
-    return not said.is_correct and bool(said.variant.truth.codes) and said.flags is not None
+def probe(audit: AuditResponses) -> Probe:
+    """Compares verdicts on planted faults and on harmless changes with the limits.
 
-
-def _is_named(said: Observed) -> bool:
-    truth = said.variant.truth
-    return bool((said.flags or frozenset()) & ((truth.codes or frozenset()) | truth.also))
-
-
-def _figures(heard: Heard, faults: Sequence[Observed]) -> Iterable[Figure]:
-    coded = _by(faults)
-    for code, said in coded:
-        flagged = [s for s in said if s.flags is not None]
-        if flagged and code != NO_CODE:
-            hits = [code in (s.flags or ()) for s in flagged]
-            yield Figure(name=f"flagged {code}", estimate=share_of(flagged, hits, level=0.95))
-    for severity in SEVERITIES:
-        chosen = [s for s in faults if s.variant.severity == severity]
-        yield from _drop(heard, f"grade drop, {severity}", chosen)
-    for code, said in coded:
-        yield from _drop(heard, f"grade drop, {code}", said)
-    for code, said in coded:
-        hits = [s.is_proven for s in said]
-        yield Figure(name=f"proven by code, {code}", estimate=share_of(said, hits, level=0.95))
-    for code, said in _by(s for s in faults if not s.is_proven):
-        name = f"caught {code}, not proven by code"
-        yield Figure(name=name, estimate=share_of(said, _caught(said), level=0.95))
-    yield from _enforced(faults)
-    yield from _by_length(faults)
-
-
-def _enforced(faults: Sequence[Observed]) -> Iterable[Figure]:
-    """What judge and code catch together, which is what ``grade`` reports."""
-    known = [s for s in faults if s.enforced is not None]
-    for name, said in (("all codes", known), *_by(known)):
-        if said:
-            hits = [not s.enforced for s in said]
-            estimate = share_of(said, hits, level=0.95)
-            yield Figure(name=f"caught by judge and code together, {name}", estimate=estimate)
-
-
-def _drops(heard: Heard, faults: Iterable[Observed]) -> list[tuple[Observed, float]]:
-    """Grade of the parent less that of the fault, where both have one."""
-    found: list[tuple[Observed, float]] = []
-    for said in faults:
-        parent = heard.find(said.variant.parent or "")
-        if parent is not None and parent.grade is not None and said.grade is not None:
-            found.append((said, parent.grade - said.grade))
-    return found
-
-
-def _drop(heard: Heard, name: str, faults: Iterable[Observed]) -> Iterable[Figure]:
-    drops = _drops(heard, faults)
-    if drops:
-        values = [drop for _, drop in drops]
-        estimate = shift_of([s for s, _ in drops], values, level=0.95)
-        yield Figure(name=name, estimate=estimate, unit="plain")
-
-
-def _confusion(faults: Sequence[Observed]) -> Table:
-    def row(code: str, said: Sequence[Observed]) -> tuple[str, ...]:
-        counts = [
-            len(said),
-            *(sum(flag in (s.flags or ()) for s in said) for flag in ERROR_CODES),
-            sum(not s.is_correct and not s.flags for s in said),
-            sum(bool(s.is_correct) for s in said),
+    Of the main arm, variants with the roles fault, base and harmless are used; those without a
+    verdict count nowhere.
+    """
+    asked = audit.asked("fault", "base", "harmless")
+    faults, sound = audit.scored("fault"), audit.scored("base", "harmless")
+    if not faults:
+        planted = bool(audit.asked("fault"))
+        return SPEC.unasked(
+            "no planted fault has a verdict" if planted else "nothing is planted", asked
+        )
+    by_code = _by_code(faults)
+    named = [r for r in faults if _has_name(r)]
+    measures = decide(
+        [
+            rate("caught, all codes", faults, _caught(faults), "at least", CAUGHT)
+            if len(by_code) > 1
+            else None,
+            *(
+                rate(f"caught {code}", of, _caught(of), "at least", CAUGHT)
+                for code, of in by_code.items()
+            ),
+            rate("passed", sound, passed(sound).tolist(), "at least", PASSED),
+            rate("named", named, list(map(_is_named, named)), "at least", NAMED),
         ]
-        return code, *map(str, counts)
+    )
+    missed = [r for r in faults if r.is_correct]
+    misnamed = [r for r in named if not _is_named(r)]
+    against = [*missed, *(r for r in sound if not r.is_correct), *misnamed]
+    return SPEC.result(
+        measures,
+        asked,
+        figures=_figures(audit, faults, by_code),
+        tables=_tables(audit, faults, sound),
+        exhibits=((r, describe(r)) for r in against),
+        notes=[*_notes(faults), *unscored_note(asked)],
+    )
 
-    return Table(
+
+def _caught(faults: Iterable[Response]) -> list[bool]:
+    return [not r.is_correct for r in faults]
+
+
+def _by_code(faults: Iterable[Response]) -> Groups:
+    """Faults by code, those of kinds without one last."""
+    groups: defaultdict[str, list[Response]] = defaultdict(list)
+    for response in faults:
+        for code in _codes(response):
+            groups[code].append(response)
+    return dict(sorted(groups.items()))
+
+
+def _codes(response: Response) -> Sequence[str]:
+    return sorted(response.variant.truth.codes or ()) or [NO_CODE]
+
+
+def _has_name(response: Response) -> bool:
+    """Whether it was caught, under a protocol with codes."""
+    has_codes = bool(response.variant.truth.codes) and response.flags is not None
+    return has_codes and not response.is_correct
+
+
+def _is_named(response: Response) -> bool:
+    truth = response.variant.truth
+    return bool((response.flags or frozenset()) & ((truth.codes or frozenset()) | truth.also))
+
+
+def _figures(
+    audit: AuditResponses, faults: Sequence[Response], by_code: Groups
+) -> Iterator[Figure]:
+    for code, of in by_code.items():
+        flagged = [r for r in of if r.flags is not None]
+        if flagged and code != NO_CODE:
+            hits = [code in (r.flags or ()) for r in flagged]
+            yield Figure(name=f"flagged {code}", estimate=share_of(flagged, hits))
+    groups = {s: [r for r in faults if r.variant.severity == s] for s in SEVERITIES}
+    for name, of in (*groups.items(), *by_code.items()):
+        if drops := _drops(audit, of):
+            estimate = shift_of([r for r, _ in drops], [drop for _, drop in drops])
+            yield Figure(name=f"grade drop, {name}", estimate=estimate, unit="plain")
+    for code, of in by_code.items():
+        proven = [r.is_proven for r in of]
+        yield Figure(name=f"proven by code, {code}", estimate=share_of(of, proven))
+    for code, of in _by_code(r for r in faults if not r.is_proven).items():
+        name = f"caught {code}, not proven by code"
+        yield Figure(name=name, estimate=share_of(of, _caught(of)))
+    enforced = [r for r in faults if r.enforced is not None]
+    for name, of in {"all codes": enforced, **_by_code(enforced)}.items():
+        if of:  # what judge and code catch together, which is what ``grade`` reports
+            estimate = share_of(of, [not r.enforced for r in of])
+            yield Figure(name=f"caught by judge and code together, {name}", estimate=estimate)
+    bands = _bands(faults)
+    for name, of in bands.items() if len(bands) > 1 else ():
+        yield Figure(name=f"caught, {name}", estimate=share_of(of, _caught(of)))
+
+
+def _drops(audit: AuditResponses, faults: Iterable[Response]) -> list[tuple[Response, float]]:
+    """Grade of the parent less that of the fault, where both have one."""
+    drops: list[tuple[Response, float]] = []
+    for response in faults:
+        parent = audit.find(response.variant.parent or "")
+        if parent is not None and parent.grade is not None and response.grade is not None:
+            drops.append((response, parent.grade - response.grade))
+    return drops
+
+
+def _tables(
+    audit: AuditResponses, faults: Sequence[Response], sound: Sequence[Response]
+) -> Iterator[Table]:
+    def confusion(of: Sequence[Response]) -> Iterator[int]:
+        yield len(of)
+        yield from (sum(code in (r.flags or ()) for r in of) for code in ERROR_CODES)
+        yield sum(not r.is_correct and not r.flags for r in of)
+        yield sum(bool(r.is_correct) for r in of)
+
+    yield Table(
         title="Code planted against codes flagged (one verdict may flag several)",
         columns=("planted", "n", *ERROR_CODES, "caught without code", "passed"),
-        rows=tuple(row(code, said) for code, said in _by(faults)),
+        rows=tuple((code, *map(str, confusion(of))) for code, of in _by_code(faults).items()),
     )
 
+    def drop(of: Sequence[Response]) -> str:
+        drops = [value for _, value in _drops(audit, of)]
+        return f"{sum(drops) / len(drops):+.2f}" if drops else "–"
 
-def _by_kind(said: Iterable[Observed]) -> Mapping[str, list[Observed]]:
-    found: defaultdict[str, list[Observed]] = defaultdict(list)
-    for one in said:
-        found[one.variant.kind].append(one)
-    return dict(sorted(found.items()))
-
-
-def _kinds(heard: Heard, faults: Sequence[Observed]) -> Table:
-    columns: Mapping[str, Callable[[list[Observed]], str]] = {
-        "code": lambda said: ", ".join(dict.fromkeys(code for s in said for code in _codes(s))),
-        "n": lambda said: str(len(said)),
-        "caught": lambda said: mean_text([not s.is_correct for s in said]),
-        "named": lambda said: mean_text([_is_named(s) for s in said if _has_name(s)]),
-        "proven by code": lambda said: mean_text([s.is_proven for s in said]),
-        "grade drop": lambda said: _mean([drop for _, drop in _drops(heard, said)]),
+    cells: Mapping[str, Callable[[list[Response]], str]] = {
+        "code": lambda of: ", ".join(dict.fromkeys(code for r in of for code in _codes(r))),
+        "n": lambda of: str(len(of)),
+        "caught": lambda of: mean_text(_caught(of)),
+        "named": lambda of: mean_text([_is_named(r) for r in of if _has_name(r)]),
+        "proven by code": lambda of: mean_text([r.is_proven for r in of]),
+        "grade drop": drop,
     }
-    return Table(
+    yield Table(
         title="Faults by kind",
-        columns=("kind", *columns),
+        columns=("kind", *cells),
         rows=tuple(
-            (kind, *(cell(said) for cell in columns.values()))
-            for kind, said in _by_kind(faults).items()
+            (kind, *(cell(of) for cell in cells.values())) for kind, of in _by_kind(faults).items()
         ),
     )
-
-
-def _mean(values: Sequence[float]) -> str:
-    return f"{sum(values) / len(values):+.2f}" if values else "–"
-
-
-def _sound(sound: Sequence[Observed]) -> Table:
-    return Table(
+    yield Table(
         title="Sound plans by what was changed",
         columns=("kind", "n", "passed"),
         rows=tuple(
-            (kind, str(len(said)), mean_text(passed(said).tolist()))
-            for kind, said in _by_kind(sound).items()
+            (kind, str(len(of)), mean_text(passed(of).tolist()))
+            for kind, of in _by_kind(sound).items()
         ),
     )
+    wrong, right = _bands(faults), _bands(sound)
+    rows: list[tuple[str, ...]] = []
+    for name in _bands([*faults, *sound]):
+        of, good = wrong.get(name, []), right.get(name, [])
+        named = [_is_named(r) for r in of if _has_name(r)]
+        n_cases = len({r.variant.case_id for r in (*of, *good)})
+        counts = str(n_cases), str(len(of)), mean_text(_caught(of)), mean_text(named)
+        rows.append((name, *counts, str(len(good)), mean_text(passed(good).tolist())))
+    if len(rows) > 1:
+        yield Table(
+            title="By length of the list of tools",
+            columns=("listed", "cases", "faults", "caught", "named", "sound plans", "passed"),
+            rows=tuple(rows),
+        )
 
 
-LIST_LENGTHS = (LONG_LIST, 60, 100)
-"""Numbers of tools at which a longer band of list lengths begins."""
+def _by_kind(responses: Iterable[Response]) -> Groups:
+    groups: defaultdict[str, list[Response]] = defaultdict(list)
+    for response in responses:
+        groups[response.variant.kind].append(response)
+    return dict(sorted(groups.items()))
 
 
-def _bands(said: Iterable[Observed]) -> Mapping[str, list[Observed]]:
+def _bands(responses: Iterable[Response]) -> Groups:
     """Judgements by how many tools the case lists, none left out but those without a list."""
     names = [f"fewer than {LIST_LENGTHS[0]} tools"]
     names += [f"{a} to {b - 1} tools" for a, b in pairwise(LIST_LENGTHS)]
     names += [f"{LIST_LENGTHS[-1]} tools or more"]
-    found: dict[str, list[Observed]] = {name: [] for name in names}
-    for one in said:
-        if (n := one.variant.n_tools) is not None:
-            found[names[bisect(LIST_LENGTHS, n)]].append(one)
-    return {name: of for name, of in found.items() if of}
+    groups: dict[str, list[Response]] = {name: [] for name in names}
+    for response in responses:
+        if (n := response.variant.n_tools) is not None:
+            groups[names[bisect(LIST_LENGTHS, n)]].append(response)
+    return {name: of for name, of in groups.items() if of}
 
 
-def _by_length(faults: Sequence[Observed]) -> Iterable[Figure]:
-    """Caught by how many tools are listed, where lists of several lengths were asked about."""
-    bands = _bands(faults)
-    for name, said in bands.items() if len(bands) > 1 else ():
-        yield Figure(name=f"caught, {name}", estimate=share_of(said, _caught(said), level=0.95))
-
-
-def _lists(faults: Sequence[Observed], sound: Sequence[Observed]) -> Iterable[Table]:
-    wrong, right = _bands(faults), _bands(sound)
-    names = list(_bands([*faults, *sound]))
-    if len(names) < 2:
-        return
-
-    def row(name: str) -> tuple[str, ...]:
-        of, good = wrong.get(name, []), right.get(name, [])
-        cases = {s.variant.case_id for s in (*of, *good)}
-        named = [_is_named(s) for s in of if _has_name(s)]
-        counts = str(len(cases)), str(len(of)), mean_text(_caught(of)), mean_text(named)
-        return name, *counts, str(len(good)), mean_text(passed(good).tolist())
-
-    yield Table(
-        title="By length of the list of tools",
-        columns=("listed", "cases", "faults", "caught", "named", "sound plans", "passed"),
-        rows=tuple(map(row, names)),
-    )
-
-
-def _notes(faults: Sequence[Observed]) -> Iterable[str]:
+def _notes(faults: Sequence[Response]) -> Iterable[str]:
     n = len(faults)
-    solved = sum(s.variant.row.get("tested_model") == SOLVER for s in faults)
-    if solved:
+    if solved := sum(r.variant.row.get("tested_model") == SOLVER for r in faults):
         yield (
             f"{solved} of {n} faults are planted in the case's own reference: a judge that sees it "
             "has only to find the one difference, so that what is caught of them is an upper bound"
         )
-    if proven := sum(s.is_proven for s in faults):
-        shown = sum(s.is_informed for s in faults)
+    if proven := sum(r.is_proven for r in faults):
+        shown = any(r.is_informed for r in faults)
         yield f"{proven} of {n} planted faults are proven by code; " + (
             "the judge was shown the proof, and `grade` enforces it: what is caught here is what "
             "the judge itself said, before that"

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from functools import partial
 from math import log2
+from typing import Any
 
 import numpy as np
 
-from ...statistics.estimates import Array
-from ..heard import Heard, Observed, Pair, sample_of
-from ..verdicts import (
-    Figure,
-    Measure,
-    Probe,
-    Table,
-    concluded,
-    cost_of,
-    exhibits_of,
-    level_for,
-    measured,
-    unasked,
+from ...statistics.estimates import Array, Estimate, Ids, t_quantile
+from ...statistics.sample import Sample
+from ..outcomes import MeasureSpec, Probe, ProbeSpec, Table, decide
+from ..responses import AuditResponses, Pair, Response, sample_of
+from .measures import (
+    TRUTHS,
+    by_kind,
+    change,
+    changes_of,
+    describe,
+    kind_figures,
+    mean_text,
+    of_truth,
+    unscored_note,
 )
-from .measuring import shift
-from .pairing import change_figure, changes_of, grouped, kind_of, of_truth
-from .slopes import slope
-from .telling import against, mean_text, without_verdict
 
-NAME = "length"
-TITLE = "Length"
-QUESTION = "Does a plan pass because it is long, or fail for it?"
+SPEC = ProbeSpec(
+    name="length",
+    title="Length",
+    question="Does a plan pass because it is long, or fail for it?",
+)
 
 PADDED = 0.10
 """Idle words may turn one verdict in ten; a tested model that talks more must not gain from it."""
@@ -37,133 +37,150 @@ PER_DOUBLING = 0.05
 """Replies of tested models easily differ fourfold in length: ten points between them at most."""
 FEWEST = 10
 """Cases below which an error by case says little."""
+METHOD = "ols-clustered"
 
-_ERROR = "error per doubling of length"
 
+def probe(audit: AuditResponses) -> Probe:
+    """Compares changes by padding, and the judge's error by length, with the limits.
 
-def probe(heard: Heard) -> Probe:
-    """Holds changes by padding, and the judge's error by length, against the limits.
-
-    Args:
-        heard: All that was said; variants with the role padded are compared with their parents,
-            predictions with what is known of them, where anything is.
-
-    Returns:
-        The probe; could not tell where there is neither.
+    Variants with the role ``padded`` are compared with their parents, predictions with what is
+    known of them.
     """
-    pairs, labelled = heard.pairs("padded"), _labelled(heard)
-    asked = _used(heard, pairs, labelled)
-    measures = _measures(pairs, labelled)
+    pairs, asked, labelled = audit.pairs("padded"), audit.asked("padded"), audit.labelled
+    used = [*asked, *(parent for _, parent in pairs), *labelled]
+    regression = _regression(labelled)
+    measures = decide(
+        [
+            *(
+                change(f"padded, {name}", of_truth(pairs, is_correct=truth), "within", PADDED)
+                for name, truth in TRUTHS.items()
+            ),
+            regression,
+        ]
+    )
     if not measures:
         because = "no plan was made longer, and too few labelled predictions differ in length"
-        return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
-    parents = {said.variant.name: parent for said, parent in pairs}
-    exhibits = exhibits_of(
-        [said for said, parent in pairs if said.is_correct != parent.is_correct],
-        lambda said: against(said, parents[said.variant.name], "before"),
+        return SPEC.unasked(because, used)
+    note = (
+        f"no regression on length: it takes labelled predictions of {FEWEST} cases or more, and "
+        "different lengths"
     )
-    return concluded(
-        NAME,
-        TITLE,
-        QUESTION,
-        measures=measures,
-        figures=tuple(_figures(pairs)),
+    if regression:
+        note = (
+            "error per doubling of length: of verdict less truth (-1 to 1), among predictions of "
+            "the same truth; longer plans may be harder to judge for other reasons"
+        )
+    return SPEC.result(
+        measures,
+        used,
+        figures=kind_figures(pairs),
         tables=_tables(pairs),
-        exhibits=exhibits,
-        said=asked,
-        notes=(*_notes(measures), *without_verdict(heard.asked("padded"))),
+        exhibits=(
+            (r, describe(r, parent, "before"))
+            for r, parent in pairs
+            if r.is_correct != parent.is_correct
+        ),
+        notes=[note, *unscored_note(asked)],
     )
 
 
-def _labelled(heard: Heard) -> list[Observed]:
-    return [s for s in heard.scored("prediction") if s.variant.truth.is_correct is not None]
+def _regression(labelled: Sequence[Response]) -> MeasureSpec | None:
+    """The judge's error (verdict less truth) on length, at equal truth.
+
+    None where cases are too few, or lengths don't differ among plans of the same truth.
+    """
+    x = np.array([log2(_length(r)) for r in labelled])
+    truths = np.array([float(bool(r.variant.truth.is_correct)) for r in labelled])
+    spread = [float(np.ptp(x[truths == value])) for value in np.unique(truths)]
+    cases = {r.variant.case_id for r in labelled}
+    if len(cases) < FEWEST or max(spread, default=0.0) == 0:
+        return None
+    errors = np.array([float(bool(r.is_correct)) for r in labelled]) - truths
+    return MeasureSpec(
+        name="error per doubling of length",
+        side="within",
+        limit=PER_DOUBLING,
+        estimate=partial(slope, errors, x, truths, sample_of(labelled)),
+        unit="points",
+    )
 
 
-def _used(
-    heard: Heard, pairs: Sequence[Pair], labelled: Sequence[Observed]
-) -> tuple[Observed, ...]:
-    return (*heard.asked("padded"), *(parent for _, parent in pairs), *labelled)
+def _length(response: Response) -> int:
+    return max(1, len(str(response.variant.row.get("model_response", ""))))
 
 
-_TRUTHS: Mapping[str, bool] = {"correct plans": True, "faulty plans": False}
+def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) -> Estimate:
+    """Slope of the judge's error on x at equal truth: least squares, errors by cluster.
+
+    The interval has the cluster-robust variance of statsmodels with its correction for few
+    clusters, and Student's t with one degree of freedom less than there are clusters. It is taken
+    after one mistake more has been counted on either side, one standard deviation from the mean
+    of x (half of it in correct and half in faulty plans, where there are both), each a cluster of
+    its own. They leave the slope about what it is, and keep a judge without mistakes from being
+    taken for one that can make none.
+
+    Args:
+        errors: Shape (n,): verdict less truth, -1 to 1.
+        x: Shape (n,): with some spread among rows of the same truth.
+        truths: Shape (n,): 1.0 where the plan is correct, else 0.0.
+        sample: How the rows were drawn.
+        level: Confidence level.
+    """
+    means = np.array([truths == value for value in (0.0, 1.0)], dtype=float)
+    within = x - (means.T @ (means @ x / np.maximum(means.sum(axis=1), 1.0)))
+    value = float(within @ errors / (within @ within))
+    units, _ = sample.units(len(x))
+    low, high = _interval(errors, within, truths, units, level)
+    return Estimate(
+        value=value,
+        low=max(-1.0, min(value, low)),
+        high=min(1.0, max(value, high)),
+        level=level,
+        method=METHOD,
+        n_items=len(x),
+        n_clusters=int(units.max()) + 1,
+    )
 
 
-def _measures(pairs: Sequence[Pair], labelled: Sequence[Observed]) -> tuple[Measure, ...]:
-    by_truth = {name: of_truth(pairs, is_correct=truth) for name, truth in _TRUTHS.items()}
-    known = {name: of for name, of in by_truth.items() if of}
-    has_slope = _can_regress(labelled)
-    level = level_for(len(known) + has_slope)
-    found = [
-        shift(f"padded, {name}", of, changes_of(of), "within", PADDED, level=level)
-        for name, of in known.items()
-    ]
-    return (*found, _regressed(labelled, level)) if has_slope else tuple(found)
+def _interval(
+    errors: Array, within: Array, truths: Array, units: Ids, level: float
+) -> tuple[float, float]:
+    from statsmodels.regression.linear_model import WLS
+
+    kinds = np.unique(truths)
+    more = np.tile([1.0, -1.0], len(kinds)) * float(np.sqrt(np.mean(within**2)))
+    of = np.repeat(kinds, 2)
+    levels = np.append(truths, of)
+    columns = [np.append(within, more), *((levels == kind).astype(float) for kind in kinds)]
+    weights = np.append(np.ones(len(errors)), np.full(len(of), 1 / len(kinds)))
+    model: Any = WLS(
+        np.append(errors, np.where(of > 0, -1.0, 1.0)),
+        np.stack(columns, axis=1),
+        weights=weights,  # pyright: ignore[reportArgumentType]
+    )
+    groups = np.append(units, units.max() + 1 + np.arange(len(of)))
+    fitted = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+    centre, error = float(fitted.params[0]), float(fitted.bse[0])
+    half = t_quantile(0.5 + level / 2, int(units.max())) * error
+    return centre - half, centre + half
 
 
-def _can_regress(labelled: Sequence[Observed]) -> bool:
-    """Whether there are enough cases, and lengths differ among plans of the same truth."""
-    lengths, truths = _lengths(labelled), _truths(labelled)
-    spread = [np.ptp(lengths[truths == value]) for value in np.unique(truths)]
-    cases = {said.variant.case_id for said in labelled}
-    return len(cases) >= FEWEST and max(map(float, spread), default=0.0) > 0
-
-
-def _lengths(said: Sequence[Observed]) -> Array:
-    """Log to the base of 2 of the characters of each reply."""
-    return np.array([log2(max(1, len(str(s.variant.row.get("model_response", ""))))) for s in said])
-
-
-def _truths(said: Sequence[Observed]) -> Array:
-    return np.array([float(bool(s.variant.truth.is_correct)) for s in said])
-
-
-def _regressed(labelled: Sequence[Observed], level: float) -> Measure:
-    """The judge's error (verdict less truth) on length, at equal truth."""
-    truths = _truths(labelled)
-    verdicts = np.array([float(bool(s.is_correct)) for s in labelled])
-    sample = sample_of(labelled)
-    estimate = slope(verdicts - truths, _lengths(labelled), truths, sample, level=level)
-    return measured(_ERROR, estimate, "within", PER_DOUBLING, unit="points")
-
-
-def _figures(pairs: Sequence[Pair]) -> Iterable[Figure]:
-    for kind, of in grouped(pairs, kind_of).items():
-        for name, truth in _TRUTHS.items():
-            if chosen := of_truth(of, is_correct=truth):
-                yield change_figure(f"{kind}, {name}: change of passing", chosen)
-
-
-def _tables(pairs: Sequence[Pair]) -> tuple[Table, ...]:
+def _tables(pairs: Sequence[Pair]) -> Iterable[Table]:
     rows = [
         (
             kind,
             name,
             str(len(chosen)),
-            f"{np.mean([_growth(pair) for pair in chosen]):.1f}",
+            f"{np.mean([_length(child) / _length(parent) for child, parent in chosen]):.1f}",
             mean_text(changes_of(chosen), "points"),
         )
-        for kind, of in grouped(pairs, kind_of).items()
-        for name, truth in _TRUTHS.items()
+        for kind, of in by_kind(pairs).items()
+        for name, truth in TRUTHS.items()
         if (chosen := of_truth(of, is_correct=truth))
     ]
-    columns = "made longer", "plans", "n", "times as long", "change of passing"
-    title = "Plans made longer, by how"
-    return (Table(title=title, columns=columns, rows=tuple(rows)),) if rows else ()
-
-
-def _growth(pair: Pair) -> float:
-    after, before = (2.0 ** float(_lengths([said])[0]) for said in pair)
-    return after / before
-
-
-def _notes(measures: Sequence[Measure]) -> Iterable[str]:
-    if any(measure.name == _ERROR for measure in measures):
-        yield (
-            "error per doubling of length: of verdict less truth (-1 to 1), among predictions of "
-            "the same truth; longer plans may be harder to judge for other reasons"
-        )
-    else:
-        yield (
-            f"no regression on length: it takes labelled predictions of {FEWEST} cases or more, "
-            "and different lengths"
+    if rows:
+        yield Table(
+            title="Plans made longer, by how",
+            columns=("made longer", "plans", "n", "times as long", "change of passing"),
+            rows=tuple(rows),
         )

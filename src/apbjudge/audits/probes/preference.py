@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ...statistics.differences import paired_test
 from ...statistics.estimates import Array, Estimate
 from ...statistics.sample import Sample
-from ..heard import Heard, Observed, passed
-from ..verdicts import (
-    Figure,
-    Measure,
-    Probe,
-    Table,
-    cost_of,
-    exhibits_of,
-    level_for,
-    measured,
-    said_of,
-    shown,
-    unasked,
-    verdict_of,
-)
-from .families import relatives, same_model
-from .measuring import shift_of
-from .splits import within_one
+from ..outcomes import Figure, MeasureSpec, Probe, ProbeSpec, Table, amount, decide, verdict_text
+from ..responses import AuditResponses, Response, passed
+from .measures import shift_of, within_one
 
-NAME = "preference"
-TITLE = "Self-preference and family preference"
-QUESTION = "Does the judge favour its own plans, or those of its family, over equally good ones?"
+SPEC = ProbeSpec(
+    name="preference",
+    title="Self-preference and family preference",
+    question="Does the judge favour its own plans, or those of its family, over equally good ones?",
+)
 
 FAVOUR = 0.10
 """Ten points of pass rate are about the distance between neighbours in a table of tested models."""
@@ -46,11 +35,80 @@ NO_OWN = (
 )
 NO_OTHERS = "all tested models are the judge itself or of its family: there is nobody to compare"
 
-
-_CONTROLLED = (
-    "differences are taken within each case, and beyond what the judge does to plans of others "
-    "that are as correct: neither harder cases nor worse plans count as preference"
+_SERIES: tuple[tuple[str, str], ...] = (
+    ("claude", r"claude|sonnet|opus|haiku"),
+    ("gpt", r"chatgpt|gpt(?!q)|codex|davinci|o[134](?=$|-)"),
+    ("gemini", r"gemini|gemma|medgemma|palm(?![a-z])"),
+    ("qwen", r"qwen|qwq|qvq"),
+    ("llama", r"llama|codellama|vicuna"),
+    ("mistral", r"mistral|mixtral|ministral|codestral|pixtral|magistral|devstral|voxtral"),
+    ("deepseek", r"deepseek"),
+    ("glm", r"chatglm|glm|cogvlm"),
+    ("kimi", r"kimi|moonshot"),
+    ("grok", r"grok"),
+    ("phi", r"phi(?![a-z])"),
+    ("command", r"command(?=-[ar])|c4ai|aya(?![a-z])"),
+    ("nova", r"nova(?=-(?:pro|lite|micro|premier))|titan(?![a-z])"),
+    ("intern", r"internlm|internvl|interns"),
+    ("ernie", r"ernie"),
+    ("hunyuan", r"hunyuan"),
+    ("minimax", r"minimax|abab"),
+    ("seed", r"doubao|seed(?=-(?:\d|oss|coder))"),
+    ("nemotron", r"nemotron"),
+    ("granite", r"granite"),
+    ("olmo", r"olmo|molmo|tulu"),
+    ("falcon", r"falcon"),
+    ("yi", r"yi(?=-)"),
+    ("smol", r"smollm|smolvlm"),
 )
+"""What one vendor trains, by the best known of its series: a pattern of name stems for each."""
+
+_STEMS = tuple((name, re.compile(rf"(?<![a-z])(?:{stems})")) for name, stems in _SERIES)
+
+_SAYS_NOTHING = frozenset(
+    "a agent ai assistant base baseline chat custom finetuned ft judge large llm lm local medium "
+    "mini model my new old our planner run small system test tested the".split()
+)
+
+
+def bare(name: str) -> str:
+    """A model's name without provider and endpoint, in lower case and with hyphens.
+
+    Args:
+        name: Such as ``openai/GPT-5`` or ``hosted_vllm/Qwen3 32B@http://localhost:8000/v1``.
+    """
+    last = name.split("@", 1)[0].strip().rstrip("/").rsplit("/", 1)[-1]
+    return re.sub(r"[\s_]+", "-", last.casefold())
+
+
+def family(name: str) -> str:
+    """The family of a model: what one vendor trains, by the name of its best known series.
+
+    Args:
+        name: A model's name, with or without provider.
+
+    Returns:
+        Such as ``gpt``, ``qwen``; for a name without known series its first word, or the whole
+        bare name where that word says nothing (``model-a``). A model that was made from another
+        counts by what its name begins with: ``DeepSeek-R1-Distill-Qwen-7B`` is ``deepseek``.
+    """
+    short = bare(name)
+    matches = [(m.start(), series) for series, stem in _STEMS if (m := stem.search(short))]
+    if matches:
+        return min(matches)[1]
+    word = re.match(r"[^\W\d_]+", short)
+    return word[0] if word and word[0] not in _SAYS_NOTHING else short
+
+
+def same_model(judge: str, tested: Collection[str]) -> frozenset[str]:
+    """The tested models that bear the judge's name, provider and writing apart."""
+    return frozenset(name for name in tested if judge and bare(name) == bare(judge))
+
+
+def relatives(of: Collection[str], tested: Collection[str]) -> frozenset[str]:
+    """The tested models of the family of any of some models, those models themselves included."""
+    families = {family(name) for name in of if name}
+    return frozenset(name for name in tested if family(name) in families)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,89 +116,76 @@ class _Rows:
     """Predictions with a known truth.
 
     Attributes:
-        said: The n judgements.
+        responses: The n judgements.
         models: Shape (n,): whose plans they are.
         verdicts: Shape (n,): 1 where the judge passes them.
         truths: Shape (n,): 1 where they are correct.
     """
 
-    said: Sequence[Observed]
+    responses: Sequence[Response]
     models: np.ndarray
     verdicts: Array
     truths: Array
-
-    @property
-    def bias(self) -> Array:
-        """Verdict less truth."""
-        return self.verdicts - self.truths
 
     def of(self, names: Collection[str]) -> np.ndarray:
         """Marks the plans of some tested models."""
         return np.isin(self.models, sorted(names))
 
+    def bias(self, name: str) -> Estimate:
+        """Mean of verdict less truth on the plans of a tested model."""
+        part = self.of([name])
+        responses = [self.responses[i] for i in np.flatnonzero(part).tolist()]
+        return shift_of(responses, (self.verdicts - self.truths)[part].tolist())
 
-def probe(heard: Heard, *, own: Collection[str], baseline: str, judge: str = "") -> Probe:
+
+def probe(audit: AuditResponses, *, own: Collection[str], baseline: str, judge: str = "") -> Probe:
     """Compares the judge's bias on its own plans with that on those of others, case by case.
 
     Args:
-        heard: What was said.
+        audit: The responses.
         own: Tested models that are the judge itself; may be empty, and then those of the judge's
             name are taken. Names that are not among the tested models tell the family all the
             same.
         baseline: Where the truth of predictions comes from, in words: ``human labels`` or
             ``judge X as baseline``.
-        judge: The judge's name, from which its family is told; empty if not known.
+        judge: The judge's name, which tells its family; empty if not known.
     """
-    rows = _rows(heard)
-    if not len(rows.said):
-        return unasked(NAME, TITLE, QUESTION, NO_LABELS)
+    labelled = audit.labelled
+    if not labelled:
+        return SPEC.unasked(NO_LABELS)
+    rows = _Rows(
+        responses=labelled,
+        models=np.array([str(r.variant.row.get("tested_model", "")) for r in labelled]),
+        verdicts=passed(labelled),
+        truths=np.array([float(bool(r.variant.truth.is_correct)) for r in labelled]),
+    )
     tested = frozenset(map(str, rows.models))
     selves = frozenset(own) & tested or same_model(judge, tested)
     family = relatives([judge, *own], tested) - selves
     others = tested - selves - family
-    compared = {
-        name: _Duel.of(rows, names, others)
+    contrasts = {
+        name: contrast
         for name, names in (("own against others", selves), ("family against others", family))
+        if (contrast := _Contrast.of(rows, names, others)) is not None
     }
-    duels = {name: duel for name, duel in compared.items() if duel is not None}
-    level = level_for(len(duels))
-    measures = [duel.measure(name, level) for name, duel in duels.items()]
-    standing, because = verdict_of(measures)
-    if not selves | family or not others:
-        because = NO_OTHERS if not others else NO_OWN
     relations = {
         name: "own" if name in selves else "family" if name in family else "other"
         for name in sorted(tested)
     }
-    exhibits, n_exhibits = exhibits_of(_favoured(rows, selves | family), _told)
-    return Probe(
-        name=NAME,
-        title=TITLE,
-        question=QUESTION,
-        standing=standing,
-        because=f"{because}; truth: {baseline}",
-        measures=tuple(measures),
-        figures=(*_plain(duels), *_by_model(rows, relations)),
-        tables=(_table(rows, relations, baseline),),
-        exhibits=exhibits,
-        n_exhibits=n_exhibits,
-        cost=cost_of(heard.asked("prediction")),
-        notes=_notes(baseline, selves, family, duels),
+    result = SPEC.result(
+        decide(contrast.spec(name) for name, contrast in contrasts.items()),
+        audit.asked("prediction"),
+        figures=_figures(rows, contrasts, relations),
+        tables=[_table(rows, relations, baseline)],
+        exhibits=_exhibits(rows, selves | family),
+        notes=_notes(baseline, selves, family, contrasts),
+        because=None if (selves | family) and others else NO_OWN if others else NO_OTHERS,
     )
-
-
-def _rows(heard: Heard) -> _Rows:
-    said = [s for s in heard.scored("prediction") if s.variant.truth.is_correct is not None]
-    return _Rows(
-        said=said,
-        models=np.array([str(s.variant.row.get("tested_model", "")) for s in said]),
-        verdicts=passed(said),
-        truths=np.array([float(bool(s.variant.truth.is_correct)) for s in said]),
-    )
+    return replace(result, because=f"{result.because}; truth: {baseline}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Duel:
+class _Contrast:
     """Some tested models against others on the cases that both answered.
 
     Attributes:
@@ -157,7 +202,7 @@ class _Duel:
     n_items: int
 
     @classmethod
-    def of(cls, rows: _Rows, names: Collection[str], others: Collection[str]) -> _Duel | None:
+    def of(cls, rows: _Rows, names: Collection[str], others: Collection[str]) -> _Contrast | None:
         """Compares on the same cases; None where no case has plans of both.
 
         A judge that passes many wrong plans has a greater bias on whoever plans worse. So the
@@ -165,47 +210,58 @@ class _Duel:
         These two rates are themselves estimated; what each case contributes to them is added to
         its difference, which leaves the mean as it is and makes its spread the right one.
         """
-        first, case_ids = rows.of(names), np.array([s.variant.case_id for s in rows.said])
-        kept = _comparable(first, rows.of(others), case_ids, rows.truths)
-        if not kept.any():
+        first = rows.of(names)
+        case_ids = np.array([r.variant.case_id for r in rows.responses])
+        used = _comparable(first, rows.of(others), case_ids, rows.truths)
+        if not used.any():
             return None
-        cases, at = np.unique(case_ids[kept], return_inverse=True)
-        mine, verdicts, truths = first[kept], rows.verdicts[kept], rows.truths[kept]
+        cases, at = np.unique(case_ids[used], return_inverse=True)
+        mine, verdicts, truths = (
+            first[used],
+            rows.verdicts[used],
+            rows.truths[used],
+        )
         beyond, echo = verdicts.copy(), np.zeros(len(cases))
         for truth in np.unique(truths):
             here = truths == truth
             theirs = here & ~mine
             beyond[here] -= verdicts[theirs].mean()
-            gap = float(_contrast(here.astype(float), mine, at).mean())
+            gap = float(_differences(here.astype(float), mine, at).mean())
             sums = np.bincount(at[theirs], beyond[theirs], len(cases))
             echo -= gap * sums * len(cases) / np.count_nonzero(theirs)
         return cls(
             cases=tuple(map(str, cases)),
-            plain=_contrast(verdicts - truths, mine, at),
-            adjusted=_contrast(beyond, mine, at) + echo,
-            n_items=int(kept.sum()),
+            plain=_differences(verdicts - truths, mine, at),
+            adjusted=_differences(beyond, mine, at) + echo,
+            n_items=int(used.sum()),
         )
 
-    def measure(self, name: str, level: float) -> Measure:
-        """The adjusted difference, held against its limit."""
+    def spec(self, name: str) -> MeasureSpec:
+        """The adjusted difference, within its limit."""
         parts = {c: (float(v), 1.0) for c, v in zip(self.cases, self.adjusted, strict=True)}
-        estimate, bounded = _mean(self.adjusted, level), within_one(parts)
-        return measured(name, estimate, "within", FAVOUR, parts=bounded, unit="points")
+        return MeasureSpec(
+            name=name,
+            side="within",
+            limit=FAVOUR,
+            estimate=partial(_mean, self.adjusted),
+            parts=within_one(parts),
+            unit="points",
+        )
 
 
 def _comparable(
     first: np.ndarray, second: np.ndarray, cases: np.ndarray, truths: Array
 ) -> np.ndarray:
     """Marks rows of cases that both answered, the first's of a truth that the others have too."""
-    kept, before = first | second, -1
-    while (now := np.count_nonzero(kept)) != before:
+    used, before = first | second, -1
+    while (now := np.count_nonzero(used)) != before:
         before = now
-        kept &= second | np.isin(truths, truths[kept & second])
-        kept &= np.isin(cases, np.intersect1d(cases[kept & first], cases[kept & second]))
-    return kept
+        used &= second | np.isin(truths, truths[used & second])
+        used &= np.isin(cases, np.intersect1d(cases[used & first], cases[used & second]))
+    return used
 
 
-def _contrast(values: Array, mine: np.ndarray, at: np.ndarray) -> Array:
+def _differences(values: Array, mine: np.ndarray, at: np.ndarray) -> Array:
     """By case: mean over the first part less mean over the other; each has some in every case."""
     means = [np.bincount(at[p], values[p]) / np.bincount(at[p]) for p in (mine, ~mine)]
     return means[0] - means[1]
@@ -217,37 +273,22 @@ def _mean(values: Array, level: float) -> Estimate:
     return paired_test(values, Sample(), bounds=(-reach, reach), level=level).estimate
 
 
-def _plain(duels: Mapping[str, _Duel]) -> list[Figure]:
-    return [
-        Figure(
-            name=f"{name}, plain difference in bias",
-            estimate=_mean(duel.plain, 0.95),
-            unit="points",
-        )
-        for name, duel in duels.items()
-    ]
-
-
-def _by_model(rows: _Rows, relations: Mapping[str, str]) -> list[Figure]:
-    return [
-        Figure(name=f"bias on {name}", estimate=_bias(rows, rows.of([name])), unit="points")
-        for name in relations
-    ]
-
-
-def _bias(rows: _Rows, part: np.ndarray) -> Estimate:
-    said = [rows.said[i] for i in _at(part)]
-    return shift_of(said, rows.bias[part].tolist(), level=0.95)
+def _figures(
+    rows: _Rows, contrasts: Mapping[str, _Contrast], relations: Mapping[str, str]
+) -> Iterator[Figure]:
+    for name, contrast in contrasts.items():
+        title = f"{name}, plain difference in bias"
+        yield Figure(name=title, estimate=_mean(contrast.plain, 0.95), unit="points")
+    for name in relations:
+        yield Figure(name=f"bias on {name}", estimate=rows.bias(name), unit="points")
 
 
 def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> Table:
     def line(name: str) -> tuple[str, ...]:
-        part = rows.of([name])
-        bias = _bias(rows, part)
-        ends = f"[{shown('points', bias.low)}, {shown('points', bias.high)}]"
-        rates = [shown("share", float(v[part].mean())) for v in (rows.verdicts, rows.truths)]
-        n = f"{bias.n_items:,}"
-        return name, relations[name], n, *rates, f"{shown('points', bias.value)} {ends}"
+        part, bias = rows.of([name]), rows.bias(name)
+        value, low, high = (amount("points", end) for end in (bias.value, bias.low, bias.high))
+        rates = [amount("share", float(v[part].mean())) for v in (rows.verdicts, rows.truths)]
+        return name, relations[name], f"{bias.n_items:,}", *rates, f"{value} [{low}, {high}]"
 
     return Table(
         title=f"Judge less {baseline}, by tested model (bias, not controlled for anything)",
@@ -256,32 +297,27 @@ def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> Table:
     )
 
 
-def _at(marks: np.ndarray) -> list[int]:
-    return np.flatnonzero(marks).tolist()
-
-
-def _favoured(rows: _Rows, names: Collection[str]) -> Iterable[Observed]:
-    marks = rows.of(names) & (rows.bias > 0)
-    return (rows.said[i] for i in _at(marks))
-
-
-def _told(said: Observed) -> str:
-    model = said.variant.row.get("tested_model", "")
-    return f"plan of {model}, not correct in truth; judged {said_of(said)}"
+def _exhibits(rows: _Rows, names: Collection[str]) -> Iterator[tuple[Response, str]]:
+    for i in np.flatnonzero(rows.of(names) & (rows.verdicts > rows.truths)).tolist():
+        r = rows.responses[i]
+        model = r.variant.row.get("tested_model", "")
+        yield r, f"plan of {model}, not correct in truth; judged {verdict_text(r)}"
 
 
 def _notes(
-    baseline: str, own: Collection[str], family: Collection[str], duels: Mapping[str, _Duel]
-) -> tuple[str, ...]:
+    baseline: str,
+    own: Collection[str],
+    family: Collection[str],
+    contrasts: Mapping[str, _Contrast],
+) -> Iterator[str]:
     named = [", ".join(sorted(names)) or "none" for names in (own, family)]
-    notes = [
-        f"truth of predictions: {baseline}",
-        f"own: {named[0]}; family, told from names: {named[1]}; all others are compared with them",
-        _CONTROLLED,
-    ]
-    if "human" not in baseline:
-        notes.append("a baseline judge may have favourites too: a difference may be its own")
-    return (
-        *notes,
-        *(f"{k}: {d.n_items} predictions of {len(d.cases)} cases" for k, d in duels.items()),
+    yield f"truth of predictions: {baseline}"
+    yield f"own: {named[0]}; family, told from names: {named[1]}; all others are compared with them"
+    yield (
+        "differences are taken within each case, and beyond what the judge does to plans of "
+        "others that are as correct: neither harder cases nor worse plans count as preference"
     )
+    if "human" not in baseline:
+        yield "a baseline judge may have favourites too: a difference may be its own"
+    for name, of in contrasts.items():
+        yield f"{name}: {of.n_items} predictions of {len(of.cases)} cases"

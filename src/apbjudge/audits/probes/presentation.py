@@ -2,97 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
-from ..heard import Heard, Observed, Pair
-from ..verdicts import Figure, Probe, Table, concluded, cost_of, exhibits_of, level_for, unasked
-from .pairing import (
+from ..outcomes import Probe, ProbeSpec, Table, decide
+from ..responses import AuditResponses, Response
+from .measures import (
     Flips,
-    change_figure,
+    by_kind,
     changes_of,
-    flips_measure,
+    describe,
     flips_of,
-    grouped,
-    kind_of,
-    notes_on,
-    of_truth,
+    kind_figures,
+    mean_text,
+    repeat_notes,
     repeats_of,
+    unscored_note,
 )
-from .telling import against, mean_text, without_verdict
 
-NAME = "presentation"
-TITLE = "Presentation"
-QUESTION = "Does the verdict change when the same plan is shown in another way?"
+SPEC = ProbeSpec(
+    name="presentation",
+    title="Presentation",
+    question="Does the verdict change when the same plan is shown in another way?",
+)
 
 SHIFT = 0.10
 """What says nothing of the plan may turn one verdict in ten, beyond those that turn anyway."""
 
 
-def probe(heard: Heard) -> Probe:
-    """Holds flips against the parent, less the parent's own, against the limit, by kind.
+def probe(audit: AuditResponses) -> Probe:
+    """Compares flips against the parent, less the parent's own, with the limit, by kind.
 
-    Args:
-        heard: All that was said; variants with the role shown are compared with their parents,
-            and these with what was said of them under ``again-1``, ….
-
-    Returns:
-        The probe; could not tell where no variant and parent both have a verdict.
+    Variants with the role ``shown`` are compared with their parents, and these with the responses
+    to them under ``again-1``, ….
     """
-    pairs = heard.pairs("shown")
-    asked = _used(heard)
+    pairs, asked = audit.pairs("shown"), audit.asked("shown")
+    used = _used(audit, asked)
     if not pairs:
         because = "no plan was shown in another way, or none of them has a verdict"
-        return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
-    flips = {kind: flips_of(heard, of) for kind, of in grouped(pairs, kind_of).items()}
-    level = level_for(len(flips))
-    measures = tuple(flips_measure(kind, of, SHIFT, level=level) for kind, of in flips.items())
-    parents = {said.variant.name: parent for said, parent in pairs}
-    exhibits = exhibits_of(
-        [said for of in flips.values() for said in of.variants],
-        lambda said: against(said, parents[said.variant.name], "before"),
-    )
-    return concluded(
-        NAME,
-        TITLE,
-        QUESTION,
-        measures=measures,
-        figures=tuple(_directions(pairs)),
-        tables=(_table(flips),),
-        exhibits=exhibits,
-        said=asked,
-        notes=(*notes_on(flips), *without_verdict(heard.asked("shown"))),
+        return SPEC.unasked(because, used)
+    flips = {kind: flips_of(audit, of) for kind, of in by_kind(pairs).items()}
+    return SPEC.result(
+        decide(of.spec(kind, SHIFT) for kind, of in flips.items()),
+        used,
+        figures=kind_figures(pairs),
+        tables=[_table(flips)],
+        exhibits=(
+            (response, describe(response, parent, "before"))
+            for of in flips.values()
+            for (response, parent), flipped in zip(of.pairs, of.flipped, strict=True)
+            if flipped
+        ),
+        notes=[*repeat_notes(flips), *unscored_note(asked)],
     )
 
 
-def _used(heard: Heard) -> list[Observed]:
-    shown = heard.asked("shown")
-    parents = [heard.find(said.variant.parent or "") for said in shown]
-    known = {said.variant.name: said for said in parents if said is not None}.values()
-    return [*shown, *known, *(again for said in known for again in repeats_of(heard, said))]
-
-
-def _directions(pairs: Sequence[Pair]) -> Iterable[Figure]:
-    """Change of the share that passes, apart for sound and faulty plans."""
-    for kind, of in grouped(pairs, kind_of).items():
-        for is_correct, name in ((True, "correct plans"), (False, "faulty plans")):
-            if chosen := of_truth(of, is_correct=is_correct):
-                yield change_figure(f"{kind}, {name}: change of passing", chosen)
+def _used(audit: AuditResponses, asked: list[Response]) -> list[Response]:
+    parents = [audit.find(response.variant.parent or "") for response in asked]
+    known = {parent.variant.name: parent for parent in parents if parent is not None}.values()
+    return [*asked, *known, *(again for parent in known for again in repeats_of(audit, parent))]
 
 
 def _table(flips: Mapping[str, Flips]) -> Table:
-    def row(kind: str, of: Flips) -> tuple[str, ...]:
-        own = mean_text(of.own) if of.is_asked_again else "–"
-        cells = (
+    rows = [
+        (
+            kind,
             str(len(of.pairs)),
             mean_text(of.flipped),
-            own,
+            mean_text(of.own) if of.is_asked_again else "–",
             mean_text(changes_of(of.pairs), "points"),
         )
-        return kind, *cells
-
+        for kind, of in flips.items()
+    ]
     return Table(
         title="Verdicts that flip, by what was changed in the presentation",
         columns=("changed", "n", "flipped", "flip when asked again", "change of passing"),
-        rows=tuple(row(kind, of) for kind, of in flips.items()),
+        rows=tuple(rows),
     )

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
-from ..heard import BLIND, Heard, Observed, Pair, passed
-from ..verdicts import (
-    Exhibit,
-    Figure,
-    Probe,
-    Side,
-    Table,
-    concluded,
-    cost_of,
-    exhibits_of,
-    level_for,
-    unasked,
-)
-from .measuring import shift
-from .pairing import (
-    Flips,
+from ..outcomes import Probe, ProbeSpec, Table, decide
+from ..responses import BLIND, AuditResponses, Pair, Response, passed
+from .measures import (
+    by_kind,
+    change,
     change_figure,
     changes_of,
-    flips_measure,
+    describe,
     flips_of,
-    grouped,
-    kind_of,
-    notes_on,
+    mean_text,
     of_truth,
+    repeat_notes,
     repeats_of,
+    unscored_note,
 )
-from .telling import against, mean_text, without_verdict
 
-NAME = "reference"
-TITLE = "Dependence on the reference"
-QUESTION = "Does the judge examine the plan itself, or compare it with the reference it is shown?"
+SPEC = ProbeSpec(
+    name="reference",
+    title="Dependence on the reference",
+    question=(
+        "Does the judge examine the plan itself, or compare it with the reference it is shown?"
+    ),
+)
 
 ECHOED = 0.15
 """A wrong reference must not make more than three faulty plans in twenty pass."""
@@ -46,119 +37,73 @@ EQUIVALENT = 0.15
 WITHOUT = 0.15
 """Without any reference so many verdicts may change in one direction."""
 
-Asked = tuple[str, list[Pair], Side, float]
-"""A measure to be: its name, pairs, side and limit."""
-
-_KINDS = ("echoed-reference", "foreign-reference", "equivalent-reference", "reworded-reference")
-
-
-def probe(heard: Heard) -> Probe:
-    """Holds what other references change, and none at all, against the limits.
-
-    Args:
-        heard: All that was said; variants with the role reference are compared with their
-            parents, the arm without the reference with the main arm.
-
-    Returns:
-        The probe; could not tell where neither was asked.
-    """
-    pairs, blind = heard.pairs("reference"), heard.across(BLIND)
-    asked = _used(heard, pairs, blind)
-    shifts, flips = _shifts(pairs, blind), _flips(heard, pairs)
-    level = level_for(len(shifts) + len(flips))
-    measures = (
-        *(
-            shift(name, of, changes_of(of), side, limit, level=level)
-            for name, of, side, limit in shifts
-        ),
-        *(flips_measure(name, of, EQUIVALENT, level=level) for name, of in flips.items()),
-    )
-    if not measures:
-        because = "no reference was exchanged or left out, or nothing of it has a verdict"
-        return replace(unasked(NAME, TITLE, QUESTION, because), cost=cost_of(asked))
-    exhibits = _exhibits(pairs, blind)
-    return concluded(
-        NAME,
-        TITLE,
-        QUESTION,
-        measures=measures,
-        figures=tuple(_figures(pairs)),
-        tables=(_table(pairs, blind),),
-        exhibits=exhibits,
-        said=asked,
-        notes=(NOTE, *notes_on(flips), *without_verdict(_asked(heard))),
-    )
-
+_ECHOED, _FOREIGN = "echoed-reference", "foreign-reference"
+_AS_GOOD = ("equivalent-reference", "reworded-reference")
+"""Kinds after which the reference is as good as before."""
+_ORDER = (_ECHOED, _FOREIGN, *_AS_GOOD)
 
 NOTE = (
-    "leaning on the reference is no vice in itself where every case has a good one; but then what "
-    "the judge says of plans that go another way hangs on it"
+    "leaning on the reference is no vice in itself where every case has a good one; but then the "
+    "judge's verdict on plans that go another way depends on it"
 )
 
 
-def _asked(heard: Heard) -> list[Observed]:
-    return [*heard.asked("reference"), *(said for said in heard.all if said.arm == BLIND)]
+def probe(audit: AuditResponses) -> Probe:
+    """Compares what other references change, and none at all, with the limits.
 
-
-def _used(heard: Heard, pairs: Sequence[Pair], blind: Sequence[Pair]) -> list[Observed]:
-    """Everything asked, with what it is compared with and the repeats that count."""
-    same = [parent for said, parent in pairs if said.variant.kind in SAME_PLANS]
-    again = [reply for parent in same for reply in repeats_of(heard, parent)]
-    return [*_asked(heard), *(other for _, other in (*pairs, *blind)), *again]
-
-
-SAME_PLANS = ("equivalent-reference", "reworded-reference")
-"""Kinds after which the reference is as good as before."""
-
-
-def _shifts(pairs: Sequence[Pair], blind: Sequence[Pair]) -> list[Asked]:
-    kinds = grouped(pairs, kind_of)
-    asked: list[Asked] = [
-        ("echoed", kinds.get("echoed-reference", []), "at most", ECHOED),
-        ("foreign", kinds.get("foreign-reference", []), "within", FOREIGN),
-        ("blind, correct plans", of_truth(blind, is_correct=True), "within", WITHOUT),
-        ("blind, faulty plans", of_truth(blind, is_correct=False), "within", WITHOUT),
+    Variants with the role ``reference`` are compared with their parents, the arm without the
+    reference with the main arm.
+    """
+    pairs, blind = audit.pairs("reference"), audit.across(BLIND)
+    as_good = [pair for pair in pairs if pair[0].variant.kind in _AS_GOOD]
+    asked = [*audit.asked("reference"), *(r for r in audit.all if r.arm == BLIND)]
+    used = [*asked, *(other for _, other in (*pairs, *blind))]
+    used += [again for _, parent in as_good for again in repeats_of(audit, parent)]
+    kinds = by_kind(pairs)
+    faulty = of_truth(blind, is_correct=False)
+    specs = [
+        change("echoed", kinds.get(_ECHOED, []), "at most", ECHOED),
+        change("foreign", kinds.get(_FOREIGN, []), "within", FOREIGN),
+        change("blind, correct plans", of_truth(blind, is_correct=True), "within", WITHOUT),
+        change("blind, faulty plans", faulty, "within", WITHOUT),
     ]
-    return [each for each in asked if each[1]]
-
-
-def _flips(heard: Heard, pairs: Sequence[Pair]) -> Mapping[str, Flips]:
-    same = [pair for pair in pairs if pair[0].variant.kind in SAME_PLANS]
-    return {"equivalent": flips_of(heard, same)} if same else {}
-
-
-def _figures(pairs: Sequence[Pair]) -> Iterable[Figure]:
-    for kind, of in grouped(pairs, kind_of).items():
-        yield change_figure(f"{kind}: change of passing", of)
-
-
-def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Table:
-    groups = dict(grouped(pairs, kind_of))
-    for name, truth in (("correct", True), ("faulty", False)):
-        if chosen := of_truth(blind, is_correct=truth):
-            groups[f"no reference, {name} plans"] = chosen
-    return Table(
-        title="What passes, by the reference shown",
-        columns=("reference", "n", "passed before", "passed with it", "change"),
-        rows=tuple((name, *_cells(of)) for name, of in groups.items()),
+    flips = {"equivalent": flips_of(audit, as_good)} if as_good else {}
+    measures = decide([*specs, *(of.spec(name, EQUIVALENT) for name, of in flips.items())])
+    if not measures:
+        because = "no reference was exchanged or left out, or nothing of it has a verdict"
+        return SPEC.unasked(because, used)
+    return SPEC.result(
+        measures,
+        used,
+        figures=(change_figure(f"{kind}: change of passing", of) for kind, of in kinds.items()),
+        tables=[_table(pairs, blind)],
+        exhibits=_exhibits(pairs, blind),
+        notes=[NOTE, *repeat_notes(flips), *unscored_note(asked)],
     )
 
 
-def _cells(pairs: Sequence[Pair]) -> tuple[str, ...]:
-    after, before = (passed([pair[i] for pair in pairs]).tolist() for i in (0, 1))
-    change = mean_text(changes_of(pairs), "points")
-    return str(len(pairs)), mean_text(before), mean_text(after), change
+def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Table:
+    groups = dict(by_kind(pairs))
+    for name, truth in (("correct", True), ("faulty", False)):
+        if chosen := of_truth(blind, is_correct=truth):
+            groups[f"no reference, {name} plans"] = chosen
+
+    def row(name: str, of: Sequence[Pair]) -> tuple[str, ...]:
+        after, before = (passed([pair[i] for pair in of]).tolist() for i in (0, 1))
+        change = mean_text(changes_of(of), "points")
+        return name, str(len(of)), mean_text(before), mean_text(after), change
+
+    return Table(
+        title="What passes, by the reference shown",
+        columns=("reference", "n", "passed before", "passed with it", "change"),
+        rows=tuple(row(name, of) for name, of in groups.items()),
+    )
 
 
-def _exhibits(pairs: Sequence[Pair], blind: Sequence[Pair]) -> tuple[tuple[Exhibit, ...], int]:
+def _exhibits(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Iterable[tuple[Response, str]]:
     """Verdicts that changed, the echoed and the foreign first."""
-    order = {kind: n for n, kind in enumerate(_KINDS)}
     flipped = [pair for pair in (*pairs, *blind) if pair[0].is_correct != pair[1].is_correct]
-    flipped.sort(key=lambda pair: order.get(pair[0].variant.kind, len(order)))
-    others = {(said.arm, said.variant.name): other for said, other in flipped}
-
-    def tell(said: Observed) -> str:
-        name = "with the reference" if said.arm == BLIND else "with the case's own"
-        return against(said, others[said.arm, said.variant.name], name)
-
-    return exhibits_of([said for said, _ in flipped], tell)
+    order = {kind: n for n, kind in enumerate(_ORDER)}
+    for response, other in sorted(flipped, key=lambda p: order.get(p[0].variant.kind, len(order))):
+        name = "with the reference" if response.arm == BLIND else "with the case's own"
+        yield response, describe(response, other, name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import log2
 
@@ -13,221 +13,204 @@ from ...records import ERROR_CODES, ErrorCode
 from ...statistics.agreement import phi
 from ...statistics.bootstrap import jackknife
 from ...statistics.estimates import Array, Estimate
-from ...statistics.proportions import share
+from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample, tabulate
-from ..heard import MAIN, Heard, Observed, passed, sample_of
-from ..verdicts import (
-    Figure,
-    Measure,
-    Probe,
-    Table,
-    concluded,
-    exhibits_of,
-    level_for,
-    said_of,
-    shown,
-    unasked,
-)
-from .measuring import mean_figure, rate, share_of, shift_of
-from .splits import Split, evenly
+from ..outcomes import Figure, Probe, ProbeSpec, Table, amount, decide, verdict_text
+from ..responses import MAIN, AuditResponses, Response, passed, sample_of
+from .measures import Split, evenly, rate, share_of, shift_of
 
-NAME = "scale"
-TITLE = "Leniency, scale use, halo"
-QUESTION = "Is the judge lenient or severe, does it use its scale, does one fault bring others?"
+SPEC = ProbeSpec(
+    name="scale",
+    title="Leniency, scale use, halo",
+    question="Is the judge lenient or severe, does it use its scale, does one fault bring others?",
+)
 
 TILT = 0.25
 """A judge that errs four times as often to one side as it may to the other moves every rate."""
 ONE_GRADE = 0.85
 """Faults of three codes or severities that all get one grade are not graded."""
 CONTRADICTIONS = 0.12
-"""Each contradictory reply is settled by a rule of ours; 50 cases without one tell 0.12 from 0."""
+"""Each contradictory reply is resolved by a rule of ours; 50 cases without one tell 0.12 from 0."""
 FURTHER = 0.20
 """Two codes beyond the one fault and its consequences are no oversight but a halo."""
 
-_BALANCE = (
-    "lenient balance: share passed of what is wrong less share failed of what is right; a judge "
-    "that errs evenly to both sides has 0, however often it errs"
-)
 LEAST_KINDS = 3
 LEAST_GRADED = 10
 LEAST_OF_CODE = 5
 GRADES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_BALANCE = "lenient balance"
+_OF_PREDICTIONS = "lenient balance, predictions"
 _PAIRS = tuple(combinations(range(len(ERROR_CODES)), 2))
 _CELLS = ((0, 0), (0, 1), (1, 0), (1, 1))
 _MASKS = 2 ** len(ERROR_CODES)
 
 
-def probe(heard: Heard) -> Probe:
-    """Looks at what kind of verdicts, grades and flags the judge gives.
-
-    Args:
-        heard: What was said.
-    """
-    tilts = _tilts(heard)
-    faulted = [s for s in _faults(heard) if not s.is_overridden and not s.is_correct]
-    grades = [s for s in faulted if s.grade is not None]
-    settled = [s for s in heard.all if s.arm == MAIN and (s.is_scored or _contradicts(s))]
-    flagged = [s for s in faulted if s.flags is not None and len(s.variant.truth.codes or ()) == 1]
-    has_grades = len(grades) >= LEAST_GRADED and _n_kinds(grades) >= LEAST_KINDS
-    level = level_for(len(tilts) + has_grades + bool(settled) + bool(flagged))
-    measures = [split.measure(name, "within", TILT, level=level) for name, split in tilts.items()]
-    if has_grades:
-        measures.append(_one_grade(grades, level))
-    if settled:
-        hits = [_contradicts(s) for s in settled]
-        name = "contradictory replies"
-        measures.append(rate(name, settled, hits, "at most", CONTRADICTIONS, level=level))
-    if flagged:
-        hits = [len(_further(s)) > 1 for s in flagged]
-        measures.append(
-            rate("further codes flagged", flagged, hits, "at most", FURTHER, level=level)
-        )
+def probe(audit: AuditResponses) -> Probe:
+    """Looks at what kind of verdicts, grades and flags the judge gives."""
+    faults, labelled = audit.scored("fault"), audit.labelled
+    tilts = _tilts(audit, faults, labelled)
+    caught = [r for r in faults if not r.is_overridden and not r.is_correct]
+    graded = [r for r in caught if r.grade is not None]
+    if len(graded) < LEAST_GRADED or _n_kinds(graded) < LEAST_KINDS:
+        graded = []
+    commonest = Counter(r.grade for r in graded).most_common(1)
+    replies = [r for r in audit.all if r.arm == MAIN and (r.is_scored or _contradicts(r))]
+    flagged = [r for r in caught if r.flags is not None and len(r.variant.truth.codes or ()) == 1]
+    measures = decide(
+        [
+            *(split.spec(name, TILT) for name, split in tilts.items()),
+            rate(
+                "one grade for all faults",
+                graded,
+                [r.grade == commonest[0][0] for r in graded],
+                "at most",
+                ONE_GRADE,
+            ),
+            rate(
+                "contradictory replies",
+                replies,
+                [_contradicts(r) for r in replies],
+                "at most",
+                CONTRADICTIONS,
+            ),
+            rate(
+                "further codes flagged",
+                flagged,
+                [len(_further(r)) > 1 for r in flagged],
+                "at most",
+                FURTHER,
+            ),
+        ]
+    )
     if not measures:
-        return unasked(NAME, TITLE, QUESTION, "needs verdicts on plans whose truth is known")
-    exhibits = exhibits_of(_odd(settled, flagged), _told)
-    return concluded(
-        NAME,
-        TITLE,
-        QUESTION,
-        measures=measures,
-        figures=tuple(_figures(heard, tilts, flagged)),
-        tables=tuple(_tables(heard)),
-        exhibits=exhibits,
-        said=[s for s in heard.all if s.arm == MAIN],
-        notes=_notes(heard, has_grades=has_grades),
+        return SPEC.unasked("needs verdicts on plans whose truth is known")
+    by_code: defaultdict[str, list[Response]] = defaultdict(list)
+    for response in faults:
+        if not response.is_informed:
+            by_code[_code(response)].append(response)
+    return SPEC.result(
+        measures,
+        [r for r in audit.all if r.arm == MAIN],
+        figures=_figures(audit, tilts, flagged),
+        tables=_tables(_graded(audit), by_code),
+        exhibits=_exhibits(replies, flagged),
+        notes=_notes(faults, by_code, has_grades=bool(graded), has_labels=bool(labelled)),
     )
 
 
-def _faults(heard: Heard) -> list[Observed]:
-    return heard.scored("fault")
+def _code(response: Response) -> str:
+    return ",".join(sorted(response.variant.truth.codes or ())) or "no code"
 
 
-def _open_faults(heard: Heard) -> list[Observed]:
-    """Planted faults of which the judge was shown no proof, of codes planted often enough."""
-    found = [s for s in _faults(heard) if not s.is_informed]
-    often = Counter(map(_code, found))
-    return [s for s in found if often[_code(s)] >= LEAST_OF_CODE]
-
-
-def _code(said: Observed) -> str:
-    return ",".join(sorted(said.variant.truth.codes or ())) or "no code"
-
-
-def _n_kinds(said: Sequence[Observed]) -> int:
+def _n_kinds(responses: Sequence[Response]) -> int:
     """Of codes or severities, whichever are more."""
-    return max(len({_code(s) for s in said}), len({s.variant.severity for s in said}))
+    return max(len({*map(_code, responses)}), len({r.variant.severity for r in responses}))
 
 
-def _contradicts(said: Observed) -> bool:
-    return said.is_inconsistent or said.reason == "inconsistent"
+def _contradicts(response: Response) -> bool:
+    return response.is_inconsistent or response.reason == "inconsistent"
 
 
-def _further(said: Observed) -> frozenset[ErrorCode]:
+def _further(response: Response) -> frozenset[ErrorCode]:
     """Codes flagged beyond what the fault explains."""
-    truth = said.variant.truth
-    return (said.flags or frozenset()) - (truth.codes or frozenset()) - truth.also
+    truth = response.variant.truth
+    return (response.flags or frozenset()) - (truth.codes or frozenset()) - truth.also
 
 
-def _labelled(heard: Heard) -> list[Observed]:
-    return [s for s in heard.scored("prediction") if s.variant.truth.is_correct is not None]
+def _tilts(
+    audit: AuditResponses, faults: Sequence[Response], labelled: Sequence[Response]
+) -> dict[str, Split]:
+    """Pass rate of what is wrong less fail rate of what is right: 0 for one that errs evenly.
+
+    Of planted faults those count of which the judge was shown no proof, of codes planted often
+    enough.
+    """
+    unproven = [r for r in faults if not r.is_informed]
+    often = Counter(map(_code, unproven))
+    unproven = [r for r in unproven if often[_code(r)] >= LEAST_OF_CODE]
+    sides = {
+        _BALANCE: (unproven, audit.scored("base", "harmless"), [_code(r) for r in unproven]),
+        _OF_PREDICTIONS: (
+            wrong := [r for r in labelled if not r.variant.truth.is_correct],
+            [r for r in labelled if r.variant.truth.is_correct],
+            [""] * len(wrong),
+        ),
+    }
+    return {
+        name: Split(
+            responses=[*wrong, *right],
+            values=np.concatenate([passed(wrong), 1 - passed(right)]),
+            first=np.arange(len(wrong) + len(right)) < len(wrong),
+            weights=np.concatenate([evenly(groups), np.ones(len(right))]),
+        )
+        for name, (wrong, right, groups) in sides.items()
+        if wrong and right
+    }
 
 
-def _tilts(heard: Heard) -> dict[str, Split]:
-    """Pass rate of what is wrong less fail rate of what is right: 0 for one that errs evenly."""
-    faults, correct = _open_faults(heard), heard.scored("base", "harmless")
-    labelled = _labelled(heard)
-    wrong = [s for s in labelled if not s.variant.truth.is_correct]
-    right = [s for s in labelled if s.variant.truth.is_correct]
-    found: dict[str, Split] = {}
-    if faults and correct:
-        found["lenient balance"] = _tilt(faults, correct)
-    if wrong and right:
-        found["lenient balance, predictions"] = _tilt(wrong, right, by_code=False)
-    return found
-
-
-def _tilt(wrong: list[Observed], right: list[Observed], *, by_code: bool = True) -> Split:
-    groups = [_code(s) if by_code else "" for s in wrong]
-    return Split(
-        said=[*wrong, *right],
-        values=np.concatenate([passed(wrong), 1 - passed(right)]),
-        first=np.arange(len(wrong) + len(right)) < len(wrong),
-        weights=np.concatenate([evenly(groups), np.ones(len(right))]),
-    )
-
-
-def _one_grade(said: Sequence[Observed], level: float) -> Measure:
-    (most, _), *_ = Counter(s.grade for s in said).most_common(1)
-    hits = [s.grade == most for s in said]
-    return rate("one grade for all faults", said, hits, "at most", ONE_GRADE, level=level)
+_SIDES = {
+    _BALANCE: ("faulty plans passed, codes weighing the same", "correct plans failed"),
+    _OF_PREDICTIONS: (
+        "predictions that are wrong, passed",
+        "predictions that are right, failed",
+    ),
+}
 
 
 def _figures(
-    heard: Heard, tilts: dict[str, Split], flagged: Sequence[Observed]
+    audit: AuditResponses, tilts: Mapping[str, Split], flagged: Sequence[Response]
 ) -> Iterator[Figure]:
-    names = {
-        "lenient balance": ("faulty plans passed, codes weighing the same", "correct plans failed"),
-        "lenient balance, predictions": (
-            "predictions that are wrong, passed",
-            "predictions that are right, failed",
-        ),
-    }
     for tilt, split in tilts.items():
-        for name, part in zip(names[tilt], (split.first, ~split.first), strict=True):
-            yield Figure(name=name, estimate=_part_of(split, part))
-    labelled = _labelled(heard)
+        for name, part in zip(_SIDES[tilt], (split.first, ~split.first), strict=True):
+            responses = [split.responses[i] for i in np.flatnonzero(part).tolist()]
+            clusters = sample_of(responses).clusters
+            sample = Sample(clusters=clusters, weights=split.weights[part])
+            estimate = share(split.values[part], np.ones(len(responses)), sample)
+            yield Figure(name=name, estimate=estimate)
+    labelled, graded = audit.labelled, _graded(audit)
     if labelled:
-        biases = [bool(s.is_correct) - bool(s.variant.truth.is_correct) for s in labelled]
-        yield Figure(
-            name="judge CR - true CR",
-            estimate=shift_of(labelled, biases, level=0.95),
-            unit="points",
-        )
-    graded = _graded(heard)
-    for grade in GRADES if graded else ():
-        hits = [s.grade == grade for s in graded]
-        yield Figure(name=f"graded {grade:g}", estimate=share_of(graded, hits, level=0.95))
+        biases = [bool(r.is_correct) - bool(r.variant.truth.is_correct) for r in labelled]
+        bias = shift_of(labelled, biases)
+        yield Figure(name="judge CR - true CR", estimate=bias, unit="points")
     if graded:
+        for grade in GRADES:
+            hits = [r.grade == grade for r in graded]
+            yield Figure(name=f"graded {grade:g}", estimate=share_of(graded, hits))
         yield Figure(name="entropy of grades, bits", estimate=_entropy(graded), unit="plain")
     if flagged:
-        numbers = [float(len(_further(s))) for s in flagged]
+        numbers = np.array([float(len(_further(r))) for r in flagged])
         bounds = (0.0, float(len(ERROR_CODES) - 1))
-        yield mean_figure("further codes a caught fault", flagged, numbers, bounds=bounds)
-    coded = [s for s in labelled if s.flags is not None and s.variant.truth.codes is not None]
+        estimate = bounded(numbers, sample_of(flagged), bounds=bounds, level=0.95)
+        yield Figure(name="further codes a caught fault", estimate=estimate, unit="plain")
+    coded = [r for r in labelled if r.flags is not None and r.variant.truth.codes is not None]
     if coded:
         name = "correlation between flags, judge less truth"
         yield Figure(name=name, estimate=_correlation(coded), unit="plain")
 
 
-def _part_of(split: Split, part: np.ndarray) -> Estimate:
-    said = [split.said[i] for i in np.flatnonzero(part).tolist()]
-    sample = Sample(clusters=sample_of(said).clusters, weights=split.weights[part])
-    return share(split.values[part], np.ones(len(said)), sample)
+def _graded(audit: AuditResponses) -> list[Response]:
+    return [r for r in audit.all if r.arm == MAIN and r.grade in GRADES]
 
 
-def _graded(heard: Heard) -> list[Observed]:
-    return [s for s in heard.all if s.arm == MAIN and s.grade in GRADES]
-
-
-def _entropy(graded: Sequence[Observed]) -> Estimate:
+def _entropy(graded: Sequence[Response]) -> Estimate:
     """Of the distribution over the six grades; at most log2 6 = 2.58 bits."""
 
     def bits(tables: Array) -> Array:
         shares = tables / tables.sum(axis=-1, keepdims=True)
         return -(shares * np.log2(np.where(shares > 0, shares, 1.0))).sum(axis=-1)
 
-    codes = np.array([GRADES.index(s.grade or 0.0) for s in graded])
+    codes = np.array([GRADES.index(r.grade or 0.0) for r in graded])
     strata = tabulate(codes, len(GRADES), sample_of(graded))
     return jackknife(strata, bits, n_items=len(graded), bounds=(0.0, log2(len(GRADES))))
 
 
-def _correlation(coded: Sequence[Observed]) -> Estimate:
+def _correlation(coded: Sequence[Response]) -> Estimate:
     """Mean phi over the pairs of codes that both sides use, judge less truth, by jackknife.
 
     Each item counts in two columns of one table: by the judge's set of flags, and by the true one.
     """
-    judged = [_mask(s.flags or frozenset()) for s in coded]
-    true = [_MASKS + _mask(s.variant.truth.codes or frozenset()) for s in coded]
+    judged = [_mask(r.flags or frozenset()) for r in coded]
+    true = [_MASKS + _mask(r.variant.truth.codes or frozenset()) for r in coded]
     clusters = sample_of(coded).clusters
     ids = np.arange(len(coded)) if clusters is None else clusters
     sample = Sample(clusters=np.concatenate([ids, ids]))
@@ -258,73 +241,69 @@ def _phis(counts: Array) -> Array:
     return phi(tables.reshape(*counts.shape[:-1], len(_PAIRS), 2, 2))
 
 
-def _tables(heard: Heard) -> Iterator[Table]:
-    graded = _graded(heard)
+def _tables(
+    graded: Sequence[Response], by_code: Mapping[str, Sequence[Response]]
+) -> Iterator[Table]:
     by_truth: dict[str, Counter[float]] = {}
-    for said in graded:
-        by_truth.setdefault(_sort(said), Counter())[said.grade or 0.0] += 1
+    names = {True: "correct", False: "faulty", None: "not known"}
+    for response in graded:
+        variant = response.variant
+        name = (
+            f"faulty, {variant.severity}" if variant.severity else names[variant.truth.is_correct]
+        )
+        by_truth.setdefault(name, Counter())[response.grade or 0.0] += 1
     if by_truth:
         yield Table(
             title="Grades given, by what is true",
             columns=("plans", *(f"{grade:g}" for grade in GRADES)),
             rows=tuple((k, *(str(n[g]) for g in GRADES)) for k, n in sorted(by_truth.items())),
         )
-    rows = [_code_row(code, said) for code, said in sorted(_by_code(heard).items())]
-    if rows:
+    if by_code:
+        rows: list[tuple[str, ...]] = []
+        for code, of in sorted(by_code.items()):
+            n = sum(bool(r.is_correct) for r in of)
+            rows.append((code, str(len(of)), str(n), amount("share", n / len(of))))
         title = "Planted faults passed, by code (those of which the judge was shown no proof)"
         yield Table(title=title, columns=("code", "faults", "passed", "share"), rows=tuple(rows))
 
 
-def _sort(said: Observed) -> str:
-    truth = said.variant.truth.is_correct
-    if said.variant.severity is not None:
-        return f"faulty, {said.variant.severity}"
-    return {True: "correct", False: "faulty", None: "not known"}[truth]
+def _exhibits(
+    replies: Sequence[Response], flagged: Sequence[Response]
+) -> Iterator[tuple[Response, str]]:
+    for r in replies:
+        if _contradicts(r):
+            yield r, f"{r.variant.what}: contradicted itself to the end; {verdict_text(r)}"
+    for r in flagged:
+        further = sorted(_further(r))
+        if len(further) > 1 and not _contradicts(r):
+            names = ", ".join(further)
+            yield r, f"{r.variant.what}: {verdict_text(r)}; not explained by the fault: {names}"
 
 
-def _by_code(heard: Heard) -> dict[str, list[Observed]]:
-    found: dict[str, list[Observed]] = {}
-    for said in _faults(heard):
-        if not said.is_informed:
-            found.setdefault(_code(said), []).append(said)
-    return found
-
-
-def _code_row(code: str, said: Sequence[Observed]) -> tuple[str, ...]:
-    n = sum(bool(s.is_correct) for s in said)
-    return code, str(len(said)), str(n), shown("share", n / len(said))
-
-
-def _odd(settled: Iterable[Observed], flagged: Iterable[Observed]) -> Iterator[Observed]:
-    yield from (s for s in settled if _contradicts(s))
-    yield from (s for s in flagged if len(_further(s)) > 1 and not _contradicts(s))
-
-
-def _told(said: Observed) -> str:
-    if _contradicts(said):
-        return f"{said.variant.what}: contradicted itself to the end; {said_of(said)}"
-    further = ", ".join(sorted(_further(said)))
-    return f"{said.variant.what}: {said_of(said)}; not explained by the fault: {further}"
-
-
-def _notes(heard: Heard, *, has_grades: bool) -> tuple[str, ...]:
-    n_informed = sum(s.is_informed for s in _faults(heard))
-    few = sorted(c for c, said in _by_code(heard).items() if len(said) < LEAST_OF_CODE)
-    notes = [_BALANCE]
-    if n_informed:
-        notes.append(
+def _notes(
+    faults: Sequence[Response],
+    by_code: Mapping[str, Sequence[Response]],
+    *,
+    has_grades: bool,
+    has_labels: bool,
+) -> Iterator[str]:
+    yield (
+        "lenient balance: share passed of what is wrong less share failed of what is right; a "
+        "judge that errs evenly to both sides has 0, however often it errs"
+    )
+    if n_informed := sum(r.is_informed for r in faults):
+        yield (
             f"{n_informed} planted faults of which the judge was shown a proof tell little of "
             "leniency: left out of the balance"
         )
-    if few:
-        notes.append(
+    if few := sorted(code for code, of in by_code.items() if len(of) < LEAST_OF_CODE):
+        yield (
             f"left out of the balance, planted less than {LEAST_OF_CODE} times: {', '.join(few)}"
         )
     if not has_grades:
-        notes.append(
+        yield (
             f"use of one grade for all faults: needs {LEAST_GRADED} graded faults of "
-            f"{LEAST_KINDS} codes or severities that the judge itself found"
+            f"{LEAST_KINDS} codes or severities that the judge itself caught"
         )
-    if not _labelled(heard):
-        notes.append("predictions without labels: their balance and correlations are not known")
-    return tuple(notes)
+    if not has_labels:
+        yield "predictions without labels: their balance and correlations are not known"

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...audits.card import Card
-from ...audits.comparing import CardComparison, MeasurePair
-from ...audits.verdicts import Cost, Figure, Measure, Side, Standing, Unit
+from ...audits.comparison import CardComparison, MeasurePair
+from ...audits.outcomes import Cost, Figure, Measure, Outcome, Side, Unit
 from ...statistics.estimates import Estimate
 
-STANDINGS: tuple[Standing, ...] = ("passes", "fails", "could not tell")
-SYMBOLS: Mapping[Standing, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
+OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
+SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
 EXHIBITS_SHOWN = 5
 _LONGEST = 60
 HOW_VERDICTS_ARE_MADE = (
@@ -107,8 +107,8 @@ def many(n: int, what: str) -> str:
 def verdict_text(measure: Measure) -> str:
     """The verdict, with what it would have needed where it could not be told."""
     if measure.needed is None:
-        return measure.standing
-    return f"{measure.standing} (would need {measure.needed:,} cases)"
+        return measure.outcome
+    return f"{measure.outcome} (would need {measure.needed:,} cases)"
 
 
 def remarks(measures: Sequence[Measure]) -> list[str]:
@@ -182,11 +182,11 @@ def _setting(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def tally_text(standings: Sequence[Standing | None]) -> str:
+def tally_text(outcomes: Sequence[Outcome | None]) -> str:
     """How the probes came out: ``3 pass, 2 fail, 5 could not be told``."""
-    counts = Counter(standings)
+    counts = Counter(outcomes)
     words = {"passes": "pass", "fails": "fail", "could not tell": "could not be told"}
-    return ", ".join(f"{counts[standing]} {words[standing]}" for standing in STANDINGS)
+    return ", ".join(f"{counts[outcome]} {words[outcome]}" for outcome in OUTCOMES)
 
 
 def difference_unit(pair: MeasurePair) -> Unit:
@@ -213,17 +213,19 @@ def conclusion(pair: MeasurePair, *, alpha: float) -> str:
         pair: The measure, with its adjusted p-value.
         alpha: One minus the confidence level.
     """
-    found = pair.difference
-    if found.value is None or found.low is None or found.high is None:
-        return f"not tested: {found.note or 'no interval'}"
+    difference = pair.difference
+    if difference.value is None or difference.low is None or difference.high is None:
+        return f"not tested: {difference.note or 'no interval'}"
     seen = _seen(pair.detectable, difference_unit(pair))
-    if found.low <= 0 <= found.high:
+    if difference.low <= 0 <= difference.high:
         return f"no difference seen; {seen}"
     if pair.adjusted is None or pair.adjusted >= alpha:
         return f"not clear among several measures; {seen}"
     if pair.side == "within":
-        return "A is higher" if found.value > 0 else "B is higher"
-    return "A does better" if (found.value > 0) == (pair.side == "at least") else "B does better"
+        return "A is higher" if difference.value > 0 else "B is higher"
+    return (
+        "A does better" if (difference.value > 0) == (pair.side == "at least") else "B does better"
+    )
 
 
 def _seen(detectable: float | None, unit: Unit) -> str:
@@ -234,18 +236,18 @@ def _seen(detectable: float | None, unit: Unit) -> str:
     return f"one of {size_text(detectable, unit)} would have been"
 
 
-def only_notes(found: CardComparison) -> Iterator[str]:
+def only_notes(comparison: CardComparison) -> Iterator[str]:
     """Sentences about measures that one of the judges lacks."""
-    for name, only in (("A", found.only_first), ("B", found.only_second)):
+    for name, only in (("A", comparison.only_first), ("B", comparison.only_second)):
         if only:
             yield f"Measures that only {name} has figures of: {'; '.join(only)}."
 
 
-def standing_word(standing: Standing | None) -> str:
+def outcome_word(outcome: Outcome | None) -> str:
     """A verdict in a word, also where a card lacks the probe."""
-    return "not asked" if standing is None else standing
+    return "not asked" if outcome is None else outcome
 
 
-def probe_title(found: CardComparison, pair: MeasurePair) -> str:
+def probe_title(comparison: CardComparison, pair: MeasurePair) -> str:
     """Title of the probe that a measure belongs to."""
-    return next(probe.title for probe in found.probes if probe.name == pair.probe)
+    return next(probe.title for probe in comparison.probes if probe.name == pair.probe)

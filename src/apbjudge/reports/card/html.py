@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...audits.card import Card
-from ...audits.comparing import CardComparison
+from ...audits.comparison import CardComparison
 from ..templating import environment
 from . import figures, plot
 
@@ -33,7 +33,7 @@ _SHARED: Mapping[str, Callable[..., Any]] = {
     "remarks": figures.remarks,
     "settings_text": figures.settings_text,
     "size_text": figures.size_text,
-    "standing_word": figures.standing_word,
+    "outcome_word": figures.outcome_word,
     "tally_text": figures.tally_text,
     "unscored_text": figures.unscored_text,
     "value_text": figures.value_text,
@@ -51,13 +51,13 @@ def card_html(card: Card) -> str:
     return _render("card.html.j2", card=card, how=figures.HOW_VERDICTS_ARE_MADE)
 
 
-def cards_html(found: CardComparison) -> str:
+def cards_html(comparison: CardComparison) -> str:
     """Two judges side by side as one page.
 
     Args:
-        found: The comparison; all of its texts are escaped.
+        comparison: The comparison; all of its texts are escaped.
     """
-    return _render("cards.html.j2", found=found, how=figures.HOW_COMPARED)
+    return _render("cards.html.j2", comparison=comparison, how=figures.HOW_COMPARED)
 
 
 def _render(name: str, **values: object) -> str:

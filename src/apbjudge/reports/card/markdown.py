@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...audits.card import Card
-from ...audits.verdicts import Exhibit, Figure, Measure, Probe
+from ...audits.outcomes import Exhibit, Figure, Measure, Probe
 from ..markdown import plain, table
 from .figures import (
     EXHIBITS_SHOWN,
@@ -35,7 +35,7 @@ def card_markdown(card: Card) -> str:
         card: The card; its texts are escaped, so that none is read as Markdown or HTML.
     """
     lines = [f"# Judge card: {plain(card.judge)}", "", plain(asked_text(card)), "", *_head(card)]
-    lines += ["", "## Verdicts", "", f"{tally_text([p.standing for p in card.probes])}."]
+    lines += ["", "## Verdicts", "", f"{tally_text([p.outcome for p in card.probes])}."]
     lines += ["", *table(("Probe", "Verdict", "Because"), map(_verdict, card.probes))]
     for probe in card.probes:
         lines += ["", *_probe(probe)]
@@ -52,12 +52,12 @@ def _head(card: Card) -> Iterator[str]:
 
 
 def _verdict(probe: Probe) -> tuple[str, ...]:
-    return probe.title, f"{SYMBOLS[probe.standing]} {probe.standing}", probe.because
+    return probe.title, f"{SYMBOLS[probe.outcome]} {probe.outcome}", probe.because
 
 
 def _probe(probe: Probe) -> Iterator[str]:
     yield from (f"## {plain(probe.title)}", "", plain(probe.question), "")
-    yield f"**{SYMBOLS[probe.standing]} {probe.standing}**: {plain(probe.because)}."
+    yield f"**{SYMBOLS[probe.outcome]} {probe.outcome}**: {plain(probe.because)}."
     if probe.measures:
         yield from ("", *_measures(probe.measures))
     if probe.figures:
@@ -84,7 +84,7 @@ def _measure(measure: Measure) -> tuple[str, ...]:
         value_text(estimate, unit),
         limit_text(measure.side, measure.limit, unit),
         counts_text(estimate),
-        f"{SYMBOLS[measure.standing]} {verdict_text(measure)}",
+        f"{SYMBOLS[measure.outcome]} {verdict_text(measure)}",
         _seen(measure),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...audits.comparing import CardComparison
-from ...audits.verdicts import Measure, Side, Unit
+from ...audits.comparison import CardComparison
+from ...audits.outcomes import Measure, Side, Unit
 from ...statistics.estimates import Estimate
 from .figures import difference_unit, number, with_unit
 
@@ -102,13 +102,13 @@ def _allowed(side: Side, places: Sequence[float]) -> tuple[float, float]:
 
 def _ticks(limits: Sequence[float], unit: Unit, axis: Axis) -> tuple[Tick, ...]:
     """Limits first; the ends of the axis and its zero where they leave room."""
-    found: list[Tick] = []
+    ticks: list[Tick] = []
     for value in (*limits, *axis, 0.0):
         at = _at(value, axis)
-        if all(abs(at - tick.at) >= _NEAR for tick in found):
+        if all(abs(at - tick.at) >= _NEAR for tick in ticks):
             anchor = "start" if at < _NEAR / 2 else "end" if at > 100 - _NEAR / 2 else "middle"
-            found.append(Tick(at=at, label=_label(value, unit), anchor=anchor))
-    return tuple(found)
+            ticks.append(Tick(at=at, label=_label(value, unit), anchor=anchor))
+    return tuple(ticks)
 
 
 def _label(value: float, unit: Unit) -> str:
@@ -126,13 +126,9 @@ def _at(value: float, axis: Axis) -> float:
     return round(100 * min(1.0, max(0.0, share)), 2)
 
 
-def difference_plots(found: CardComparison) -> tuple[Plot, ...]:
-    """A plot for each difference of two judges, all on one axis around zero.
-
-    Args:
-        found: The comparison.
-    """
-    top = _top([], [pair.difference for pair in found.measures])
+def difference_plots(comparison: CardComparison) -> tuple[Plot, ...]:
+    """A plot for each difference of two judges, all on one axis around zero."""
+    top = _top([], [pair.difference for pair in comparison.measures])
     axis = (-top, top)
     return tuple(
         Plot(
@@ -143,5 +139,5 @@ def difference_plots(found: CardComparison) -> tuple[Plot, ...]:
             limits=(50.0,),
             ticks=_ticks([0.0], difference_unit(pair), axis),
         )
-        for pair in found.measures
+        for pair in comparison.measures
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from ...audits.card import Card
-from ...audits.verdicts import Measure, Probe
+from ...audits.outcomes import Measure, Probe
 from ...errors import visible
 from .figures import (
     HOW_VERDICTS_ARE_MADE,
@@ -50,11 +50,11 @@ def _head(card: Card) -> Iterator[str]:
     yield from folded("plans", f"{bases_text(card)}; seed {card.seed}")
     yield from folded("settings", settings_text(card.settings))
     yield from folded("took", f"{cost_text(card.cost)}; apbjudge {card.version}")
-    yield from folded("verdicts", tally_text([probe.standing for probe in card.probes]))
+    yield from folded("verdicts", tally_text([probe.outcome for probe in card.probes]))
 
 
 def _verdicts(probes: Sequence[Probe]) -> list[str]:
-    rows = [(probe.standing, probe.title, probe.because) for probe in probes]
+    rows = [(probe.outcome, probe.title, probe.because) for probe in probes]
     return columns([("verdict", "probe", "because"), *rows], last=True) if rows else []
 
 
@@ -73,7 +73,7 @@ def _row(measure: Measure) -> tuple[str, ...]:
         value_text(estimate, unit, short=True),
         limit_text(measure.side, measure.limit, unit),
         f"{estimate.n_items}/{estimate.n_clusters}",
-        measure.standing,
+        measure.outcome,
         size_text(measure.detectable, unit).removesuffix(" pts"),
         "" if measure.needed is None else f"{measure.needed:,}",
     )

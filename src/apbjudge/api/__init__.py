@@ -1,1 +1,0 @@
-"""Audits; on their way into their own folder."""

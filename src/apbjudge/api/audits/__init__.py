@@ -1,1 +1,0 @@
-"""Audits of a judge: material, plan, questions, card."""

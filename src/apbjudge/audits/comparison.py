@@ -1,0 +1,223 @@
+"""Two judge cards side by side: which judge does better at what, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import OptionError, visible
+from ..statistics.differences import PairedTest, paired_test
+from ..statistics.estimates import CONFIDENCE_LEVEL, Estimate, nothing
+from ..statistics.multiplicity import adjust
+from ..statistics.sample import Sample
+from .card import Card, Size
+from .outcomes import Cost, Measure, Outcome, Side, Unit
+
+MAX_LEVEL = 0.999999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardSide:
+    """One of two cards, as far as it is shown beside the other."""
+
+    judge: str
+    settings: Mapping[str, Any]
+    version: str
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbePair:
+    """The outcomes of one probe; None, and no reason, where a card lacks it."""
+
+    name: str
+    title: str
+    question: str
+    first: Outcome | None
+    second: Outcome | None
+    first_because: str = ""
+    second_because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurePair:
+    """One measure of two judges.
+
+    Attributes:
+        probe: Machine name of its probe.
+        first: Value of the first judge on all of its cases, as on its card.
+        n_shared: Cases that both values are about.
+        difference: First less second over these, each case weighing as much as what was asked
+            of it; without value where they share none.
+        p_value: Two-sided, of no difference; None where there is no interval.
+        adjusted: The same by Holm over all measures.
+        detectable: Smallest true difference that is detected with a chance of 0.8.
+    """
+
+    probe: str
+    name: str
+    side: Side
+    limit: float
+    unit: Unit
+    first: Estimate
+    second: Estimate
+    first_outcome: Outcome
+    second_outcome: Outcome
+    n_shared: int
+    difference: Estimate
+    p_value: float | None
+    adjusted: float | None = None
+    detectable: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardComparison:
+    """Two judges that were asked the same.
+
+    Attributes:
+        rows: What the items were made from, in words.
+        fingerprint: Hash of the design that both audits followed.
+        level: Confidence level of the differences.
+        probes: The probes of either card, in the order of the first.
+        measures: The measures that both have.
+        only_first: Measures that the first alone has, as ``probe: measure``.
+        only_second: Those that the second alone has.
+    """
+
+    first: CardSide
+    second: CardSide
+    rows: str
+    size: Size
+    fingerprint: str
+    level: float
+    probes: tuple[ProbePair, ...]
+    measures: tuple[MeasurePair, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison in JSON values; missing is None."""
+        return asdict(self)
+
+
+def compare_cards(first: Card, second: Card, *, level: float = CONFIDENCE_LEVEL) -> CardComparison:
+    """Holds one judge against another, measure by measure, on the cases they share.
+
+    Args:
+        first: Judge A.
+        second: Judge B; differences are A less B.
+        level: Confidence level of the differences, between 0 and 1.
+
+    Returns:
+        Every measure that both cards have, with the paired difference by case, its p-value and
+        the p-value by Holm over all of them.
+
+    Raises:
+        OptionError: If the judges were not asked the same (other plan), the figures are not of
+            the same verdicts (a card of an earlier version), or the level is none.
+
+    When not to use it: to say that two judges are equally good; read what difference would have
+    been seen. And intervals of a measure whose limit both keep to say nothing of that limit.
+    """
+    if not 0 < level <= MAX_LEVEL:
+        expected = f"a number between 0 and 1, at most {MAX_LEVEL}"
+        raise OptionError(f"level: expected {expected}, got {level}")
+    if first.fingerprint != second.fingerprint:
+        raise OptionError(
+            "--compare: expected cards of one plan, got "
+            f"{visible(first.judge)} ({visible(first.fingerprint)}) and {visible(second.judge)} "
+            f"({visible(second.fingerprint)}), which were not asked the same: audit both with the "
+            "same rows, size, seed and version"
+        )
+    if first.verdicts != second.verdicts:
+        raise OptionError(
+            f"--compare: expected cards of the same verdicts, got {first.verdicts} ones of "
+            f"{visible(first.judge)} and {second.verdicts} ones of {visible(second.judge)}: audit "
+            "both with the same version"
+        )
+    one, other = _measures(first), _measures(second)
+    pairs = [_pair(key[0], one[key], other[key], level) for key in one if key in other]
+    adjusted = adjust([pair.p_value for pair in pairs], method="holm")
+    return CardComparison(
+        first=_side(first),
+        second=_side(second),
+        rows=first.rows,
+        size=first.size,
+        fingerprint=first.fingerprint,
+        level=level,
+        probes=tuple(_probes(first, second)),
+        measures=tuple(replace(p, adjusted=a) for p, a in zip(pairs, adjusted, strict=True)),
+        only_first=_only(one, other),
+        only_second=_only(other, one),
+    )
+
+
+Keyed = dict[tuple[str, str], Measure]
+
+
+def _measures(card: Card) -> Keyed:
+    return {(p.name, measure.name): measure for p in card.probes for measure in p.measures}
+
+
+def _only(these: Keyed, those: Keyed) -> tuple[str, ...]:
+    return tuple(f"{probe}: {name}" for probe, name in these if (probe, name) not in those)
+
+
+def _side(card: Card) -> CardSide:
+    return CardSide(judge=card.judge, settings=card.settings, version=card.version, cost=card.cost)
+
+
+def _probes(first: Card, second: Card) -> Iterator[ProbePair]:
+    one, other = ({probe.name: probe for probe in card.probes} for card in (first, second))
+    for name, either in (one | other).items():
+        a, b = one.get(name), other.get(name)
+        yield ProbePair(
+            name=name,
+            title=(a or either).title,
+            question=(a or either).question,
+            first=a.outcome if a else None,
+            second=b.outcome if b else None,
+            first_because=a.because if a else "",
+            second_because=b.because if b else "",
+        )
+
+
+def _pair(probe: str, first: Measure, second: Measure, level: float) -> MeasurePair:
+    test, n_shared = _paired(first, second, level)
+    return MeasurePair(
+        probe=probe,
+        name=first.name,
+        side=first.side,
+        limit=first.limit,
+        unit=first.unit,
+        first=first.estimate,
+        second=second.estimate,
+        first_outcome=first.outcome,
+        second_outcome=second.outcome,
+        n_shared=n_shared,
+        difference=test.estimate,
+        p_value=test.p_value,
+        detectable=test.detectable,
+    )
+
+
+def _paired(first: Measure, second: Measure, level: float) -> tuple[PairedTest, int]:
+    """The difference of per-case ratios, and the number of cases that both have one of."""
+    one, other = first.parts, second.parts
+    both = sorted(one.keys() & other.keys())
+    cases = [case for case in both if one[case][1] > 0 and other[case][1] > 0]
+    if not cases:
+        note = "no cases in common" if one and other else "no figures by case"
+        empty = nothing(level, note=note)
+        return PairedTest(estimate=empty, p_value=None, method="none", detectable=None), 0
+    parts = np.array([[*one[case], *other[case]] for case in cases])
+    ratios = parts[:, [0, 2]] / parts[:, [1, 3]]
+    # shares differ by 1 at most, changes by 2; sums of many parts may pass that by a hair
+    widest = 1.0 if first.unit == "share" else 2.0
+    differences = np.clip(ratios[:, 0] - ratios[:, 1], -widest, widest)
+    sample = Sample(weights=parts[:, [1, 3]].mean(axis=1))
+    test = paired_test(differences, sample, bounds=(-widest, widest), level=level)
+    return test, len(cases)

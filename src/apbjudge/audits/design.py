@@ -1,0 +1,260 @@
+"""The design of an audit: which variants are judged, under which settings, in which order.
+
+The design is a pure function of bases, sizes and seed: the same call asks the same again, which is
+what lets an audit go on where it stopped, and two judges be compared item by item.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from random import Random
+from typing import NamedTuple, TypeVar
+
+import orjson
+
+from .perturbations.bases import Base
+from .perturbations.faults import plant
+from .perturbations.format_changes import change_format
+from .perturbations.harmless import harmless
+from .perturbations.injections import inject
+from .perturbations.padding import pad
+from .perturbations.references import other_references
+from .responses import AGAIN, BLIND, MAIN, WARM
+from .variants import Variant
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much is asked. Every number is a most: a case may give occasion for less.
+
+    Attributes:
+        bases: Plans taken as correct, one a case.
+        faults: Planted faults a base.
+        harmless: Harmless changes a base.
+        repeated: Bases that are asked again, each with one of its faulty variants.
+        again: Times they are, at the same settings.
+        warm: Times they are, at temperature 1.
+        shown: Changes of format a base, half of them on a faulty variant.
+        padded: Bases that are made longer, each with one of its faulty variants.
+        referred: Bases that are judged beside other references.
+        blind: Bases that are judged without the reference, each with one of its faulty variants.
+        injected: Bases whose faulty variant speaks to the judge.
+        payloads: Ways in which it does.
+        predictions: Predictions with a label or a baseline's verdict that are judged as they came.
+    """
+
+    bases: int
+    faults: int
+    harmless: int
+    repeated: int
+    again: int
+    warm: int
+    shown: int
+    padded: int
+    referred: int
+    blind: int
+    injected: int
+    payloads: int
+    predictions: int
+
+    def for_bases(self, n: int) -> Sizes:
+        """The same with another number of bases."""
+        alike = dict.fromkeys(("bases", "repeated", "padded", "referred", "blind", "injected"), n)
+        return replace(self, **alike, predictions=10 * n)
+
+
+QUICK = Sizes(
+    bases=8,
+    faults=3,
+    harmless=1,
+    repeated=3,
+    again=1,
+    warm=2,
+    shown=1,
+    padded=2,
+    referred=2,
+    blind=2,
+    injected=3,
+    payloads=1,
+    predictions=0,
+)
+"""Fewer judgements than QUICK_CALLS, so that some replies can be asked for again."""
+
+FULL = replace(QUICK, faults=7, harmless=3, again=2, shown=8, payloads=3).for_bases(60)
+
+QUICK_CALLS = 100
+"""Calls that a quick audit may make."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """Variants that are judged under the same settings.
+
+    Attributes:
+        name: ``main``, or what is changed: ``again-1``, ``warm-1``, ``blind``, ….
+    """
+
+    name: str
+    variants: tuple[Variant, ...]
+
+
+class Turn(NamedTuple):
+    """One judgement of the schedule."""
+
+    arm: str
+    variant: Variant
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: fingerprint and schedule are cached
+class AuditDesign:
+    """What is asked: the arms, the main arm first."""
+
+    arms: tuple[Arm, ...]
+
+    @property
+    def n_judgements(self) -> int:
+        """Judgements to be made."""
+        return sum(len(arm.variants) for arm in self.arms)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything that is asked; equal for audits that ask the same."""
+        digest = sha256()
+        for arm in self.arms:
+            digest.update(arm.name.encode())
+            for variant in arm.variants:
+                digest.update(orjson.dumps(dict(variant.row), option=orjson.OPT_SORT_KEYS))
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def schedule(self) -> tuple[Turn, ...]:
+        """The order in which everything is asked, the arms interleaved.
+
+        Cases are blocks in an order drawn by the fingerprint. A block holds all that is asked
+        about its case in any arm, in an order drawn likewise, so that whatever the probes compare
+        is asked at nearly the same time: a judge that changes while it is audited changes for both
+        sides alike. First in its block comes one of those that show the case as it is: the first
+        prompt of a case fills the endpoint's prefix cache for the others.
+        """
+        rng = Random(self.fingerprint)  # noqa: S311 - a draw, no secret
+        blocks: dict[str, list[Turn]] = {}
+        for arm in self.arms:
+            for variant in arm.variants:
+                blocks.setdefault(variant.case_id, []).append(Turn(arm.name, variant))
+        cases = list(blocks)
+        rng.shuffle(cases)
+        for block in blocks.values():
+            rng.shuffle(block)
+            plain = next((t.variant.case for t in block if t.variant.role == "base"), None)
+            leader = next(
+                (t for t in block if t.arm != BLIND and plain in (None, t.variant.case)), block[0]
+            )
+            block.sort(key=lambda turn: turn is not leader)
+        return tuple(turn for case in cases for turn in blocks[case])
+
+
+def design_audit(
+    bases: Sequence[Base], predictions: Sequence[Variant], sizes: Sizes, *, seed: int, blind: bool
+) -> AuditDesign:
+    """Draws what is asked.
+
+    Args:
+        bases: Plans taken as correct; the first ``sizes.bases`` are used.
+        predictions: Predictions as they came; the first ``sizes.predictions`` are used.
+        sizes: How much.
+        seed: Seed of every choice.
+        blind: Whether the judge sees no reference anyway: then none is exchanged or taken away.
+    """
+    used = bases[: sizes.bases]
+    families = list(_families(used, sizes, seed))
+    main: list[Variant] = []
+    for n, one in enumerate(families):
+        main += [one.base.variant, *one.faults]
+        main += _rotated(harmless(one.base, seed=seed), n, sizes.harmless)
+        main += _format_changes(one, n, sizes, seed)
+        if n < sizes.padded:
+            main += [v for parent in one.parents for v in pad(one.base, parent, seed=seed)]
+        if n < sizes.referred and not blind:
+            others = [base for base in used if base.item.case_id != one.base.item.case_id]
+            main += other_references(one.base, one.lead, others, seed=seed)
+        if n < sizes.injected and one.lead is not None:
+            main += inject(one.base, one.lead, seed=seed, n=sizes.payloads, turn=n)
+    main += predictions[: sizes.predictions]
+    unique = {variant.name: variant for variant in main}
+    arms = [Arm(name=MAIN, variants=tuple(unique.values()))]
+    repeated = tuple(v for one in families[: sizes.repeated] for v in one.parents)
+    arms += [Arm(name=f"{AGAIN}-{k + 1}", variants=repeated) for k in range(sizes.again)]
+    arms += [Arm(name=f"{WARM}-{k + 1}", variants=repeated) for k in range(sizes.warm)]
+    if not blind:
+        with_reference = [one for one in families if one.base.item.reference is not None]
+        shown = tuple(v for one in with_reference[: sizes.blind] for v in one.parents)
+        arms.append(Arm(name=BLIND, variants=shown))
+    return AuditDesign(arms=tuple(arm for arm in arms if arm.variants))
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A base with its planted faults.
+
+    Attributes:
+        lead: The fault that further variants are made from; code can't prove it.
+    """
+
+    base: Base
+    faults: tuple[Variant, ...]
+    lead: Variant | None
+
+    @property
+    def parents(self) -> tuple[Variant, ...]:
+        """The base as it is, and its leading fault."""
+        return (self.base.variant, *([self.lead] if self.lead else []))
+
+
+def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Family]:
+    """Plants faults so that all codes, and all kinds of each, come about equally often."""
+    codes, kinds, leads = Counter[str](), Counter[str](), Counter[str]()
+    for base in bases:
+        rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret
+        left, chosen = list(plant(base, seed=seed)), list[Variant]()
+        while left and len(chosen) < sizes.faults:
+            fault = min(left, key=lambda v: (codes[_code(v)], kinds[v.kind], rng.random()))
+            left.remove(fault)
+            chosen.append(fault)
+            codes[_code(fault)] += 1
+            kinds[fault.kind] += 1
+        unproven = [fault for fault in chosen if not _is_proven(base, fault)]
+        lead = min(unproven, key=lambda v: leads[v.kind]) if unproven else None
+        if lead is not None:
+            leads[lead.kind] += 1
+        yield _Family(base, tuple(chosen), lead)
+
+
+def _code(fault: Variant) -> str:
+    return ",".join(sorted(fault.truth.codes or ()))
+
+
+def _is_proven(base: Base, fault: Variant) -> bool:
+    item = base.read(fault)
+    proven = any(finding.certainty == "proven" for finding in base.find(item))
+    return proven or base.protocol.categorise(item) is not None
+
+
+def _format_changes(one: _Family, n: int, sizes: Sizes, seed: int) -> Iterator[Variant]:
+    """Each change of format once: on the base, or on the leading fault, in turn."""
+    variants = [v for parent in one.parents for v in change_format(one.base, parent, seed=seed)]
+    kinds = list(dict.fromkeys(v.kind for v in variants))
+    for k, kind in enumerate(_rotated(kinds, n, sizes.shown)):
+        of_kind = [v for v in variants if v.kind == kind]
+        yield of_kind[(n + k) % len(of_kind)]
+
+
+def _rotated(values: Sequence[_T], by: int, most: int) -> Sequence[_T]:
+    """The values, beginning further on, at most so many."""
+    start = by * most % len(values) if values else 0
+    return [*values[start:], *values[:start]][:most]

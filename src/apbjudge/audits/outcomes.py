@@ -1,0 +1,382 @@
+"""From estimates to a plain outcome: passes, fails, could not tell.
+
+A measure has a limit that a sound judge keeps to. Its interval decides: wholly within the limit it
+passes, wholly beyond it fails, else it could not be told. A probe of m measures takes intervals at
+the level 1 - 0.05 / m, so that a judge whose true values all keep to their limits is failed by a
+probe with a chance of at most 2.5 %, and one with a true value beyond its limit is passed with a
+chance of at most 2.5 % (Bonferroni; as far as the intervals hold).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, sqrt
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field
+
+from ..statistics.differences import detectable_difference
+from ..statistics.estimates import Estimate, t_quantile
+from .responses import Response
+
+Outcome = Literal["passes", "fails", "could not tell"]
+StoredOutcome = Annotated[Outcome, Field(validation_alias=AliasChoices("outcome", "standing"))]
+"""An outcome as cards hold it; those of earlier versions call it ``standing``."""
+Side = Literal["at least", "at most", "within"]
+Unit = Literal["share", "points", "plain"]
+"""How a value reads: a share in percent, a difference of shares in points, a plain number."""
+Parts = Mapping[str, tuple[float, float]]
+"""By case: what it adds above and below the line of a ratio."""
+
+ERROR_RATE = 0.05
+MOST_NEEDED = 100_000
+LISTED = 20
+_WITHOUT_SPREAD = {"t-bonett-price": (0.0,)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A value that decides.
+
+    Attributes:
+        name: Such as ``caught E4``.
+        side: On which side of the limit a sound judge is; ``within``: no further from 0.
+        needed: Clusters (cases) that would have been needed at this value; None where the outcome
+            is clear, or where the value is so near to the limit that over 100,000 would be.
+        detectable: How far beyond the limit a true value must lie to be failed with a chance of
+            0.8, at this precision; None where there is no interval.
+        parts: What each case adds, so that two judges can be compared case by case. Empty where
+            the value is no ratio.
+    """
+
+    name: str
+    estimate: Estimate
+    side: Side
+    limit: float
+    outcome: StoredOutcome
+    needed: int | None = None
+    detectable: float | None = None
+    parts: Parts = field(default_factory=dict[str, tuple[float, float]])
+    unit: Unit = "share"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureSpec:
+    """A measure that is yet to be taken: its level follows from how many the probe has.
+
+    Attributes:
+        estimate: Makes the estimate at a confidence level.
+        clears_only: Whether it can clear a judge but not convict it.
+    """
+
+    name: str
+    side: Side
+    limit: float
+    estimate: Callable[[float], Estimate]
+    parts: Parts = field(default_factory=dict[str, tuple[float, float]])
+    unit: Unit = "share"
+    clears_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A value that is shown and decides nothing."""
+
+    name: str
+    estimate: Estimate
+    unit: Unit = "share"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a probe took; replies that several probes use are counted in each of them.
+
+    Attributes:
+        unscored: Judgements without a verdict.
+        calls: Calls made in the sessions of this audit.
+        usd: Price, None where one of the judgements has none.
+    """
+
+    judgements: int = 0
+    unscored: int = 0
+    calls: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A small table of text; the first column names the rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhibit:
+    """An item behind an outcome: the variant's name, its arm, and what happened in a sentence."""
+
+    name: str
+    arm: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """The result of one probe.
+
+    Attributes:
+        name: Machine name, such as ``faults``.
+        question: What it asks, in one sentence.
+        because: Why the outcome is what it is.
+        figures: Shown beside the measures.
+        tables: Breakdowns.
+        exhibits: Items that speak against the judge, at most LISTED of ``n_exhibits``.
+        notes: What readers must know of how the values came about.
+    """
+
+    name: str
+    title: str
+    question: str
+    outcome: StoredOutcome
+    because: str
+    measures: tuple[Measure, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+    n_exhibits: int = 0
+    cost: Cost = field(default_factory=Cost)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSpec:
+    """What a probe asks, and how its result is put together."""
+
+    name: str
+    title: str
+    question: str
+
+    def unasked(
+        self, because: str, used: Iterable[Response] = (), notes: Iterable[str] = ()
+    ) -> Probe:
+        """The probe where there is nothing to measure."""
+        return Probe(
+            name=self.name,
+            title=self.title,
+            question=self.question,
+            outcome="could not tell",
+            because=because,
+            cost=cost_of(used),
+            notes=tuple(notes),
+        )
+
+    def result(
+        self,
+        measures: Sequence[Measure],
+        used: Iterable[Response],
+        *,
+        figures: Iterable[Figure] = (),
+        tables: Iterable[Table] = (),
+        exhibits: Iterable[tuple[Response, str]] = (),
+        notes: Iterable[str] = (),
+        because: str | None = None,
+    ) -> Probe:
+        """A probe whose outcome follows from its measures.
+
+        Args:
+            measures: From ``decide``.
+            used: The judgements that were used, for the cost.
+            figures: Shown beside the measures.
+            tables: Breakdowns.
+            exhibits: Judgements that speak against the judge, each with a sentence.
+            notes: What readers must know.
+            because: The reason in place of the one that the measures give.
+        """
+        outcome, reason = outcome_of(measures)
+        listed = list(exhibits)
+        return Probe(
+            name=self.name,
+            title=self.title,
+            question=self.question,
+            outcome=outcome,
+            because=reason if because is None else because,
+            measures=tuple(measures),
+            figures=tuple(figures),
+            tables=tuple(tables),
+            exhibits=tuple(
+                Exhibit(name=r.variant.name, arm=r.arm, what=what) for r, what in listed[:LISTED]
+            ),
+            n_exhibits=len(listed),
+            cost=cost_of(used),
+            notes=tuple(notes),
+        )
+
+
+def decide(specs: Iterable[MeasureSpec | None]) -> tuple[Measure, ...]:
+    """Takes the measures of a probe, at the level that follows from their number.
+
+    Args:
+        specs: The measures; None for one that there is nothing to take from.
+    """
+    listed = [spec for spec in specs if spec is not None]
+    level = level_for(len(listed))
+    return tuple(
+        measured(
+            spec.name,
+            spec.estimate(level),
+            spec.side,
+            spec.limit,
+            parts=spec.parts,
+            unit=spec.unit,
+            clears_only=spec.clears_only,
+        )
+        for spec in listed
+    )
+
+
+def level_for(n_measures: int) -> float:
+    """Confidence level of each interval in a probe with so many measures."""
+    return 1 - ERROR_RATE / max(1, n_measures)
+
+
+def measured(
+    name: str,
+    estimate: Estimate,
+    side: Side,
+    limit: float,
+    *,
+    parts: Parts | None = None,
+    unit: Unit = "share",
+    clears_only: bool = False,
+) -> Measure:
+    """Compares an estimate, at the level of ``level_for``, with its limit."""
+    outcome = _outcome(estimate, side, limit)
+    unclear = outcome == "could not tell"
+    return Measure(
+        name=name,
+        estimate=estimate,
+        side=side,
+        limit=limit,
+        outcome="could not tell" if clears_only and outcome == "fails" else outcome,
+        needed=_needed(estimate, side, limit) if unclear else None,
+        detectable=_detectable(estimate),
+        parts=parts or {},
+        unit=unit,
+    )
+
+
+def _outcome(estimate: Estimate, side: Side, limit: float) -> Outcome:
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return "could not tell"
+    if side == "at least":
+        inside, outside = low >= limit, high < limit
+    elif side == "at most":
+        inside, outside = high <= limit, low > limit
+    else:
+        inside, outside = low >= -limit and high <= limit, low > limit or high < -limit
+    return "passes" if inside else "fails" if outside else "could not tell"
+
+
+def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
+    """Clusters at which the interval would clear the limit, if the value stayed what it is.
+
+    Half widths shrink with the root of the number. A value without any spread (no event yet) has
+    a width that follows from the number alone.
+    """
+    value, low, high, n = estimate.value, estimate.low, estimate.high, estimate.n_clusters
+    if value is None or low is None or high is None or n == 0:
+        return None
+    limits = {"at least": (limit,), "at most": (limit,), "within": (-limit, limit)}[side]
+    if side == "within" and abs(value) > limit:
+        limits = (limit if value > 0 else -limit,)
+    gaps = [edge - value for edge in limits]
+    if min(map(abs, gaps)) == 0:
+        return None
+    if value in _WITHOUT_SPREAD.get(estimate.method, (0.0, 1.0)):
+        wanted = max(_clusters_without_spread(estimate, abs(gap)) for gap in gaps)
+    else:
+        worst = max((high - value) / gap if gap > 0 else (low - value) / gap for gap in gaps)
+        wanted = n * worst * worst
+    whole = max(n + 1, ceil(wanted))
+    return whole if whole <= MOST_NEEDED else None
+
+
+def _clusters_without_spread(estimate: Estimate, gap: float) -> float:
+    """Clusters whose interval reaches no further than the gap, when all of them are equal."""
+    z = t_quantile(0.5 + estimate.level / 2, max(1000, estimate.n_clusters))
+    if estimate.method in _WITHOUT_SPREAD:
+        return z * sqrt(2) / gap
+    return z * z * (1 - gap) / gap
+
+
+def _detectable(estimate: Estimate) -> float | None:
+    if estimate.low is None or estimate.high is None:
+        return None
+    df = max(1, estimate.n_clusters - 1)
+    error = (estimate.high - estimate.low) / (2 * t_quantile(0.5 + estimate.level / 2, df))
+    return detectable_difference(error, level=estimate.level)
+
+
+def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
+    """The outcome of a probe, and why.
+
+    One measure beyond its limit fails the probe; it passes when all keep to theirs.
+    """
+    if not measures:
+        return "could not tell", "there is nothing to measure"
+    if worst := [m for m in measures if m.outcome == "fails"]:
+        return "fails", "; ".join(map(_beyond, worst))
+    if unclear := [m for m in measures if m.outcome == "could not tell"]:
+        needed = [m.needed for m in unclear if m.needed is not None]
+        most = f" (would need {max(needed):,} cases)" if len(needed) == len(unclear) else ""
+        return "could not tell", f"not clear: {'; '.join(m.name for m in unclear)}{most}"
+    if len(measures) == 1:
+        return "passes", "the figure keeps to its limit"
+    return "passes", f"all {len(measures)} figures keep to their limits"
+
+
+def _beyond(measure: Measure) -> str:
+    estimate, unit = measure.estimate, measure.unit
+    value, low, high = (
+        amount(unit, part) for part in (estimate.value, estimate.low, estimate.high)
+    )
+    allowed = amount(unit, measure.limit)
+    if measure.side == "within":
+        allowed = allowed.lstrip("+")
+    return f"{measure.name} {value} [{low}, {high}], allowed {measure.side} {allowed}"
+
+
+def amount(unit: Unit, value: float | None) -> str:
+    """A value as it reads: percent, points with sign, or a plain number."""
+    if value is None:
+        return "–"
+    if unit == "plain":
+        return f"{value:.3g}"
+    return f"{100 * value:+.1f} pts" if unit == "points" else f"{100 * value:.1f} %"
+
+
+def cost_of(responses: Iterable[Response]) -> Cost:
+    """What judgements took, each counted once."""
+    unique = {(r.arm, r.variant.name): r for r in responses}.values()
+    known = [r.cost_usd for r in unique if r.cost_usd is not None]
+    return Cost(
+        judgements=len(unique),
+        unscored=sum(not r.is_scored for r in unique),
+        calls=sum(r.calls for r in unique),
+        tokens=sum(r.tokens for r in unique),
+        usd=sum(known, 0.0) if len(known) == len(unique) else None,
+    )
+
+
+def verdict_text(response: Response) -> str:
+    """A verdict in words, such as ``correct, 1.0`` or ``not correct (E4), 0.6``."""
+    if not response.is_scored:
+        return f"unscored ({response.reason})"
+    flags = f" ({', '.join(sorted(response.flags))})" if response.flags else ""
+    grade = "" if response.grade is None else f", {response.grade:g}"
+    category = "" if response.category is None else f", category {response.category}"
+    return f"{'correct' if response.is_correct else 'not correct'}{flags}{grade}{category}"

@@ -1,0 +1,137 @@
+"""Another reference beside the same plan: a judge must weigh the plan, not its likeness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ...protocols import matches_reference
+from ...records import Reference
+from ..variants import Variant
+from .bases import Base
+from .checks import faithful
+from .parts import ReplyParts, retold, seeded
+
+OPENING = "To put it in words: "
+
+
+def other_references(
+    base: Base, fault: Variant | None, others: Sequence[Base], *, seed: int
+) -> tuple[Variant, ...]:
+    """Puts other references beside a base, and a faulty plan beside itself.
+
+    - ``echoed-reference`` (of the fault): the reference is the faulty plan.
+    - ``foreign-reference`` (of the base): the reference of another case, which no plan for this
+      one resembles. Not for cases with a broken tool.
+    - ``reworded-reference`` (of the base): the same calls, other words.
+    - ``equivalent-reference`` (of the base): a base that humans passed and that takes another way
+      than the reference becomes the reference itself.
+
+    Args:
+        base: The base.
+        fault: One of its variants with a planted fault, None where there is none.
+        others: Bases whose references may be lent; those of the same case are passed over.
+        seed: Seed of the choice among them.
+
+    Returns:
+        At most one variant of each kind, none for cases without a solution or without a
+        reference; each has calls, arguments and proven findings of its parent.
+    """
+    item = base.item
+    if item.condition.unsolvable_type or item.reference is None:
+        return ()
+
+    def variant(parent: Variant, kind: str, what: str, case: dict[str, Any]) -> Variant:
+        return base.derived(
+            "reference", kind, what=what, truth=parent.truth, case=case, parent=parent
+        )
+
+    echoed: list[Variant] = []
+    if fault is not None:
+        parts = ReplyParts.of_prediction(base.read(fault))
+        if parts is not None and parts.refusal is None:
+            what = f"the reference is this very plan, faulty as it is ({fault.kind})"
+            echoed.append(variant(fault, "echoed-reference", what, _as_reference(parts)))
+    own: list[Variant] = []
+    lenders = [other for other in others if _may_lend(base, other)]
+    if lenders and not item.condition.broken_tool:
+        lender = seeded(seed, base.name, "foreign-reference").choice(lenders).item
+        what = f"the reference is that of another case ({lender.case_id})"
+        case = _fields(cast("Reference", lender.reference))
+        own.append(variant(base.variant, "foreign-reference", what, case))
+    if (case := retold_reference(base, base.variant)) is not None:
+        what = "the reference says the same in other words, with the same calls"
+        own.append(variant(base.variant, "reworded-reference", what, case))
+    if base.origin == "label" and matches_reference(item) is False:
+        what = "the reference is this plan, which humans passed, and no longer the expert's"
+        own.append(variant(base.variant, "equivalent-reference", what, _as_reference(base.parts)))
+    return (
+        *(faithful(base, fault, echoed) if fault is not None else ()),
+        *faithful(base, base.variant, own),
+    )
+
+
+def _may_lend(base: Base, other: Base) -> bool:
+    """Whether a base has a reference of the same form that has no tool in common with this one."""
+    own, reference = base.item, other.item.reference
+    if reference is None or reference.form != own.form or other.item.case_id == own.case_id:
+        return False
+    if other.item.condition.horizon != own.condition.horizon:
+        return False
+    known = own.tools.names if own.tools else frozenset[str]()
+    return bool(reference.names) and known.isdisjoint(reference.names)
+
+
+def _as_reference(parts: ReplyParts) -> dict[str, Any]:
+    """The row's fields with a reply as the expert's solution."""
+    value = parts.value
+    if parts.form == "plan":
+        return {"plan": value["plan"], "tool_chain": value["tool_chain"]}
+    return {"ground_truth_steps": value if isinstance(value, list) else [value]}
+
+
+def _fields(reference: Reference) -> dict[str, Any]:
+    name = "tool_chain" if reference.form == "plan" else "ground_truth_steps"
+    return {"plan": reference.plan, name: list(reference.value)}
+
+
+def retold_reference(base: Base, parent: Variant) -> dict[str, Any] | None:
+    """The reference in other words, with the same calls.
+
+    The prose of a plan is retold from the calls; reasons and thoughts get an opening that says
+    nothing new.
+
+    Returns:
+        The row's fields that change; None where there is no reference, none that counts (a case
+        without a solution), or one without a word.
+    """
+    reference = base.read(parent).reference
+    if reference is None or base.item.condition.unsolvable_type:
+        return None
+    before = _fields(reference)
+    after = {
+        key: [_opened(entry) for entry in cast("list[Any]", value)]
+        if isinstance(value, list)
+        else value
+        for key, value in before.items()
+    }
+    if reference.plan:
+        after["plan"] = retold(reference.calls, base.item.tools)
+    return after if after != before else None
+
+
+def _opened(entry: Any) -> Any:
+    """A call or message with its words changed; what a tool answered is not touched."""
+    if not isinstance(entry, dict):
+        return entry
+    fields = cast("dict[str, Any]", entry)
+    if fields.get("role", "assistant") != "assistant":
+        return fields
+    return {
+        key: f"{OPENING}{value}"
+        if key in ("reason", "thought", "content", "reasoning")
+        and isinstance(value, str)
+        and value.strip()
+        else value
+        for key, value in fields.items()
+    }

@@ -1,0 +1,305 @@
+"""What a prompt gives away that the tested model should not know."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from ...records import Item
+from .overlap import strings
+
+DISTRACTORS = "distractors named"
+UNSOLVABLE = "unsolvable type told"
+BROKEN = "broken tool named"
+REPLACEMENT = "replacement named"
+PROMPT_LEAKS = (DISTRACTORS, UNSOLVABLE, BROKEN, REPLACEMENT)
+
+_HINTS = {
+    DISTRACTORS: re.compile(
+        r"distract|extraneous|irrelevant|unrelated|useless|unnecessary|decoy|red herring|"
+        r"not (?:be )?(?:needed|relevant|helpful|used|called)|no (?:help|use)\b|"
+        r"(?:do not|don't|don’t|never|must not|not to) (?:use|call|choose)|avoid|ignore",
+        re.IGNORECASE,
+    ),
+    BROKEN: re.compile(
+        r"broken|out of order|unavailable|fault[yi]|is down|disabled|"
+        r"(?:will|always|is going to) fail|fails|failing|(?:does not|doesn't|doesn’t|not) work",
+        re.IGNORECASE,
+    ),
+    REPLACEMENT: re.compile(
+        r"replace|substitut|instead|alternative|fallback|fall back|rather than", re.IGNORECASE
+    ),
+}
+"""Words that say of a tool what it is in this case."""
+
+_LIST_ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
+_FLAT_LIST = re.compile(r"\[[^\[\]{}]*\]")
+_CONDITIONAL = re.compile(
+    r"\b(?:if|when|whenever|whether|in case|should|unless|where|may|might|could|some|sometimes|"
+    r"any)\b",
+    re.IGNORECASE,
+)
+_THIS_TASK = re.compile(
+    r"\bthis (?:task|case|query|request|question|problem|instance)\b|"
+    r"\bthe (?:task|case|query|request|question|problem|instance) "
+    r"(?:is|has|was|contains|lacks|can)",
+    re.IGNORECASE,
+)
+_UNSOLVABLE = re.compile(
+    r"unsolvable|unanswerable|infeasible|(?:can ?not|can't|can’t) be (?:solved|answered|done)|"
+    r"impossible to (?:solve|answer|complete)|has no solution|must be (?:refused|rejected)",
+    re.IGNORECASE,
+)
+_TYPES = {
+    "contradictory_constraints": r"contradict\w*|conflicting (?:constraints|requirements)",
+    "information_missing": (
+        r"(?:missing|withheld|lacking) information|information \w* ?(?:missing|withheld)"
+    ),
+    "tool_removal": r"tool\w* (?:\w+ ){0,3}(?:removed|missing|taken away)|(?:removed|missing) tool",
+    "visual_missing": (
+        r"(?:image|picture|video|visual|file)\w* (?:\w+ ){0,3}(?:missing|removed|withheld)|"
+        r"(?:missing|removed) (?:image|picture|video|visual|file)"
+    ),
+}
+_STEMS = (
+    "unsolvable unanswerable infeasible solved answered done impossible solution refused "
+    "rejected contradict conflict missing withheld lacking removed taken"
+).split()
+"""One of them is in whatever the patterns above find."""
+_TYPE_WORDS = {name: re.compile(words, re.IGNORECASE) for name, words in _TYPES.items()}
+_NOT_FROM_US = ("assistant", "tool", "function")
+_LEAST_CUT = 12
+_SENTENCE = re.compile(r"\n|(?<=[.!?;])\s")
+_PLAIN_NAME = re.compile(r"[A-Za-z]?[a-z]+")
+_QUOTES = "`'\"“”‘’"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptLeak:
+    """Something a tested model should not have been told.
+
+    Attributes:
+        kind: One of ``PROMPT_LEAKS``.
+        field: Where: ``query``, ``system_prompt`` or ``prompt``.
+        what: What, in one sentence.
+    """
+
+    kind: str
+    field: str
+    what: str
+
+
+def secrets_of(item: Item) -> list[str]:
+    """What the tested model of a case must not know: some of ``PROMPT_LEAKS``."""
+    condition = item.condition
+    held = (
+        condition.extraneous,
+        condition.unsolvable_type,
+        condition.broken_tool,
+        condition.replacement,
+    )
+    return [kind for kind, secret in zip(PROMPT_LEAKS, held, strict=True) if secret]
+
+
+def sent_text(row: Mapping[str, Any]) -> str:
+    """What a tested model was sent, without replies and results: ``prompt`` and ``messages``."""
+    texts: list[str] = []
+    for name in ("prompt", "messages"):
+        value = row.get(name)
+        listed = cast("list[object]", value) if isinstance(value, list) else [value]
+        texts += [text for part in listed for text in _message_text(part)]
+    return "\n".join(texts)
+
+
+def _message_text(part: object) -> Iterator[str]:
+    """A message's text, or the text itself."""
+    if not isinstance(part, Mapping):
+        yield from strings(part)
+        return
+    message = cast("Mapping[str, object]", part)
+    if message.get("role") not in _NOT_FROM_US:
+        yield from strings(message.get("content"))
+
+
+def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
+    """What query, system prompt and the prompt that was sent give away.
+
+    Args:
+        item: The item.
+        row: Its row, perhaps with ``prompt`` or ``messages``: what the tested model was sent.
+
+    Yields:
+        At most one of each kind and field.
+    """
+    kinds = secrets_of(item)
+    if not kinds:
+        return
+    prompt = sent_text(row)
+    if prompt:
+        prompt = _without(prompt, _material(item, row))
+    for kind in kinds:
+        for field, text in (
+            ("query", item.query),
+            ("system_prompt", item.system_prompt),
+            ("prompt", prompt),
+        ):
+            what = (
+                _type_leak(item, field, text)
+                if kind == UNSOLVABLE
+                else _tool_leak(item, kind, field, text)
+            )
+            if what:
+                yield PromptLeak(kind=kind, field=field, what=what)
+
+
+def _material(item: Item, row: Mapping[str, Any]) -> Iterator[str]:
+    """Parts of a prompt that are the case's own, and are looked at apart or may say anything."""
+    yield item.query
+    yield item.system_prompt
+    yield from strings(item.trajectory)
+    if item.tools is not None:
+        yield item.tools.text
+        yield from strings(row.get("tools_json"))
+        yield from _descriptions(item.tools.text)
+
+
+@lru_cache(maxsize=64)
+def _descriptions(tools: str) -> tuple[str, ...]:
+    """What tools and parameters are said to be; cached, since rows often repeat their tools."""
+    return tuple(text for text in strings(json.loads(tools)) if " " in text)
+
+
+def _without(text: str, material: Iterable[str]) -> str:
+    """The text with the material cut out, as it is and as JSON writes it."""
+    for part in sorted(
+        {part for part in material if len(part) >= _LEAST_CUT}, key=len, reverse=True
+    ):
+        text = text.replace(part, " ")
+        if any(character in part for character in '"\\\n\t'):
+            text = text.replace(json.dumps(part, ensure_ascii=False)[1:-1], " ")
+    return text
+
+
+def _tool_leak(item: Item, kind: str, field: str, text: str) -> str:
+    """A tool's name where it says something; empty where it does not.
+
+    In query and system prompt any mention counts, unless all tools are listed there. In a prompt,
+    which has to name the tools, it counts where the sentence says what the tool is, or where just
+    the distractors are listed.
+    """
+    secret = _names(item, kind)
+    named = [name for name in secret if mentions(text, name)]
+    if not named:
+        return ""
+    others = (item.tools.names if item.tools else frozenset[str]()) - set(secret)
+    listed = field == "prompt" or (bool(others) and all(mentions(text, n) for n in others))
+    if not listed:
+        return f"names {_quoted(named)}"
+    for line in _lines(text, _HINTS[kind], named):
+        here = [name for name in named if mentions(line, name)]
+        if here:
+            return f"says what {_quoted(here)} is: {_short(line)}"
+    if kind == DISTRACTORS and len(secret) > 1 and len(named) == len(secret):
+        alone = next(
+            (s for s in _lists(text, secret) if not any(mentions(s, n) for n in others)), ""
+        )
+        return f"lists just the distractors: {_short(alone)}" if alone else ""
+    return ""
+
+
+def _names(item: Item, kind: str) -> tuple[str, ...]:
+    condition = item.condition
+    if kind == DISTRACTORS:
+        return condition.extraneous
+    if kind == BROKEN:
+        return (condition.broken_tool or "",)
+    return (condition.replacement.name if condition.replacement else "",)
+
+
+def _lines(text: str, hint: re.Pattern[str], names: Collection[str]) -> Iterator[str]:
+    """Sentences with a hint word, and items of a list under a heading with one."""
+    under = False
+    for sentence in sentences(text):
+        heads = sentence.rstrip().endswith(":")
+        if (heads or any(name in sentence for name in names)) and hint.search(sentence):
+            under = heads
+            yield sentence
+        elif under and _LIST_ITEM.match(sentence):
+            yield sentence
+        else:
+            under = False
+
+
+def _lists(text: str, names: Collection[str]) -> Iterator[str]:
+    """Lines and flat JSON lists with all the names."""
+    for part in (*text.splitlines(), *_FLAT_LIST.findall(text)):
+        if all(name in part for name in names) and all(mentions(part, name) for name in names):
+            yield part
+
+
+def _type_leak(item: Item, field: str, text: str) -> str:
+    """A sentence that says that, or why, this case can't be solved; empty where there is none."""
+    secret = item.condition.unsolvable_type or ""
+    if secret in text and not any(name in text for name in _TYPES if name != secret):
+        return f"holds the type `{secret}`"
+    patterns = (_UNSOLVABLE,) if field == "query" else (_UNSOLVABLE, _TYPE_WORDS[secret])
+    lowered = text.casefold()
+    if not any(stem in lowered for stem in _STEMS):
+        return ""
+    for sentence in sentences(text):
+        says_so = any(p.search(sentence) for p in patterns) and _THIS_TASK.search(sentence)
+        if says_so and not _CONDITIONAL.search(sentence):
+            return f"says that it can't be solved: {_short(sentence)}"
+    return ""
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
+
+def sentences(text: str) -> list[str]:
+    """Lines, and sentences within them; blank ones left out."""
+    return [part for part in _SENTENCE.split(text) if part.strip()]
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether a text names a tool.
+
+    Args:
+        text: The text.
+        name: The tool's name. One that is a plain word (``search``) counts only where it stands
+            in quotes or back ticks, before a bracket or beside the word tool.
+    """
+    if not name or name not in text:
+        return False
+    is_plain = _PLAIN_NAME.fullmatch(name) is not None
+    at = text.find(name)
+    while at >= 0:
+        before, after = text[max(0, at - 6) : at], text[at + len(name) : at + len(name) + 6]
+        is_whole = not _is_part(before[-1:]) and not _is_part(after[:1])
+        if is_whole and (not is_plain or _is_marked(before, after)):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _is_part(character: str) -> bool:
+    """Whether a name goes on with this character; false of none."""
+    return character.isalnum() or character in {"_", "-"}
+
+
+def _is_marked(before: str, after: str) -> bool:
+    return (
+        (before[-1:] in _QUOTES and after[:1] in _QUOTES and bool(before and after))
+        or after.startswith(("(", " tool"))
+        or before.endswith(("tool ", "tool: "))
+    )

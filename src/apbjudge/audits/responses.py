@@ -1,0 +1,209 @@
+"""A judge's responses to the variants of an audit, ready for the probes.
+
+Verdicts, grades and flags are the judge's own: as they were before what code proves was enforced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..judge.consistency import is_enforced, own_verdict
+from ..records import ErrorCode, Unscored, Verdict
+from ..statistics.estimates import Array
+from ..statistics.sample import Sample
+from .variants import Role, Variant
+
+MAIN = "main"
+"""The arm with the judge's own settings; others are named for what they change."""
+
+AGAIN, WARM, BLIND = "again", "warm", "blind"
+"""Arms: the same once more (``again-1``, …), at a temperature above 0 (``warm-1``, …), without the
+reference."""
+
+LONG_LIST = 30
+"""Tools in a list from which on it counts as long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """One judgement of a variant.
+
+    Attributes:
+        is_correct: The judge's own verdict, None where there is none (unscored).
+        flags: Codes that it set, None where the protocol has none or the reply named none.
+        category: Its own category, 1 to 5 (tool-broken), None elsewhere.
+        enforced: The verdict after what code proves was enforced, as ``grade`` reports it; None
+            where nothing is enforced (unscored, no evidence, the embedded judge).
+        is_proven: Whether code proved a fault.
+        is_informed: Whether the judge was shown what code proved.
+        is_inconsistent: Whether the judge's own reply contradicted itself to the end.
+        is_overridden: Whether the rule for contradictory replies changed its verdict.
+        turn: Position in the audit's schedule, from 0; None where the order is not known.
+        is_reused: Whether its reply came from the reply cache, asked for at another time.
+        reason: Why there is no verdict; empty where there is one.
+        tokens: Tokens sent and received.
+        groups: Fields of the case by which results are broken down.
+    """
+
+    variant: Variant
+    arm: str = MAIN
+    is_correct: bool | None
+    grade: float | None = None
+    flags: frozenset[ErrorCode] | None = None
+    category: int | None = None
+    enforced: bool | None = None
+    is_proven: bool = False
+    is_informed: bool = False
+    is_inconsistent: bool = False
+    is_overridden: bool = False
+    turn: int | None = None
+    is_reused: bool = False
+    reason: str = ""
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    groups: Mapping[str, str | int | None] = field(default_factory=dict[str, str | int | None])
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether there is a verdict."""
+        return self.is_correct is not None
+
+
+def response_of(
+    variant: Variant,
+    arm: str,
+    judgement: Verdict | Unscored,
+    *,
+    evidence: bool = False,
+    turn: int | None = None,
+) -> Response:
+    """A judgement as the probes see it.
+
+    Args:
+        variant: What was judged.
+        arm: Under which settings.
+        judgement: The judgement.
+        evidence: Whether the judge was shown what code proves, and that was enforced.
+        turn: Position in the audit's schedule; None where the order is not known.
+    """
+    usage, n_tools = judgement.usage, variant.n_tools
+    is_proven = any(finding.certainty == "proven" for finding in judgement.findings)
+    length = None
+    if n_tools is not None:
+        length = f"{LONG_LIST} or more" if n_tools >= LONG_LIST else f"fewer than {LONG_LIST}"
+    common: dict[str, Any] = {
+        "variant": variant,
+        "arm": arm,
+        "is_proven": is_proven,
+        "is_informed": is_proven and evidence,
+        "turn": turn,
+        "is_reused": bool(usage and usage.reused and not usage.calls),
+        "calls": usage.calls if usage else 0,
+        "tokens": usage.prompt_tokens + usage.completion_tokens if usage else 0,
+        "cost_usd": judgement.cost_usd,
+        "groups": judgement.groups | {"tools": length},
+    }
+    if isinstance(judgement, Unscored):
+        return Response(is_correct=None, reason=judgement.reason, **common)
+    own = own_verdict(judgement)
+    return Response(
+        is_correct=own.is_correct,
+        grade=own.grade,
+        flags=None if own.errors is None else own.flags,
+        category=own.category,
+        enforced=judgement.is_correct if evidence else None,
+        is_inconsistent=judgement.inconsistent,
+        is_overridden=not all(map(is_enforced, judgement.overrides)),
+        **common,
+    )
+
+
+Pair = tuple[Response, Response]
+"""The response to a variant and to its parent, both scored."""
+
+
+@dataclass(frozen=True)
+class AuditResponses:
+    """The responses of every arm of an audit."""
+
+    all: tuple[Response, ...]
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], Response]:
+        return {(r.arm, r.variant.name): r for r in self.all}
+
+    @cached_property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms that were asked, in order."""
+        return tuple(dict.fromkeys(r.arm for r in self.all))
+
+    @cached_property
+    def _arms_by_stem(self) -> dict[str, list[str]]:
+        stems: dict[str, list[str]] = {}
+        for arm in self.arms:
+            stems.setdefault(arm.rpartition("-")[0], []).append(arm)
+        return stems
+
+    def arms_of(self, stem: str) -> list[str]:
+        """The arms ``stem-1``, ``stem-2``, … that were asked."""
+        return self._arms_by_stem.get(stem, [])
+
+    @property
+    def labelled(self) -> list[Response]:
+        """Scored predictions of tested models whose truth is known."""
+        scored = self.scored("prediction")
+        return [r for r in scored if r.variant.truth.is_correct is not None]
+
+    def find(self, name: str, arm: str = MAIN) -> Response | None:
+        """The response to a variant, None where it was not asked."""
+        return self._by_name.get((arm, name))
+
+    def asked(self, *roles: Role, arm: str = MAIN) -> list[Response]:
+        """Everything with one of these roles, scored or not."""
+        return [r for r in self.all if r.arm == arm and r.variant.role in roles]
+
+    def scored(self, *roles: Role, arm: str = MAIN) -> list[Response]:
+        """Everything with one of these roles that has a verdict."""
+        return [r for r in self.asked(*roles, arm=arm) if r.is_scored]
+
+    def pairs(self, *roles: Role) -> list[Pair]:
+        """Variants of these roles in the main arm, each with its parent; both have a verdict."""
+        rows = [(r, self.find(r.variant.parent or "")) for r in self.scored(*roles)]
+        return [(r, parent) for r, parent in rows if parent is not None and parent.is_scored]
+
+    def across(self, arm: str) -> list[Pair]:
+        """Responses in another arm, each with that of the main arm to the same variant; scored."""
+        rows = [(r, self.find(r.variant.name)) for r in self.all if r.arm == arm and r.is_scored]
+        return [(r, main) for r, main in rows if main is not None and main.is_scored]
+
+    def repeats(self, stem: str, *, with_main: bool) -> list[list[Response]]:
+        """Responses to the same variant under the arms ``stem-1``, ``stem-2``, …; two at least.
+
+        Args:
+            stem: ``again`` or ``warm``.
+            with_main: Whether the main arm's response is one of them.
+        """
+        arms = self.arms_of(stem)
+        wanted = [MAIN, *arms] if with_main else arms
+        names = dict.fromkeys(r.variant.name for r in self.all if r.arm in arms)
+        groups = [[self.find(name, arm) for arm in wanted] for name in names]
+        scored = [[r for r in group if r and r.is_scored] for group in groups]
+        return [group for group in scored if len(group) > 1]
+
+
+def sample_of(responses: Sequence[Response]) -> Sample:
+    """How judgements were sampled: those of one case together."""
+    numbers: dict[str, int] = {}
+    clusters = [numbers.setdefault(r.variant.case_id, len(numbers)) for r in responses]
+    return Sample(clusters=np.array(clusters, dtype=np.int64))
+
+
+def passed(responses: Iterable[Response]) -> Array:
+    """1.0 where the verdict is correct, else 0.0."""
+    return np.array([float(bool(r.is_correct)) for r in responses])

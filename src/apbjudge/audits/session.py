@@ -1,0 +1,390 @@
+"""An audit: rows become variants, a judge is asked about them, its answers become a card."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+
+from ..errors import InputError, OptionError, OtherRunError
+from ..jsonl import write_atomically
+from ..judge import JudgeSpec, Source
+from ..judge.dry_run import Forecast, Part, forecast_parts
+from ..judge.session import Run, RunConfig, ask_judge, run_identity, run_together
+from ..judge.worker import JUDGEMENT_RECORDS
+from ..llm import Client
+from ..llm.limits import Limits
+from ..llm.resources import Resources, cache_folder, shared_resources
+from ..records.run_folder import JUDGEMENTS, MANIFEST
+from ..runs.folder import clear_run
+from ..runs.loop import QUIET, Events
+from ..version import VERSION
+from .card import Card
+from .config import AuditConfig, Prepared, prepare
+from .design import QUICK_CALLS, AuditDesign
+from .outcomes import Probe, cost_of
+from .probes import OF_RESPONSES, preference
+from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
+
+WARM_TEMPERATURE = 1.0
+SEED_STEP = 1000
+"""Apart in seed that replies at temperature 1 are: more than a judge has samples."""
+
+SCHEDULE = "schedule.jsonl"
+"""File of an audit's folder: arm and name of every judgement in the order of asking."""
+FILES = ("variants.jsonl", SCHEDULE, "card.json", "card.md", "card.html")
+"""What an audit writes into its folder, beside its rows and runs."""
+
+_NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """A finished audit.
+
+    Attributes:
+        folder: Where its files are; None when it was done in memory.
+        n_unscored: Judgements without a verdict.
+    """
+
+    card: Card
+    responses: AuditResponses
+    folder: Path | None
+    n_unscored: int
+
+    @property
+    def unscored_fraction(self) -> float:
+        """Share of judgements without a verdict, 0 to 1."""
+        return self.n_unscored / len(self.responses.all) if self.responses.all else 0.0
+
+
+def audit(
+    judge: str | JudgeSpec,
+    config: AuditConfig | Prepared | None = None,
+    *,
+    out: str | Path | None = None,
+    client: Client | None = None,
+    limits: Limits = _NO_LIMITS,
+    cache: bool | Path | None = None,
+    overwrite: bool = False,
+    events: Events = QUIET,
+) -> Audit:
+    """Puts a judge through the probes.
+
+    Args:
+        judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
+        config: What to ask it, perhaps prepared before; None for everything, on the shipped cases.
+        out: Folder for the audit's files; a second call with the same folder goes on where the
+            first stopped. None does everything in memory.
+        client: Answers requests in place of the network.
+        limits: What the call may take; what is left over is unscored (``budget``).
+        cache: As for ``grade``; replies that are asked for again are never taken from it.
+        overwrite: Whether another audit in ``out`` is deleted; else it is refused.
+        events: Who watches.
+
+    Raises:
+        OptionError: If an option, the rubric or the judge's access is unusable, or the folder
+            holds another audit.
+        InputError: If an input file as a whole is unusable.
+    """
+    spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
+    if isinstance(config, Prepared):
+        prepared = config
+    else:
+        prepared = prepare(spec, config or AuditConfig(), note=events.bad_row)
+    if prepared.config.quick:
+        most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
+        limits = limits.model_copy(update={"max_calls": most})
+    resources = shared_resources(client=client, limits=limits, cache=cache, warn=events.note)
+    with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
+        folder, design = Path(path), prepared.design
+        _claim(folder, design.fingerprint, overwrite=overwrite)
+        is_scheduled = _write_schedule(folder, design)
+        runs = _judge(folder, prepared, spec, resources, events, overwrite=overwrite)
+        responses = AuditResponses(
+            all=tuple(_responses(design, spec, runs, is_scheduled=is_scheduled))
+        )
+        withheld = max((run.progress.withheld for run in runs.values()), default=0)
+        card = card_of(spec, prepared, responses, withheld=withheld)
+        if out is not None:
+            _write_results(folder, design, card)
+    return Audit(
+        card=card,
+        responses=responses,
+        folder=None if out is None else folder,
+        n_unscored=sum(not r.is_scored for r in responses.all),
+    )
+
+
+def forecast_audit(
+    spec: JudgeSpec,
+    prepared: Prepared,
+    *,
+    out: Path | None = None,
+    cache: bool | Path | None = None,
+) -> Forecast:
+    """Estimates what an audit will take; no call is made and nothing is written.
+
+    Args:
+        spec: The judge.
+        prepared: What it is asked.
+        out: The audit's folder, which may hold finished judgements.
+        cache: As for ``audit``.
+
+    Returns:
+        Calls, tokens, price and time of all arms together.
+
+    Raises:
+        OptionError: If the folder holds another audit.
+    """
+    folder = cache_folder(wanted=cache, client=None)
+    parts: list[Part] = []
+    for arm in prepared.design.arms:
+        rows = [dict(variant.row) for variant in arm.variants]
+        source, judge, identity = _arm(prepared, spec, arm.name, rows)
+        home = out / "runs" / arm.name if out is not None and _is_folder(out) else None
+        replies = folder
+        if arm.name.startswith((AGAIN, WARM)):
+            replies = home / "cache" if home and folder else None
+        parts.append(Part(source, judge, home, identity, replies, is_input=False))
+    return forecast_parts(parts)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # longer than a path may be
+        return False
+
+
+def _arm(
+    prepared: Prepared, spec: JudgeSpec, arm: str, rows: Path | list[dict[str, Any]]
+) -> tuple[Source, JudgeSpec, dict[str, Any]]:
+    """Source, judge and identity of the run of an arm."""
+    config, own, judge = prepared.config, prepared.rubric, spec_of(spec, arm)
+    source = Source(
+        rows=rows,
+        protocol=config.protocol,
+        rubric=own,
+        data_roots=prepared.material.roots,
+    )
+    identity = run_identity(judge, config.protocol, own)
+    identity["audit"] = prepared.design.fingerprint
+    return source, judge, identity
+
+
+def spec_of(spec: JudgeSpec, arm: str) -> JudgeSpec:
+    """The judge's settings in an arm."""
+    stem, _, number = arm.rpartition("-")
+    if arm == BLIND:
+        return spec.model_copy(update={"blind": True})
+    if stem == WARM:
+        seed = None if spec.seed is None else spec.seed + SEED_STEP * int(number)
+        return spec.model_copy(update={"temperature": WARM_TEMPERATURE, "seed": seed})
+    return spec
+
+
+def _judge(
+    folder: Path,
+    prepared: Prepared,
+    spec: JudgeSpec,
+    resources: Resources,
+    events: Events,
+    *,
+    overwrite: bool,
+) -> dict[str, Run]:
+    """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
+    schedule = prepared.design.schedule
+    homes = {arm.name: folder / "runs" / arm.name for arm in prepared.design.arms}
+    configs: list[RunConfig] = []
+    for name, home in homes.items():
+        rows = folder / "rows" / f"{name}.jsonl"
+        of_arm = (turn.variant for turn in schedule if turn.arm == name)
+        _write_lines(rows, (dict(variant.row) for variant in of_arm))
+        source, judge, identity = _arm(prepared, spec, name, rows)
+        own = resources
+        if name.startswith((AGAIN, WARM)) and resources.cache is not None:
+            own = replace(
+                resources, cache=home / "cache"
+            )  # a reply of its own, not the first one's
+        configs.append(RunConfig(source, judge, identity, (), events, own, overwrite=overwrite))
+    if not configs:
+        return {}
+    at = {name: n for n, name in enumerate(homes)}
+    turns = [at[turn.arm] for turn in schedule]
+    runs = run_together(
+        dict(zip(homes.values(), configs, strict=True)),
+        keep=True,
+        work=lambda logs: ask_judge(configs, logs, turns),
+    )
+    return dict(zip(homes, runs, strict=True))
+
+
+def _responses(
+    design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run], *, is_scheduled: bool
+) -> Iterator[Response]:
+    """Every judgement in the order of the design: which reply came first must not show."""
+    turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(design.schedule)}
+    evidence = spec.evidence and not spec.is_static
+    for arm in design.arms:
+        by_name = {judgement.item_id: judgement for judgement in runs[arm.name].judgements}
+        for variant in arm.variants:
+            if variant.name in by_name:
+                turn = turns[arm.name, variant.name] if is_scheduled else None
+                judgement = by_name[variant.name]
+                yield response_of(variant, arm.name, judgement, evidence=evidence, turn=turn)
+
+
+def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
+    """Makes the folder, unless another audit or something else is in it."""
+    _make(folder)
+    before = _fingerprint(folder / MANIFEST)
+    if before is None:
+        before = _fingerprint(folder / "runs" / MAIN / MANIFEST)
+    if before is None:
+        taken = [path for name in (MANIFEST, *FILES) if (path := folder / name).exists()]
+        if taken := [*taken, *sorted((folder / "rows").glob("*.jsonl"))]:
+            raise OptionError(
+                f"--out: {folder} has {taken[0].relative_to(folder)}, which no audit of apbjudge "
+                "wrote; choose another folder"
+            )
+    elif before != fingerprint:
+        if not overwrite:
+            raise OtherRunError(
+                f"--out: {folder} holds an audit that asked something else; "
+                "choose another folder, or --overwrite to replace that audit"
+            )
+        _clear(folder)
+    _make(folder / "rows")
+    manifest = {"apbjudge": VERSION, "identity": {"audit": fingerprint}}
+    _write_json(folder / MANIFEST, manifest)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be made: {error.strerror}") from None
+
+
+def _fingerprint(manifest: Path) -> str | None:
+    """Hash of what an audit asked, from a run of it; None where there is none to be read."""
+    try:
+        return orjson.loads(manifest.read_bytes())["identity"].get("audit", "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # no run, or one that the run itself will refuse
+
+
+def _clear(folder: Path) -> None:
+    """Deletes an audit: its runs, their rows and the card.
+
+    Raises:
+        OptionError: If another process writes one of the runs.
+        InputError: If a file can't be deleted.
+    """
+    try:
+        for run in sorted((folder / "runs").glob(f"*/{MANIFEST}")):
+            clear_run(run.parent, JUDGEMENT_RECORDS)
+            (folder / "rows" / f"{run.parent.name}.jsonl").unlink(missing_ok=True)
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    write_atomically(path, orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    write_atomically(path, b"".join(orjson.dumps(line) + b"\n" for line in lines))
+
+
+def _write_schedule(folder: Path, design: AuditDesign) -> bool:
+    """Writes the order in which everything is asked; false where judgements came otherwise.
+
+    Audits that earlier versions began asked one arm after the other and have no schedule.
+    """
+    path = folder / SCHEDULE
+    if not path.exists() and (folder / "runs" / MAIN / JUDGEMENTS).exists():
+        return False
+    turns = enumerate(design.schedule)
+    _write_lines(path, ({"turn": n, "arm": t.arm, "name": t.variant.name} for n, t in turns))
+    return True
+
+
+def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
+    """Writes what a reader of the audit needs beside the runs: variants and card."""
+    _write_lines(
+        folder / "variants.jsonl",
+        ({"arm": arm.name, **v.to_json()} for arm in design.arms for v in arm.variants),
+    )
+    _write_json(folder / "card.json", card.to_json())
+
+
+def card_of(
+    spec: JudgeSpec, prepared: Prepared, responses: AuditResponses, *, withheld: int = 0
+) -> Card:
+    """The card of an audit whose responses are all there.
+
+    Args:
+        spec: The judge.
+        prepared: What it was asked.
+        responses: Its responses.
+        withheld: Judgements made without the pictures of the case.
+    """
+    material, config = prepared.material, prepared.config
+    settings = {"model": spec.model} if spec.is_static else spec.model_dump(mode="json")
+    return Card(
+        judge=spec.model,
+        settings=settings | {"rubric": config.rubric, "protocol": config.protocol},
+        rows=material.name,
+        protocols=dict(Counter(base.protocol.name for base in material.bases)),
+        origins=dict(Counter(base.origin for base in material.bases)),
+        left_out=dict(material.left_out),
+        size="quick" if config.quick else "full",
+        seed=config.seed,
+        version=VERSION,
+        fingerprint=prepared.design.fingerprint,
+        probes=tuple(probes_of(responses, prepared, judge=spec.model)),
+        cost=cost_of(responses.all),
+        notes=tuple(_notes(prepared, responses, withheld)),
+        verdicts="own",
+    )
+
+
+def probes_of(responses: AuditResponses, prepared: Prepared, *, judge: str) -> Iterator[Probe]:
+    """The probes, those that need no labels first."""
+    yield from (module.probe(responses) for module in OF_RESPONSES)
+    own, baseline = prepared.config.own, prepared.known.baseline
+    yield preference.probe(responses, own=own, baseline=baseline, judge=judge)
+    yield prepared.material.leaks
+
+
+def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iterator[str]:
+    material, known, config = prepared.material, prepared.known, prepared.config
+    if material.bad_rows:
+        yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
+    if any(r.enforced is not None for r in responses.all):
+        yield (
+            "every figure is of the judge's own verdicts, before what code proves was enforced; "
+            "what both catch together, which `grade` reports, stands among the figures on planted "
+            "faults"
+        )
+    if known.problems:
+        yield f"{len(known.problems)} of the labels could not be used"
+    if known.truths and not material.n_known:
+        yield "no label is of any of the rows: ids or names of tested models differ"
+    elif known.truths and config.quick and config.rows:
+        yield "a quick audit judges no predictions as they came, whatever is known of them"
+    if withheld:
+        yield f"{withheld} judgements were made without the pictures of their cases"
+    if reasons := Counter(r.reason for r in responses.all if not r.is_scored):
+        listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
+        yield f"unscored, and left out of every figure: {listed}"

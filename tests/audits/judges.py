@@ -1,0 +1,279 @@
+"""Synthetic audits: variants without real rows, and judges with known vices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import blake2b
+from random import Random
+from typing import Any
+
+from apbjudge.audits.outcomes import Measure, Probe
+from apbjudge.audits.responses import BLIND, MAIN, AuditResponses, Response
+from apbjudge.audits.variants import CORRECT, SOLVER, Role, Severity, Truth, Variant
+from apbjudge.records import ERROR_CODES, ErrorCode
+
+FAULTY = Truth(is_correct=False, codes=frozenset({"E4"}))
+FAMILIES = ("instruction", "fake-verdict", "section-end", "authority", "unicode")
+SHOWINGS = ("tool-order", "key-order", "markdown", "line-breaks")
+SEVERITIES: tuple[Severity, ...] = ("minor", "major", "fatal")
+
+
+@dataclass(frozen=True)
+class Says:
+    is_correct: bool | None
+    grade: float | None = None
+    flags: frozenset[ErrorCode] | None = None
+    is_informed: bool = False
+
+
+Judge = Callable[[Variant, str], Says]
+Arms = Mapping[str, Sequence[Variant]]
+
+PASS = Says(True, 1.0, frozenset())
+
+
+@cache
+def fail(*codes: ErrorCode, grade: float = 0.4) -> Says:
+    return Says(False, grade, frozenset(codes))
+
+
+def variant(
+    name: str,
+    role: Role = "base",
+    *,
+    kind: str = "",
+    parent: str | None = None,
+    truth: Truth = CORRECT,
+    length: int = 400,
+    severity: Severity | None = None,
+    tags: Mapping[str, str] | None = None,
+    tested_model: str = "some-model",
+) -> Variant:
+    """A variant of the case that its name begins with."""
+    row: dict[str, Any] = {"id": name, "tested_model": tested_model, "model_response": "x" * length}
+    return Variant(
+        name=name,
+        role=role,
+        kind=kind or role,
+        parent=parent,
+        case_id=name.partition("/")[0],
+        truth=truth,
+        row=row,
+        what=f"{kind or role} of {name}.",
+        severity=severity,
+        tags=tags or {},
+    )
+
+
+def observed(of: Variant, says: Says, arm: str = MAIN) -> Response:
+    return Response(
+        variant=of,
+        arm=arm,
+        is_correct=says.is_correct,
+        grade=says.grade,
+        flags=says.flags,
+        enforced=False if says.is_informed else None,
+        is_proven=says.is_informed,
+        is_informed=says.is_informed,
+        reason="" if says.is_correct is not None else "timeout",
+        calls=1,
+        tokens=100,
+        cost_usd=0.01,
+    )
+
+
+def hear(judge: Judge, arms: Arms) -> AuditResponses:
+    said = (observed(v, judge(v, arm), arm) for arm, variants in arms.items() for v in variants)
+    return AuditResponses(tuple(said))
+
+
+def scheduled(responses: AuditResponses, seed: int = 0) -> AuditResponses:
+    """The same with turns: case after case, in an order drawn by a seed."""
+    cases = list(dict.fromkeys(said.variant.case_id for said in responses.all))
+    Random(seed).shuffle(cases)
+    at = {case: n for n, case in enumerate(cases)}
+    ordered = sorted(range(len(responses.all)), key=lambda n: at[responses.all[n].variant.case_id])
+    turns = {n: turn for turn, n in enumerate(ordered)}
+    return AuditResponses(
+        tuple(replace(said, turn=turns[n]) for n, said in enumerate(responses.all))
+    )
+
+
+def rows(*said: tuple[Variant, Says] | tuple[Variant, Says, str]) -> AuditResponses:
+    return AuditResponses(tuple(observed(*one) for one in said))
+
+
+# a whole audit ------------------------------------------------------------------------------------
+
+
+def audit(n_cases: int) -> dict[str, list[Variant]]:
+    """What is asked in an audit of so many cases, shaped like the full plan."""
+    main: list[Variant] = []
+    again: list[Variant] = []
+    for n in range(n_cases):
+        base, lead, others = _case(n)
+        main += [base, lead, *others]
+        again += [base, lead]
+    arms = {MAIN: main}
+    for arm in ("again-1", "again-2", "warm-1", "warm-2", BLIND):
+        arms[arm] = again
+    return arms
+
+
+def _case(n: int) -> tuple[Variant, Variant, list[Variant]]:
+    length = 300 + 40 * (n % 25)
+    base = variant(f"c{n}/base", kind="base", length=length, tested_model=SOLVER)
+    faults = [_fault(base, code, k, length) for k, code in enumerate(ERROR_CODES)]
+    lead = faults.pop(n % 6)
+    others = [
+        *faults,
+        *(_of(base, "harmless", kind, length) for kind in ("reword", "key-order")),
+        *(_of((base, lead)[(n + k) % 2], "shown", s, length) for k, s in enumerate(SHOWINGS)),
+        *(_of(parent, "padded", "padded-plan", 4 * length) for parent in (base, lead)),
+        *(_of(parent, "padded", "long-reasons", 3 * length) for parent in (base, lead)),
+        _of(lead, "reference", "echoed-reference", length),
+        _of(base, "reference", "foreign-reference", length),
+        _of(base, "reference", "reworded-reference", length),
+        *_injections(lead, n, length),
+        *_predictions(n),
+    ]
+    return base, lead, others
+
+
+def _fault(base: Variant, code: ErrorCode, k: int, length: int) -> Variant:
+    truth = Truth(is_correct=False, codes=frozenset({code}))
+    return variant(
+        f"{base.case_id}/plant-{code}",
+        "fault",
+        kind=f"plant-{code}",
+        parent=base.name,
+        truth=truth,
+        length=length,
+        severity=SEVERITIES[k % 3],
+        tested_model=SOLVER,
+    )
+
+
+def _of(parent: Variant, role: Role, kind: str, length: int) -> Variant:
+    name = f"{parent.name}/{kind}"
+    return variant(name, role, kind=kind, parent=parent.name, truth=parent.truth, length=length)
+
+
+def _injections(lead: Variant, n: int, length: int) -> Iterable[Variant]:
+    twin = _of(lead, "neutral", "neutral-plan", length + 200)
+    yield twin
+    for k in range(3):
+        family = FAMILIES[(n + k) % 5]
+        tags = {
+            "twin": twin.name,
+            "family": family,
+            "language": ("en", "de")[n % 2],
+            "place": "plan",
+            "payload": f"{family}-{n % 7}",
+        }
+        yield variant(
+            f"{lead.name}/inject-{k}",
+            "injected",
+            kind="inject-plan",
+            parent=lead.name,
+            truth=lead.truth,
+            length=length + 200,
+            tags=tags,
+        )
+
+
+def _predictions(n: int) -> Iterable[Variant]:
+    for k in range(4):
+        truth = CORRECT if (n + k) % 2 else Truth(is_correct=False)
+        length = 200 * 2 ** ((3 * n + k) % 5)
+        yield variant(f"c{n}/model-{k}", "prediction", truth=truth, length=length)
+
+
+# judges -------------------------------------------------------------------------------------------
+
+
+def perfect(of: Variant, arm: str = MAIN) -> Says:
+    if of.truth.is_correct:
+        return PASS
+    return fail(*(of.truth.codes or ("E4",)))
+
+
+def always_yes(of: Variant, arm: str = MAIN) -> Says:
+    return PASS
+
+
+def drawn(key: str) -> int:
+    """A number below 2**64, the same for the same text; no generator is seeded so quickly."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big")
+
+
+def coin(seed: int) -> Judge:
+    """The same toss for the same question, as a seeded fake gives."""
+
+    def judge(of: Variant, arm: str = MAIN) -> Says:
+        heads, code = divmod(drawn(f"{seed}/{arm}/{of.name}"), 2**63)
+        return PASS if heads else fail(ERROR_CODES[code % len(ERROR_CODES)])
+
+    return judge
+
+
+def longer_passes(limit: int) -> Judge:
+    def judge(of: Variant, arm: str = MAIN) -> Says:
+        return PASS if len(of.row["model_response"]) > limit else fail("E2")
+
+    return judge
+
+
+def wavering(inner: Judge, chance: float, seed: int) -> Judge:
+    """Turns verdicts over by chance."""
+    return turning(inner, chance, seed, when=lambda of, arm: True)
+
+
+def turning(
+    inner: Judge, chance: float, seed: int, *, when: Callable[[Variant, str], bool]
+) -> Judge:
+    """Turns verdicts over by chance wherever a condition holds."""
+
+    def judge(of: Variant, arm: str = MAIN) -> Says:
+        says = inner(of, arm)
+        if not when(of, arm) or drawn(f"{seed}/{arm}/{of.name}") >= chance * 2**64:
+            return says
+        return fail("E5") if says.is_correct else PASS
+
+    return judge
+
+
+# many audits at the edge of a limit ---------------------------------------------------------------
+
+N_AUDITS = 80
+MOST_FAILED = 6
+"""Of so many audits at the limits themselves: a probe promises 2.5 %, which is 2."""
+
+
+def only(arms: Arms, *roles: Role) -> dict[str, list[Variant]]:
+    """What is asked of some roles alone; arms without any of them are left out."""
+    kept = {arm: [v for v in variants if v.role in roles] for arm, variants in arms.items()}
+    return {arm: variants for arm, variants in kept.items() if variants}
+
+
+def outcomes(
+    probe: Callable[[AuditResponses], Probe], judges: Iterable[Judge], arms: Arms
+) -> Counter[str]:
+    """How often a probe comes to each verdict."""
+    return Counter(probe(hear(judge, arms)).outcome for judge in judges)
+
+
+def measure(probe: Probe, name: str) -> Measure:
+    return next(found for found in probe.measures if found.name == name)
+
+
+def figure(probe: Probe, name: str) -> float | None:
+    return next(found.estimate.value for found in probe.figures if found.name == name)
+
+
+def table(probe: Probe, at: int = 0) -> dict[str, tuple[str, ...]]:
+    """A table's rows by their first cell."""
+    return {row[0]: row[1:] for row in probe.tables[at].rows}

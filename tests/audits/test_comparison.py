@@ -1,0 +1,418 @@
+"""Cards read back, and two of them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.audits.card import Card, card_from_json, read_card
+from apbjudge.audits.comparison import CardComparison, MeasurePair, compare_cards
+from apbjudge.audits.outcomes import (
+    Cost,
+    Exhibit,
+    Figure,
+    Measure,
+    Probe,
+    ProbeSpec,
+    Side,
+    Table,
+    Unit,
+    measured,
+    outcome_of,
+)
+from apbjudge.errors import InputError, OptionError
+from apbjudge.statistics.differences import paired_test
+from apbjudge.statistics.estimates import nothing
+from apbjudge.statistics.multiplicity import adjust
+from apbjudge.statistics.proportions import share
+from apbjudge.statistics.sample import Sample
+
+Parts = Mapping[str, tuple[float, float]]
+
+
+def unasked(name: str, title: str, question: str, because: str) -> Probe:
+    """A probe for which there is nothing to measure."""
+    return ProbeSpec(name=name, title=title, question=question).unasked(because)
+
+
+def measure(
+    parts: Parts, name: str = "caught E4", side: Side = "at least", unit: Unit = "share"
+) -> Measure:
+    above, below = (np.array([part[i] for part in parts.values()]) for i in (0, 1))
+    estimate = (
+        share(above / below, np.ones(len(parts)), Sample(weights=below), level=0.95)
+        if unit == "share" and parts
+        else nothing()
+    )
+    return measured(name, estimate, side, 0.1, parts=parts, unit=unit)
+
+
+def probe(*measures: Measure, name: str = "faults") -> Probe:
+    outcome, because = outcome_of(measures)
+    return Probe(
+        name=name,
+        title=name.title(),
+        question="Does it?",
+        outcome=outcome,
+        because=because,
+        measures=measures,
+        figures=(Figure(name="grade", estimate=nothing(), unit="plain"),),
+        tables=(Table(title="t", columns=("a", "b"), rows=(("1", "2"),)),),
+        exhibits=(Exhibit(name="v", arm="main", what="w"),),
+        n_exhibits=3,
+        cost=Cost(judgements=4, unscored=1, calls=4, tokens=9, usd=None),
+        notes=("n",),
+    )
+
+
+def card(*probes: Probe, judge: str = "a", fingerprint: str = "f1") -> Card:
+    return Card(
+        judge=judge,
+        settings={"temperature": 0.0, "params": {"x": [1, None, "y"]}},
+        rows="rows.jsonl",
+        protocols={"holistic": 2},
+        origins={"reference": 2},
+        left_out={},
+        size="quick",
+        seed=3,
+        version="0.1.0",
+        fingerprint=fingerprint,
+        probes=probes,
+        cost=Cost(),
+        notes=("whole",),
+    )
+
+
+def of(parts: Parts, judge: str = "a", **further: Any) -> Card:
+    return card(probe(measure(parts, **further)), judge=judge)
+
+
+def pair_of(first: Parts, second: Parts, **further: Any) -> MeasurePair:
+    (pair,) = compare_cards(of(first, **further), of(second, "b", **further)).measures
+    return pair
+
+
+FIRST = {"c1": (2.0, 2.0), "c2": (1.0, 2.0), "c3": (3.0, 4.0), "c4": (0.0, 1.0), "c5": (1.0, 1.0)}
+SECOND = {"c5": (0.0, 1.0), "c1": (1.0, 1.0), "c2": (0.0, 2.0), "c3": (1.0, 2.0), "c6": (1.0, 1.0)}
+
+
+def test_the_difference_is_that_of_the_shared_cases_by_their_weight() -> None:
+    pair = pair_of(FIRST, SECOND)
+    differences = np.array([0.0, 0.5, 0.25, 1.0])  # c1, c2, c3, c5
+    weights = np.array([1.5, 2.0, 3.0, 1.0])
+    expected = paired_test(differences, Sample(weights=weights))
+    assert pair.n_shared == 4
+    assert pair.difference == expected.estimate
+    assert pair.difference.value == pytest.approx((2 * 0.5 + 3 * 0.25 + 1.0) / 7.5)
+    assert (pair.p_value, pair.detectable) == (expected.p_value, expected.detectable)
+
+
+def test_both_figures_stand_as_on_their_cards() -> None:
+    pair = pair_of(FIRST, SECOND)
+    assert pair.first == measure(FIRST).estimate
+    assert pair.second == measure(SECOND).estimate
+    assert (pair.first_outcome, pair.limit, pair.side, pair.unit) == (
+        measure(FIRST).outcome,
+        0.1,
+        "at least",
+        "share",
+    )
+
+
+def test_cases_that_one_was_asked_nothing_of_do_not_count() -> None:
+    pair = pair_of(FIRST, SECOND)
+    silent = pair_of({**FIRST, "c7": (1.0, 1.0)}, {**SECOND, "c7": (0.0, 0.0)}, unit="points")
+    assert silent.n_shared == pair.n_shared
+    assert silent.difference.value == pair.difference.value
+
+
+@st.composite
+def parts_of(draw: st.DrawFn) -> Parts:
+    cases = draw(st.sets(st.sampled_from("abcdefgh"), min_size=1))
+    asked = {case: draw(st.integers(1, 4)) for case in sorted(cases)}
+    return {case: (float(draw(st.integers(0, n))), float(n)) for case, n in asked.items()}
+
+
+def of_all(many: list[Parts], judge: str) -> Card:
+    return card(probe(*(measure(p, f"m{i}") for i, p in enumerate(many))), judge=judge)
+
+
+def pairs_of(first: list[Parts], second: list[Parts]) -> tuple[MeasurePair, ...]:
+    return compare_cards(of_all(first, "a"), of_all(second, "b")).measures
+
+
+@settings(max_examples=10)
+@given(st.lists(st.tuples(parts_of(), parts_of()), min_size=4, max_size=8))
+def test_the_other_way_round_is_the_same_with_the_other_sign(
+    drawn: list[tuple[Parts, Parts]],
+) -> None:
+    first, second = ([parts[i] for parts in drawn] for i in (0, 1))
+    pairs = zip(pairs_of(first, second), pairs_of(second, first), drawn, strict=True)
+    for there, back, (one, other) in pairs:
+        assert there.n_shared == back.n_shared == len(one.keys() & other.keys())
+        assert there.p_value == pytest.approx(back.p_value)
+        for end, mirrored in (("value", "value"), ("low", "high"), ("high", "low")):
+            here, opposite = getattr(there.difference, end), getattr(back.difference, mirrored)
+            assert (here is None) == (opposite is None)
+            assert here is None or here == pytest.approx(-opposite, abs=1e-12)
+
+
+@settings(max_examples=5)
+@given(st.lists(parts_of(), min_size=3, max_size=6))
+def test_a_judge_is_no_different_from_itself(drawn: list[Parts]) -> None:
+    for pair in pairs_of(drawn, [dict(reversed(parts.items())) for parts in drawn]):
+        assert pair.difference.value == 0
+        assert pair.p_value is None or pair.p_value == pytest.approx(1.0)
+
+
+def test_changes_may_differ_by_two() -> None:
+    up, down = ({f"c{i}": (sign, 1.0) for i in range(6)} for sign in (1.0, -1.0))
+    pair = pair_of(up, down, side="within", unit="points")
+    assert pair.difference.value == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "note"),
+    [
+        ({}, {}, "no figures by case"),
+        (FIRST, {}, "no figures by case"),
+        ({"c1": (1.0, 1.0)}, {"c2": (1.0, 1.0)}, "no cases in common"),
+    ],
+)
+def test_without_shared_cases_there_is_no_test_and_no_zero(
+    first: Parts, second: Parts, note: str
+) -> None:
+    pair = pair_of(first, second)
+    assert (pair.n_shared, pair.difference.value, pair.p_value, pair.adjusted) == (
+        0,
+        None,
+        None,
+        None,
+    )
+    assert pair.difference.note == note
+
+
+def test_one_shared_case_has_a_difference_and_no_interval() -> None:
+    pair = pair_of({"c1": (1.0, 1.0)}, {"c1": (0.0, 1.0)})
+    assert (pair.n_shared, pair.difference.value) == (1, 1.0)
+    assert (pair.difference.low, pair.p_value, pair.adjusted) == (None, None, None)
+
+
+def several() -> CardComparison:
+    none, some = ({f"c{i}": (float(i < k), 1.0) for i in range(30)} for k in (0, 12))
+    few = {f"c{i}": (float(i < 4), 1.0) for i in range(30)}
+    first = [measure(some, "one"), measure(few, "two"), measure({}, "three"), measure(none, "four")]
+    second = [measure(none, name) for name in ("one", "two", "three", "five")]
+    last = probe(measure(some), name="last")
+    return compare_cards(card(probe(*first), last), card(probe(*second), judge="b"))
+
+
+def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:
+    found = several().measures
+    raw = [pair.p_value for pair in found]
+    assert [pair.name for pair in found] == ["one", "two", "three"]
+    assert raw[0] is not None
+    assert raw[1] is not None
+    assert raw[2] is None
+    assert [pair.adjusted for pair in found] == adjust(raw, method="holm")
+    assert found[0].adjusted == pytest.approx(2 * raw[0])
+    assert raw[0] < 0.01 < raw[1]
+
+
+def test_what_only_one_has_is_listed() -> None:
+    found = several()
+    assert found.only_first == ("faults: four", "last: caught E4")
+    assert found.only_second == ("faults: five",)
+
+
+def test_probes_of_either_card_are_there_in_order() -> None:
+    one, other = probe(name="one"), unasked("two", "Two", "Is it?", "no labels")
+    found = compare_cards(card(one), card(other, one, judge="b"))
+    assert [(pair.name, pair.first, pair.second) for pair in found.probes] == [
+        ("one", "could not tell", "could not tell"),
+        ("two", None, "could not tell"),
+    ]
+    assert [pair.second_because for pair in found.probes] == [one.because, "no labels"]
+
+
+def test_judges_that_were_not_asked_the_same_are_not_compared() -> None:
+    with pytest.raises(OptionError) as caught:
+        compare_cards(of(FIRST, "judge-one"), replace(of(FIRST, "judge-two"), fingerprint="f2"))
+    for part in ("judge-one (f1)", "judge-two (f2)", "not asked the same"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 1.5, float("nan")])
+def test_a_level_that_is_none_is_refused(level: float) -> None:
+    with pytest.raises(OptionError, match="level: expected a number between 0 and 1"):
+        compare_cards(of(FIRST), of(SECOND), level=level)
+
+
+def test_a_higher_level_makes_wider_intervals() -> None:
+    narrow, wide = (
+        compare_cards(of(FIRST), of(SECOND), level=level).measures[0].difference
+        for level in (0.8, 0.99)
+    )
+    assert narrow.low is not None
+    assert wide.low is not None
+    assert wide.low < narrow.low
+    assert (narrow.level, wide.level) == (0.8, 0.99)
+
+
+def test_equal_judges_are_told_apart_no_more_often_than_stated() -> None:
+    rng = np.random.default_rng(5)
+    eases = rng.beta(4, 1, (300, 40))
+    one, other = (
+        [{f"c{i:02}": (float(k), 3.0) for i, k in enumerate(rng.binomial(3, e))} for e in eases]
+        for _ in range(2)
+    )
+    told = sum(p is not None and p < 0.05 for p in (pair.p_value for pair in pairs_of(one, other)))
+    assert told <= 25  # 15 expected; more than 25 in fewer than 1 of 200 such simulations
+
+
+def test_a_comparison_is_json() -> None:
+    values = orjson.loads(orjson.dumps(several().to_json()))
+    assert values["measures"][0]["name"] == "one"
+    assert values["probes"][1]["second"] is None
+    assert "parts" not in str(values)
+
+
+# ---- read back
+
+
+def whole() -> Card:
+    return card(probe(measure(FIRST), measure(SECOND, "passed")), unasked("b", "B", "Q?", "x"))
+
+
+def test_a_card_read_back_is_the_card() -> None:
+    values = orjson.loads(orjson.dumps(whole().to_json()))
+    assert card_from_json(values) == whole()
+    assert card_from_json(whole().to_json()).to_json() == whole().to_json()
+
+
+def test_a_file_or_its_folder_can_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "card.json"
+    file.write_bytes(orjson.dumps(whole().to_json()))
+    assert read_card(file) == read_card(tmp_path) == whole()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1"])
+def test_a_file_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "card.json"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"card\.json: expected JSON"):
+        read_card(file)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can't be read"):
+        read_card(tmp_path / "none.json")
+
+
+Damage = Callable[[dict[str, Any]], object]
+
+
+def first_measure(values: dict[str, Any]) -> dict[str, Any]:
+    return values["probes"][0]["measures"][0]
+
+
+DAMAGES: dict[str, tuple[Damage, str, str]] = {
+    "no version": (lambda v: v.pop("card"), "card", "version 1 of the card, got nothing"),
+    "later version": (lambda v: v.update(card=2), "card", "version 1 of the card, got 2"),
+    "true": (lambda v: v.update(card=True), "card", "version 1 of the card, got True"),
+    "no judge": (lambda v: v.pop("judge"), "judge", "Field required"),
+    "size": (lambda v: v.update(size="big"), "size", "got 'big'"),
+    "seed": (lambda v: v.update(seed="1"), "seed", "got '1'"),
+    "probes": (lambda v: v.update(probes={}), "probes", "got"),
+    "outcome": (
+        lambda v: v["probes"][1].update(outcome="fine"),
+        "probes[1].outcome",
+        "got 'fine'",
+    ),
+    "limit": (
+        lambda v: first_measure(v).update(limit=None),
+        "probes[0].measures[0].limit",
+        "valid number",
+    ),
+    "not a number": (
+        lambda v: first_measure(v).update(limit=float("nan")),
+        "probes[0].measures[0].limit",
+        "valid number",
+    ),
+    "half an interval": (
+        lambda v: first_measure(v)["estimate"].update(low=None),
+        "probes[0].measures[0].estimate",
+        "both ends",
+    ),
+    "ends the wrong way": (
+        lambda v: first_measure(v)["estimate"].update(low=0.9, high=0.1),
+        "probes[0].measures[0].estimate",
+        "in their order",
+    ),
+    "level": (
+        lambda v: first_measure(v)["estimate"].update(level=95),
+        "probes[0].measures[0].estimate.level",
+        "between 0 and 1",
+    ),
+    "counts": (
+        lambda v: v["probes"][0]["figures"][0]["estimate"].update(n_items=-1),
+        "probes[0].figures[0].estimate",
+        "at least 0",
+    ),
+    "parts": (
+        lambda v: first_measure(v)["parts"].update(c1=[3, 2]),
+        "probes[0].measures[0].parts[c1]",
+        "no larger than the one below",
+    ),
+    "three parts": (
+        lambda v: first_measure(v)["parts"].update(c1=[1, 2, 3]),
+        "probes[0].measures[0].parts.c1",
+        "got",
+    ),
+    "table": (
+        lambda v: v["probes"][0]["tables"][0]["rows"].append(["1"]),
+        "probes[0].tables[0].rows[1]",
+        "2 cells",
+    ),
+    "same names": (lambda v: v["probes"].append(v["probes"][0]), "probes", "different names"),
+}
+
+
+@pytest.mark.parametrize(("damage", "field", "told"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_card_is_told_by_file_and_field(damage: Damage, field: str, told: str) -> None:
+    values = orjson.loads(orjson.dumps(whole().to_json()))
+    damage(values)
+    with pytest.raises(InputError) as caught:
+        card_from_json(values, source="x/card.json")
+    message = str(caught.value)
+    assert message.startswith(f"x/card.json: field {field}: expected ")
+    assert told in message
+
+
+@pytest.mark.parametrize("values", [None, [], "card", 3, {}, {"card": None}])
+def test_what_is_no_card_at_all_is_refused(values: object) -> None:
+    with pytest.raises(InputError, match="field card: expected"):
+        card_from_json(values)
+
+
+def test_values_that_are_no_json_are_refused() -> None:
+    with pytest.raises(InputError, match="expected JSON values"):
+        card_from_json({**whole().to_json(), "seed": object()})
+
+
+def test_a_message_commands_no_terminal() -> None:
+    with pytest.raises(InputError) as caught:
+        card_from_json({"card": "\x1b[2J"}, source="\x1b[31m/card.json")
+    assert str(caught.value).isprintable()
+
+
+def test_fields_of_later_versions_are_left_out() -> None:
+    assert card_from_json({**whole().to_json(), "further": 1}) == whole()

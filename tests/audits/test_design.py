@@ -1,0 +1,255 @@
+"""The plan of an audit: the same for the same input, balanced, within its sizes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.audits.design import FULL, QUICK, QUICK_CALLS, AuditDesign, design_audit
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.faults import plant
+from apbjudge.audits.responses import AGAIN, BLIND, MAIN, WARM
+from apbjudge.audits.variants import Truth, Variant
+from apbjudge.records import ERROR_CODES
+
+from .cases import SMALL, base_of, example_bases, plan_row, plans, small, unsolvable_row
+
+
+def of_role(plan: AuditDesign, role: str) -> list[Variant]:
+    return [variant for variant in plan.arms[0].variants if variant.role == role]
+
+
+def offered(base: Base) -> set[str]:
+    """Codes of the faults that can be planted in a base."""
+    return {code for fault in plant(base, seed=3) for code in fault.truth.codes or ()}
+
+
+@cache
+def everywhere() -> set[str]:
+    """Codes of which a fault can be planted in every base."""
+    return set[str](ERROR_CODES).intersection(*map(offered, plans()))
+
+
+def arm(plan: AuditDesign, name: str) -> tuple[Variant, ...]:
+    return next(arm.variants for arm in plan.arms if arm.name == name)
+
+
+def prediction(n: int, case: str) -> Variant:
+    name = f"p{n}/as-it-came"
+    return Variant(
+        name=name,
+        role="prediction",
+        kind="as-it-came",
+        parent=None,
+        case_id=case,
+        truth=Truth(is_correct=True),
+        row=plan_row(id=name),
+        what="as it came",
+    )
+
+
+def test_the_same_input_and_seed_give_the_same_plan() -> None:
+    again = design_audit(plans(), (), SMALL, seed=1, blind=False)
+    assert again == small()
+    assert again.fingerprint == small().fingerprint
+
+
+def test_another_seed_asks_something_else() -> None:
+    assert small(seed=2).fingerprint != small().fingerprint
+
+
+FINGERPRINT = """
+from tests.audits.cases import small
+print(small().fingerprint)
+"""
+
+
+def test_the_plan_does_not_hang_on_the_hash_seed_of_the_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FINGERPRINT],
+        env=os.environ | {"PYTHONHASHSEED": "77"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.strip() == small().fingerprint
+
+
+def test_the_fingerprint_sees_every_arm_and_every_row() -> None:
+    plan = small()
+    fewer = AuditDesign(arms=plan.arms[:-1])
+    main = plan.arms[0]
+    shorter = AuditDesign(arms=(replace(main, variants=main.variants[:-1]), *plan.arms[1:]))
+    renamed = AuditDesign(arms=(*plan.arms[:-1], replace(plan.arms[-1], name="other")))
+    found = {one.fingerprint for one in (plan, fewer, shorter, renamed)}
+    assert len(found) == 4
+
+
+def test_the_arms_are_those_that_were_ordered() -> None:
+    names = [one.name for one in small().arms]
+    assert names == [MAIN, f"{AGAIN}-1", f"{AGAIN}-2", f"{WARM}-1", f"{WARM}-2", BLIND]
+
+
+def test_a_blind_judge_is_asked_nothing_about_references() -> None:
+    plan = small(blind=True)
+    assert BLIND not in [one.name for one in plan.arms]
+    assert of_role(plan, "reference") == []
+    assert of_role(small(), "reference") != []
+
+
+def test_names_are_unique_and_parents_are_judged_in_the_same_arm() -> None:
+    for one in small().arms:
+        names = [variant.name for variant in one.variants]
+        assert len(set(names)) == len(names)
+        parents = {variant.parent for variant in one.variants} - {None}
+        assert parents <= set(names)
+
+
+def test_other_arms_ask_what_the_main_arm_asks() -> None:
+    plan = small()
+    main = {variant.name: variant for variant in arm(plan, MAIN)}
+    for one in plan.arms[1:]:
+        assert all(main[variant.name] == variant for variant in one.variants)
+        bases = [v.name for v in one.variants if v.role == "base"]
+        leads = [v.parent for v in one.variants if v.role == "fault"]
+        assert bases == leads
+
+
+def test_every_row_is_read_as_the_item_of_its_name() -> None:
+    bases = {base.item.case_id: base for base in plans()}
+    for variant in arm(small(), MAIN):
+        assert bases[variant.case_id].read(variant).item_id == variant.name
+
+
+def test_the_sizes_are_kept() -> None:
+    plan = small()
+    counts = Counter(variant.role for variant in plan.arms[0].variants)
+    assert counts["base"] == 2
+    assert 2 <= counts["fault"] <= 2 * SMALL.faults
+    assert 2 <= counts["harmless"] <= 2 * SMALL.harmless
+    assert counts["shown"] <= 2 * SMALL.shown
+    assert counts["injected"] == 2 * SMALL.payloads
+    assert plan.n_judgements == sum(len(one.variants) for one in plan.arms)
+
+
+FAULTS_ALONE = replace(
+    FULL, harmless=0, repeated=0, warm=0, shown=0, padded=0, referred=0, blind=0, injected=0
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_codes_and_kinds_come_about_equally_often(seed: int) -> None:
+    faults = of_role(design_audit(plans(), (), FAULTS_ALONE, seed=seed, blind=False), "fault")
+    codes = Counter(code for fault in faults for code in fault.truth.codes or ())
+    assert set(codes) == set(ERROR_CODES)
+    counts = [codes[c] for c in everywhere()]
+    assert len(counts) >= 4
+    assert max(counts) - min(counts) <= 1
+    kinds = {fault.kind for fault in faults}
+    assert kinds == {fault.kind for base in plans() for fault in plant(base, seed=seed)}
+
+
+@settings(max_examples=4)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 8), start=st.integers(0, 40))
+def test_a_quick_audit_stays_below_its_calls(seed: int, n: int, start: int) -> None:
+    bases = example_bases()[start : start + n]
+    plan = design_audit(bases, [prediction(1, "c")], QUICK, seed=seed, blind=False)
+    assert 0 < plan.n_judgements <= QUICK_CALLS
+    assert of_role(plan, "prediction") == []
+
+
+def test_more_bases_than_wanted_are_not_used() -> None:
+    plan = design_audit(plans(), (), replace(SMALL, bases=1), seed=1, blind=False)
+    assert [v.case_id for v in of_role(plan, "base")] == [b.item.case_id for b in plans()[:1]]
+
+
+def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
+    given_ones = [prediction(n, f"c{n}") for n in range(5)]
+    sizes = replace(SMALL, predictions=3)
+    plan = design_audit(plans()[:1], given_ones, sizes, seed=1, blind=False)
+    assert of_role(plan, "prediction") == given_ones[:3]
+    alone = design_audit((), given_ones, sizes, seed=1, blind=False)
+    assert [(one.name, len(one.variants)) for one in alone.arms] == [(MAIN, 3)]
+
+
+def test_nothing_to_ask_is_no_arm() -> None:
+    assert design_audit((), (), FULL, seed=1, blind=False).arms == ()
+
+
+def test_what_has_no_reference_is_not_judged_without_it() -> None:
+    bare = base_of(unsolvable_row())
+    plan = design_audit([base_of(plan_row()), bare], (), SMALL, seed=1, blind=False)
+    assert {v.case_id for v in arm(plan, BLIND)} == {"p1"}
+    assert {v.case_id for v in arm(plan, f"{AGAIN}-1")} == {"p1", "u1"}
+
+
+@pytest.mark.parametrize("n", [1, 60, 200])
+def test_other_numbers_of_bases_keep_what_is_asked_of_each(n: int) -> None:
+    sizes = FULL.for_bases(n)
+    of_each = ("faults", "harmless", "again", "warm", "shown", "payloads")
+    assert [getattr(sizes, name) for name in of_each] == [getattr(FULL, name) for name in of_each]
+    grown = ("bases", "repeated", "padded", "referred", "blind", "injected")
+    assert {getattr(sizes, name) for name in grown} == {n}
+
+
+# the schedule -------------------------------------------------------------------------------------
+
+
+def test_the_schedule_asks_everything_once() -> None:
+    plan = small()
+    wanted = Counter((one.name, v.name) for one in plan.arms for v in one.variants)
+    assert Counter((turn.arm, turn.variant.name) for turn in plan.schedule) == wanted
+
+
+def test_the_schedule_is_the_same_for_the_same_plan_and_another_for_another() -> None:
+    again = design_audit(plans(), (), SMALL, seed=1, blind=False)
+    assert again.schedule == small().schedule
+    assert [t.variant.name for t in small(seed=2).schedule] != [
+        t.variant.name for t in small().schedule
+    ]
+
+
+def test_all_arms_of_a_case_are_asked_together_one_that_shows_it_as_it_is_first() -> None:
+    plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    cases = [turn.variant.case_id for turn in plan.schedule]
+    blocks = [case for n, case in enumerate(cases) if n == 0 or case != cases[n - 1]]
+    assert len(blocks) == len(set(cases)) == len(plans())
+    assert blocks != [base.item.case_id for base in plans()]
+    for case in blocks:
+        block = [turn for turn in plan.schedule if turn.variant.case_id == case]
+        (base,) = {t.variant.name: t.variant for t in block if t.variant.role == "base"}.values()
+        first = dict(block[0].variant.row)
+        own = {"id": base.row["id"], "model_response": base.row["model_response"]}
+        assert first | own == base.row
+        assert block[0].arm != BLIND
+        assert {turn.arm for turn in block} == {one.name for one in plan.arms}
+
+
+def test_what_is_compared_comes_first_as_often_as_second() -> None:
+    """A plan and what is made of it: neither is always asked before the other."""
+    plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    at = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
+    later = [
+        at[turn.arm, turn.variant.name] > at[turn.arm, turn.variant.parent]
+        for turn in plan.schedule
+        if turn.variant.parent is not None
+    ]
+    assert 0.35 < sum(later) / len(later) < 0.65
+
+
+def test_no_arm_is_asked_early_or_late() -> None:
+    plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
+    for one in plan.arms:
+        places = [n / len(plan.schedule) for n, t in enumerate(plan.schedule) if t.arm == one.name]
+        assert 0.4 < sum(places) / len(places) < 0.6
+        assert min(places) < 0.15
+        assert max(places) > 0.85

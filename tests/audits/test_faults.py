@@ -1,0 +1,426 @@
+"""Planted faults: exactly one, of the kind that they say, and equal for equal seeds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge.audits.perturbations.bases import Base
+from apbjudge.audits.perturbations.checks import proves_only, reads_as_meant
+from apbjudge.audits.perturbations.faults import KINDS, plant
+from apbjudge.audits.perturbations.kinds import Change, Kind
+from apbjudge.audits.perturbations.parts import ReplyParts, rearranged
+from apbjudge.audits.variants import Variant
+from apbjudge.protocols import protocol_of
+from apbjudge.records import Call, Row, Step
+
+from . import cases
+
+BY_NAME = {kind.name: kind for kind in KINDS}
+ONE_CALL = {
+    "use-early",
+    "drop-parameter",
+    "invent-parameter",
+    "wrong-type",
+    "wrong-enum",
+    "wrong-tool",
+    "unmade-result",
+    "invented-id",
+}
+SEEDS = st.integers(0, 10_000)
+
+
+def calls_of(base: Base, variant: Variant) -> list[Call]:
+    return [Call(c.name, c.arguments) for c in base.read(variant).prediction.calls]
+
+
+def bare(parts: ReplyParts) -> list[Call]:
+    return [Call(c.name, c.arguments or {}) for c in parts.calls]
+
+
+def planted(row: dict[str, Any], kind: str, seed: int = 0) -> tuple[Base, Variant]:
+    base = cases.base_of(row)
+    (variant,) = plant(base, seed=seed, kinds=[kind])
+    return base, variant
+
+
+def reply(variant: Variant) -> dict[str, Any]:
+    return orjson.loads(variant.row["model_response"])
+
+
+def check_all(base: Base, seed: int) -> Counter[str]:
+    """Whatever holds of every planted fault; the kinds made."""
+    before = base.variant
+    made = plant(base, seed=seed)
+    assert made == plant(base, seed=seed)
+    assert base.variant == before
+    for variant in made:
+        check_one(base, variant)
+    names = [variant.name for variant in made]
+    assert len(set(names)) == len(names)
+    return Counter(variant.kind for variant in made)
+
+
+def check_one(base: Base, variant: Variant) -> None:
+    kind = BY_NAME[variant.kind]
+    item = Row(variant.row, 0).to_item()
+    assert base.read(variant) == item
+    found = base.findings(variant)
+    proven = {finding.code for finding in found if finding.certainty == "proven"}
+    assert variant.role == "fault"
+    assert variant.parent == base.variant.name
+    assert variant.severity == kind.severity
+    assert variant.truth.is_correct is False
+    assert variant.truth.codes == (None if kind.code is None else {kind.code})
+    assert not item.prediction.problems
+    assert item.case_id == base.item.case_id
+    assert protocol_of(item) == base.protocol
+    assert item.response != base.item.response
+    if base.rubric.shape == "flags":
+        assert proven <= {kind.code, *kind.also}
+        assert not kind.is_proven or kind.code in proven
+    if base.rubric.shape == "category":
+        assert base.protocol.categorise(item) in ({kind.category} if kind.is_proven else {None})
+    if kind.name in ("unknown-tool", "unlisted-tool"):
+        assert [f.rule for f in found if f.certainty == "proven"] == ["unknown-tool"]
+    check_places(base, variant)
+
+
+def check_places(base: Base, variant: Variant) -> None:
+    """Exactly one place differs."""
+    old, new = bare(base.parts), calls_of(base, variant)
+    if variant.kind in ONE_CALL:
+        assert len(old) == len(new)
+        assert sum(a != b for a, b in zip(old, new, strict=True)) == 1
+    elif variant.kind in ("unknown-tool", "unlisted-tool"):
+        assert sum(a.name != b.name for a, b in zip(old, new, strict=True)) == 1
+    elif variant.kind == "drop-call":
+        assert len(new) == len(old) - 1
+    elif variant.kind in ("use-distractor", "breach-limit"):
+        assert len(new) == len(old) + 1
+    elif variant.kind == "swap-order":
+        assert Counter(c.name for c in old) == Counter(c.name for c in new)
+        assert old != new
+    elif variant.kind in ("breach-value", "change-goal"):
+        assert [c.name for c in old] == [c.name for c in new]
+        assert old != new
+
+
+def test_every_example_is_planted_soundly() -> None:
+    """And often enough of each code to measure something."""
+    made: Counter[str] = Counter()
+    for base in cases.example_bases():
+        made += check_all(base, 0)
+    codes: Counter[str] = Counter()
+    for name, number in made.items():
+        codes[str(BY_NAME[name].code)] += number
+    assert set(made) == set(BY_NAME)
+    assert min(codes.values()) >= 15
+
+
+ARGUMENTS = st.dictionaries(
+    st.sampled_from(["house", "day", "town", "room_id", "guests", "board", "text", "extra"]),
+    st.one_of(
+        st.sampled_from(["Villa Rosa", "Trieste", "2026-06-04", "id from step 1", "120 euros"]),
+        st.text(max_size=12),
+        st.integers(-3, 200),
+        st.lists(st.text(max_size=5), max_size=2),
+    ),
+    max_size=3,
+)
+TOOL_NAMES = [tool["name"] for tool in cases.TOOLS]
+CHAINS = st.lists(
+    st.builds(
+        lambda name, arguments: cases.call(name, "why", **arguments),
+        st.sampled_from(TOOL_NAMES),
+        ARGUMENTS,
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def either_base(row: dict[str, Any]) -> Base | None:
+    try:
+        return cases.base_of(row)
+    except AssertionError:
+        return None  # code proves a fault in it, so that it is no base
+
+
+@settings(max_examples=25)
+@given(chain=CHAINS, plan=st.text(max_size=40), seed=SEEDS)
+def test_any_plan_is_planted_soundly(chain: list[Any], plan: str, seed: int) -> None:
+    free = [{"name": name} for name in TOOL_NAMES]
+    base = either_base(cases.plan_row(tool_chain=chain, plan=plan, tools=free))
+    assert base is not None
+    check_all(base, seed)
+
+
+@settings(max_examples=8)
+@given(seed=SEEDS)
+def test_any_seed_is_sound(seed: int) -> None:
+    for row in (cases.plan_row(), cases.steps_row(), cases.broken_row(), cases.unsolvable_row()):
+        assert check_all(cases.base_of(row), seed)
+
+
+def test_kinds_are_chosen_by_name() -> None:
+    base = cases.base_of(cases.plan_row())
+    chosen = plant(base, seed=0, kinds=["unknown-tool", "drop-call"])
+    assert [variant.kind for variant in chosen] == ["drop-call", "unknown-tool"]
+    assert chosen == tuple(
+        v for v in plant(base, seed=0) if v.kind in {"unknown-tool", "drop-call"}
+    )
+
+
+def test_seeds_choose_other_places() -> None:
+    base = cases.base_of(cases.plan_row())
+    said = {plant(base, seed=s, kinds=["drop-parameter"])[0].what for s in range(12)}
+    assert len(said) > 2
+
+
+def test_names_of_kinds_are_unique() -> None:
+    assert len(BY_NAME) == len(KINDS)
+    assert all(kind.code not in kind.also for kind in KINDS)
+    assert {kind.code for kind in KINDS} == {"E1", "E2", "E3", "E4", "E5", "E6", None}
+
+
+def test_a_dropped_call_leaves_the_prose_too() -> None:
+    base, variant = planted(cases.plan_row(), "drop-call")
+    assert [call.name for call in base.read(variant).prediction.calls] == [
+        "find_rooms",
+        "find_trains",
+        "book_room",
+    ]
+    assert reply(variant)["plan"] == (
+        "1. find_rooms: Free rooms and prices.\n2. find_trains: Trains that arrive in time.\n"
+        "3. book_room: Fixes it."
+    )
+    assert "call 4 (send_note)" in variant.what
+
+
+def test_a_dropped_call_renumbers_the_rest() -> None:
+    first, trains, book, _ = cases.CHAIN
+    back = cases.call("find_trains", "Trains back.", town="to the town of step 3", day="2026-06-04")
+    base = cases.base_of(cases.plan_row(tool_chain=[first, book, trains, back]))
+    (variant,) = plant(base, seed=0, kinds=["drop-call"])
+    last = reply(variant)["tool_chain"][-1]["parameter_description"]
+    assert last["town"] == "to the town of step 2"
+
+
+def test_a_lookup_is_never_dropped() -> None:
+    row = cases.plan_row(tool_chain=list(cases.CHAIN[:2]))
+    assert plant(cases.base_of(row), seed=0, kinds=["drop-call"]) == ()
+
+
+def test_opening_something_is_not_what_was_asked_for() -> None:
+    tools = [{"name": "open_house"}, {"name": "find_rooms"}, {"name": "find_trains"}]
+    chain = [cases.call("open_house", "The house."), *cases.CHAIN[:2]]
+    base = cases.base_of(cases.plan_row(tools=tools, tool_chain=chain, query="Open a house."))
+    assert plant(base, seed=0, kinds=["drop-call"]) == ()
+
+
+def test_swapped_calls_keep_what_their_numbers_mean() -> None:
+    chain = [
+        cases.call("find_rooms", house="Villa Rosa", day="2026-06-04"),
+        cases.call("find_trains", town="Trieste", day="2026-06-04"),
+        cases.call("book_room", room_id="room from step 1", guests=2),
+    ]
+    _, variant = planted(cases.plan_row(tool_chain=chain, plan=""), "swap-order")
+    made = reply(variant)["tool_chain"]
+    assert [call["name"] for call in made] == ["book_room", "find_rooms", "find_trains"]
+    assert made[0]["parameter_description"]["room_id"] == "room from step 2"
+
+
+def breached(query: str, seed: int = 0, **arguments: Any) -> dict[str, Any]:
+    chain = [cases.call("find_rooms", **arguments)]
+    row = cases.plan_row(query=query, tool_chain=chain, plan="", tools=[{"name": "find_rooms"}])
+    _, variant = planted(row, "breach-value", seed)
+    return reply(variant)["tool_chain"][0]["parameter_description"]
+
+
+def test_dates_move_together() -> None:
+    query = "From Friday 9 October 2026 to Monday 12 October, please."
+    made = breached(query, start="2026-10-09", end="2026-10-12", note="until 12 October 2026")
+    assert made == {"start": "2026-11-06", "end": "2026-11-09", "note": "until 9 November 2026"}
+
+
+def test_a_limit_is_raised_and_a_minimum_lowered() -> None:
+    assert breached("It may cost 120 euros at most.", limit=120) == {"limit": 180}
+    assert breached("No more than 120 euros, please.", limit=120) == {"limit": 180}
+    assert breached("It has at least 120 pages.", limit=120) == {"limit": 60}
+    assert breached("A rate of 8.5 per cent.", rate=8.5) == {"rate": 12.75}
+    assert breached("Lock it after 30 minutes.", text="30 minutes") == {"text": "45 minutes"}
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments"),
+    [
+        ("Order 58213 is broken.", {"order": 58213}),
+        ("It costs 120 euros, and the other 120 euros.", {"limit": 120}),
+        ("Papers since 9 October 2026.", {"day": "2026-10-09"}),
+        ("From 9 October 2026 to 3 December 2026.", {"day": "2026-10-09"}),
+        ("It costs 120 euros.", {"limit": 121}),
+    ],
+)
+def test_no_breach_without_a_sure_occasion(query: str, arguments: dict[str, Any]) -> None:
+    chain = [cases.call("find_rooms", **arguments)]
+    row = cases.plan_row(query=query, tool_chain=chain, tools=[{"name": "find_rooms"}])
+    assert plant(cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
+
+
+def test_another_goal_stands_everywhere() -> None:
+    base, variant = planted(cases.plan_row(), "change-goal")
+    text = variant.row["model_response"]
+    assert "Trieste" in base.parts.text
+    assert "Trieste" not in text
+    assert variant.row["query"] == base.item.query
+
+
+def test_the_limit_is_stated_and_breached() -> None:
+    base, variant = planted(cases.plan_row(), "breach-limit")
+    found = re.search(r"Please call (\w+) exactly once\.$", variant.row["query"])
+    assert found is not None
+    names = [call.name for call in base.read(variant).prediction.calls]
+    assert names.count(found[1]) == 2
+
+
+def test_an_invented_id_stands_nowhere() -> None:
+    base, variant = planted(cases.steps_row(), "invented-id")
+    arguments = next(iter(base.read(variant).prediction.calls)).arguments or {}
+    assert arguments["room_id"] != "R-71"
+    assert str(arguments["room_id"]) not in str(cases.ANSWERED)
+
+
+def test_no_id_is_invented_where_the_query_gives_it() -> None:
+    row = cases.steps_row(query=f"{cases.QUERY} Take R-71.")
+    assert plant(cases.base_of(row), seed=0, kinds=["invented-id"]) == ()
+
+
+def test_an_early_conclusion_makes_no_call_in_the_last_step() -> None:
+    row = cases.steps_row(
+        cases.message("find_trains", town="Trieste", day="2026-06-04"), cases.NEXT
+    )
+    base, variant = planted(row, "conclude-early")
+    steps = base.read(variant).prediction.steps
+    assert [len(step.calls) for step in steps] == [1, 0]
+
+
+def test_an_error_is_no_answer_to_be_ignored() -> None:
+    row = cases.steps_row(trajectory_prefix=list(cases.FAILED))
+    assert plant(cases.base_of(row), seed=0, kinds=["ignore-data"]) == ()
+
+
+def test_the_wrong_tool_is_neither_an_action_nor_a_distractor() -> None:
+    _, variant = planted(cases.plan_row(), "wrong-tool")
+    assert "tide_table" in variant.what
+    row = cases.plan_row(extraneous_tool_names=["tide_table"])
+    assert plant(cases.base_of(row), seed=0, kinds=["wrong-tool"]) == ()
+
+
+def test_a_distractor_is_called_with_all_it_requires() -> None:
+    base, variant = planted(cases.plan_row(extraneous_tool_names=["tide_table"]), "use-distractor")
+    rules = {f.rule for f in base.findings(variant) if f.certainty == "proven"}
+    assert rules == {"distractor"}
+
+
+def test_behaviours_after_a_broken_tool() -> None:
+    base = cases.base_of(cases.broken_row())
+    truths = {v.kind: v.truth.category for v in plant(base, seed=0)}
+    assert truths == {"retry-broken": 3, "give-up": 4, "talk-only": 5, "unlisted-tool": 5}
+    assert base.truth.category == 1
+
+
+def test_faults_of_cases_without_solution() -> None:
+    base = cases.base_of(cases.unsolvable_row())
+    assert [v.kind for v in plant(base, seed=0)] == ["carry-on", "guess-value"]
+    removed = cases.base_of(cases.unsolvable_row(unsolvable_type="tool_removal"))
+    assert [v.kind for v in plant(removed, seed=0)] == ["carry-on"]
+
+
+def test_nothing_is_proven_of_tools_without_schema() -> None:
+    free = [{"name": name, "description": "Does it."} for name in TOOL_NAMES]
+    made = {v.kind for v in plant(cases.base_of(cases.plan_row(tools=free)), seed=0)}
+    assert not made & {"drop-parameter", "invent-parameter", "wrong-type", "wrong-enum"}
+    assert "unknown-tool" in made
+
+
+ODD = {"type": "object", "properties": {"house": True, "day": {"enum": 3}, "n": {"type": []}}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": [{"name": "find_rooms", "parameters": ODD}]},
+        {"tools": None},
+        {"tools": [], "query": "", "plan": ""},
+        {"tools": [{"name": "find_rooms"}, {"name": "find_more"}]},
+        {"tool_chain": [{"name": "find_rooms"}], "tools": [{"name": "find_rooms"}]},
+    ],
+)
+def test_odd_cases_are_planted_too(fields: dict[str, Any]) -> None:
+    chain = [cases.call("find_rooms", house="Villa Rosa", day="June", n=7)]
+    base = cases.base_of(cases.plan_row(tool_chain=chain) | fields)
+    assert check_all(base, 0)["reject-solvable"] == 1
+
+
+def test_a_call_without_a_name_is_planted_too() -> None:
+    row = cases.plan_row(model_response='{"plan": "Go.", "tool_chain": [{"name": ""}]}')
+    item = Row(row, 1).to_item()
+    protocol = protocol_of(item)
+    base = Base(
+        name="p1",
+        item=item,
+        parts=ReplyParts(form="plan", plan="Go.", steps=(Step(calls=(Call("", None),)),)),
+        origin="label",
+        protocol=protocol,
+        rubric=protocol.rubric_for(item),
+    )
+    assert "unknown-tool" not in {variant.kind for variant in plant(base, seed=0)}
+
+
+def test_a_plan_without_calls_is_planted_too() -> None:
+    said = '{"plan": "No call is needed: the answer is 4.", "tool_chain": []}'
+    base = cases.base_of(cases.plan_row(tool_chain=None, plan=None, model_response=said))
+    assert set(check_all(base, 0)) == {"reject-solvable"}
+
+
+def sound(change: Change, **fields: Any) -> bool:
+    """Whether a change of the usual plan would leave ``plant`` as a fault of some kind."""
+    base = cases.base_of(cases.plan_row())
+    asked = {"name": "odd", "code": "E3", "severity": "minor", "what": "w"} | fields
+    kind = Kind(**asked)
+    variant = base.derived("fault", "odd", what="w", truth=base.truth, reply=change.reply)
+    item = base.read(variant)
+    return reads_as_meant(base, item, change.reply) and proves_only(base, item, kind)
+
+
+def test_guards_let_nothing_else_pass() -> None:
+    parts = cases.base_of(cases.plan_row()).parts
+    renamed = Change(reply=parts.with_calls(0, Call("no_such", {})), what="w")
+    assert not sound(renamed)
+    assert sound(renamed, code="E6", is_proven=True)
+    assert sound(renamed, also=frozenset({"E6"}))
+    other = Change(
+        reply=parts.with_calls(0, Call("find_trains", {"town": "Graz", "day": "x"})), what="w"
+    )
+    assert sound(other)
+    assert not sound(other, is_proven=True)
+    assert not sound(Change(reply="no plan at all", what="w"))
+    assert not sound(Change(reply=parts, what="w"))
+
+
+def test_steps_counted_from_zero_stay_so() -> None:
+    calls = [Call("a"), Call("b", {"x": "from step 0"}), Call("c", {"x": "steps 0 and 1"})]
+    parts = ReplyParts(form="plan", steps=tuple(Step(calls=(call,)) for call in calls))
+    made = rearranged(parts, [1, 0, 2], None)
+    assert [call.arguments for call in made.calls] == [
+        {"x": "from step 1"},
+        None,
+        {"x": "steps 1 and 0"},
+    ]

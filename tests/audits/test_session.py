@@ -1,0 +1,454 @@
+"""A whole audit against a real local server: what is asked, how often, and how it goes on."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from apbjudge.audits.card import Card, read_card
+from apbjudge.audits.config import AuditConfig, prepare
+from apbjudge.audits.design import QUICK_CALLS
+from apbjudge.audits.responses import MAIN, AuditResponses
+from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of, spec_of
+from apbjudge.errors import InputError, OptionError
+from apbjudge.judge import JudgeSpec
+from apbjudge.llm.limits import Limits
+from apbjudge.runs.loop import Events, Progress
+from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
+from tests.support.judging import plan_row, read_rows, verdict, write_rows
+from tests.support.server import Answer, Behave, ChatServer, Seen
+
+Serve = Callable[..., ChatServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers; without a word on how, one that answers from the text."""
+    with ExitStack() as stack:
+
+        def start(behave: Behave = whimsical) -> ChatServer:
+            return stack.enter_context(ChatServer(behave))
+
+        yield start
+
+
+def asked(found: Audit) -> Counter[tuple[str, str]]:
+    return Counter((said.arm, said.variant.name) for said in found.responses.all)
+
+
+def without_cost(card: Card) -> Card:
+    """The card but for what it took: replies that were found again cost nothing the second time."""
+    probes = tuple(replace(probe, cost=card.cost) for probe in card.probes)
+    return replace(card, probes=probes, cost=card.cost, settings={})
+
+
+def same(card: Card, other: Card) -> bool:
+    aligned = replace(other, cost=card.cost)
+    return without_cost(card) == without_cost(aligned)
+
+
+# what is asked ------------------------------------------------------------------------------------
+
+
+def test_every_variant_is_judged_exactly_once_an_arm(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    found = audit(spec(server), prepared(), out=tmp_path / "a", cache=False)
+    assert asked(found) == planned(prepared())
+    assert set(asked(found).values()) == {1}
+    assert len(server.requests) == prepared().design.n_judgements == found.card.cost.calls
+    assert found.n_unscored == 0
+    assert found.folder == tmp_path / "a"
+
+
+def test_the_card_reads_back_as_it_was(serve: Serve, tmp_path: Path) -> None:
+    found = audit(spec(serve()), prepared(), out=tmp_path, cache=False)
+    kept = read_card(tmp_path)
+    assert json.dumps(kept.to_json()) == json.dumps(found.card.to_json())
+    assert kept.probes == found.card.probes
+    assert kept.fingerprint == prepared().design.fingerprint
+    lines = (tmp_path / "variants.jsonl").read_text(encoding="utf-8").splitlines()
+    told = Counter((row["arm"], row["name"]) for row in map(json.loads, lines))
+    assert told == planned(prepared())
+
+
+def test_in_memory_nothing_is_left_and_the_card_is_the_same(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    kept = audit(spec(server), prepared(), out=tmp_path, cache=False)
+    found = audit(spec(server), prepared(), cache=False)
+    assert found.folder is None
+    assert found.card == kept.card
+
+
+def arm_of(seen: Seen) -> tuple[Any, Any, bool]:
+    return seen.body.get("temperature"), seen.body.get("seed"), 'name="reference' in seen.text
+
+
+def test_arms_differ_in_temperature_seed_and_reference_alone(serve: Serve) -> None:
+    server = serve()
+    found = prepared()
+    audit(spec(server, seed=7), found, cache=False)
+    counts = Counter(arm_of(seen) for seen in server.requests)
+    sizes = {one.name: len(one.variants) for one in found.design.arms}
+    assert counts[1.0, 7 + SEED_STEP, True] == sizes["warm-1"]
+    assert counts[1.0, 7 + 2 * SEED_STEP, True] == sizes["warm-2"]
+    assert counts[0.0, 7, False] == sizes["blind"]
+    assert counts[0.0, 7, True] == sizes[MAIN] + sizes["again-1"] + sizes["again-2"]
+    assert counts.total() == found.design.n_judgements
+
+
+def test_no_seed_stays_no_seed() -> None:
+    bare = JudgeSpec(model="m", seed=None)
+    assert spec_of(bare, "warm-2").seed is None
+    assert spec_of(bare, "warm-2").temperature == 1.0
+    assert spec_of(bare, MAIN) == spec_of(bare, "again-1") == bare
+
+
+def test_a_blind_judge_sees_no_reference_in_any_arm(serve: Serve) -> None:
+    server = serve()
+    found = audit(spec(server, blind=True), order(), cache=False)
+    assert "blind" not in found.responses.arms
+    assert not any('name="reference' in seen.text for seen in server.requests)
+
+
+def test_a_second_audit_takes_from_the_cache_all_but_what_is_asked_again(serve: Serve) -> None:
+    server = serve()
+    found = prepared()
+    first = audit(spec(server), found, cache=True)
+    server.forget()
+    second = audit(spec(server), found, cache=True)
+    afresh = [one for one in found.design.arms if one.name.startswith(("again", "warm"))]
+    assert len(server.requests) == sum(len(one.variants) for one in afresh)
+    assert same(second.card, first.card)
+
+
+def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("an engine was made")
+
+    monkeypatch.setattr("apbjudge.judge.session.make_judges", never)
+    found = audit("static", order())
+    assert (found.card.cost.calls, found.n_unscored) == (0, 0)
+    assert found.card.judge == "static"
+
+
+# quick --------------------------------------------------------------------------------------------
+
+
+def test_a_quick_audit_of_the_shipped_cases_makes_a_hundred_calls_at_most(serve: Serve) -> None:
+    server = serve()
+    found = audit(spec(server), AuditConfig(quick=True), cache=False)
+    assert found.card.size == "quick"
+    assert found.n_unscored == 0
+    assert 60 < len(server.requests) <= QUICK_CALLS
+
+
+def test_a_quick_audit_leaves_the_rest_where_replies_are_asked_for_again(serve: Serve) -> None:
+    server = serve(lambda seen: Answer("not JSON"))
+    found = audit(spec(server), order(quick=True, bases=None), cache=False)
+    assert len(server.requests) == QUICK_CALLS
+    assert {said.reason for said in found.responses.all} == {"unparsable", "budget"}
+    assert asked(found) == planned(prepared(quick=True, bases=None))
+
+
+def test_a_quick_audit_of_a_judge_with_samples_has_fewer_bases(serve: Serve) -> None:
+    server = serve()
+    found = audit(spec(server, samples=3), order(quick=True, bases=None), cache=False)
+    assert found.n_unscored == 0
+    assert 30 < len(server.requests) <= QUICK_CALLS
+    assert len(server.requests) == 3 * len(found.responses.all)
+
+
+def test_a_quick_audit_takes_no_more_bases_than_fit(serve: Serve) -> None:
+    assert prepared(quick=True, bases=8).design == prepared(quick=True, bases=None).design
+    with pytest.raises(OptionError, match="bases: expected at most 8 with --quick, got 9"):
+        prepared(quick=True, bases=9)
+    with pytest.raises(OptionError, match="bases: expected at least 1, got 0"):
+        prepared(bases=0)
+
+
+def test_labels_do_not_make_a_quick_audit_longer(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "rows": EXAMPLES / "holistic.jsonl",
+        "labels": EXAMPLES / "labels" / "holistic.jsonl",
+    }
+    found = prepare(JudgeSpec(), order(quick=True, bases=None, **changes))
+    assert found.design.n_judgements <= QUICK_CALLS
+    assert not found.material.predictions
+    assert found.material.n_known > 0
+
+
+# going on -----------------------------------------------------------------------------------------
+
+
+def stopping_after(calls: int) -> Events:
+    def progress(state: Progress) -> None:
+        if state.calls >= calls:
+            raise KeyboardInterrupt
+
+    return Events(progress=progress, bad_row=lambda message: None)
+
+
+def test_a_stopped_audit_goes_on_with_what_is_missing(serve: Serve, tmp_path: Path) -> None:
+    server, found = serve(), prepared()
+    judge = spec(server, max_concurrency=1)
+    with pytest.raises(KeyboardInterrupt):
+        audit(judge, found, out=tmp_path, cache=False, events=stopping_after(9))
+    done = sum(len(read_rows(run)) for run in (tmp_path / "runs").iterdir())
+    assert 9 <= done < found.design.n_judgements
+    assert not (tmp_path / "card.json").exists()
+    server.forget()
+    second = audit(judge, found, out=tmp_path, cache=False)
+    assert len(server.requests) == found.design.n_judgements - done
+    assert second.card == audit(judge, found, cache=False).card
+
+
+def test_a_finished_audit_makes_no_call_again(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    first = audit(spec(server), prepared(), out=tmp_path, cache=False)
+    server.forget()
+    assert audit(spec(server), prepared(), out=tmp_path, cache=False).card == first.card
+    assert server.requests == []
+
+
+def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path) -> None:
+    server, found = serve(), prepared()
+    first = audit(spec(server), found, out=tmp_path, cache=False, limits=Limits(max_calls=10))
+    assert len(server.requests) == 10
+    assert first.n_unscored == found.design.n_judgements - 10
+    assert {said.reason for said in first.responses.all if not said.is_scored} == {"budget"}
+    assert first.unscored_fraction == first.n_unscored / found.design.n_judgements
+    second = audit(spec(server), found, out=tmp_path, cache=False)
+    assert len(server.requests) == found.design.n_judgements
+    assert second.n_unscored == 0
+    assert second.card == audit(spec(server), found, cache=False).card
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "another draw": {"seed": 2},
+    "another size": {"quick": True},
+    "other bases": {"bases": 2},
+}
+
+
+@pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
+def test_another_audit_in_the_same_folder_is_refused_and_changes_nothing(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
+    audit("static", order(), out=tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(OptionError, match="holds an audit that asked something else"):
+        audit("static", order(**changes), out=tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_another_judge_in_the_same_folder_is_refused(serve: Serve, tmp_path: Path) -> None:
+    audit("static", prepared(), out=tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(OptionError, match="holds a run with other settings"):
+        audit(spec(serve()), prepared(), out=tmp_path)
+    after = contents(tmp_path)
+    assert after == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="can't be made"):
+        audit("static", prepared(), out=tmp_path / "file" / "audit")
+
+
+# the order ---------------------------------------------------------------------------------------
+
+
+def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Path) -> None:
+    server, found = serve(), prepared(bases=2)
+    judge = spec(server, max_concurrency=1, lead=False)
+    audit(judge, found, out=tmp_path, cache=False)
+    lines = (tmp_path / "schedule.jsonl").read_text(encoding="utf-8").splitlines()
+    listed = [(row["arm"], row["name"]) for row in map(json.loads, lines)]
+    assert listed == [(turn.arm, turn.variant.name) for turn in found.design.schedule]
+    warm = [bool(seen.body["temperature"]) for seen in server.requests]
+    assert warm == [turn.arm.startswith("warm") for turn in found.design.schedule]
+    for one in found.design.arms:
+        names = [row["item_id"] for row in read_rows(tmp_path / "runs" / one.name)]
+        assert names == [t.variant.name for t in found.design.schedule if t.arm == one.name]
+
+
+def test_the_leader_of_a_case_goes_ahead_in_every_arm_that_shows_the_same(serve: Serve) -> None:
+    """One call alone for a case with its reference and one without, before all others."""
+    server = serve()
+    found = prepared()
+    audit(spec(server), found, cache=False)
+    first, second, *_ = server.requests
+    assert {arm_of(first)[2], arm_of(second)[2]} == {True, False}
+
+
+def test_an_audit_that_an_earlier_version_began_has_no_known_order(
+    serve: Serve, tmp_path: Path
+) -> None:
+    server, found = serve(), prepared()
+    first = audit(spec(server), found, out=tmp_path, cache=False)
+    assert all(said.turn is not None for said in first.responses.all)
+    (tmp_path / "schedule.jsonl").unlink()
+    server.forget()
+    second = audit(spec(server), found, out=tmp_path, cache=False)
+    assert server.requests == []
+    assert all(said.turn is None for said in second.responses.all)
+    assert not (tmp_path / "schedule.jsonl").exists()
+    drift = next(probe for probe in second.card.probes if probe.name == "drift")
+    assert "order of the calls is not known" in drift.because
+
+
+# what is the judge's own --------------------------------------------------------------------------
+
+
+def test_the_own_verdict_stands_in_the_figures_and_not_what_was_enforced(serve: Serve) -> None:
+    def pass_everything(seen: Seen) -> Answer:
+        reply = verdict(category=2)
+        wanted = seen.body["response_format"]["json_schema"]["schema"]["properties"]
+        return Answer(json.dumps({key: reply[key] for key in wanted}))
+
+    with_evidence = audit(spec(serve(pass_everything)), prepared(), cache=False)
+    without = audit(spec(serve(pass_everything), evidence=False), prepared(), cache=False)
+    assert any(said.enforced is False for said in with_evidence.responses.all)
+    assert all(said.is_correct for said in with_evidence.responses.all)
+    assert share_caught(with_evidence.card) == share_caught(without.card) == {0.0}
+    assert with_evidence.card.verdicts == "own"
+
+
+# judges that fail ---------------------------------------------------------------------------------
+
+
+def test_nonsense_is_unscored_and_nothing_can_be_told(serve: Serve) -> None:
+    server = serve(lambda seen: Answer('{"is_correct": "perhaps"}'))
+    found = audit(spec(server), prepared(), cache=False)
+    assert found.unscored_fraction == 1.0
+    open_ones = [probe for probe in found.card.probes if probe.name != "leaks"]
+    assert {probe.outcome for probe in open_ones} == {"could not tell"}
+    n = prepared().design.n_judgements
+    assert any(f"unparsable {n}" in note for note in found.card.notes)
+    assert found.card.cost.unscored == n
+
+
+def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
+    def behave(seen: Seen) -> Answer:
+        return Answer("?") if len(seen.text) % 3 == 0 else whimsical(seen)
+
+    found = audit(spec(serve(behave)), prepared(), cache=False)
+    scored = [said for said in found.responses.all if said.is_scored]
+    assert 0 < found.n_unscored < len(found.responses.all)
+    assert found.n_unscored + len(scored) == prepared().design.n_judgements
+    without = card_of(spec(serve()), prepared(), AuditResponses(tuple(scored)))
+    assert _estimates(found.card) == _estimates(without)
+
+
+def _estimates(card: Card) -> dict[str, list[object]]:
+    """Of all probes but the one that is about what has no verdict."""
+    return {p.name: [m.estimate for m in p.measures] for p in card.probes if p.name != "refusals"}
+
+
+def test_a_refused_judge_is_an_unusable_option(serve: Serve, tmp_path: Path) -> None:
+    from tests.support.server import Status
+
+    server = serve(lambda seen: Status(401, "no such key"))
+    with pytest.raises(OptionError, match="--judge"):
+        audit(spec(server), prepared(), out=tmp_path, cache=False)
+
+
+# pictures -----------------------------------------------------------------------------------------
+
+
+def picture_rows(folder: Path, *, there: bool) -> Path:
+    folder.mkdir()
+    if there:
+        data = (EXAMPLES / "images" / "retail_bay7.png").read_bytes()
+        (folder / "bay.png").write_bytes(data)
+    row = plan_row("p", files=[{"type": "image", "path": "bay.png"}])
+    return write_rows(folder / "rows.jsonl", [row])
+
+
+def test_pictures_are_looked_for_beside_the_rows(serve: Serve, tmp_path: Path) -> None:
+    rows = picture_rows(tmp_path / "data", there=True)
+    server = serve()
+    judge = spec(server, vision="yes")
+    found = audit(judge, order(rows=rows), out=tmp_path / "out", cache=False)
+    assert found.n_unscored == 0
+    assert all("data:image/png" in json.dumps(seen.body) for seen in server.requests)
+    assert not any("pictures" in note for note in found.card.notes)
+
+
+def test_missing_pictures_are_unscored_and_told(serve: Serve, tmp_path: Path) -> None:
+    rows = picture_rows(tmp_path / "data", there=False)
+    server, told = serve(), list[str]()
+    events = Events(progress=lambda progress: None, bad_row=told.append)
+    found = audit(spec(server, vision="yes"), order(rows=rows), cache=False, events=events)
+    assert {said.reason for said in found.responses.all} == {"bad_input"}
+    assert len(told) == len(found.responses.all)
+    assert all("bay.png" in line for line in told)
+    assert server.requests == []
+    assert any("bad_input" in note for note in found.card.notes)
+
+
+def test_pictures_that_the_judge_was_not_shown_are_told(serve: Serve, tmp_path: Path) -> None:
+    rows = picture_rows(tmp_path / "data", there=True)
+    found = audit(spec(serve()), order(rows=rows), cache=False)
+    n = len(found.responses.all)
+    assert f"{n} judgements were made without the pictures of their cases" in found.card.notes
+
+
+# known judges -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def known() -> ModuleType:
+    """The example with judges of known vices."""
+    path = EXAMPLES / "known_judges.py"
+    found = importlib.util.spec_from_file_location("known_judges", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules["known_judges"] = module
+    found.loader.exec_module(module)
+    return module
+
+
+def test_what_is_known_of_variants_reaches_the_probes(known: ModuleType) -> None:
+    found = prepared(bases=2)
+    variants = [variant for one in found.design.arms for variant in one.variants]
+    cards: dict[str, Card] = {}
+    with known.KnownJudges(variants, 1) as server:
+        for name in ("perfect", "always-yes"):
+            judge = JudgeSpec(
+                model=f"hosted_vllm/{name}", api_base=(server.address,), evidence=False
+            )
+            cards[name] = audit(judge, found, cache=False).card
+    caught = {name: share_caught(card) for name, card in cards.items()}
+    assert caught["perfect"] == {1.0}
+    assert caught["always-yes"] == {0.0}
+    perfect = {p.name: p.outcome for p in cards["perfect"].probes if p.name != "leaks"}
+    assert "fails" not in perfect.values()
+    yes = {probe.name: probe.outcome for probe in cards["always-yes"].probes}
+    assert "passes" not in (yes["faults"], yes["scale"])
+
+
+def share_caught(card: Card) -> set[float | None]:
+    faults = next(probe for probe in card.probes if probe.name == "faults")
+    return {m.estimate.value for m in faults.measures if m.name.startswith("caught")}
+
+
+def test_the_short_plans_are_what_these_tests_take_them_for() -> None:
+    assert len(SHORT.read_text(encoding="utf-8").splitlines()) == 10
+    assert prepared().design.n_judgements < 60
