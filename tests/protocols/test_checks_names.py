@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.protocols import plan_cost, uses_distractor
-from apbjudge.protocols.tool_broken import category
+from apbjudge.protocols.checks.names import category
 from tests.support.rows import (
     FIND,
     FIND_OK,
