@@ -27,10 +27,9 @@ def read_table(
 ) -> Iterator[tuple[int, dict[str, str] | RowError]]:
     """Yields the rows of a CSV file (RFC 4180) with a header line.
 
-    Texts that ``text_cell`` escaped come back as they were. UTF-8, with or without a byte order
-    mark; commas, semicolons or tabs, whichever the header
-    has. Names of columns count in any letter case, spaces around names and cells do not count.
-    Lines without any content are no rows.
+    Texts that ``text_cell`` escaped come back as they were. The file is UTF-8, with or without a
+    byte order mark; the header decides between commas, semicolons and tabs. Letter case in names
+    of columns and spaces around names and cells do not count. Lines without content are no rows.
 
     Args:
         path: The file.
