@@ -51,12 +51,6 @@ def test_a_name_that_is_not_letter_by_letter_in_the_list_is_unknown(name: str) -
     assert proven(step_row(step(call))) == UNKNOWN_STEP
 
 
-def test_another_letter_case_is_answered_with_the_name_that_exists() -> None:
-    row = plan_row(plan(("FIND_TRAINS", {})))
-    finding = next(f for f in findings(row) if f.rule == "unknown-tool")
-    assert "'find_trains'" in finding.message
-
-
 def test_every_unknown_call_is_reported_at_its_place() -> None:
     found = proven(plan_row(plan(("a", {}), FIND_OK, ("a", {}), ("b", {}))))
     assert [where for _, _, where in found] == ["tool_chain[0]", "tool_chain[2]", "tool_chain[3]"]

@@ -384,12 +384,3 @@ def test_parameters_that_can_not_be_read_prove_nothing(given_: Any) -> None:
     for arguments in ({}, {"city": 5}, {"other": 1}, None):
         assert proven(step_row(step(("t", arguments)), tools=tools)) == []
         assert proven(plan_row(plan(("t", arguments)), tools=tools)) == []
-
-
-@pytest.mark.parametrize("key", ["param", "arguments", "parameters", "args"])
-@pytest.mark.parametrize("name", ["api", "api_name", "tool", "name"])
-def test_calls_are_read_under_the_names_that_such_data_gives_them(name: str, key: str) -> None:
-    call = {name: "find_trains", key: {"origin": "x"}}
-    row = plan_row({"plan": "p", "tool_chain": [call]})
-    assert proven(row) == [("E5", "missing-parameter", "tool_chain[0]")]
-    assert proven({**row, "tool_chain": [call]}) == []
