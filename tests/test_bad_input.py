@@ -229,14 +229,14 @@ def test_the_command_names_every_bad_row_and_grades_the_rest(tmp_path: Path, cli
     done = cli("grade", path.name, "--out", "run")
     assert done.code == 1
     assert "Traceback" not in done.err
-    told = [line for line in done.err.splitlines() if line.startswith(f"{path.name}:")]
+    messages = [line for line in done.err.splitlines() if line.startswith(f"{path.name}:")]
     wanted = [
         f"{path.name}:{n}: field {f}: " for n, (_, f) in enumerate(BAD_ROWS.values(), start=2)
     ]
-    assert told
-    for message, start in zip(told, wanted, strict=False):
+    assert messages
+    for message, start in zip(messages, wanted, strict=False):
         assert message.startswith(start)
-    assert f"… and {len(wanted) - len(told)} more bad rows" in done.err
+    assert f"… and {len(wanted) - len(messages)} more bad rows" in done.err
     rows = _rows(tmp_path / "run")
     assert len(rows) == len(lines) + 1
     assert [r["item_id"] for r in rows if r["kind"] == "verdict"] == ["good-1", "good-2"]

@@ -52,8 +52,8 @@ def test_a_name_that_is_not_letter_by_letter_in_the_list_is_unknown(name: str) -
 
 
 def test_every_unknown_call_is_reported_at_its_place() -> None:
-    found = proven(plan_row(plan(("a", {}), FIND_OK, ("a", {}), ("b", {}))))
-    assert [where for _, _, where in found] == ["tool_chain[0]", "tool_chain[2]", "tool_chain[3]"]
+    results = proven(plan_row(plan(("a", {}), FIND_OK, ("a", {}), ("b", {}))))
+    assert [where for _, _, where in results] == ["tool_chain[0]", "tool_chain[2]", "tool_chain[3]"]
 
 
 TOOL_CALLED_BEFORE = {
@@ -273,9 +273,9 @@ def test_looking_for_a_near_name_takes_work_that_grows_with_calls_and_tools_not_
     calls = [(f"Tool_{n}", {}) for n in range(500)]
     row = plan_row(plan(*calls), tools=None, tool_names=names)
     Watched.looks = 0
-    found = [f for f in findings(row) if f.rule == "unknown-tool"]
-    assert all(f"the list has 'tool_{n}'" in f.message for n, f in enumerate(found))
-    assert len(found) == 50
+    results = [f for f in findings(row) if f.rule == "unknown-tool"]
+    assert all(f"the list has 'tool_{n}'" in f.message for n, f in enumerate(results))
+    assert len(results) == 50
     assert Watched.looks < 10 * 500
 
 

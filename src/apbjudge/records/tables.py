@@ -100,7 +100,11 @@ def _header(
         if not isinstance(record.cells, RowError):
             names = [known.get(cell.strip().lower(), "") for cell in record.cells]
             if needed in names:
-                _check_once(names, f"{path}:{record.number}")
+                twice = next((n for n in names if n and names.count(n) > 1), None)
+                if twice is not None:
+                    where, got = f"{path}:{record.number}", f"{names.count(twice)} of {twice}"
+                    expected = f"field line: expected every column once, got {got}"
+                    raise InputError(f"{where}: {expected}")
                 return delimiter, len(names), {name: names.index(name) for name in names if name}
         tried.append(record)
         reader.rewind()
@@ -118,13 +122,6 @@ def _no_header(path: Path, tried: Sequence[_Record], needed: str) -> InputError:
             names = max(names, record.cells, key=len)
     listed = shorten(", ".join(name.strip() for name in names))
     return InputError(f"{path}: expected a column {needed} in the header, got {listed}")
-
-
-def _check_once(names: Sequence[str], where: str) -> None:
-    for name in names:
-        if name and names.count(name) > 1:
-            got = f"{names.count(name)} of {name}"
-            raise InputError(f"{where}: field line: expected every column once, got {got}")
 
 
 # Lines and records -------------------------------------------------------------------------------

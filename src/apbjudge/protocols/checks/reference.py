@@ -89,14 +89,14 @@ def matches_reference(item: Item) -> bool | None:
 
     Names have to be equal letter by letter; within a step the order of the calls is free.
     Arguments are not compared, as those of a whole plan are prose. Hence a match does not make a
-    prediction correct, and a correct one need not match. It tells correct predictions that go
-    another way from those that go the reference's (arXiv:2606.04874, appendix D.2, where
-    annotators told them apart by eye).
+    prediction correct, and a correct one need not match. It separates correct predictions that
+    take another way from those that take the reference's (arXiv:2606.04874, appendix D.2, where
+    annotators separated them by eye).
 
     Returns:
         None when there is no reference chain, when the prediction has no readable one (a
         rejection, prose), and for cases with a broken tool or without a solution, where the
-        reference is not a way that others could be told from.
+        reference is not a way that others could differ from.
     """
     expected, planned = _expected(item), _planned(item)
     return None if expected is None or planned is None else expected == planned
