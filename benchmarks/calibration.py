@@ -22,7 +22,7 @@ from scipy import stats
 from sklearn import metrics
 
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.intervals import Array, Estimate, Ids
+from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.measures import PAPER, paper_measures
 from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
 from apbjudge.statistics.sample import Sample

@@ -42,14 +42,21 @@ from coverage_table import (
 )
 from scipy.stats import betabinom, binom
 
-from apbjudge.statistics.agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
-from apbjudge.statistics.cells import N_CELLS, correct_cells, grade_cells
+from apbjudge.statistics.agreement import (
+    cohen_kappa,
+    coincidences_of_table,
+    gwet_ac,
+    krippendorff_alpha,
+    phi,
+    quadratic_weights,
+)
+from apbjudge.statistics.bootstrap import Method, cluster_bootstrap
 from apbjudge.statistics.coded import Coded, Settings
-from apbjudge.statistics.intervals import Array, Estimate, Ids, cluster_bootstrap, modified_wilson
-from apbjudge.statistics.krippendorff import coincidences_of_table, krippendorff_alpha
+from apbjudge.statistics.confusion import N_CELLS, correct_cells, grade_cells
+from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.measures import calibrate, paper_measures
+from apbjudge.statistics.proportions import modified_wilson
 from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
-from apbjudge.statistics.resampling import Method
 from apbjudge.statistics.sample import Sample
 
 LEVEL = 0.95

@@ -31,10 +31,16 @@ from coverage_table import SEED, Row, Tally, arguments, beta_of, heading, over_a
 from scipy.stats import binom
 
 from apbjudge import PlanOrder, calibrate, plan_labels
-from apbjudge.statistics.agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
+from apbjudge.statistics.agreement import (
+    cohen_kappa,
+    coincidences_of_table,
+    gwet_ac,
+    krippendorff_alpha,
+    phi,
+    quadratic_weights,
+)
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.intervals import Array, Estimate, Ids
-from apbjudge.statistics.krippendorff import coincidences_of_table, krippendorff_alpha
+from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.ratings import CODES, LEVELS
 
 K = len(LEVELS)

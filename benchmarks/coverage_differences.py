@@ -37,17 +37,14 @@ from coverage_table import (
     summed,
     table,
 )
-from scipy.special import stdtr, stdtrit
 from scipy.stats import binom
 
-from apbjudge.statistics import comparison, resampling, shares
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.comparison import mcnemar, paired_test
-from apbjudge.statistics.contrasts import part_difference
-from apbjudge.statistics.intervals import Array, Estimate, Ids
+from apbjudge.statistics.differences import mcnemar, paired_test, part_difference
+from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.paired import ratio_differences
+from apbjudge.statistics.prediction_powered import Design, rectify
 from apbjudge.statistics.ratings import Ratings
-from apbjudge.statistics.rectification import Design, rectify
 from apbjudge.statistics.sample import Sample
 
 COPIED = {"alike": 0.9, "apart": 0.0}
@@ -311,19 +308,8 @@ def corrections(p: float) -> Iterator[Labels]:
             yield Labels(name, sizes, n_cases * size, p, design, elsewhere)
 
 
-def with_fast_quantiles() -> None:
-    """Student's t by scipy, which equals the package's own to 12 digits, at a quarter of the cost.
-
-    For millions of quantiles only: the package has its own because scipy is slow to import.
-    """
-    for module in (comparison, resampling, shares):
-        vars(module)["t_quantile"] = lambda p, df: float(stdtrit(df, p))
-    vars(comparison)["t_cdf"] = lambda t, df: float(stdtr(df, t))
-
-
 def simulated(world: World, *, reps: int) -> list[Row]:
     """Coverage by simulation."""
-    with_fast_quantiles()
     tallies: dict[tuple[str, str], Tally] = {}
     truths = world.truths()
     rng = np.random.default_rng([SEED, crc32(world.name.encode()), int(100 * world.prevalence)])

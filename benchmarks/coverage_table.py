@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import scipy
 
-from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.estimates import Estimate
 
 T = TypeVar("T")
 

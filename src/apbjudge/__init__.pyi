@@ -17,10 +17,9 @@ from .errors import JudgeError as JudgeError
 from .errors import OptionError as OptionError
 from .errors import RowError as RowError
 from .errors import UsageError as UsageError
-from .judge import Events as Events
 from .judge import JudgeSpec as JudgeSpec
-from .judge import Progress as Progress
 from .judge.grade import grade as grade
+from .judge.merge import merge_runs as merge_runs
 from .judge.prompts import prompts_for as prompts_for
 from .judge.session import Run as Run
 from .judge.summary import Summary as Summary
@@ -43,13 +42,15 @@ from .reports.card.text import card_text as card_text
 from .reports.comparison import comparison_text as comparison_text
 from .reports.frames import frame as frame
 from .reports.label_plan import label_plan_text as label_plan_text
-from .reports.reliability_text import reliability_text as reliability_text
+from .reports.reliability import reliability_text as reliability_text
 from .reports.report import Report as Report
 from .reports.report import ReportOrder as ReportOrder
 from .reports.report import report as report
-from .reports.terminal import summary_text as summary_text
+from .reports.summary import summary_text as summary_text
 from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .rubrics import rubric_names as rubric_names
+from .runs.loop import Events as Events
+from .runs.loop import Progress as Progress
 
 __version__: str

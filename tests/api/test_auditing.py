@@ -23,8 +23,9 @@ from apbjudge.audits.heard import MAIN, Heard
 from apbjudge.audits.plan import QUICK_CALLS
 from apbjudge.audits.reading import read_card
 from apbjudge.errors import InputError, OptionError
-from apbjudge.judge import Events, JudgeSpec, Progress
+from apbjudge.judge import JudgeSpec
 from apbjudge.llm.budget import Limits
+from apbjudge.runs.loop import Events, Progress
 from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Behave, ChatServer, Seen
@@ -136,7 +137,7 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("an engine was made")
 
-    monkeypatch.setattr("apbjudge.judge.session.make_judge", never)
+    monkeypatch.setattr("apbjudge.judge.session.make_judges", never)
     found = audit("static", order())
     assert (found.card.cost.calls, found.n_unscored) == (0, 0)
     assert found.card.judge == "static"

@@ -30,10 +30,11 @@ from apbjudge.audits.verdicts import (
     verdict_of,
 )
 from apbjudge.errors import InputError, OptionError
-from apbjudge.statistics.comparison import adjust, paired_test
-from apbjudge.statistics.intervals import nothing
+from apbjudge.statistics.differences import paired_test
+from apbjudge.statistics.estimates import nothing
+from apbjudge.statistics.multiplicity import adjust
+from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.shares import share
 
 Parts = Mapping[str, tuple[float, float]]
 

@@ -24,10 +24,10 @@ from apbjudge.audits.verdicts import (
     unasked,
     verdict_of,
 )
-from apbjudge.statistics.comparison import paired_test
-from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.differences import paired_test
+from apbjudge.statistics.estimates import Estimate
+from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.shares import share
 
 from .hearing import PASS, Says, fail, observed, variant
 

@@ -484,7 +484,7 @@ def test_a_figure_that_no_judge_has_is_a_dash_and_its_reason_names_it(tmp_path: 
     never = [judgement(item, False, grade=None) for item in IDS]
     lines = text_of(tmp_path, never)
     for name in ("precision", "grade MAE", "judge grade", "human grade", "grade alpha (ordinal)"):
-        assert any(line.startswith(f"{name} ") and line.endswith(" - /0") for line in lines), name
+        assert any(line.startswith(f"{name} ") and line.endswith(" – /0") for line in lines), name
     assert "precision (all, E1, E2, E3, E5, E6): the judge said yes to no item" in lines
     (graded,) = (line for line in lines if line.endswith(": no item that both graded"))
     for name in ("grade MAE", "human grade", "grade kappa (quadratic)", "grade AC2 (quadratic)"):

@@ -252,7 +252,7 @@ def test_when_all_is_labelled_nothing_is_planned(write: Write) -> None:
             already_random=already_random,
         )
         assert found.n_planned == 0
-        assert "every row has a label: nothing is left to be planned" in label_plan_text(found)
+        assert "every row has a label: nothing is left to plan" in label_plan_text(found)
 
 
 # What labels are worth ----------------------------------------------------------------------------

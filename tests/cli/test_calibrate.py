@@ -55,7 +55,7 @@ def test_unusable_rows_are_told_and_end_with_1(apbjudge: Command) -> None:
     assert found.err.startswith("labels.jsonl:1: field item_id: expected a non-empty string, got 3")
     assert len(found.err.splitlines()) == 1
     assert "27 labelled items" in found.out
-    assert "1 complaints about rows that are left out" in found.out
+    assert "rows left out because of problems: 1" in found.out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from apbjudge.cli import progress as module
 from apbjudge.cli.progress import BAD_ROWS_SHOWN, PLAIN_EVERY_S, Reporter
-from apbjudge.judge import Progress
+from apbjudge.runs.loop import Progress
 
 
 class Terminal(io.StringIO):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,16 +21,22 @@ from hypothesis import strategies as st
 
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
-from apbjudge.judge import Events, JudgeSpec, Source
-from apbjudge.judge.batch_journal import Journal, locked
-from apbjudge.judge.batching import export_requests, import_answers, run_batched
+from apbjudge.judge import JudgeSpec, Source
+from apbjudge.judge.batch_list import BatchList
+from apbjudge.judge.batching import (
+    export_requests,
+    import_answers,
+    run_batched,
+)
 from apbjudge.judge.grade import grade
 from apbjudge.judge.session import Run, RunConfig, run_identity
-from apbjudge.judge.store import clear_run
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.budget import Limits
 from apbjudge.llm.resources import Resources, prices_of
+from apbjudge.runs.folder import clear_run, take_folder_lock
+from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
     BatchServer,
     Replies,
@@ -86,7 +93,7 @@ class Job:
         quiet = Events(lambda progress: None, self.notes.append, self.notes.append)
         spec = self.spec(**changes)
         identity = run_identity(spec, "auto", None)
-        return RunConfig(Source(predictions=path), spec, identity, (), quiet, resources)
+        return RunConfig(Source(path), spec, identity, (), quiet, resources)
 
     def run(self, rows: Any = NAMES, **changes: Any) -> Run:
         return run_batched(self.out, self.config(rows, **changes))
@@ -344,7 +351,7 @@ def test_a_batch_that_fails_as_a_whole_ends_the_session_and_is_ordered_anew(job:
     job.server.states, job.server.replies = ["completed"], right
     job.run()
     assert job.reasons == dict.fromkeys(NAMES)
-    assert [batch["step"] for batch in job.journal["batches"]] == ["dropped", "entered"]
+    assert [batch["step"] for batch in job.journal["batches"]] == ["dropped", "fetched"]
 
 
 def test_a_batch_that_found_no_room_waits_and_is_ordered_again(job: Job) -> None:
@@ -378,7 +385,7 @@ def test_a_cancelled_batch_is_not_ordered_again_by_itself(job: Job) -> None:
 
 def test_a_wrong_key_ends_the_session_at_once(job: Job) -> None:
     job.server.faults = [(401, {"error": {"message": "wrong key"}})]
-    with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key.*goes on"):
+    with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key.*continues"):
         job.run(retries=5)
     job.run()
     assert job.reasons == dict.fromkeys(NAMES)
@@ -437,12 +444,10 @@ async def _then_die(work: Any) -> None:
 
 
 STEPS = [
-    *((Journal, "save", n) for n in range(1, 11)),
+    *((BatchList, "save", n) for n in range(1, 9)),
     *((BatchApi, "create", n) for n in (1, 2)),
-    *((BatchResults, "enter", n) for n in (1, 3)),
+    *((BatchResults, "add_batch", n) for n in (1, 2)),
     (BatchApi, "fetch", 1),
-    (BatchResults, "enter_missing", 1),
-    (BatchResults, "close", 2),
 ]
 
 
@@ -505,19 +510,11 @@ def test_an_order_that_can_not_be_looked_up_is_left_to_the_user(
     assert len(job.server.batches) == 1
 
 
-def test_answers_that_can_not_be_kept_end_the_run(job: Job) -> None:
-    (job.out / "batch").mkdir(parents=True)
-    (job.out / "batch" / "answers").write_text("in the way")
-    with pytest.raises(InputError, match=r"the answers in .* is not used"):
-        job.run()
-    assert job.server.calls == []
-
-
 def test_a_run_is_cleared_with_its_batches_and_without_the_files_of_others(job: Job) -> None:
     job.run()
     mine = job.out / "batch" / "mine.txt"
     mine.write_text("mine")
-    clear_run(job.out)
+    clear_run(job.out, JUDGEMENT_RECORDS)
     left = {path.name for path in job.out.rglob("*") if path.is_file()}
     assert left == {".lock", "mine.txt"}
     mine.unlink()
@@ -566,14 +563,14 @@ def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
     secret = job.folder / "secret"
     secret.write_text("{}")
     text = path.read_text().replace('"requests-1.jsonl"', '"../../secret"')
-    path.write_text(text.replace('"entered"', '"written"'))
+    path.write_text(text.replace('"fetched"', '"written"'))
     with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
         job.run()
     assert len(job.server.batches) == 1
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.judge.batch_rounds.BatchFiles", partial(BatchFiles, max_lines=2))
+    monkeypatch.setattr("apbjudge.judge.batching.BatchFiles", partial(BatchFiles, max_lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]
@@ -589,8 +586,10 @@ def test_batches_of_another_endpoint_are_not_gone_on_with(job: Job) -> None:
 
 
 def test_a_second_process_is_turned_away(job: Job) -> None:
-    with locked(job.out / "batch"), pytest.raises(OptionError, match="another process"):
+    lock = take_folder_lock(job.out / "batch")
+    with pytest.raises(OptionError, match="another process"):
         job.run()
+    os.close(lock)
     assert job.server.calls == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple
-from math import inf
+from math import inf, nextafter
 from typing import Any
 
 import pytest
@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from apbjudge.errors import OptionError
 from apbjudge.judge.cascade import (
     CurvePoint,
-    When,
+    EscalationRule,
     cascade_judgement,
     choose,
     curve,
-    doubt_score,
-    parse_when,
+    parse_rule,
     queue,
+    uncertainty_score,
 )
 from apbjudge.records import (
     ERROR_CODES,
@@ -32,7 +32,7 @@ from apbjudge.records import (
     read_judgement,
 )
 
-ENTROPY = parse_when("entropy>0.5")
+ENTROPY = parse_rule("entropy>0.5")
 
 
 def common(judge: str, **changes: Any) -> dict[str, Any]:
@@ -71,18 +71,18 @@ def silent(judge: str = "small", **changes: Any) -> Unscored:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("entropy>0.5", When(text="entropy>0.5", above=0.5)),
-        ("entropy>=0.5", When(text="entropy>=0.5", above=0.5, inclusive=True)),
-        (" entropy > .5 ", When(text="entropy > .5", above=0.5)),
-        ("entropy.grade>1", When(text="entropy.grade>1", field="grade", above=1.0)),
-        ("entropy.E4>0.3", When(text="entropy.E4>0.3", field="E4", above=0.3)),
-        ("entropy.max>0.5", When(text="entropy.max>0.5", field="max", above=0.5)),
-        ("share=0.2", When(text="share=0.2", share=0.2)),
-        ("share = 1", When(text="share = 1", share=1.0)),
+        ("entropy>0.5", EscalationRule(above=0.5)),
+        ("entropy>=0.5", EscalationRule(above=nextafter(0.5, 0))),
+        (" entropy > .5 ", EscalationRule(above=0.5)),
+        ("entropy.grade>1", EscalationRule(field="grade", above=1.0)),
+        ("entropy.E4>0.3", EscalationRule(field="E4", above=0.3)),
+        ("entropy.max>0.5", EscalationRule(field="max", above=0.5)),
+        ("share=0.2", EscalationRule(share=0.2)),
+        ("share = 1", EscalationRule(share=1.0)),
     ],
 )
-def test_conditions_are_read(text: str, expected: When) -> None:
-    assert parse_when(text) == expected
+def test_conditions_are_read(text: str, expected: EscalationRule) -> None:
+    assert parse_rule(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,35 +108,39 @@ def test_conditions_are_read(text: str, expected: When) -> None:
 )
 def test_anything_else_is_refused_with_what_was_expected(text: str) -> None:
     with pytest.raises(OptionError, match=r"^--when: expected .*, got ") as caught:
-        parse_when(text)
+        parse_rule(text)
     assert repr(text) in str(caught.value)
 
 
 def test_the_doubt_of_a_judgement() -> None:
     torn = cheap(0.2, doubt=doubt(0.2, E4=0.9, grade=1.5), grade=0.4)
     scores = {
-        text: doubt_score(torn, parse_when(text))
+        text: uncertainty_score(torn, parse_rule(text))
         for text in ("entropy>0", "entropy.E4>0", "entropy.grade>0", "entropy.max>0", "share=1")
     }
     assert list(scores.values()) == [0.2, 0.9, 1.5, 1.5, 0.2]
-    assert doubt_score(silent(), ENTROPY) == inf
+    assert uncertainty_score(silent(), ENTROPY) == inf
 
 
 def test_a_field_that_was_answered_without_known_doubt_is_not_taken_for_sure() -> None:
-    when = parse_when("entropy.grade>1")
-    assert doubt_score(cheap(0.2, grade=0.4), when) == inf
-    assert doubt_score(cheap(0.2), when) == 0.0
+    when = parse_rule("entropy.grade>1")
+    assert uncertainty_score(cheap(0.2, grade=0.4), when) == inf
+    assert uncertainty_score(cheap(0.2), when) == 0.0
     flagged = cheap(0.2, errors=dict.fromkeys(ERROR_CODES, False))
-    assert doubt_score(flagged, parse_when("entropy.E4>1")) == inf
-    assert doubt_score(cheap(0.2), parse_when("entropy.E4>1")) == 0.0
-    assert doubt_score(cheap(0.2, category=3), parse_when("entropy.category>1")) == inf
+    assert uncertainty_score(flagged, parse_rule("entropy.E4>1")) == inf
+    assert uncertainty_score(cheap(0.2), parse_rule("entropy.E4>1")) == 0.0
+    assert uncertainty_score(cheap(0.2, category=3), parse_rule("entropy.category>1")) == inf
     empty = cheap(None, doubt=doubt())
-    assert doubt_score(empty, ENTROPY) == doubt_score(empty, parse_when("entropy.max>1")) == inf
+    assert (
+        uncertainty_score(empty, ENTROPY)
+        == uncertainty_score(empty, parse_rule("entropy.max>1"))
+        == inf
+    )
 
 
 def test_without_doubt_nothing_can_be_chosen() -> None:
     with pytest.raises(OptionError, match="got none from small: judge with --samples or --logp"):
-        doubt_score(cheap(None), ENTROPY)
+        uncertainty_score(cheap(None), ENTROPY)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_without_doubt_nothing_can_be_chosen() -> None:
     ],
 )
 def test_who_is_escalated_and_in_which_order(when: str, chosen: list[int]) -> None:
-    assert choose([0.5, 0.9, inf, 0.0, inf, 0.5], parse_when(when)) == chosen
+    assert choose([0.5, 0.9, inf, 0.0, inf, 0.5], parse_rule(when)) == chosen
 
 
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, inf]), max_size=12)
@@ -161,7 +165,7 @@ SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, inf]), max_size=12)
 
 @given(SCORES, st.floats(0, 1))
 def test_a_share_takes_the_most_doubtful(scores: list[float], share: float) -> None:
-    chosen = choose(scores, When(text="", share=share))
+    chosen = choose(scores, EscalationRule(share=share))
     rest = [scores[i] for i in range(len(scores)) if i not in chosen]
     taken = [scores[i] for i in chosen]
     assert taken == sorted(taken, reverse=True)
@@ -172,7 +176,7 @@ def test_a_share_takes_the_most_doubtful(scores: list[float], share: float) -> N
 
 
 def test_no_items_no_choice() -> None:
-    assert choose([], parse_when("share=0.5")) == choose([], ENTROPY) == []
+    assert choose([], parse_rule("share=0.5")) == choose([], ENTROPY) == []
 
 
 def test_the_strong_verdict_stands_and_both_are_paid() -> None:
@@ -257,13 +261,13 @@ def test_what_is_left_to_humans() -> None:
 def test_of_a_share_the_least_doubt_that_was_due_is_the_measure() -> None:
     weak = [cheap(0.9), cheap(0.5), cheap(0.1), cheap(0.0)]
     better = [strong(doubt=doubt(0.5)), strong(doubt=doubt(0.4)), None, None]
-    left = queue(weak, better, parse_when("share=0.5"))
+    left = queue(weak, better, parse_rule("share=0.5"))
     assert [(entry.index, entry.reason) for entry in left] == [(0, "in doubt")]
     certain = [cheap(0.0), cheap(0.0)]
     answered = [strong(doubt=doubt(0.0)), strong(doubt=doubt(0.1))]
-    assert [e.index for e in queue(certain, answered, parse_when("share=1"))] == [1]
+    assert [e.index for e in queue(certain, answered, parse_rule("share=1"))] == [1]
     lost = [strong(doubt=doubt(0.0)), strong(doubt=doubt(0.1))]
-    assert [e.index for e in queue([silent()] * 2, lost, parse_when("share=1"))] == [1]
+    assert [e.index for e in queue([silent()] * 2, lost, parse_rule("share=1"))] == [1]
 
 
 def test_a_strong_judge_that_was_asked_without_need_is_heard_all_the_same() -> None:
@@ -361,7 +365,7 @@ LABEL = st.sampled_from([None, True, False])
 @given(st.lists(st.tuples(WEAK, STRONG, LABEL), max_size=10))
 def test_the_curve_is_that_of_counting_item_by_item(items: list[tuple[Any, Any, Any]]) -> None:
     weak, better, reference = ([item[k] for item in items] for k in range(3))
-    scores = {doubt_score(judgement, ENTROPY) for judgement in weak}
+    scores = {uncertainty_score(judgement, ENTROPY) for judgement in weak}
     expected = [
         brute_force(weak, better, reference, threshold)
         for threshold in [None, *sorted(scores, reverse=True)]

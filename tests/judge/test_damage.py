@@ -96,7 +96,7 @@ def test_a_damaged_judgement_is_named_kept_and_made_again(
     assert asked == ["birch"]
     (note,) = notes
     assert note.startswith(f"{path}:{place + 1}: field ")
-    assert note.endswith(f"in {folder / 'damaged.txt'}; its row is judged again")
+    assert note.endswith(f"in {folder / 'damaged.txt'}; its row is run again")
     assert (folder / "damaged.txt").read_bytes() == bad.strip() + b"\n"
     check(folder)
 

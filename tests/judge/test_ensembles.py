@@ -20,10 +20,16 @@ from apbjudge.judge.ensembles import compare_runs
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
 from apbjudge.llm.budget import Limits
+from apbjudge.reports.ensembles import ensemble_text
 from tests.support.commands import Said, in_process
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
 
 A, B, C = ("scripted/a", "scripted/b", "scripted/c")
+
+
+def text_of(run: Run) -> str:
+    assert run.ensemble is not None
+    return ensemble_text(run.ensemble)
 
 
 def name_in(request: Request) -> str:
@@ -82,8 +88,8 @@ def test_the_majority_of_three_judges(tmp_path: Path) -> None:
     assert rows["row-00"]["judge"] == f"panel({A}+{B}+{C})"
     assert rows["row-00"]["usage"]["calls"] == 3
     assert run.summary.totals.rows == len(VOTES)
-    assert "judges are not unanimous on 3 of 5 items" in run.text
-    assert f"{A} and {C}: agree on 75.0 [30.1, 95.4] /4" in run.text
+    assert "judges are not unanimous on 3 of 5 items" in text_of(run)
+    assert f"{A} and {C}: agree on 75.0 [30.1, 95.4] /4" in text_of(run)
 
 
 def test_the_mean_is_over_the_grades_given(tmp_path: Path) -> None:
@@ -279,7 +285,7 @@ def test_the_budget_ends_after_the_most_doubtful_and_a_later_session_goes_on(
     assert cascade.calls == run.progress.calls == 93
     assert cascade.asked == BY_DOUBT[:3]
     assert cascade.queue == [(name, "not asked") for name in BY_DOUBT[3:]]
-    assert "5 items are left to humans" in run.text
+    assert "5 items are left to humans" in text_of(run)
     assert {cascade.rows[name]["decided_by"] for name in BY_DOUBT[3:]} == {CHEAP.model}
     cascade.run(limits=Limits(max_calls=2))
     assert cascade.asked == BY_DOUBT[3:5]

@@ -19,7 +19,7 @@ OTHER_TOOL = {**TOOL, "description": "Finds trains and ferries."}
 
 
 def task(row: dict[str, Any], rubric: Rubric | None = None) -> Task:
-    (entry,) = Source(predictions=[row], rubric=rubric)
+    (entry,) = Source([row], rubric=rubric)
     assert isinstance(entry, Task)
     return entry
 

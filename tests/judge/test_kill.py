@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from apbjudge.judge import JudgeSpec, Store
+from apbjudge.judge import JudgeSpec
 from apbjudge.judge.session import run_identity
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
+from apbjudge.runs.folder import RecordLog
 from tests.support.commands import in_process, start
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
@@ -109,7 +111,7 @@ def test_a_second_process_in_the_same_folder_is_turned_away(
 ) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     identity = run_identity(JudgeSpec(), "auto", None)
-    first = Store(tmp_path / "out", identity, flush_every=1)
+    first = RecordLog(tmp_path / "out", JUDGEMENT_RECORDS, identity)
     first.write_manifest({"identity": identity})
     arguments = ["grade", rows, "--out", tmp_path / "out"]
     with start(*arguments) as process:

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
-from apbjudge.judge import Source, Task, order
-from apbjudge.judge.order import Leaders, adjacent
-from apbjudge.judge.task import BadRow, Entry
+from apbjudge.judge import Source, Task
+from apbjudge.judge.source import Entry
+from apbjudge.runs import ordering
+from apbjudge.runs.ordering import Leaders, adjacent
+from apbjudge.runs.rows import BadRow
 from tests.support.judging import plan_row
 
 CASES = st.lists(st.sampled_from("aaabbcdefg"), max_size=60)
@@ -25,7 +27,7 @@ def task(number: int, case: str) -> Entry:
     """A row of a case, or a bad one for the case ``g``."""
     if case == "g":
         return BadRow(number, RowError("id", "a string", None), b"", (number + 1) * ROW)
-    (entry,) = Source(predictions=[plan_row(f"{case}{number}", case_id=case)])
+    (entry,) = Source([plan_row(f"{case}{number}", case_id=case)])
     assert isinstance(entry, Task)
     return Task(
         item=entry.item,
@@ -172,7 +174,7 @@ def test_followers_wait_for_their_leader_and_all_of_them_start(
 
 
 def test_a_leader_is_chosen_anew_once_its_prefix_is_forgotten(monkeypatch: Any) -> None:
-    monkeypatch.setattr(order, "REMEMBERED", 2)
+    monkeypatch.setattr(ordering, "REMEMBERED", 2)
     leaders: Leaders[str] = Leaders()
     for prefix in "abc":
         assert leaders.may_start(prefix, prefix)
@@ -184,7 +186,7 @@ def test_a_leader_is_chosen_anew_once_its_prefix_is_forgotten(monkeypatch: Any) 
 
 
 def test_a_prefix_that_is_in_use_is_not_forgotten(monkeypatch: Any) -> None:
-    monkeypatch.setattr(order, "REMEMBERED", 2)
+    monkeypatch.setattr(ordering, "REMEMBERED", 2)
     leaders: Leaders[str] = Leaders()
     for prefix in "ab":
         leaders.may_start(prefix, prefix)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge import Events, JudgeSpec, OptionError, ScriptedClient
-from apbjudge.judge.store import Store, clear_run
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
+from apbjudge.runs.folder import RecordLog, clear_run
 from tests.support.commands import in_process
 from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
 
@@ -277,9 +278,9 @@ def test_a_run_that_is_being_written_is_not_cleared(rows: Path, tmp_path: Path) 
     out = tmp_path / "out"
     judged(rows, out)
     identity = json.loads((out / "manifest.json").read_text())["identity"]
-    store = Store(out, identity, flush_every=1)
+    store = RecordLog(out, JUDGEMENT_RECORDS, identity)
     with pytest.raises(OptionError, match="another process is writing"):
-        clear_run(out)
+        clear_run(out, JUDGEMENT_RECORDS)
     store.close()
     assert names_in(out) == sorted(NAMES)
 

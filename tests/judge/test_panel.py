@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
-from apbjudge.judge.consistency import Ruling, contradiction
+from apbjudge.judge.consistency import ParsedVerdict, contradiction
 from apbjudge.judge.dawid_skene import Reliability, dawid_skene
 from apbjudge.judge.panel import Pair, disagreement, panel_dawid_skene, panel_judgement
 from apbjudge.records import (
@@ -308,7 +308,7 @@ def test_a_weighed_panel_never_contradicts_itself(items: list[list[frozenset[str
     ]
     for judgement in panel_dawid_skene(panels, [STEPS] * len(panels)):
         v = verdict_of(judgement)
-        ruling = Ruling(v.is_correct, v.grade, v.errors, v.category)
+        ruling = ParsedVerdict(v.is_correct, v.grade, v.errors, v.category)
         assert contradiction(ruling, STEPS) is None
 
 

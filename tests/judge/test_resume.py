@@ -11,7 +11,8 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
-from apbjudge.judge import Store
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
+from apbjudge.runs.folder import RecordLog
 from tests.support.hurry import hurried
 from tests.support.judging import MODEL, RIGHT, Judged, plan_row, read_rows, verdict
 from tests.support.server import Answer, Hang, Status, by_content
@@ -227,7 +228,7 @@ def test_judgements_without_their_manifest_are_left_alone(serve: Any, tmp_path: 
 
 
 def test_a_run_killed_before_its_manifest_was_written_goes_on(tmp_path: Path) -> None:
-    Store(tmp_path / "out", {"protocol": "auto"}, flush_every=1).close()
+    RecordLog(tmp_path / "out", JUDGEMENT_RECORDS, {"protocol": "auto"}).close()
     run = apbjudge.grade(ROWS, out=tmp_path / "out")
     assert run.manifest["rows"] == len(ROWS)
 

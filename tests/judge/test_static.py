@@ -10,7 +10,7 @@ import pytest
 import apbjudge
 from apbjudge import Row, Verdict
 from apbjudge.judge import UPPER_BOUND, StaticJudge
-from apbjudge.judge.task import Task
+from apbjudge.judge.source import Task
 from apbjudge.protocols import PROTOCOLS
 from apbjudge.records import ERROR_CODES, ErrorCode, Finding
 from apbjudge.rubrics import load_rubric

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from apbjudge.errors import InputError
-from apbjudge.judge import Progress
-from apbjudge.judge.store import PASSING_REASONS
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.cache import DATABASE
 from apbjudge.llm.endpoint_cache import FILE
+from apbjudge.runs.loop import Progress
 from tests.judge.test_disk import Disk
 from tests.support.commands import in_process, start
 from tests.support.hurry import hurried
@@ -172,7 +172,9 @@ def as_served(judged: Judged, storm: Storm) -> None:
 
 def goes_on(bench: Bench, server: ChatServer, before: Judged, **settings: Any) -> Judged:
     """The same run again, the fault gone: what is finished stays, the rest is asked once."""
-    left = sorted(row["item_id"] for row in before.rows if row["reason"] in PASSING_REASONS)
+    left = sorted(
+        row["item_id"] for row in before.rows if row["reason"] in JUDGEMENT_RECORDS.retried
+    )
     server.behave = calm
     server.forget()
     after = bench.judge(ROWS, **settings)

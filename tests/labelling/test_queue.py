@@ -101,7 +101,7 @@ def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
         path, cases = EXAMPLES / "joined" / "predictions.jsonl", EXAMPLES / "joined" / "cases.jsonl"
     else:
         path, cases = EXAMPLES / "step_wise.jsonl", None
-    tasks = [task for task in Source(predictions=path, cases=cases) if isinstance(task, Task)]
+    tasks = [task for task in Source(path, cases=cases) if isinstance(task, Task)]
     reader = ItemReader(path, cases=cases)
     places = reader.places(pytest.fail)
     assert len(places) == len(tasks) > 3

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,7 +36,9 @@ from apbjudge.llm.batch_requests import (
 )
 from apbjudge.llm.cache import ReplyCache
 from apbjudge.llm.chat_format import chat_body
+from apbjudge.llm.engine import dump_completion
 from apbjudge.llm.model_table import Prices
+from apbjudge.records import Usage
 from tests.support.batch_server import bad, expired, good, says
 
 KEY = "0123456789abcdef" * 2
@@ -105,7 +109,7 @@ def test_a_failed_line_means_what_the_same_failure_of_a_call_means(line: Any, ki
     assert not answer.is_good
 
 
-def test_what_a_failed_line_says_is_dump_completion() -> None:
+def test_what_a_failed_line_says_is_kept() -> None:
     said = str(read_answer(bad(LINE, 400, "the moon is full")).error)
     assert "HTTP 400" in said
     assert "the moon is full" in said
@@ -165,67 +169,68 @@ def test_nonsense_names_its_place_and_costs_no_other_line(tmp_path: Path) -> Non
     assert str(found[2]).startswith(f"{path}:3: ")
 
 
-class Desk(NamedTuple):
-    """A folder with an order book's files."""
+@dataclass
+class Batches:
+    """A folder with the files of batches."""
 
     folder: Path
+    price: Callable[[Usage], float | None] = PRICES.cost_usd
+    ended: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
-    def cache(self, name: str) -> ReplyCache:
+    def cache(self) -> ReplyCache:
         def fail(message: str) -> None:
             raise AssertionError(message)
 
-        return ReplyCache(self.folder / name, warn=fail)
+        return ReplyCache(self.folder / "shared", warn=fail)
 
     def ask(self, *requests: Request, **settings: Any) -> tuple[list[Any], BatchWriter]:
-        """What an order book says to requests, one after the other."""
-        path = self.folder / "requests.jsonl"
-        given: dict[str, Any] = {"answers": self.cache("answers"), "cache": self.cache("shared")}
-        settings = {**given, "parts": BatchFiles(path), "place": "", **settings}
-        book = BatchWriter(body=lambda request: chat_body(request, "m"), **settings)
+        """What a client answers to requests, one after the other."""
+        results = BatchResults(self.price)
+        for batch in self.ended:
+            results.add_batch(**batch)
+        usual = {"files": BatchFiles(self.folder / "requests.jsonl"), "place": ""}
+        settings = {**usual, "results": results, "cache": self.cache(), **settings}
+        client = BatchWriter(body=lambda request: chat_body(request, "m"), **settings)
 
         async def each() -> list[Any]:
-            said = [await _said(book, request) for request in requests]
-            await book.close()
-            return said
+            answers = [await _answer(client, request) for request in requests]
+            await client.close()
+            return answers
 
-        return asyncio.run(each()), book
+        return asyncio.run(each()), client
 
     @property
     def lines(self) -> list[dict[str, Any]]:
         text = (self.folder / "requests.jsonl").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
-    def enter(self, *lines: Any, turn: int = 1, form: Any = "text", **settings: Any) -> list[bool]:
-        """Enters lines of an output file."""
-        ledger = self.ledger(turn=turn, form=form, **settings)
-        said = [ledger.enter(read_answer(line)) for line in lines]
-        ledger.close()
-        return said
-
-    def ledger(self, **settings: Any) -> BatchResults:
-        caches = {"answers": self.cache("answers"), "cache": self.cache("shared")}
-        return BatchResults(
-            **{**caches, "price": PRICES.cost_usd, "turn": 1, "form": "text", **settings}
-        )
+    def end(self, *lines: Any, turn: int = 1, form: Any = "text", **changes: Any) -> None:
+        """Ends a batch with these lines of answers."""
+        path = self.folder / f"answers-{len(self.ended)}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        requests = self.folder / f"asked-{len(self.ended)}.jsonl"
+        requests.touch()
+        batch = {"requests": requests, "answers": path, "turn": turn, "form": form}
+        self.ended.append({**batch, "missing": TransportError("late"), **changes})
 
 
-async def _said(book: BatchWriter, request: Request) -> Any:
+async def _answer(client: BatchWriter, request: Request) -> Any:
     try:
-        return await book.complete(request)
+        return await client.complete(request)
     except JudgeError as error:
         return error
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def batches(tmp_path: Path) -> Batches:
+    return Batches(tmp_path)
 
 
-def test_what_is_not_known_is_written_down_once(desk: Desk) -> None:
-    said, book = desk.ask(ask("a"), ask("b"), ask("a"))
-    assert [type(each) for each in said] == [PendingError] * 3
-    assert book.count == 2
-    first, second = desk.lines
+def test_what_is_not_known_is_written_down_once(batches: Batches) -> None:
+    answers, client = batches.ask(ask("a"), ask("b"), ask("a"))
+    assert [type(each) for each in answers] == [PendingError] * 3
+    assert client.count == 2
+    first, second = batches.lines
     assert first == {
         "custom_id": ask("a").key(),
         "method": "POST",
@@ -235,17 +240,17 @@ def test_what_is_not_known_is_written_down_once(desk: Desk) -> None:
     assert second["custom_id"] == ask("b").key()
 
 
-def test_the_place_is_part_of_the_key(desk: Desk) -> None:
-    desk.ask(ask(), place="http://here/v1")
-    assert desk.lines[0]["custom_id"] == ask().key("http://here/v1")
+def test_the_place_is_part_of_the_key(batches: Batches) -> None:
+    batches.ask(ask(), place="http://here/v1")
+    assert batches.lines[0]["custom_id"] == ask().key("http://here/v1")
 
 
-def test_the_book_asks_for_its_own_format(desk: Desk) -> None:
-    desk.ask(ask(), form="tool")
-    body = desk.lines[0]["body"]
+def test_the_client_asks_for_its_own_format(batches: Batches) -> None:
+    batches.ask(ask(), form="tool")
+    body = batches.lines[0]["body"]
     assert "tools" in body
     assert "response_format" not in body
-    assert desk.lines[0]["custom_id"] == f"{ask().key()}-tool"
+    assert batches.lines[0]["custom_id"] == f"{ask().key()}-tool"
     answer = read_answer(says("yes")({"custom_id": f"{ask().key()}-tool"}))
     assert (answer.key, answer.form) == (ask().key(), "tool")
 
@@ -254,133 +259,156 @@ def reply_to(request: Request, text: str = "yes", **changes: Any) -> Any:
     return says(text, **changes)({"custom_id": request.key()})
 
 
-def test_an_answer_is_given_with_what_it_cost(desk: Desk) -> None:
-    desk.enter(reply_to(ask()))
-    said, book = desk.ask(ask())
-    assert said[0].text == "yes"
-    assert (said[0].usage.calls, said[0].usage.reused, said[0].usage.prompt_tokens) == (1, 0, 1000)
-    assert said[0].cost_usd == pytest.approx((1000 * 1.0 + 500 * 2.0) / 1e6)
-    assert book.count == 0
-    assert book.parts.written == []
+def test_an_answer_is_given_with_what_it_cost(batches: Batches) -> None:
+    batches.end(reply_to(ask()))
+    answers, client = batches.ask(ask())
+    assert answers[0].text == "yes"
+    assert (answers[0].usage.calls, answers[0].usage.reused, answers[0].usage.prompt_tokens) == (
+        1,
+        0,
+        1000,
+    )
+    assert answers[0].cost_usd == pytest.approx((1000 * 1.0 + 500 * 2.0) / 1e6)
+    assert client.count == 0
+    assert client.files.written == []
 
 
-def test_an_unknown_price_stays_unknown(desk: Desk) -> None:
-    desk.enter(reply_to(ask()), price=lambda usage: None)
-    assert desk.ask(ask())[0][0].cost_usd is None
-
-
-def test_a_good_answer_serves_other_runs_for_nothing(desk: Desk) -> None:
-    desk.enter(reply_to(ask()))
-    said, _ = desk.ask(ask(), answers=None, form="text")
-    assert (said[0].text, said[0].cost_usd, said[0].usage.reused) == ("yes", 0.0, 1)
-    other, _ = desk.ask(ask(), answers=None, form="tool")
-    assert isinstance(other[0], PendingError)
+def test_an_unknown_price_stays_unknown(batches: Batches) -> None:
+    batches.end(reply_to(ask()))
+    batches.price = lambda usage: None
+    assert batches.ask(ask())[0][0].cost_usd is None
 
 
 @pytest.mark.parametrize(
     "line", [reply_to(ask(), ""), reply_to(ask(), "no", finish="content_filter")]
 )
-def test_a_reply_that_is_not_worth_keeping_serves_this_run_only(desk: Desk, line: Any) -> None:
-    desk.enter(line)
-    assert desk.ask(ask())[0][0].finish_reason in ("stop", "content_filter")
-    assert isinstance(desk.ask(ask(), answers=None)[0][0], PendingError)
+def test_a_reply_that_is_not_worth_keeping_serves_this_run(batches: Batches, line: Any) -> None:
+    batches.end(line)
+    assert not read_answer(line).is_good
+    assert batches.ask(ask())[0][0].finish_reason in ("stop", "content_filter")
 
 
-def test_a_refusal_is_given_as_it_came(desk: Desk) -> None:
+def test_a_reply_of_another_run_is_free(batches: Batches) -> None:
+    cache = batches.cache()
+    completion = read_answer(reply_to(ask())).completion
+    assert completion is not None
+    cache.put(ask().key(), dump_completion(completion))
+    cache.close()
+    answers, client = batches.ask(ask(), results=None)
+    assert (answers[0].text, answers[0].cost_usd, answers[0].usage.reused) == ("yes", 0.0, 1)
+    assert client.count == 0
+    other, _ = batches.ask(ask(), results=None, form="tool")
+    assert isinstance(other[0], PendingError)
+
+
+def test_a_refusal_is_given_as_it_came(batches: Batches) -> None:
     line = reply_to(ask(), "")
     line["response"]["body"]["choices"][0]["message"]["refusal"] = "I won't"
-    desk.enter(line)
-    assert desk.ask(ask())[0][0].refusal == "I won't"
+    batches.end(line)
+    assert batches.ask(ask())[0][0].refusal == "I won't"
 
 
 def failure(status: int, message: str = "scripted") -> Any:
     return bad({"custom_id": ask().key()}, status, message)
 
 
-def test_a_final_failure_is_remembered(desk: Desk) -> None:
-    desk.enter(failure(400, "content_policy_violation"))
-    said, book = desk.ask(ask(), retries=9)
-    assert isinstance(said[0], RefusalError)
-    assert said[0].calls == 1
-    assert book.count == 0
+def test_a_final_failure_is_remembered(batches: Batches) -> None:
+    batches.end(failure(400, "content_policy_violation"))
+    answers, client = batches.ask(ask(), retries=9)
+    assert isinstance(answers[0], RefusalError)
+    assert answers[0].calls == 1
+    assert client.count == 0
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_a_failure_that_may_pass_is_ordered_again_so_often(desk: Desk, retries: int) -> None:
+def test_a_failure_that_may_pass_is_written_again_so_often(batches: Batches, retries: int) -> None:
     for turn in range(1, retries + 1):
-        desk.enter(failure(500), turn=turn)
-        said, book = desk.ask(ask(), retries=retries)
-        assert isinstance(said[0], PendingError)
-        assert (book.count, book.held) == (1, 0)
-    desk.enter(failure(503), turn=retries + 1)
-    said, book = desk.ask(ask(), retries=retries)
-    assert isinstance(said[0], PendingError)
-    assert (book.count, book.held) == (0, 1)
-    said, book = desk.ask(ask(), retries=retries, patient=False)
-    assert type(said[0]) is TransportError
-    assert "HTTP 503" in str(said[0])
-    assert said[0].calls == retries + 1
+        batches.end(failure(500), turn=turn)
+        answers, client = batches.ask(ask(), retries=retries)
+        assert isinstance(answers[0], PendingError)
+        assert client.count == 1
+    batches.end(failure(503), turn=retries + 1)
+    answers, client = batches.ask(ask(), retries=retries)
+    assert isinstance(answers[0], PendingError)
+    assert client.count == 0
+    answers, client = batches.ask(ask(), retries=retries, is_last=True)
+    assert type(answers[0]) is TransportError
+    assert "HTTP 503" in str(answers[0])
+    assert answers[0].calls == retries + 1
 
 
-def test_a_new_session_counts_anew(desk: Desk) -> None:
-    desk.enter(failure(500), turn=1)
-    assert desk.ask(ask(), since=1)[1].count == 0
-    assert desk.ask(ask(), since=2)[1].count == 1
+def test_a_new_session_counts_anew(batches: Batches) -> None:
+    batches.end(failure(500), turn=1)
+    assert batches.ask(ask(), since=1)[1].count == 0
+    assert batches.ask(ask(), since=2)[1].count == 1
 
 
-def test_a_reply_after_failures_counts_every_call(desk: Desk) -> None:
-    desk.enter(failure(500), turn=1)
-    desk.enter(failure(429), turn=2)
-    desk.enter(reply_to(ask()), turn=3)
-    assert desk.ask(ask())[0][0].usage.calls == 3
+def test_a_reply_after_failures_counts_every_call(batches: Batches) -> None:
+    batches.end(failure(500), turn=1)
+    batches.end(failure(429), turn=2)
+    batches.end(reply_to(ask()), turn=3)
+    assert batches.ask(ask())[0][0].usage.calls == 3
 
 
-def test_a_wrong_key_ends_the_session_but_not_the_next(desk: Desk) -> None:
-    desk.enter(failure(401), turn=1)
-    assert isinstance(desk.ask(ask(), retries=5, since=1)[0][0], AccessError)
-    assert isinstance(desk.ask(ask(), retries=5, since=2)[0][0], PendingError)
+def test_a_wrong_key_ends_the_session_but_not_the_next(batches: Batches) -> None:
+    batches.end(failure(401), turn=1)
+    assert isinstance(batches.ask(ask(), retries=5, since=1)[0][0], AccessError)
+    assert isinstance(batches.ask(ask(), retries=5, since=2)[0][0], PendingError)
 
 
-def test_entering_twice_changes_nothing(desk: Desk) -> None:
-    for _ in range(3):
-        desk.enter(failure(500), turn=1)
-    assert desk.ask(ask(), retries=1)[1].count == 1
-    desk.enter(reply_to(ask(), "first"), turn=2)
-    desk.enter(reply_to(ask(), "second"), failure(400), turn=2)
-    assert desk.ask(ask())[0][0].text == "first"
+def test_several_answers_to_a_request_in_a_round_count_once(batches: Batches) -> None:
+    batches.end(failure(500), failure(500), failure(500), turn=1)
+    assert batches.ask(ask(), retries=1)[1].count == 1
+    batches.end(reply_to(ask(), "first"), reply_to(ask(), "second"), failure(400), turn=2)
+    assert batches.ask(ask())[0][0].text == "first"
 
 
-def test_a_format_that_is_not_taken_costs_no_retry(desk: Desk) -> None:
+def test_a_format_that_is_not_taken_costs_no_retry(batches: Batches) -> None:
     turned_away = failure(400, "response_format json_schema is not supported")
-    assert desk.enter(turned_away, form="json_schema", turn=1) == [True]
-    assert desk.ask(ask(), retries=0)[1].count == 1
-    assert desk.enter(turned_away, form="text", turn=2) == [False]
-    said, _ = desk.ask(ask(), retries=5)
-    assert said[0].reason == "unparsable"
+    batches.end(turned_away, form="json_schema", turn=1)
+    assert batches.ask(ask(), retries=0)[1].count == 1
+    batches.end(turned_away, form="text", turn=2)
+    answers, _ = batches.ask(ask(), retries=5)
+    assert answers[0].reason == "unparsable"
 
 
-def test_what_was_not_answered_failed(desk: Desk) -> None:
+def test_what_was_not_answered_failed(batches: Batches) -> None:
     names = ["a", "b", "c"]
-    desk.ask(*map(ask, names))
-    desk.enter(reply_to(ask("a")))
-    desk.enter(bad({"custom_id": ask("b").key()}, 500, "oops"))
-    ledger = desk.ledger()
-    assert ledger.enter_missing(desk.folder / "requests.jsonl", TransportError("late")) == 1
-    ledger.close()
-    said, book = desk.ask(*map(ask, names), retries=0, patient=False)
-    assert said[0].text == "yes"
-    assert "oops" in str(said[1])
-    assert str(said[2]) == "late"
-    assert book.count == 0
+    batches.ask(*map(ask, names))
+    requests = (batches.folder / "requests.jsonl").rename(batches.folder / "requests-1.jsonl")
+    failed = bad({"custom_id": ask("b").key()}, 500, "oops")
+    batches.end(reply_to(ask("a")), failed, requests=requests)
+    answers, client = batches.ask(*map(ask, names), retries=0, is_last=True)
+    assert answers[0].text == "yes"
+    assert "oops" in str(answers[1])
+    assert str(answers[2]) == "late"
+    assert client.count == 0
 
 
-def test_files_end_at_their_limits(desk: Desk) -> None:
-    path = desk.folder / "requests.jsonl"
-    parts = BatchFiles(path, max_lines=2, max_bytes=10)
+def test_a_batch_without_answers_failed(batches: Batches) -> None:
+    batches.ask(ask("a"))
+    requests = (batches.folder / "requests.jsonl").rename(batches.folder / "requests-1.jsonl")
+    batches.end(requests=requests, answers=None)
+    assert str(batches.ask(ask("a"), is_last=True)[0][0]) == "late"
+
+
+def test_an_answer_that_was_damaged_meanwhile_is_asked_for_again(batches: Batches) -> None:
+    batches.end(reply_to(ask()))
+    results = BatchResults(batches.price)
+    results.add_batch(**batches.ended.pop())
+    (batches.folder / "answers-0.jsonl").write_text("{\n")
+    answers, client = batches.ask(ask(), results=results)
+    assert isinstance(answers[0], PendingError)
+    assert client.count == 1
+
+
+def test_files_end_at_their_limits(batches: Batches) -> None:
+    path = batches.folder / "requests.jsonl"
+    files = BatchFiles(path, max_lines=2, max_bytes=10)
     for line in (b"aaa\n", b"bbb\n", b"c\n", b"long line, alone\n", b"d\n"):
-        parts.add(line)
-    parts.close()
-    found = [(p.path.name, p.lines, p.size, p.path.read_bytes()) for p in parts.written]
+        files.add(line)
+    files.close()
+    found = [(p.path.name, p.lines, p.size, p.path.read_bytes()) for p in files.written]
     assert found == [
         ("requests.jsonl", 2, 8, b"aaa\nbbb\n"),
         ("requests-2.jsonl", 1, 2, b"c\n"),
@@ -400,39 +428,29 @@ def test_no_line_is_lost_between_files(
     max_lines: int | None,
     max_bytes: int | None,
 ) -> None:
-    folder = tmp_path_factory.mktemp("parts")
-    parts = BatchFiles(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
+    folder = tmp_path_factory.mktemp("files")
+    files = BatchFiles(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
     lines = [b"x" * (size - 1) + b"\n" for size in sizes]
     for line in lines:
-        parts.add(line)
-    parts.close()
-    assert b"".join(part.path.read_bytes() for part in parts.written) == b"".join(lines)
-    for part in parts.written:
-        assert max_lines is None or part.lines <= max_lines
-        assert max_bytes is None or part.size <= max_bytes or part.lines == 1
+        files.add(line)
+    files.close()
+    assert b"".join(file.path.read_bytes() for file in files.written) == b"".join(lines)
+    for file in files.written:
+        assert max_lines is None or file.lines <= max_lines
+        assert max_bytes is None or file.size <= max_bytes or file.lines == 1
 
 
 def test_a_request_beyond_any_limit_is_a_failure_of_its_row(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apbjudge.llm.batch_requests.MAX_LINE_BYTES", 1000)
-    said, book = desk.ask(ask("x" * 2000), ask("a"))
-    assert "too long for a batch file" in str(said[0])
-    assert not isinstance(said[0], PendingError)
-    assert book.count == 1
-
-
-def test_a_damaged_entry_counts_as_none(desk: Desk) -> None:
-    cache = desk.cache("answers")
-    for name, data in zip("abc", (b"{", b"[1]", b'{"reply": 3, "usage": {}}'), strict=True):
-        cache.put(ask(name).key(), data)
-    cache.close()
-    said, book = desk.ask(*map(ask, "abc"))
-    assert [type(each) for each in said] == [PendingError] * 3
-    assert book.count == 3
+    answers, client = batches.ask(ask("x" * 2000), ask("a"))
+    assert "too long for a batch file" in str(answers[0])
+    assert not isinstance(answers[0], PendingError)
+    assert client.count == 1
 
 
 def test_requests_that_can_not_be_written_are_reported(tmp_path: Path) -> None:
-    parts = BatchFiles(tmp_path / "missing" / "r.jsonl")
+    files = BatchFiles(tmp_path / "missing" / "r.jsonl")
     with pytest.raises(InputError, match=r"r\.jsonl: can't be written"):
-        parts.add(b"x\n")
+        files.add(b"x\n")

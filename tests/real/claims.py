@@ -17,7 +17,7 @@ import orjson
 import pytest
 
 from apbjudge import JudgeSpec, Run, Unscored, Verdict, grade
-from apbjudge.judge.cascade import doubt_score, parse_when
+from apbjudge.judge.cascade import parse_rule, uncertainty_score
 from apbjudge.judge.doctor import check_up
 from apbjudge.judge.ensembles import Judgement, judge_folder
 from apbjudge.judge.uncertainty import entropy_bits
@@ -89,7 +89,7 @@ def raw_of(run: Run) -> list[str | None]:
 
 
 def _bits(judgement: Judgement) -> float:
-    return doubt_score(judgement, parse_when("share=0.5"))
+    return uncertainty_score(judgement, parse_rule("share=0.5"))
 
 
 def _rows_of(folder: Path, judge: JudgeSpec) -> list[Judgement]:

@@ -24,10 +24,10 @@ from apbjudge.audits.verdicts import (
     unasked,
     verdict_of,
 )
-from apbjudge.statistics.comparison import paired_test
-from apbjudge.statistics.intervals import Estimate, nothing
+from apbjudge.statistics.differences import paired_test
+from apbjudge.statistics.estimates import Estimate, nothing
+from apbjudge.statistics.proportions import bounded, share
 from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.shares import bounded, share
 
 Spec = tuple[str, Side, float, float, int]
 """Name, side, limit, share (or mean change) and cases of a measure, two rows a case."""

@@ -38,7 +38,7 @@ from apbjudge.reports.card.markdown import card_markdown
 from apbjudge.reports.card.plot import measure_plots
 from apbjudge.reports.card.text import WIDTH, card_text
 from apbjudge.reports.markdown import plain
-from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.estimates import Estimate
 
 from .cards import attacked, card
 

@@ -12,9 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from apbjudge.judge.cascade import CurvePoint
-from apbjudge.judge.ensemble_text import POINTS_SHOWN, curve_rows, curve_text, disagreement_text
+from apbjudge.judge.cascade import CurvePoint, curve_csv
 from apbjudge.judge.panel import Disagreement, Pair
+from apbjudge.reports.ensembles import (
+    POINTS_SHOWN,
+    cascade_document,
+    disagreement_document,
+)
+from apbjudge.reports.text import render_text
 
 COLUMNS = "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high".split()
 
@@ -33,8 +38,16 @@ def point(**changes: Any) -> CurvePoint:
     return CurvePoint(**{**usual, **changes})
 
 
+def disagreement_text(found: Disagreement) -> str:
+    return render_text(disagreement_document(found))
+
+
+def curve_text(points: list[CurvePoint], *, reference: str) -> str:
+    return render_text(cascade_document(points, reference=reference))
+
+
 def read(points: list[CurvePoint]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(curve_rows(points))))
+    return list(csv.DictReader(io.StringIO(curve_csv(points))))
 
 
 def test_who_differs_from_whom() -> None:
@@ -43,7 +56,7 @@ def test_who_differs_from_whom() -> None:
     assert disagreement_text(found) == (
         "judges are not unanimous on 2 of 8 items with two or more verdicts (9 items in all)\n"
         f"  a and b: agree on 75.0 [{100 * interval.low:.1f}, {100 * interval.high:.1f}] /8\n"
-        "  a and c: no item that both have a verdict on\n"
+        "  a and c: no item has a verdict of both\n"
     )
 
 
@@ -89,11 +102,11 @@ def test_what_is_not_known_is_empty_and_never_zero() -> None:
     (row,) = read([point(cost_usd=None, n_agree=0, n_compared=0)])
     assert [row[name] for name in ("cost_usd", "agreement", "low", "high")] == [""] * 4
     text = curve_text([point(cost_usd=None, n_agree=0, n_compared=0)], reference="r")
-    assert text.rstrip().endswith("unknown    not known")
+    assert text.rstrip().endswith("unknown  – /0")
 
 
 def test_no_points_are_a_head_alone() -> None:
-    assert curve_rows([]) == ",".join(COLUMNS) + "\n"
+    assert curve_csv([]) == ",".join(COLUMNS) + "\n"
     assert curve_text([], reference="r").count("\n") == 1
 
 
@@ -104,10 +117,10 @@ def test_the_text_of_a_curve() -> None:
         point(threshold=0.25, n_escalated=10, share=1.0, cost_usd=3.0, n_agree=10),
     ]
     lines = curve_text(points, reference="large").splitlines()
-    assert lines[0] == "escalated from  share  cost       agreement with large, where it answered"
-    assert lines[1].startswith("none               0%  0.5000     50.0 [")
-    assert lines[2].startswith("no verdict        10%  0.7500     60.0 [")
-    assert lines[3].startswith("0.2500           100%  3.0000     100.0 [")
+    assert lines[0] == "threshold   escalated  cost        agreement with large, where it answered"
+    assert lines[1].startswith("none        0 %        0.5000 USD  50.0 [")
+    assert lines[2].startswith("no verdict  10 %       0.7500 USD  60.0 [")
+    assert lines[3].startswith("0.2500      100 %      3.0000 USD  100.0 [")
     assert all(line.endswith("/10") for line in lines[1:])
 
 

@@ -89,7 +89,7 @@ def test_totals_of_a_paid_judge_say_what_it_cost(price: float | None, said: str)
 
 def test_a_rate_without_any_verdict_is_a_dash_over_zero() -> None:
     lines = text_of(unscored("a"), unscored("b")).split("\n")
-    assert "CR      - /0" in lines
+    assert "CR      – /0" in lines
     assert "scored  0.0 [0.0, 82.2] /2" in lines
 
 

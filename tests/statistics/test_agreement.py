@@ -16,20 +16,18 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from apbjudge.statistics.agreement import (
     bennett_s,
     cohen_kappa,
+    coincidences,
+    coincidences_of_table,
     gwet_ac,
     identity_weights,
+    krippendorff_alpha,
     linear_weights,
     observed_agreement,
     phi,
     quadratic_weights,
     specific_agreement,
 )
-from apbjudge.statistics.intervals import Array
-from apbjudge.statistics.krippendorff import (
-    coincidences,
-    coincidences_of_table,
-    krippendorff_alpha,
-)
+from apbjudge.statistics.estimates import Array
 
 Coefficient = Callable[[Array], Array]
 GRADES = np.array([0, 0.2, 0.4, 0.6, 0.8, 1])

@@ -11,12 +11,13 @@ import pytest
 from apbjudge.statistics.agreement import (
     bennett_s,
     cohen_kappa,
+    coincidences_of_table,
     gwet_ac,
+    krippendorff_alpha,
     linear_weights,
     observed_agreement,
     quadratic_weights,
 )
-from apbjudge.statistics.krippendorff import coincidences_of_table, krippendorff_alpha
 from apbjudge.statistics.ratings import grade_codes, levels_of
 
 table_module = pytest.importorskip("irrCAC.table")

@@ -14,11 +14,16 @@ from scipy.stats import fisher_exact
 
 from apbjudge.statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.comparison import mcnemar, newcombe, paired_test
-from apbjudge.statistics.contrasts import Contrast, part_difference
+from apbjudge.statistics.differences import (
+    Contrast,
+    mcnemar,
+    newcombe,
+    paired_test,
+    part_difference,
+)
+from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.shares import counted
 
 VALUES = np.asarray(LEVELS)
 

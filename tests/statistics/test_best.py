@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.statistics.best import Contender, best_set
-from apbjudge.statistics.comparison import paired_test
+from apbjudge.statistics.differences import paired_test
 from apbjudge.statistics.sample import Sample
 
 Better = Literal["higher", "lower"]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from apbjudge.statistics import Estimate, Sample, bounded, cluster_bootstrap, ratio, share, wilson
-from apbjudge.statistics.intervals import N_RESAMPLES, SEED, Array, Ids
+from apbjudge.statistics.bootstrap import N_CASE_RESAMPLES as N_RESAMPLES
+from apbjudge.statistics.estimates import SEED, Array, Ids
 
 CASES = st.integers(2, 12)
 

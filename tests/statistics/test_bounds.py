@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.intervals import Estimate, modified_wilson
-from apbjudge.statistics.measures import calibrate
+from apbjudge.statistics.estimates import Estimate
+from apbjudge.statistics.measures import Calibration, calibrate
+from apbjudge.statistics.proportions import modified_wilson
 from apbjudge.statistics.ratings import LEVELS, Ratings
-from apbjudge.statistics.results import Calibration
 from apbjudge.statistics.sample import Sample
 
 # Extremes are the worst and the best filling; of coefficients beyond chance that is said only of

@@ -13,11 +13,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from apbjudge.statistics.comparison import newcombe
-from apbjudge.statistics.contrasts import Contrast, independent_difference, part_difference
-from apbjudge.statistics.intervals import Estimate, nothing
+from apbjudge.statistics.differences import (
+    Contrast,
+    independent_difference,
+    newcombe,
+    part_difference,
+)
+from apbjudge.statistics.estimates import Estimate, nothing
+from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.shares import counted
 
 TRIALS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

@@ -15,15 +15,20 @@ import pytest
 from scipy.stats import binom
 
 from apbjudge.statistics import Estimate, wilson
-from apbjudge.statistics.agreement import cohen_kappa, gwet_ac, phi
+from apbjudge.statistics.agreement import (
+    cohen_kappa,
+    coincidences_of_table,
+    gwet_ac,
+    krippendorff_alpha,
+    phi,
+)
+from apbjudge.statistics.bootstrap import METHODS, Method
 from apbjudge.statistics.coded import Coded, Settings
-from apbjudge.statistics.intervals import Array, Ids
-from apbjudge.statistics.krippendorff import coincidences_of_table, krippendorff_alpha
+from apbjudge.statistics.estimates import Array, Ids
 from apbjudge.statistics.measures import calibrate, grade_prior
+from apbjudge.statistics.proportions import bounded, share
 from apbjudge.statistics.ratings import Ratings
-from apbjudge.statistics.resampling import METHODS, Method
 from apbjudge.statistics.sample import Sample, Strata
-from apbjudge.statistics.shares import bounded, share
 
 LEVELS = np.linspace(0, 1, 6)
 Ends = tuple[float, float]

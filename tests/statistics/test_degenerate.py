@@ -17,7 +17,7 @@ from apbjudge.statistics import (
     share,
     wilson,
 )
-from apbjudge.statistics.intervals import Array
+from apbjudge.statistics.estimates import Array
 
 
 def array(*values: float) -> Array:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apbjudge.statistics import LEVELS, Sample, grade_codes, levels_of
 from apbjudge.statistics.ratings import MAX_LEVELS, NEAR, with_levels
-from apbjudge.statistics.units import tabulate
+from apbjudge.statistics.sample import tabulate
 
 THIRDS = (0.0, 1 / 3, 2 / 3, 1.0)
 

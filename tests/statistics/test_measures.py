@@ -15,12 +15,18 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from apbjudge.statistics import Estimate, modified_wilson, wilson
+from apbjudge.statistics.bootstrap import METHODS, Method
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.intervals import Ids
-from apbjudge.statistics.measures import PAPER, calibrate, paper_measures
+from apbjudge.statistics.estimates import Ids
+from apbjudge.statistics.measures import (
+    PAPER,
+    POLICIES,
+    Calibration,
+    Policy,
+    calibrate,
+    paper_measures,
+)
 from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
-from apbjudge.statistics.resampling import METHODS, Method
-from apbjudge.statistics.results import POLICIES, Calibration, Policy
 from apbjudge.statistics.sample import Sample
 
 FLAGS_COMPARED = 307 * 6

@@ -16,8 +16,8 @@ from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.comparison import paired_test
-from apbjudge.statistics.intervals import nothing
+from apbjudge.statistics.differences import paired_test
+from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.measures import calibrate
 from apbjudge.statistics.paired import (
     Difference,

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import cohen_kappa_score
 
-from apbjudge.statistics.annotators import alternative_annotator_test
+from apbjudge.statistics.alternative_annotator import alternative_annotator_test
 from apbjudge.statistics.coded import Settings
-from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.measures import calibrate
-from apbjudge.statistics.raters import SHOWN, between_raters, stand_in
+from apbjudge.statistics.raters import SHOWN, between_raters, ratings_annotator_test
 from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
 
@@ -278,7 +278,7 @@ def test_stand_in_is_the_alternative_annotator_test_of_verdicts() -> None:
     said[rng.random((90, 4)) < 0.1] = -1
     judge, *people = raters(said)
     clusters = np.arange(90) // 3
-    found = stand_in(judge, people, Sample(clusters=clusters), epsilon=0.1, level=0.9)
+    found = ratings_annotator_test(judge, people, Sample(clusters=clusters), epsilon=0.1, level=0.9)
     numbers = np.where(said < 0, np.nan, said.astype(float))
     expected = alternative_annotator_test(
         numbers[:, 0], numbers[:, 1:], score="same", epsilon=0.1, clusters=clusters, level=0.9
@@ -286,7 +286,9 @@ def test_stand_in_is_the_alternative_annotator_test_of_verdicts() -> None:
     assert found == expected
     assert found.winning_rate is not None
     assert {one.test for one in found.annotators} == {"cluster-score"}
-    assert {one.test for one in stand_in(judge, people, level=0.9).annotators} == {"score"}
+    assert {one.test for one in ratings_annotator_test(judge, people, level=0.9).annotators} == {
+        "score"
+    }
 
 
 def test_a_judge_like_the_others_may_stand_in_and_one_that_guesses_may_not() -> None:
@@ -294,14 +296,14 @@ def test_a_judge_like_the_others_may_stand_in_and_one_that_guesses_may_not() -> 
     truth = rng.integers(0, 2, 200)
     said = np.where(rng.random((200, 4)) < 0.1, 1 - truth[:, None], truth[:, None])
     judge, *people = raters(said)
-    assert stand_in(judge, people, level=0.95).winning_rate == 1
+    assert ratings_annotator_test(judge, people, level=0.95).winning_rate == 1
     guess = rater(rng.integers(0, 2, 200))
-    assert stand_in(guess, people, level=0.95).winning_rate == 0
+    assert ratings_annotator_test(guess, people, level=0.95).winning_rate == 0
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_stand_in_without_data_says_why(n: int) -> None:
     silent = rater([-1] * n)
-    found = stand_in(silent, [silent, silent], level=0.95)
+    found = ratings_annotator_test(silent, [silent, silent], level=0.95)
     assert found.winning_rate is None
     json.dumps(asdict(found), allow_nan=False)

@@ -12,11 +12,10 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from apbjudge.statistics.agreement import cohen_kappa, phi
+from apbjudge.statistics.bootstrap import METHODS, Method, bootstrap, draw, jackknife
 from apbjudge.statistics.coded import Coded, Settings
-from apbjudge.statistics.intervals import Array, Estimate, Ids
-from apbjudge.statistics.resampling import METHODS, Method, bootstrap, draw, jackknife
-from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.units import plain, tabulate
+from apbjudge.statistics.estimates import Array, Estimate, Ids
+from apbjudge.statistics.sample import Sample, plain, tabulate
 
 CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=2, max_size=40)
 PLAIN = Sample()

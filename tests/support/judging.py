@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from apbjudge.judge import Events, JudgeSpec, Progress, Source, Store
-from apbjudge.judge import run as run_judge
+from apbjudge.judge import JudgeSpec, Source
 from apbjudge.judge.resources import make_judge
 from apbjudge.judge.session import run_identity
+from apbjudge.judge.worker import JUDGEMENT_RECORDS, JudgeWorker
 from apbjudge.llm.budget import Limits
 from apbjudge.llm.resources import Resources
 from apbjudge.records.run_folder import JUDGEMENTS
+from apbjudge.runs.folder import RecordLog
+from apbjudge.runs.loop import Events, Lane, Progress, run_lanes
 from tests.support.clock import VirtualClock
 
 MODEL = "hosted_vllm/scripted"
@@ -143,10 +145,10 @@ class Bench:
         return Judged(read_rows(self.folder / "run"), self.waits[before:], progress)
 
     async def _run(self, path: Path, spec: JudgeSpec) -> Progress:
-        source = Source(predictions=path)
+        source = Source(path)
         identity = run_identity(spec, "auto", None)
-        store = Store(self.folder / "run", identity, flush_every=1)
-        store.write_manifest({"identity": identity})
+        log = RecordLog(self.folder / "run", JUDGEMENT_RECORDS, identity)
+        log.write_manifest({"identity": identity})
         clock = VirtualClock(self.waits)
         resources = Resources(
             limits=self.limits, cache=self.cache, clock=clock, warn=self.notes.append
@@ -154,9 +156,8 @@ class Bench:
         judge = make_judge(spec, source.roots, resources)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
-            return await run_judge(
-                source, judge, store, concurrency=spec.max_concurrency, events=quiet
-            )
+            lane = Lane(source, JudgeWorker(judge), log)
+            return await run_lanes([lane], concurrency=spec.max_concurrency, events=quiet)
         finally:
             await judge.close()
-            store.close()
+            log.close()

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import OptionError, visible
-from ..statistics.comparison import PairedTest, adjust, paired_test
-from ..statistics.intervals import CONFIDENCE_LEVEL, Estimate, nothing
+from ..statistics.differences import PairedTest, paired_test
+from ..statistics.estimates import CONFIDENCE_LEVEL, Estimate, nothing
+from ..statistics.multiplicity import adjust
 from ..statistics.sample import Sample
 from .card import Card, Size
 from .verdicts import Cost, Measure, Probe, Side, Standing, Unit

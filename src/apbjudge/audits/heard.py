@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from ..records import ErrorCode
-from ..statistics.intervals import Array
+from ..statistics.estimates import Array
 from ..statistics.sample import Sample
 from .variants import Role, Variant
 

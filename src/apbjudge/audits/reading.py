@@ -11,7 +11,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import InputError, shorten, visible
-from ..statistics.intervals import Estimate
+from ..statistics.estimates import Estimate
 from .card import CARD_VERSION, Card
 from .verdicts import Measure
 

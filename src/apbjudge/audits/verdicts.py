@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 from typing import Literal
 
-from ..statistics.comparison import detectable_difference
-from ..statistics.intervals import Estimate
-from ..statistics.student import t_quantile
+from ..statistics.differences import detectable_difference
+from ..statistics.estimates import Estimate, t_quantile
 from .heard import Observed
 
 Standing = Literal["passes", "fails", "could not tell"]

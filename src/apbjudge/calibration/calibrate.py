@@ -15,15 +15,15 @@ from ..judge import STATIC
 from ..judge.metrics import CATEGORIES
 from ..records.columns import Vector
 from ..records.judgement_table import Problems
+from ..statistics.alternative_annotator import AltTest
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from ..statistics.annotators import AltTest
-from ..statistics.classes import Nominal, nominal
 from ..statistics.coded import Settings
+from ..statistics.confusion import Nominal, nominal
+from ..statistics.measures import POLICIES, Calibration, Policy
 from ..statistics.measures import calibrate as calibrate_ratings
-from ..statistics.raters import BetweenRaters, between_raters, stand_in
+from ..statistics.prediction_powered import Design
+from ..statistics.raters import BetweenRaters, between_raters, ratings_annotator_test
 from ..statistics.ratings import Ratings
-from ..statistics.rectification import Design
-from ..statistics.results import POLICIES, Calibration, Policy
 from ..statistics.sample import Sample
 from .config import DESIGNS, CalibrationOrder
 from .correct import Correction, PlannedSample, planned_sample
@@ -226,7 +226,9 @@ class _Calibrating:
         if len(self.raters) < 2 or self.is_picked:
             return None
         epsilon, level = self.order.epsilon, self.settings.level
-        return stand_in(self.judge, self.raters, self.sample, epsilon=epsilon, level=level)
+        return ratings_annotator_test(
+            self.judge, self.raters, self.sample, epsilon=epsilon, level=level
+        )
 
     @property
     def settings(self) -> Settings:

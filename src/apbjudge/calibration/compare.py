@@ -14,7 +14,7 @@ from ..records.columns import Scores, Vector, no_scores
 from ..records.judgement_table import Problems
 from ..records.run_folder import judgements_path
 from ..statistics.coded import Settings
-from ..statistics.intervals import CONFIDENCE_LEVEL
+from ..statistics.estimates import CONFIDENCE_LEVEL
 from ..statistics.paired import (
     Difference,
     compare_reliability,
@@ -22,9 +22,9 @@ from ..statistics.paired import (
     flips,
     with_families,
 )
+from ..statistics.proportions import share
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
-from ..statistics.shares import share
 from .config import check_level
 from .judged_run import JudgedRun, grade_levels, ratings, read_judged_run, scale_note
 from .matching import Labels, are_of_two_models, load_labels, match, pair_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import OptionError
-from ..statistics.annotators import EPSILON
+from ..statistics.alternative_annotator import EPSILON
 from ..statistics.coded import Settings
 
 DESIGNS = ("random", "other-population", "hand-picked")

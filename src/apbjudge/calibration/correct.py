@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import InputError
 from ..records.columns import Codes, Scores, Vector
 from ..records.consensus import Key
-from ..statistics.intervals import Array
+from ..statistics.estimates import Array
+from ..statistics.prediction_powered import Design, rectify
 from ..statistics.ratings import CODES
-from ..statistics.rectification import Design, rectify
 from ..statistics.sample import Sample, Strata
 from .judged_run import JudgedRun
 from .label_plan import LabelOrder

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from statistics import NormalDist
 
-from ..statistics.comparison import detectable_difference
-from ..statistics.intervals import CONFIDENCE_LEVEL, Estimate
+from ..statistics.differences import detectable_difference
+from ..statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ..statistics.measures import PAPER
-from ..statistics.planning import half_width_of_rate, n_for_rate, plan
+from ..statistics.sample_size import half_width_of_rate, n_for_rate, plan
 from .results import Need
 
 CORRECTED = "corrected CR"

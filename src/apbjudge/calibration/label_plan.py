@@ -17,11 +17,11 @@ from ..records.columns import Scores, Vector, no_scores
 from ..records.consensus import Key
 from ..records.judgement_reader import first_complaint
 from ..records.judgement_table import Problems
-from ..statistics.intervals import Array, Estimate
+from ..statistics.estimates import SEED, Array, Estimate
 from ..statistics.measures import paper_measures
-from ..statistics.rectification import rectify
+from ..statistics.prediction_powered import rectify
 from ..statistics.sample import Sample
-from ..statistics.selection import SEED, Selection, Stratum, doubt_strata, select
+from ..statistics.stratified_sampling import Selection, Stratum, doubt_strata, select
 from .judged_run import JudgedRun, grade_levels, once, ratings, read_judged_run
 from .label_needs import CORRECTED, Expected, needs
 from .matching import load_labels, match

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from ..statistics.alternative_annotator import AltTest
 from ..statistics.analyses import Diversity, SelfEvaluation
-from ..statistics.annotators import AltTest
-from ..statistics.classes import Nominal
-from ..statistics.intervals import Estimate
+from ..statistics.confusion import Nominal
+from ..statistics.estimates import Estimate
+from ..statistics.measures import Calibration
 from ..statistics.paired import Difference, Flips
+from ..statistics.prediction_powered import Rectified
 from ..statistics.raters import BetweenRaters
-from ..statistics.rectification import Rectified
-from ..statistics.results import Calibration
-from ..statistics.selection import Stratum
+from ..statistics.stratified_sampling import Stratum
 
 HAND_PICKED = (
     "The labelled items were picked by hand: figures describe these items and no others, "

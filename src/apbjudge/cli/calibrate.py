@@ -11,9 +11,9 @@ import typer
 from ..calibration.calibrate import calibrate_runs
 from ..calibration.config import CalibrationOrder, check_level
 from ..errors import OptionError, visible
-from ..reports.reliability_text import reliability_text
+from ..reports.reliability import reliability_text
+from ..statistics.bootstrap import METHODS
 from ..statistics.coded import Settings
-from ..statistics.resampling import METHODS
 from .compare import names
 
 FORMATS = ("text", "json")

@@ -20,8 +20,10 @@ from ..judge.grade import grade
 from ..judge.session import Run, default_folder, run_identity
 from ..llm.budget import Limits
 from ..protocols import AUTO, get_protocol
-from ..reports.terminal import summary_text
+from ..reports.ensembles import ensemble_text
+from ..reports.summary import summary_text
 from ..rubrics import load_rubric
+from ..runs.rows import parse_shard
 from .progress import Reporter
 
 S = TypeVar("S", bound=Limits)
@@ -52,6 +54,7 @@ class GradeOptions(JudgeOptions):
     rubric: str | None
     out: Path | None
     by: str
+    shard: str | None = None
 
 
 class RunSettings(Limits):
@@ -114,6 +117,7 @@ def run_grade(options: GradeOptions) -> int:
                 limits=settings,
                 cache=not settings.no_cache,
                 batch=settings.batch,
+                shard=options.shard,
                 overwrite=settings.overwrite,
                 data_root=settings.data_root,
                 events=reporter.events(),
@@ -123,8 +127,8 @@ def run_grade(options: GradeOptions) -> int:
         return INTERRUPTED
     _print_remarks(run, specs)
     typer.echo(summary_text(run.summary), nl=False)
-    if run.text:
-        typer.echo(f"\n{run.text}", nl=False)
+    if run.ensemble is not None:
+        typer.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
     shown = os.fsencode(out).decode(errors="backslashreplace")
     typer.echo(f"\n{shown}/: {' '.join(_files(out))}")
     return _exit_code(run, settings)
@@ -174,6 +178,7 @@ def _dry_run(
             overwrite=settings.overwrite,
             data_root=settings.data_root,
             cache=not settings.no_cache,
+            shard=options.shard,
         )
         if spec is strong:
             typer.echo(f"and {spec.model}, if everything were escalated:")
@@ -200,7 +205,8 @@ def _exit_code(run: Run, settings: RunSettings) -> int:
 def _default_out(options: GradeOptions, settings: RunSettings, specs: Sequence[JudgeSpec]) -> Path:
     """The folder of the same judges with the same settings on the same files."""
     rubric = load_rubric(options.rubric) if options.rubric else None
-    identity = run_identity(specs[0], options.protocol, rubric)
+    shard = parse_shard(options.shard) if options.shard is not None else None
+    identity = run_identity(specs[0], options.protocol, rubric, shard)
     slug = specs[0].slug
     if len(specs) > 1:
         identity["judge"] = [spec.scoring for spec in specs]

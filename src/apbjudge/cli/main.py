@@ -71,6 +71,9 @@ def grade(
     by: Annotated[
         str, typer.Option(help="Break down by category,modality,stage,steps,horizon,dataset.")
     ] = "",
+    shard: Annotated[
+        str | None, typer.Option(help="Part I/N of the rows only; see apbjudge merge.")
+    ] = None,
     blind: Blind = False,
     no_evidence: NoEvidence = False,
     no_images: NoImages = False,
@@ -92,6 +95,7 @@ def grade(
         rubric=rubric,
         out=out,
         by=by,
+        shard=shard,
         blind=blind,
         no_evidence=no_evidence,
         no_images=no_images,
@@ -145,6 +149,19 @@ def prompt(
         for image in sent.images:
             typer.echo(f"[picture {visible(image.path)}, {len(image.url)} characters as data URL]")
         typer.echo(f"\n{sent.prediction}")
+
+
+@app.command()
+def merge(
+    parts: Annotated[list[Path], typer.Argument(help="Folders of all shards of one run.")],
+    out: Annotated[Path, typer.Option(help="Folder for the whole run.")],
+) -> None:
+    """Puts the runs of all shards together into one run."""
+    from ..judge.merge import merge_runs
+    from ..reports.terminal import summary_text
+
+    typer.echo(summary_text(merge_runs(parts, out).summary), nl=False)
+    typer.echo(f"\n{visible(str(out))}/: judgements.jsonl summary.json summary.csv manifest.json")
 
 
 @app.command(cls=SettingsCommand)

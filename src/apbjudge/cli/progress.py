@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import Any, TextIO
 
-from ..judge import Events, Progress
+from ..runs.loop import Events, Progress
 
 PLAIN_EVERY_S = 10.0
 BAD_ROWS_SHOWN = 20

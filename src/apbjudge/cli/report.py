@@ -13,9 +13,8 @@ from ..errors import InputError, OptionError, visible
 from ..jsonl import is_replaceable, write_atomically
 from ..reports.changes import changes_csv, changes_markdown, changes_text
 from ..reports.paper.flat import tables_csv, tables_json
+from ..reports.paper.formatting import tables_markdown, tables_text
 from ..reports.paper.latex import tables_latex
-from ..reports.paper.markdown import tables_markdown
-from ..reports.paper.text import tables_text
 from ..reports.plots import write_figures
 from ..reports.report import CHANGES, Report, ReportOrder, open_report
 from .compare import complain, names

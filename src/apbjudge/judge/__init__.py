@@ -1,22 +1,8 @@
 """Who judges, and the run over many items."""
 
-from .run import Events, Progress, run
-from .source import Source
+from ..runs.rows import BadRow
+from .source import Source, Task
 from .spec import STATIC, JudgeSpec
 from .static import UPPER_BOUND, StaticJudge
-from .store import Store
-from .task import BadRow, Task
 
-__all__ = [
-    "STATIC",
-    "UPPER_BOUND",
-    "BadRow",
-    "Events",
-    "JudgeSpec",
-    "Progress",
-    "Source",
-    "StaticJudge",
-    "Store",
-    "Task",
-    "run",
-]
+__all__ = ["STATIC", "UPPER_BOUND", "BadRow", "JudgeSpec", "Source", "StaticJudge", "Task"]

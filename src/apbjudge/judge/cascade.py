@@ -1,12 +1,14 @@
-"""A cheap judge first, a stronger one where it doubts, a human where that one still does."""
+"""A cheap judge first, a stronger one for what it is uncertain of, a human for the rest."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from math import ceil, fsum, inf
+from math import ceil, fsum, inf, isinf, nextafter
 from typing import Any, Literal
 
 import numpy as np
@@ -14,29 +16,26 @@ import orjson
 
 from ..errors import OptionError
 from ..records import Unscored, Verdict
+from ..statistics.proportions import wilson
 from .panel import total_cost, total_usage
 
 _Array = np.ndarray[Any, np.dtype[np.float64]]
-DoubtField = str
+UncertaintyField = str
 """``is_correct``, ``grade``, ``category``, ``max``, or a code of the rubric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class When:
+class EscalationRule:
     """Which items go to the stronger judge.
 
     Attributes:
-        text: The condition as it was written.
         field: Whose entropy decides; ``max`` is the largest that is known.
-        above: Items with more bits than this; None for a share.
-        inclusive: Whether ``above`` itself is enough.
+        above: Items with more bits than this, unless there is a share.
         share: This share of the items, 0 to 1, the most doubtful first; None for a threshold.
     """
 
-    text: str
-    field: DoubtField = "is_correct"
-    above: float | None = None
-    inclusive: bool = False
+    field: UncertaintyField = "is_correct"
+    above: float = 0.0
     share: float | None = None
 
 
@@ -53,29 +52,30 @@ _ENTROPY = re.compile(
 _SHARE = re.compile(rf"share\s*=\s*{_NUMBER}", re.ASCII)
 
 
-def parse_when(text: str) -> When:
+def parse_rule(text: str) -> EscalationRule:
     """Reads a condition such as ``entropy>0.5``, ``entropy.max>=1`` or ``share=0.2``.
 
     Raises:
         OptionError: If it is none.
     """
-    asked = text.strip()
-    if found := _ENTROPY.fullmatch(asked):
-        field = found[1] or "is_correct"
-        return When(text=asked, field=field, above=float(found[3]), inclusive=found[2] == ">=")
-    if found := _SHARE.fullmatch(asked):
-        if (share := float(found[1])) <= 1:
-            return When(text=asked, share=share)
+    condition = text.strip()
+    if match := _ENTROPY.fullmatch(condition):
+        bits = float(match[3])
+        above = bits if match[2] == ">" else nextafter(bits, -inf)
+        return EscalationRule(field=match[1] or "is_correct", above=above)
+    if match := _SHARE.fullmatch(condition):
+        if (share := float(match[1])) <= 1:
+            return EscalationRule(share=share)
         raise OptionError(f"--when: expected a share from 0 to 1, got {text!r}")
     raise OptionError(f"--when: expected {_FORMS}, got {text!r}")
 
 
-def doubt_score(judgement: Verdict | Unscored, when: When) -> float:
+def uncertainty_score(judgement: Verdict | Unscored, rule: EscalationRule) -> float:
     """How doubtful a judgement is, in bits.
 
     Args:
         judgement: One of the cheap judge.
-        when: Says whose entropy counts.
+        rule: Says whose entropy counts.
 
     Returns:
         Infinity where there is no verdict, or where the field was answered and its entropy is
@@ -93,43 +93,38 @@ def doubt_score(judgement: Verdict | Unscored, when: When) -> float:
             f"{judgement.judge}: judge with --samples or --logprobs"
         )
     entropy = judgement.doubt.entropy
-    if when.field == "max":
+    if rule.field == "max":
         return max(entropy.values(), default=inf)
-    if when.field in entropy:
-        return entropy[when.field]
-    if when.field in ("is_correct", "grade", "category"):
-        return inf if getattr(judgement, when.field) is not None else 0.0
+    if rule.field in entropy:
+        return entropy[rule.field]
+    if rule.field in ("is_correct", "grade", "category"):
+        return inf if getattr(judgement, rule.field) is not None else 0.0
     if judgement.errors is None:
         return 0.0
-    if when.field not in judgement.errors:
+    if rule.field not in judgement.errors:
         codes = ", ".join(judgement.errors)
         raise OptionError(
-            f"--when: expected a code of rubric {judgement.rubric} ({codes}), got {when.field}"
+            f"--when: expected a code of rubric {judgement.rubric} ({codes}), got {rule.field}"
         )
     return inf
 
 
-def choose(scores: Sequence[float], when: When) -> list[int]:
+def choose(scores: Sequence[float], rule: EscalationRule) -> list[int]:
     """Which items go to the stronger judge.
 
     Args:
         scores: The doubt of each item, infinity for those without a verdict.
-        when: The condition. A share is rounded up to whole items.
+        rule: The condition. A share is rounded up to whole items.
 
     Returns:
         Indexes, highest doubt first, ties in input order. Items without a verdict always come
         first and all of them come, also where they are more than the share.
     """
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
-    if when.share is not None:
-        n = ceil(when.share * len(scores) - 1e-9)
+    if rule.share is not None:
+        n = ceil(rule.share * len(scores) - 1e-9)
         return order[: max(n, sum(score == inf for score in scores))]
-    return [i for i in order if _is_above(scores[i], when)]
-
-
-def _is_above(score: float, when: When) -> bool:
-    above = 0.0 if when.above is None else when.above
-    return score > above or (when.inclusive and score == above)
+    return [i for i in order if scores[i] > rule.above]
 
 
 def cascade_judgement(
@@ -187,7 +182,7 @@ def _joined(
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedItem:
     """An item that a human should look at.
 
     Attributes:
@@ -204,52 +199,42 @@ class Queued:
 
 
 def queue(
-    cheap: Sequence[Verdict | Unscored], strong: Sequence[Verdict | Unscored | None], when: When
-) -> list[Queued]:
+    cheap: Sequence[Verdict | Unscored],
+    strong: Sequence[Verdict | Unscored | None],
+    rule: EscalationRule,
+) -> list[QueuedItem]:
     """The items that the judges leave to humans, most doubtful first, ties in input order.
 
-    A strong judge's verdict without a measure of doubt is taken as final. Where ``when`` is a
+    A strong judge's verdict without a measure of doubt is taken as final. Where ``rule`` is a
     share, its doubt counts from that of the least doubtful item that was due to go to it.
 
     Args:
         cheap: Judgements of the cheap judge.
         strong: Those of the strong one, None where it was not asked.
-        when: The condition by which items went to the strong judge.
+        rule: The condition by which items went to the strong judge.
 
     Raises:
-        OptionError: See ``doubt_score``.
+        OptionError: See ``uncertainty_score``.
         ValueError: If the lengths differ.
     """
     _same_length(cheap, strong=strong)
-    scores = [doubt_score(judgement, when) for judgement in cheap]
-    due = choose(scores, when)
-    still = _threshold([scores[i] for i in due], when)
+    scores = [uncertainty_score(judgement, rule) for judgement in cheap]
+    due = choose(scores, rule)
+    above = rule.above
+    if rule.share is not None:
+        least = min((scores[i] for i in due if scores[i] < inf), default=0.0)
+        above = nextafter(least, -inf) if least > 0 else 0.0
     places = {*due, *(i for i, judgement in enumerate(strong) if judgement is not None)}
-    found = (_queued(i, scores[i], strong[i], still) for i in sorted(places))
-    return sorted((entry for entry in found if entry), key=lambda entry: -entry.score)
-
-
-def _threshold(due: Sequence[float], when: When) -> When:
-    """The condition as a threshold: of a share, the least doubt that was enough."""
-    if when.share is None:
-        return when
-    least = min((score for score in due if score < inf), default=0.0)
-    return When(text=when.text, field=when.field, above=least, inclusive=least > 0)
-
-
-def _queued(
-    index: int, score: float, strong: Verdict | Unscored | None, still: When
-) -> Queued | None:
-    if strong is None:
-        return Queued(index, "not asked", score)
-    if isinstance(strong, Unscored):
-        if strong.reason == "budget":
-            return Queued(index, "not asked", score)
-        return Queued(index, "no verdict", inf)
-    if strong.doubt is None:
-        return None
-    doubt = doubt_score(strong, still)
-    return Queued(index, "in doubt", doubt) if _is_above(doubt, still) else None
+    queued: list[QueuedItem] = []
+    for i in sorted(places):
+        last = strong[i]
+        if last is None or (isinstance(last, Unscored) and last.reason == "budget"):
+            queued.append(QueuedItem(i, "not asked", scores[i]))
+        elif isinstance(last, Unscored):
+            queued.append(QueuedItem(i, "no verdict", inf))
+        elif last.doubt is not None and (score := uncertainty_score(last, rule)) > above:
+            queued.append(QueuedItem(i, "in doubt", score))
+    return sorted(queued, key=lambda item: -item.score)
 
 
 # What a threshold costs ---------------------------------------------------------------------------
@@ -287,12 +272,27 @@ class CurvePoint:
         return self.n_asked == self.n_escalated
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CascadeCurve:
+    """What a cascade would cost and yield, and what it leaves to humans.
+
+    Attributes:
+        points: One for every threshold down to which the strong judge was asked.
+        reference: Whose verdicts the agreement is with.
+        n_queued: Items left to humans.
+    """
+
+    points: tuple[CurvePoint, ...]
+    reference: str
+    n_queued: int
+
+
 def curve(
     cheap: Sequence[Verdict | Unscored],
     strong: Sequence[Verdict | Unscored | None],
     reference: Sequence[bool | None],
     *,
-    field: DoubtField = "is_correct",
+    field: UncertaintyField = "is_correct",
 ) -> list[CurvePoint]:
     """Cost and agreement at every threshold that makes a difference.
 
@@ -312,41 +312,36 @@ def curve(
         Computed in O(n log n).
 
     Raises:
-        OptionError: See ``doubt_score``.
+        OptionError: See ``uncertainty_score``.
         ValueError: If the lengths differ.
     """
     _same_length(cheap, strong=strong, reference=reference)
-    when = When(text="", field=field)
-    scores = np.array([doubt_score(judgement, when) for judgement in cheap])
-    items = zip(cheap, strong, reference, strict=True)
-    rows = [_effect(weak, stronger, label=label) for weak, stronger, label in items]
-    at_first = np.array([first for first, _ in rows]).reshape(-1, 6).sum(axis=0)
-    changes = np.array([change for _, change in rows]).reshape(-1, 6)
+    rule = EscalationRule(field=field)
+    scores = np.array([uncertainty_score(judgement, rule) for judgement in cheap])
+    before: list[_Sums] = [_NOTHING]
+    changes: list[_Sums] = []
+    for weak, stronger, label in zip(cheap, strong, reference, strict=True):
+        has_strong = isinstance(stronger, Verdict)
+        truth = stronger.is_correct if label is None and has_strong else label
+        agrees, compared = _match(weak, truth=truth)
+        agrees_then, compared_then = _match(stronger if has_strong else weak, truth=truth)
+        before.append((*_spent(weak), agrees, compared, 0))
+        more = agrees_then - agrees, compared_then - compared, int(stronger is not None)
+        changes.append((*_spent(stronger), *more))
     order = np.argsort(-scores, kind="stable")
-    totals = np.vstack([at_first, at_first + np.cumsum(changes[order], axis=0)])
+    steps = np.array(changes).reshape(-1, len(_NOTHING))[order]
+    totals = np.cumsum(np.vstack([np.sum(before, axis=0), steps]), axis=0)
     ordered = scores[order].tolist()
-    points = [_point(None, 0, len(rows), totals[0])]
+    points = [_point(None, 0, len(ordered), totals[0])]
     for end, score in enumerate(ordered, start=1):
         if end == len(ordered) or ordered[end] != score:
-            points.append(_point(score, end, len(rows), totals[end]))
+            points.append(_point(score, end, len(ordered), totals[end]))
     return points
 
 
 _Sums = tuple[float, int, int, int, int, int]
 """Price, unknown prices, calls, items that agree, items compared, items asked about."""
-
-
-def _effect(
-    cheap: Verdict | Unscored, strong: Verdict | Unscored | None, *, label: bool | None
-) -> tuple[_Sums, _Sums]:
-    """What an item adds when it is not escalated, and what changes when it is."""
-    stands = strong if isinstance(strong, Verdict) else cheap
-    reference = strong.is_correct if label is None and isinstance(strong, Verdict) else label
-    agrees, compared = _match(cheap, reference=reference)
-    agrees_then, compared_then = _match(stands, reference=reference)
-    first = (*_spent(cheap), agrees, compared, 0)
-    asked = int(strong is not None)
-    return first, (*_spent(strong), agrees_then - agrees, compared_then - compared, asked)
+_NOTHING: _Sums = (0.0, 0, 0, 0, 0, 0)
 
 
 def _spent(judgement: Verdict | Unscored | None) -> tuple[float, int, int]:
@@ -356,23 +351,24 @@ def _spent(judgement: Verdict | Unscored | None) -> tuple[float, int, int]:
     return judgement.cost_usd or 0.0, int(judgement.cost_usd is None), calls
 
 
-def _match(judgement: Verdict | Unscored, *, reference: bool | None) -> tuple[int, int]:
-    if reference is None or isinstance(judgement, Unscored):
+def _match(judgement: Verdict | Unscored, *, truth: bool | None) -> tuple[int, int]:
+    if truth is None or isinstance(judgement, Unscored):
         return 0, 0
-    return int(judgement.is_correct == reference), 1
+    return int(judgement.is_correct == truth), 1
 
 
 def _point(threshold: float | None, n_escalated: int, n: int, sums: _Array) -> CurvePoint:
-    cost, unknown, calls, n_agree, n_compared, n_asked = sums.tolist()
+    cost, unknown, *counts = sums.tolist()
+    calls, n_agree, n_compared, n_asked = map(int, counts)
     return CurvePoint(
         threshold=threshold,
         n_escalated=n_escalated,
         share=n_escalated / n if n else 0.0,
         cost_usd=None if unknown else cost,
-        calls=int(calls),
-        n_agree=int(n_agree),
-        n_compared=int(n_compared),
-        n_asked=int(n_asked),
+        calls=calls,
+        n_agree=n_agree,
+        n_compared=n_compared,
+        n_asked=n_asked,
     )
 
 
@@ -380,3 +376,29 @@ def _same_length(cheap: Sequence[object], **others: Sequence[object]) -> None:
     for name, values in others.items():
         if len(values) != len(cheap):
             raise ValueError(f"{name}: expected {len(cheap)} entries, got {len(values)}")
+
+
+def curve_csv(points: Sequence[CurvePoint]) -> str:
+    """All thresholds as CSV: entropy in bits, shares from 0 to 1, 95 % Wilson intervals."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_CSV_HEAD)
+    for p in points:
+        agreement: list[float | None] = [None, None, None]
+        if p.n_compared:
+            agreement = [p.n_agree / p.n_compared, *wilson(p.n_agree, p.n_compared)]
+        counts = [p.n_escalated, p.share, p.cost_usd, p.calls, p.n_agree, p.n_compared]
+        writer.writerow([threshold_text(p), *counts, *agreement])
+    return out.getvalue()
+
+
+_CSV_HEAD = (
+    "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high"
+).split()
+
+
+def threshold_text(point: CurvePoint) -> str:
+    """The threshold of a point; ``none`` where nothing is escalated."""
+    if point.threshold is None:
+        return "none"
+    return "no verdict" if isinf(point.threshold) else f"{point.threshold:.4f}"

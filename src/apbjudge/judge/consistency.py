@@ -29,7 +29,7 @@ EXACT_NAMES = "exact names decide"
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class ParsedVerdict:
     """The deciding part of a verdict."""
 
     is_correct: bool
@@ -37,38 +37,46 @@ class Ruling:
     errors: dict[ErrorCode, bool] | None = None
     category: int | None = None
 
+    @classmethod
+    def of(cls, verdict: Verdict) -> ParsedVerdict:
+        """That of a written verdict."""
+        return cls(verdict.is_correct, verdict.grade, verdict.errors, verdict.category)
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields as those of a verdict."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
     @property
     def flags(self) -> frozenset[ErrorCode]:
         """The codes that are set."""
         return frozenset(code for code, is_set in (self.errors or {}).items() if is_set)
 
 
-def ruling_of(reply: Reply, rubric: Rubric) -> Ruling:
-    """The ruling as the judge gave it."""
+def parsed_verdict(reply: Reply, rubric: Rubric) -> ParsedVerdict:
+    """The verdict as the judge gave it."""
     values: dict[str, Any] = reply.model_dump()
     errors: dict[ErrorCode, bool] | None = None
     if rubric.shape == "flags":
         errors = {code: values[code] for code in rubric.codes}
-    return Ruling(values["is_correct"], values.get("grade"), errors, values.get("category"))
+    return ParsedVerdict(values["is_correct"], values.get("grade"), errors, values.get("category"))
 
 
-def contradiction(ruling: Ruling, rubric: Rubric) -> str | None:
-    """What in a ruling contradicts itself, in words fit for the judge; None when nothing does."""
+def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
+    """What in a verdict contradicts itself, in words fit for the judge; None when nothing does."""
     if rubric.shape == "category":
-        if ruling.is_correct != rubric.category_is_correct(ruling.category):
-            return (
-                f"category {ruling.category} does not go with is_correct={_json(ruling.is_correct)}"
-            )
+        if verdict.is_correct != rubric.category_is_correct(verdict.category):
+            is_correct = _json(verdict.is_correct)
+            return f"category {verdict.category} does not go with is_correct={is_correct}"
         return None
-    if rubric.shape == "pass" or ruling.grade is None:
+    if rubric.shape == "pass" or verdict.grade is None:
         return None
-    flags = ", ".join(sorted(ruling.flags)) or "no code"
-    if ruling.is_correct == bool(ruling.flags):
-        return f"{flags} flagged does not go with is_correct={_json(ruling.is_correct)}"
-    allowed = rubric.scale.allowed(ruling.flags)
-    if ruling.grade not in allowed:
+    flags = ", ".join(sorted(verdict.flags)) or "no code"
+    if verdict.is_correct == bool(verdict.flags):
+        return f"{flags} flagged does not go with is_correct={_json(verdict.is_correct)}"
+    allowed = rubric.scale.allowed(verdict.flags)
+    if verdict.grade not in allowed:
         fitting = ", ".join(map(str, allowed))
-        return f"grade {ruling.grade} does not go with {flags} flagged (fitting: {fitting})"
+        return f"grade {verdict.grade} does not go with {flags} flagged (fitting: {fitting})"
     return None
 
 
@@ -76,75 +84,81 @@ def _json(value: object) -> str:
     return "true" if value else "false"
 
 
-def resolve(ruling: Ruling, rubric: Rubric) -> tuple[Ruling, tuple[Override, ...]]:
-    """Settles a contradictory ruling by the written rule above.
+def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:
+    """Makes a contradictory verdict consistent by the written rule above.
 
     Raises:
-        ReplyError: If the rule can't settle it.
+        ReplyError: If the rule can't.
     """
     if rubric.shape == "category":
-        settled = replace(ruling, is_correct=rubric.category_is_correct(ruling.category))
-        return settled, _changes(ruling, settled, "the category decides")
-    if ruling.grade is None:
-        return ruling, ()
-    if ruling.flags:
-        grade = rubric.scale.nearest(ruling.grade, ruling.flags)
-        settled = replace(ruling, is_correct=False, grade=grade)
-        return settled, _changes(ruling, settled, "the flags decide")
-    if not ruling.is_correct and ruling.grade < 1.0:
+        changed = replace(verdict, is_correct=rubric.category_is_correct(verdict.category))
+        return changed, _changes(verdict, changed, "the category decides")
+    if verdict.grade is None:
+        return verdict, ()
+    if verdict.flags:
+        grade = rubric.scale.nearest(verdict.grade, verdict.flags)
+        changed = replace(verdict, is_correct=False, grade=grade)
+        return changed, _changes(verdict, changed, "the flags decide")
+    if not verdict.is_correct and verdict.grade < 1.0:
         raise ReplyError("not correct and graded below 1.0, but no code is flagged")
-    settled = replace(ruling, is_correct=True, grade=1.0)
-    return settled, _changes(ruling, settled, "no code is flagged")
+    changed = replace(verdict, is_correct=True, grade=1.0)
+    return changed, _changes(verdict, changed, "no code is flagged")
 
 
 def enforce(
-    ruling: Ruling, item: Item, protocol: Protocol, rubric: Rubric, findings: Iterable[Finding]
-) -> tuple[Ruling, tuple[Override, ...]]:
-    """Applies proven findings and what follows from exact names to a consistent ruling."""
+    verdict: ParsedVerdict,
+    item: Item,
+    protocol: Protocol,
+    rubric: Rubric,
+    findings: Iterable[Finding],
+) -> tuple[ParsedVerdict, tuple[Override, ...]]:
+    """Applies proven findings and what follows from exact names to a consistent verdict."""
     proven = [finding for finding in findings if finding.certainty == "proven"]
     if rubric.shape == "category":
-        return _enforce_category(ruling, item, protocol, rubric, proven)
+        return _enforce_category(verdict, item, protocol, rubric, proven)
     if not proven:
-        return ruling, ()
-    if ruling.errors is None or ruling.grade is None:
-        settled = replace(ruling, is_correct=False)
+        return verdict, ()
+    if verdict.errors is None or verdict.grade is None:
+        changed = replace(verdict, is_correct=False)
     else:
-        errors: dict[ErrorCode, bool] = dict(ruling.errors)
+        errors: dict[ErrorCode, bool] = dict(verdict.errors)
         errors.update((finding.code, True) for finding in proven if finding.code is not None)
         flags = frozenset[ErrorCode](code for code, is_set in errors.items() if is_set)
-        grade = rubric.scale.nearest(ruling.grade, flags)
-        settled = Ruling(is_correct=not flags, grade=grade, errors=errors)
-    return settled, _changes(ruling, settled, _proven_by(proven))
+        grade = rubric.scale.nearest(verdict.grade, flags)
+        changed = ParsedVerdict(is_correct=not flags, grade=grade, errors=errors)
+    return changed, _changes(verdict, changed, _proven_by(proven))
 
 
 def _enforce_category(
-    ruling: Ruling, item: Item, protocol: Protocol, rubric: Rubric, proven: list[Finding]
-) -> tuple[Ruling, tuple[Override, ...]]:
+    verdict: ParsedVerdict, item: Item, protocol: Protocol, rubric: Rubric, proven: list[Finding]
+) -> tuple[ParsedVerdict, tuple[Override, ...]]:
     fixed = protocol.categorise(item)
     because = EXACT_NAMES
     if fixed is None:
-        fixed = ruling.category
+        fixed = verdict.category
         if proven and rubric.category_is_correct(fixed):
             fixed, because = 5, _proven_by(proven)
+        elif item.prediction.kind == "text":  # no call could be read: the judge's word stands
+            pass
         elif fixed == 1:  # the replacement is not called, so this is some other tool
             fixed = 2
         elif fixed == 3:  # the broken tool is not called
             fixed = 5
-    settled = Ruling(is_correct=rubric.category_is_correct(fixed), category=fixed)
-    return settled, _changes(ruling, settled, because)
+    changed = ParsedVerdict(is_correct=rubric.category_is_correct(fixed), category=fixed)
+    return changed, _changes(verdict, changed, because)
 
 
 def _proven_by(findings: Iterable[Finding]) -> str:
     return f"{PROVEN}{', '.join(finding.rule for finding in findings)}"
 
 
-def own_ruling(verdict: Verdict) -> Ruling:
-    """The judge's own ruling: the verdict before evidence was enforced on it.
+def own_verdict(verdict: Verdict) -> ParsedVerdict:
+    """The judge's own verdict, before evidence was enforced on it.
 
     What the rule for contradictory replies changed stays changed. A verdict on which nothing was
     enforced is returned as it is, whatever version of the package wrote it.
     """
-    own = Ruling(verdict.is_correct, verdict.grade, verdict.errors, verdict.category)
+    own = ParsedVerdict.of(verdict)
     for override in verdict.overrides:
         if not is_enforced(override):
             continue
@@ -161,14 +175,14 @@ def is_enforced(override: Override) -> bool:
     return override.because == EXACT_NAMES or override.because.startswith(PROVEN)
 
 
-def _changes(was: Ruling, now: Ruling, because: str) -> tuple[Override, ...]:
-    found: list[Override] = []
+def _changes(was: ParsedVerdict, now: ParsedVerdict, because: str) -> tuple[Override, ...]:
+    changes: list[Override] = []
     for code, before in (was.errors or {}).items() if now.errors else ():
         after = (now.errors or {})[code]
         if before != after:
-            found.append(Override(field=f"errors.{code}", was=before, now=after, because=because))
+            changes.append(Override(field=f"errors.{code}", was=before, now=after, because=because))
     for name in ("is_correct", "grade", "category"):
         before, after = getattr(was, name), getattr(now, name)
         if before != after:
-            found.append(Override(field=name, was=before, now=after, because=because))
-    return tuple(found)
+            changes.append(Override(field=name, was=before, now=after, because=because))
+    return tuple(changes)

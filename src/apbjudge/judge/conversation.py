@@ -1,4 +1,4 @@
-"""A conversation with a judge: what was said, what it cost, and how it is brought to an end."""
+"""A conversation with a judge: its messages, what it cost, and how it ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..llm.logprobs import TokenChoice
 from ..llm.replies import read_reply
 from ..records import Override, Usage
 from ..rubrics import Rubric, reply_model
-from .consistency import Ruling, contradiction, resolve, ruling_of
+from .consistency import ParsedVerdict, contradiction, parsed_verdict, resolve
 
 LONGER = 4
 """Factor on the token limit when a truncated reply is asked for again."""
@@ -29,24 +29,24 @@ _NOTHING = Usage()
 
 
 class InconsistentError(ReplyError):
-    """The reply contradicts itself beyond what the written rule can settle."""
+    """The reply contradicts itself beyond what the written rule can change."""
 
     reason = "inconsistent"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A consistent ruling, and how it came about.
+    """A consistent verdict, and how it came about.
 
     Attributes:
-        ruling: The ruling.
+        verdict: The verdict.
         reasoning: What the judge gave as its reasons.
         overrides: What the written rule changed.
         inconsistent: Whether the judge contradicted itself to the end.
         tokens: Probabilities of the reply's tokens, empty when not asked for.
     """
 
-    ruling: Ruling
+    verdict: ParsedVerdict
     reasoning: str
     overrides: tuple[Override, ...] = ()
     inconsistent: bool = False
@@ -54,14 +54,14 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Talk:
+class Conversation:
     """One conversation about one item.
 
     Attributes:
         client: Who answers.
         rubric: What the verdict must fit.
         request: Makes a request from messages and a token limit.
-        messages: What was said so far.
+        messages: Messages so far.
         max_tokens: Limit of a reply.
         max_reasks: How often the judge is asked again in all.
         reasked: How often it was.
@@ -78,8 +78,8 @@ class Talk:
     usage: Usage = _NOTHING
     cost_usd: float | None = 0.0
 
-    async def ruling(self) -> Outcome:
-        """The judge's first consistent ruling, or its last one settled by rule.
+    async def outcome(self) -> Outcome:
+        """The judge's first consistent verdict, or its last one made consistent by rule.
 
         Raises:
             JudgeError: If there is none.
@@ -88,7 +88,7 @@ class Talk:
         while True:
             try:
                 last = await self._ask()
-                failure, complaint = None, contradiction(last.ruling, self.rubric)
+                failure, complaint = None, contradiction(last.verdict, self.rubric)
             except ReplyError as error:
                 failure, complaint = error, str(error)
             if complaint is None and last is not None:
@@ -99,10 +99,10 @@ class Talk:
         if last is None:
             raise failure or ReplyError("no reply")
         try:
-            ruling, overrides = resolve(last.ruling, self.rubric)
+            verdict, overrides = resolve(last.verdict, self.rubric)
         except ReplyError as error:
             raise InconsistentError(str(error)) from None
-        return Outcome(ruling, last.reasoning, overrides, inconsistent=True, tokens=last.tokens)
+        return Outcome(verdict, last.reasoning, overrides, inconsistent=True, tokens=last.tokens)
 
     def _may_ask_again(self) -> bool:
         """Takes one of the re-asks, if any is left."""
@@ -121,11 +121,11 @@ class Talk:
         if completion.finish_reason == "length":
             raise TruncatedError(f"the reply did not end within {limit} tokens")
         if completion.refusal or completion.finish_reason in _REFUSED:
-            said = completion.refusal or f"stopped: {completion.finish_reason}"
-            raise RefusalError(fit_to_show(said))
+            reason = completion.refusal or f"stopped: {completion.finish_reason}"
+            raise RefusalError(fit_to_show(reason))
         reply = read_reply(completion.text, reply_model(self.rubric))
-        ruling = ruling_of(reply, self.rubric)
-        return Outcome(ruling, reply.reasoning, tokens=completion.logprobs)
+        verdict = parsed_verdict(reply, self.rubric)
+        return Outcome(verdict, reply.reasoning, tokens=completion.logprobs)
 
     async def _call(self, max_tokens: int) -> Completion:
         try:

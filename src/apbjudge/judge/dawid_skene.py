@@ -31,8 +31,8 @@ class Reliability:
 
 
 @dataclass(frozen=True, slots=True)
-class CrowdFit:
-    """What the votes of several judges say together.
+class DawidSkeneFit:
+    """What the votes of several judges amount to.
 
     Attributes:
         p_correct: Probability that each item is correct; None where nobody voted.
@@ -45,7 +45,7 @@ class CrowdFit:
 
 def dawid_skene(
     votes: Sequence[Mapping[str, bool]], *, n_iterations: int = 100, tolerance: float = 1e-5
-) -> CrowdFit:
+) -> DawidSkeneFit:
     """Weighs judges by how well they agree with the others (doi:10.2307/2346806).
 
     Expectation-maximisation from the library crowd-kit, started from the majority. It assumes
@@ -54,7 +54,7 @@ def dawid_skene(
     that most judges share.
 
     Args:
-        votes: Per item, what each judge said of is_correct; judges without a verdict are left
+        votes: Per item, what each judge answered to is_correct; judges without a verdict are left
             out.
         n_iterations: Most iterations.
         tolerance: Stops when the mean log-likelihood per vote gains less than this.
@@ -67,15 +67,19 @@ def dawid_skene(
     """
     judges = sorted({judge for item in votes for judge in item})
     check_dawid_skene(len(judges))
-    table = [
-        (i, judges.index(judge), int(v))
-        for i, item in enumerate(votes)
-        for judge, v in item.items()
+    rows = [(i, judges.index(j), int(v)) for i, item in enumerate(votes) for j, v in item.items()]
+    aggregation, pandas = _load_crowd_kit()
+    with warnings.catch_warnings():
+        # crowd-kit's calls of pandas warn of what later versions will drop
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        data = pandas.DataFrame(rows, columns=["task", "worker", "label"])
+        model = aggregation.DawidSkene(n_iter=n_iterations, tol=tolerance).fit(data)
+    probabilities: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
+    p_correct = [
+        min(1.0, probabilities.get(i, 0.0)) if item else None for i, item in enumerate(votes)
     ]
-    model = _fitted(table, n_iterations, tolerance)
-    found: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
-    p_correct = [min(1.0, found.get(i, 0.0)) if item else None for i, item in enumerate(votes)]
-    return CrowdFit(
+    return DawidSkeneFit(
         p_correct=tuple(p_correct),
         judges={judge: _reliability(judge, votes, p_correct) for judge in judges},
     )
@@ -95,25 +99,15 @@ def check_dawid_skene(n_judges: int) -> None:
     _load_crowd_kit()
 
 
-def _fitted(table: list[tuple[int, int, int]], n_iterations: int, tolerance: float) -> Any:
-    crowd, pandas = _load_crowd_kit()
-    with warnings.catch_warnings():
-        # Its calls of pandas warn of what later versions will drop.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
-        data = pandas.DataFrame(table, columns=["task", "worker", "label"])
-        return crowd.DawidSkene(n_iter=n_iterations, tol=tolerance).fit(data)
-
-
 def _load_crowd_kit() -> tuple[Any, Any]:
     try:
-        import crowdkit.aggregation as crowd
-        import pandas as pd
+        import crowdkit.aggregation as ck
+        import pandas
     except ImportError:
         raise OptionError(
             "panel: dawid-skene needs crowd-kit: pip install 'apbjudge[panel]'"
         ) from None
-    return crowd, pd
+    return ck, pandas
 
 
 def _reliability(

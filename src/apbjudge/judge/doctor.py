@@ -13,7 +13,7 @@ from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint
 from ..llm.resources import cache_folder, make_client, transport_of
 from ..protocols import AUTO
 from ..records import Record
-from ..runs.loops import block_on
+from ..runs.event_loops import block_on
 from . import JudgeSpec
 from .dry_run import Forecast, forecast, longest_text
 from .session import Rows

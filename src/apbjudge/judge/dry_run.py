@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..errors import OtherRunError, RowError
 from ..llm.base import Request, cache_key
@@ -22,11 +20,12 @@ from ..protocols import AUTO
 from ..protocols.prompts import Prompt
 from ..records import Record, Usage
 from ..rubrics import reply_model
+from ..runs.folder import finished_in
+from ..runs.rows import parse_shard
 from . import STATIC, JudgeSpec, Source, StaticJudge, Task
-from .earlier import Keys, judgement_key
 from .resources import make_judge
 from .session import Rows, run_identity, source_of
-from .store import finished_keys
+from .worker import JUDGEMENT_RECORDS
 
 TOKENS_PER_CHARACTER = 0.25
 TOKENS_PER_REPLY = 400.0
@@ -114,28 +113,23 @@ def forecast(
     overwrite: bool = False,
     data_root: str | Path | None = None,
     cache: bool | Path | None = None,
+    shard: str | None = None,
 ) -> Forecast:
     """Estimates what a run takes; no call is made and nothing is written.
 
-    Args:
-        rows: As for ``grade``.
-        protocol: As for ``grade``.
-        judge: As for ``grade``.
-        cases: As for ``grade``.
-        rubric: As for ``grade``.
-        out: The run's folder, which may hold finished judgements.
-        overwrite: As for ``grade``.
-        data_root: As for ``grade``.
-        cache: As for ``grade``.
+    The options are those of ``grade``; the folder ``out`` may hold finished judgements.
 
     Raises:
         OptionError: If an option or the rubric is unusable, or ``out`` holds another run.
         InputError: If an input file as a whole is unusable.
     """
     spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
-    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
+    part = parse_shard(shard) if shard is not None else None
+    source = source_of(
+        rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root, shard=part
+    )
     folder = cache_folder(wanted=cache, client=None)
-    identity = run_identity(spec, protocol, source.rubric)
+    identity = run_identity(spec, protocol, source.rubric, part)
     return forecast_parts([Part(source, spec, out, identity, folder, overwrite=overwrite)])
 
 
@@ -173,10 +167,10 @@ def forecast_parts(parts: Sequence[Part]) -> Forecast:
         InputError: If an input file as a whole is unusable.
     """
     spec, cache = parts[0].spec, parts[0].cache
-    finished = [_finished_keys(part) for part in parts]  # refuses other runs before any work
+    finished = [_finished(part) for part in parts]  # refuses other runs before any work
     count = _Count()
-    for part, keys in zip(parts, finished, strict=True):
-        (_count_static if spec.is_static else _count)(count, part, keys)
+    for part, is_finished in zip(parts, finished, strict=True):
+        (_count_static if spec.is_static else _count)(count, part, is_finished)
     totals = {name: value for name, value in asdict(count).items() if name != "characters"}
     if spec.is_static:
         return Forecast(judge=STATIC, **totals)
@@ -261,17 +255,21 @@ class _Count:
         self.pictures += calls * len(prompt.images)
 
 
-def _count_static(count: _Count, part: Part, finished: Keys) -> None:
+_IsFinished = Callable[[Task, str], bool]
+"""Whether the judgement of an item with a fingerprint is there."""
+
+
+def _count_static(count: _Count, part: Part, is_finished: _IsFinished) -> None:
     judge = StaticJudge()
     for entry in part.source:
         count.rows += 1
         if isinstance(entry, Task):
-            count.finished += _is_finished(entry, judge.fingerprint(entry), finished)
+            count.finished += is_finished(entry, judge.fingerprint(entry))
         else:
             count.bad_rows += 1
 
 
-def _count(count: _Count, part: Part, finished: Keys) -> None:
+def _count(count: _Count, part: Part, is_finished: _IsFinished) -> None:
     """Reads the rows once and adds them; memory stays at one row."""
     spec, judge = part.spec, make_judge(part.spec, part.source.roots, Resources())
     place, database = place_of(spec.addresses), (part.cache or Path()) / REPLIES
@@ -287,7 +285,7 @@ def _count(count: _Count, part: Part, finished: Keys) -> None:
                 prompt = None
             if not isinstance(entry, Task) or prompt is None:
                 count.bad_rows += 1
-            elif _is_finished(entry, judge.fingerprint(entry, prompt), finished):
+            elif is_finished(entry, judge.fingerprint(entry, prompt)):
                 count.finished += 1
             else:
                 keys = (
@@ -298,26 +296,24 @@ def _count(count: _Count, part: Part, finished: Keys) -> None:
                 count.add(prompt, calls=spec.samples - reused, reused=reused)
 
 
-def _finished_keys(part: Part) -> Keys:
-    """Keys of the judgements in a run's folder that a further session would keep; only read."""
-    if part.out is not None:
-        try:
-            source = part.source if part.is_input else None
-            return finished_keys(part.out, part.identity, source)
-        except OtherRunError:
-            if not part.overwrite:
-                raise
-    return np.empty(0, dtype=np.uint64)
+def _finished(part: Part) -> _IsFinished:
+    """The judgements in a run's folder that a further session would keep; only read."""
+    if part.out is None:
+        return lambda task, fingerprint: False
+    try:
+        source = part.source if part.is_input else None
+        has_record = finished_in(part.out, JUDGEMENT_RECORDS, part.identity, source)
+    except OtherRunError:
+        if not part.overwrite:
+            raise
+        return lambda task, fingerprint: False
 
+    def is_finished(task: Task, fingerprint: str) -> bool:
+        item = task.item
+        row = {"item_id": item.item_id, "tested_model": item.tested_model}
+        return has_record(row | {"fingerprint": fingerprint})
 
-def _is_finished(task: Task, fingerprint: str, finished: Keys) -> bool:
-    if not len(finished):
-        return False
-    item = task.item
-    row = {"item_id": item.item_id, "tested_model": item.tested_model, "fingerprint": fingerprint}
-    key = np.uint64(judgement_key(row))
-    at = int(np.searchsorted(finished, key))
-    return at < len(finished) and finished[at] == key
+    return is_finished
 
 
 def _requests(spec: JudgeSpec, task: Task, prompt: Prompt) -> Iterator[Request]:

@@ -15,32 +15,32 @@ import orjson
 
 from ..errors import OptionError
 from ..jsonl import write_atomically
-from ..records import Unscored, Verdict, majority, read_labels
+from ..records import Unscored, judgement_row, majority, read_labels
 from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, load_rubric
-from . import JudgeSpec, Progress, Store
+from ..runs.loop import Progress
+from . import JudgeSpec
 from .cascade import (
-    CurvePoint,
-    Queued,
+    CascadeCurve,
+    QueuedItem,
     cascade_judgement,
     choose,
     curve,
-    doubt_score,
-    parse_when,
+    curve_csv,
+    parse_rule,
     queue,
+    uncertainty_score,
 )
 from .dawid_skene import check_dawid_skene
-from .ensemble_text import curve_rows, curve_text, disagreement_text
 from .panel import disagreement, panel_dawid_skene, panel_judgement
-from .session import Run, RunConfig, claim, run_identity, run_in
+from .session import Log, Run, RunConfig, claim, run_identity, run_in
+from .worker import Judgement
 
 Rule = Literal["majority", "mean", "dawid-skene"]
 RULES: tuple[Rule, ...] = ("majority", "mean", "dawid-skene")
 _RULES: Mapping[str, Rule] = {rule: rule for rule in RULES}
 QUEUE = "queue.jsonl"
 CURVE = "curve.csv"
-
-Judgement = Verdict | Unscored
 
 
 def judge_folder(folder: Path, spec: JudgeSpec) -> Path:
@@ -77,16 +77,15 @@ def run_panel(
     whole = replace(config, spec=specs[0], identity=identity, settings=settings, name=name)
     claim(folder, whole)
     runs = [_alone(folder, config, spec) for spec in specs]
-    differing: list[str] = []
+    items = list(_side_by_side([run.judgements for run in runs]))
 
-    async def vote(config: RunConfig, store: Store) -> Progress:
-        items = list(_side_by_side([run.judgements for run in runs]))
-        differing.append(disagreement_text(disagreement(items)))
+    async def vote(logs: Sequence[Log]) -> Progress:
         rubrics = [_rubric_of(item, config.source.rubric) for item in items]
-        store.replace_all(_votes(items, rubrics, chosen))
+        logs[0].replace_all(map(judgement_row, _votes(items, rubrics, chosen)))
         return _together([run.progress for run in runs])
 
-    return replace(run_in(folder, whole, keep=keep, work=vote), text=differing[0])
+    run = run_in(folder, whole, keep=keep, work=vote)
+    return replace(run, ensemble=disagreement(items))
 
 
 def _votes(
@@ -102,7 +101,7 @@ def _votes(
 
 
 def run_cascade(
-    folder: Path, config: RunConfig, strong: JudgeSpec, when_text: str, *, keep: bool
+    folder: Path, config: RunConfig, strong: JudgeSpec, rule_text: str, *, keep: bool
 ) -> Run:
     """Lets a cheap judge judge every row and a strong one what the cheap one doubts.
 
@@ -111,14 +110,14 @@ def run_cascade(
             ``curve.csv`` cost and agreement for every threshold.
         config: The run, with the cheap judge.
         strong: The strong judge.
-        when_text: What is escalated; see ``judge.cascade.parse_when``.
+        rule_text: What is escalated; see ``judge.cascade.parse_rule``.
         keep: See ``run_in``.
 
     Raises:
         OptionError: If the condition can't be read or the cheap judge states no doubt.
         InputError: See ``run_in``.
     """
-    when = parse_when(when_text)
+    rule = parse_rule(rule_text)
     cheap = config.spec
     if cheap.samples < 2 and not cheap.logprobs:
         raise OptionError(
@@ -129,33 +128,37 @@ def run_cascade(
     judges = [cheap.scoring, strong.scoring]
     identity = {**config.identity, "several": "cascade", "judge": judges}
     name = f"cascade({cheap.model}->{strong.model})"
-    settings = {"when": when.text, "judges": [s.model_dump(mode="json") for s in (cheap, strong)]}
+    settings = {
+        "when": rule_text.strip(),
+        "judges": [s.model_dump(mode="json") for s in (cheap, strong)],
+    }
     whole = replace(config, identity=identity, settings=settings, name=name)
     claim(folder, whole)
     first = _alone(folder, config, cheap)
     rows = [row for row in first.judgements if not _is_bad(row)]
-    due = [rows[i] for i in choose([doubt_score(row, when) for row in rows], when)]
+    due = [rows[i] for i in choose([uncertainty_score(row, rule) for row in rows], rule)]
     second = _escalated(folder, config, strong, due)
     answers = {_name(row): row for row in (second.judgements if second else ())}
     asked = [answers.get(_name(row)) for row in rows]
 
-    async def join(config: RunConfig, store: Store) -> Progress:
+    async def join(logs: Sequence[Log]) -> Progress:
         bad = (row for row in first.judgements if _is_bad(row))
         joined = (
             cascade_judgement(row, answer, strong_judge=strong.model)
             for row, answer in zip(rows, asked, strict=True)
         )
-        store.replace_all(row for part in (bad, joined) for row in part)
+        logs[0].replace_all(judgement_row(row) for part in (bad, joined) for row in part)
         return _together([first.progress, *([second.progress] if second else [])])
 
     run = run_in(folder, whole, keep=keep, work=join)
-    points = _known(curve(rows, asked, [None] * len(rows), field=when.field))
-    left = queue(rows, asked, when)
+    points = curve(rows, asked, [None] * len(rows), field=rule.field)
+    known = tuple(point for point in points if point.is_known)
+    left = queue(rows, asked, rule)
     if keep:
         write_atomically(folder / QUEUE, _queue_lines(rows, left))
-        write_atomically(folder / CURVE, curve_rows(points).encode())
-    text = curve_text(points, reference=strong.model)
-    return replace(run, text=f"{text}{len(left)} items are left to humans, most doubtful first\n")
+        write_atomically(folder / CURVE, curve_csv(known).encode())
+    whole_curve = CascadeCurve(points=known, reference=strong.model, n_queued=len(left))
+    return replace(run, ensemble=whole_curve)
 
 
 def _escalated(
@@ -213,12 +216,12 @@ def _together(parts: Sequence[Progress]) -> Progress:
     """What several sessions did; rows are those of the first."""
     total = replace(parts[0], unscored=dict(parts[0].unscored))
     for part in parts[1:]:
-        total.take_in(part)
+        total.add_costs(part)
         total.withheld += part.withheld
     return total
 
 
-def _queue_lines(rows: Sequence[Judgement], left: Sequence[Queued]) -> bytes:
+def _queue_lines(rows: Sequence[Judgement], left: Sequence[QueuedItem]) -> bytes:
     lines = [
         {
             "item_id": rows[entry.index].item_id,
@@ -232,14 +235,14 @@ def _queue_lines(rows: Sequence[Judgement], left: Sequence[Queued]) -> bytes:
     return b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
 
 
-def compare_runs(cheap: Path, strong: Path, labels: Path | None, when_text: str) -> str:
+def compare_runs(cheap: Path, strong: Path, labels: Path | None, rule_text: str) -> str:
     """Cost against agreement for every threshold, from two finished runs on the same rows.
 
     Args:
         cheap: Folder of the cheap judge's run.
         strong: Folder of the strong judge's.
         labels: JSONL or CSV of human labels; None compares with the strong judge's verdicts.
-        when_text: Says whose entropy counts.
+        rule_text: Says whose entropy counts.
 
     Returns:
         The table as CSV, as far down as the strong judge was asked.
@@ -248,18 +251,14 @@ def compare_runs(cheap: Path, strong: Path, labels: Path | None, when_text: str)
         InputError: If a folder holds no run, or the labels are unusable.
         OptionError: If the cheap run states no doubt.
     """
-    when = parse_when(when_text)
+    rule = parse_rule(rule_text)
     rows = [row for row in read_judgements(cheap) if not _is_bad(row)]
     answers = {_name(row): row for row in read_judgements(strong)}
     asked = [answers.get(_name(row)) for row in rows]
     known = majority(read_labels(labels)) if labels is not None else {}
     reference = [_label(row, known) for row in rows]
-    return curve_rows(_known(curve(rows, asked, reference, field=when.field)))
-
-
-def _known(points: Iterable[CurvePoint]) -> list[CurvePoint]:
-    """The thresholds at which the strong judge was asked about everything it would be asked."""
-    return [point for point in points if point.is_known]
+    points = curve(rows, asked, reference, field=rule.field)
+    return curve_csv([point for point in points if point.is_known])
 
 
 def _label(row: Judgement, known: Mapping[tuple[str, str | None], bool]) -> bool | None:

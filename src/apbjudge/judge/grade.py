@@ -11,11 +11,12 @@ from ..llm import Client
 from ..llm.budget import Limits
 from ..llm.resources import shared_resources
 from ..protocols import AUTO
-from . import Events, JudgeSpec
+from ..runs.loop import QUIET, Events
+from ..runs.rows import parse_shard
+from . import JudgeSpec
 from .session import Rows, Run, RunConfig, run_identity, run_in, source_of
 from .summary import check_by
 
-_QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
 _NO_LIMITS = Limits()
 
 
@@ -35,9 +36,10 @@ def grade(
     limits: Limits = _NO_LIMITS,
     cache: bool | Path | None = None,
     batch: bool = False,
+    shard: str | None = None,
     overwrite: bool = False,
     data_root: str | Path | None = None,
-    events: Events = _QUIET,
+    events: Events = QUIET,
 ) -> Run:
     """Grades predictions.
 
@@ -60,11 +62,13 @@ def grade(
         cache: Whether replies are kept for later runs, or the folder to keep them in. None keeps
             them, except those of a ``client``.
         batch: Whether calls go through the provider's batch interface: cheaper, within a day.
+        shard: ``I/N`` grades part I of N of the rows only; rows of one case are in one part. Put
+            the folders of all parts together with ``merge_runs``.
         overwrite: Whether a run of another input or with other settings in ``out`` is deleted;
             else it is refused. The same run continues in either case.
         data_root: Folder that paths in ``files`` are looked for in first; then that of the cases
             or, without any, of the predictions.
-        events: Who watches.
+        events: Receivers of what the run reports.
 
     Returns:
         The run; rows that could not be judged are in it as unscored judgements.
@@ -79,9 +83,14 @@ def grade(
     several = len(specs) > 1 or escalate is not None
     if several and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
-    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
+    part = parse_shard(shard) if shard is not None else None
+    if part is not None and several:
+        raise OptionError("--shard: expected one judge, got several")
+    source = source_of(
+        rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root, shard=part
+    )
     resources = shared_resources(client=client, limits=limits, cache=cache, warn=events.note)
-    identity = run_identity(specs[0], protocol, source.rubric)
+    identity = run_identity(specs[0], protocol, source.rubric, part)
     config = RunConfig(source, specs[0], identity, by, events, resources, overwrite=overwrite)
     if len(specs) > 1 and escalate is not None:
         raise OptionError("--escalate: expected one first judge, got several")

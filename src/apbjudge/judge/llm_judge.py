@@ -1,12 +1,10 @@
-"""A language model as judge: one or several conversations per item, settled by written rules."""
+"""A language model as judge: one or several conversations per item, and written rules."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,13 +15,13 @@ from ..errors import AccessError, JudgeError, PendingError
 from ..llm.base import Client, Request, schema_json
 from ..protocols.images import ImagePart, is_image, load_images
 from ..protocols.prompts import Prompt, PromptMaker
-from ..records import Doubt, Item, Unscored, Usage, Verdict
+from ..records import Doubt, Item, Unscored, Verdict
 from ..rubrics import reply_model
 from .consistency import enforce
-from .conversation import Outcome, Talk
+from .conversation import Conversation, Outcome
+from .source import Task
 from .spec import JudgeSpec
-from .task import Task
-from .uncertainty import combine, doubt_of, doubt_of_tokens
+from .uncertainty import combine, token_uncertainty, uncertainty_of
 
 
 class LLMJudge:
@@ -95,106 +93,79 @@ class LLMJudge:
             PendingError: If a reply is still to come.
         """
         started = time.monotonic()
-        talks = [self._talk(task, prompt, sample) for sample in range(self._spec.samples)]
-        outcomes = await self._outcomes(talks)
-        account = self._account(task, talks, fingerprint, started)
-        found = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
-        if found:
-            return self._verdict(task, found, account)
-        failure = next(o for o in outcomes if isinstance(o, JudgeError))
-        return Unscored(reason=failure.reason, detail=str(failure), **account)
-
-    async def _outcomes(self, talks: Sequence[Talk]) -> list[Outcome | JudgeError]:
-        """How each conversation ended; the first fills the endpoint's prefix cache."""
-        ended = [await _end(talks[0])] if self.leads or len(talks) == 1 else []
-        if len(ended) < len(talks):
-            ended += await asyncio.gather(*map(_end, talks[len(ended) :]))
+        spec = self._spec
+        conversations = [self._conversation(task, prompt, n) for n in range(spec.samples)]
+        # the first fills the endpoint's prefix cache
+        ended = [await _end(conversations[0])] if self.leads or spec.samples == 1 else []
+        if left := conversations[len(ended) :]:
+            ended += await asyncio.gather(*map(_end, left))
         for outcome in ended:
             if isinstance(outcome, AccessError | PendingError):
                 raise outcome
-        return ended
-
-    def _verdict(self, task: Task, found: list[Outcome], account: dict[str, Any]) -> Verdict:
-        outcome = self._enforced(task, self._merged(task, found))
+        account = self._account(task, conversations, fingerprint, started)
+        outcomes = [outcome for outcome in ended if isinstance(outcome, Outcome)]
+        if not outcomes:
+            failure = next(o for o in ended if isinstance(o, JudgeError))
+            return Unscored(reason=failure.reason, detail=str(failure), **account)
+        outcome = _merged(task, outcomes)
+        verdict, overrides = outcome.verdict, outcome.overrides
+        if spec.evidence:
+            verdict, more = enforce(verdict, task.item, task.protocol, task.rubric, task.findings)
+            overrides = (*overrides, *more)
         return Verdict(
-            is_correct=outcome.ruling.is_correct,
-            grade=outcome.ruling.grade,
-            errors=outcome.ruling.errors,
-            category=outcome.ruling.category,
-            overrides=outcome.overrides,
+            **verdict.fields(),
+            overrides=overrides,
             inconsistent=outcome.inconsistent,
             reasoning=outcome.reasoning,
-            doubt=self._doubt(task, found),
+            doubt=self._doubt(task, outcomes),
             **account,
         )
 
-    def _merged(self, task: Task, found: list[Outcome]) -> Outcome:
-        """One outcome of several replies; the reasons are those of the first that agrees."""
-        if len(found) == 1:
-            return found[0]
-        ruling, overrides = combine([outcome.ruling for outcome in found], task.rubric)
-        agreeing = (o.reasoning for o in found if o.ruling.is_correct == ruling.is_correct)
-        inconsistent = any(outcome.inconsistent for outcome in found)
-        return Outcome(ruling, next(agreeing), overrides, inconsistent=inconsistent)
-
-    def _enforced(self, task: Task, outcome: Outcome) -> Outcome:
-        if not self._spec.evidence:
-            return outcome
-        ruling, overrides = enforce(
-            outcome.ruling, task.item, task.protocol, task.rubric, task.findings
-        )
-        return replace(outcome, ruling=ruling, overrides=(*outcome.overrides, *overrides))
-
-    def _doubt(self, task: Task, found: list[Outcome]) -> Doubt | None:
-        """The judge's own doubt, before anything proven was enforced."""
+    def _doubt(self, task: Task, outcomes: list[Outcome]) -> Doubt | None:
+        """The judge's own uncertainty, before anything proven was enforced."""
         if self._spec.samples > 1:
-            return doubt_of([outcome.ruling for outcome in found], "samples", task.rubric)
+            return uncertainty_of([outcome.verdict for outcome in outcomes], "samples", task.rubric)
         if not self._spec.logprobs:
             return None
-        doubt = doubt_of_tokens(found[0].tokens, task.rubric)
+        doubt = token_uncertainty(outcomes[0].tokens, task.rubric)
         self.silent += doubt is None
         return doubt
 
-    def _talk(self, task: Task, prompt: Prompt, sample: int) -> Talk:
-        request = partial(self._request, task, sample)
-        return Talk(
+    def _conversation(self, task: Task, prompt: Prompt, sample: int) -> Conversation:
+        spec, reply = self._spec, reply_model(task.rubric)
+
+        def request(messages: list[dict[str, Any]], max_tokens: int) -> Request:
+            return Request(
+                model=spec.model,
+                messages=messages,
+                reply=reply,
+                max_tokens=max_tokens,
+                timeout_s=spec.timeout_s,
+                settings=spec.sampling(sample),
+                logprobs=spec.logprobs,
+                sample=sample,
+                prefix=task.case_id,
+            )
+
+        return Conversation(
             client=self._client,
             rubric=task.rubric,
             request=request,
             messages=prompt.messages(),
-            max_tokens=self._spec.max_reply_tokens,
-            max_reasks=self._spec.max_reasks,
-        )
-
-    def _request(
-        self,
-        task: Task,
-        sample: int,
-        messages: list[dict[str, Any]],
-        max_tokens: int,
-    ) -> Request:
-        return Request(
-            model=self._spec.model,
-            messages=messages,
-            reply=reply_model(task.rubric),
-            max_tokens=max_tokens,
-            timeout_s=self._spec.timeout_s,
-            settings=self._spec.sampling(sample),
-            logprobs=self._spec.logprobs,
-            sample=sample,
-            prefix=task.item.case_id,
+            max_tokens=spec.max_reply_tokens,
+            max_reasks=spec.max_reasks,
         )
 
     def _account(
-        self, task: Task, talks: Sequence[Talk], fingerprint: str, started: float
+        self, task: Task, conversations: Sequence[Conversation], fingerprint: str, started: float
     ) -> dict[str, Any]:
-        costs = [talk.cost_usd for talk in talks]
+        costs = [each.cost_usd for each in conversations]
         known = [cost for cost in costs if cost is not None]
-        usage = talks[0].usage if len(talks) == 1 else sum((t.usage for t in talks), Usage())
+        first, *others = (each.usage for each in conversations)
         return {
             "judge": self.name,
-            "raw": "\n\n".join(reply for talk in talks for reply in talk.replies) or None,
-            "usage": usage,
+            "raw": "\n\n".join(reply for each in conversations for reply in each.replies) or None,
+            "usage": sum(others, first),
             "cost_usd": sum(known) if len(known) == len(costs) else None,
             "latency_s": round(time.monotonic() - started, 3),
             "fingerprint": fingerprint,
@@ -202,9 +173,19 @@ class LLMJudge:
         }
 
 
-async def _end(talk: Talk) -> Outcome | JudgeError:
-    """How a conversation ends: with a ruling, or with the reason why there is none."""
+def _merged(task: Task, outcomes: list[Outcome]) -> Outcome:
+    """One outcome of several replies; the reasons are those of the first that agrees."""
+    if len(outcomes) == 1:
+        return outcomes[0]
+    verdict, overrides = combine([outcome.verdict for outcome in outcomes], task.rubric)
+    agreeing = (o.reasoning for o in outcomes if o.verdict.is_correct == verdict.is_correct)
+    inconsistent = any(outcome.inconsistent for outcome in outcomes)
+    return Outcome(verdict, next(agreeing), overrides, inconsistent=inconsistent)
+
+
+async def _end(conversation: Conversation) -> Outcome | JudgeError:
+    """How a conversation ends: with a verdict, or with the reason why there is none."""
     try:
-        return await talk.ruling()
+        return await conversation.outcome()
     except JudgeError as error:
         return error

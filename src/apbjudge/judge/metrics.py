@@ -13,10 +13,11 @@ import numpy as np
 from ..records import UNSOLVABLE_TYPES
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
-from ..statistics.comparison import paired_test
-from ..statistics.intervals import CONFIDENCE_LEVEL, Array, Estimate, nothing, ratio
+from ..statistics.bootstrap import ratio
+from ..statistics.differences import paired_test
+from ..statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, nothing
+from ..statistics.proportions import bounded, share
 from ..statistics.sample import Sample
-from ..statistics.shares import bounded, share
 
 Figures = dict[str, Estimate]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import combinations
 from math import fsum
@@ -13,9 +13,9 @@ import orjson
 
 from ..records import Override, Unscored, Usage, Verdict
 from ..rubrics import Rubric
-from .consistency import Ruling
+from .consistency import ParsedVerdict
 from .dawid_skene import dawid_skene
-from .uncertainty import combine, combine_agreeing, doubt_of
+from .uncertainty import combine, combine_agreeing, uncertainty_of
 
 Rule = Literal["majority", "mean"]
 
@@ -42,29 +42,29 @@ def panel_judgement(
     """
     _same_item(judgements)
     fingerprint = _fingerprint(judgements, rule)
-    scored = _scored(judgements)
-    if not scored:
+    verdicts = _parsed(judgements)
+    if not verdicts:
         return _no_verdict(judgements, fingerprint)
-    ruling, overrides = combine(_rulings(scored), rubric)
-    grades = [verdict.grade for verdict in scored if verdict.grade is not None]
+    joint, overrides = combine(verdicts, rubric)
+    grades = [verdict.grade for verdict in verdicts if verdict.grade is not None]
     if rule == "mean" and grades:
-        ruling, overrides = _with_grade(ruling, fsum(grades) / len(grades)), ()
-    return _verdict(judgements, rubric, ruling, overrides, fingerprint)
+        joint, overrides = replace(joint, grade=fsum(grades) / len(grades)), ()
+    return _verdict(judgements, rubric, joint, overrides, fingerprint)
 
 
 def panel_dawid_skene(
     items: Sequence[Sequence[Verdict | Unscored]], rubrics: Sequence[Rubric]
 ) -> list[Verdict | Unscored]:
-    """The panel's judgements where each judge's word counts by how reliable it seems.
+    """The panel's judgements where each judge's vote counts by how reliable it seems.
 
     is_correct is fitted over all items (``dawid_skene``): above a probability of one half an
     item counts as correct. Flags and category come from the judges who agree with that, by
     majority: fits of their own would now and then flag an item that is called correct. The
-    grade is the lower median of those judges. A verdict that no judge gave is not given: then
-    the majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
+    grade is the lower median of those judges. Where no judge has that verdict, the
+    majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
 
     Args:
-        items: Per item one judgement of each judge, told apart by ``judge``.
+        items: Per item one judgement of each judge, distinguished by ``judge``.
         rubrics: The rubric of each item.
 
     Returns:
@@ -95,13 +95,13 @@ def _weighed(
 ) -> Verdict | Unscored:
     if p_correct is None:
         return _no_verdict(judgements, fingerprint)
-    rulings = _rulings(_scored(judgements))
-    agreeing = [ruling for ruling in rulings if ruling.is_correct == (p_correct > 0.5)]
+    verdicts = _parsed(judgements)
+    agreeing = [verdict for verdict in verdicts if verdict.is_correct == (p_correct > 0.5)]
     if agreeing:
-        ruling, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
+        joint, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
     else:
-        ruling, overrides = combine(rulings, rubric)
-    verdict = _verdict(judgements, rubric, ruling, overrides, fingerprint)
+        joint, overrides = combine(verdicts, rubric)
+    verdict = _verdict(judgements, rubric, joint, overrides, fingerprint)
     note = f"probability of correct, Dawid-Skene: {p_correct:.3f}"
     return verdict.model_copy(update={"reasoning": f"{verdict.reasoning}\n{note}"})
 
@@ -147,7 +147,7 @@ def disagreement(items: Iterable[Sequence[Verdict | Unscored]]) -> Disagreement:
     """Counts where judges differ; judges without a verdict on an item are left out there.
 
     Args:
-        items: Per item one judgement of each judge, told apart by ``judge``.
+        items: Per item one judgement of each judge, distinguished by ``judge``.
 
     Raises:
         ValueError: If a judge is there twice on one item.
@@ -175,7 +175,7 @@ def _votes(judgements: Sequence[Verdict | Unscored]) -> dict[str, bool]:
     names = [judgement.judge for judgement in judgements]
     if len(set(names)) < len(names):
         raise ValueError(f"judgements: expected each judge once, got {', '.join(names)}")
-    return {verdict.judge: verdict.is_correct for verdict in _scored(judgements)}
+    return {j.judge: j.is_correct for j in judgements if isinstance(j, Verdict)}
 
 
 # Putting together ---------------------------------------------------------------------------------
@@ -191,32 +191,21 @@ def _same_item(judgements: Sequence[Verdict | Unscored]) -> None:
         raise ValueError(f"judgements: expected one item, got {n}")
 
 
-def _scored(judgements: Iterable[Verdict | Unscored]) -> list[Verdict]:
-    return [judgement for judgement in judgements if isinstance(judgement, Verdict)]
-
-
-def _rulings(verdicts: Iterable[Verdict]) -> list[Ruling]:
-    return [Ruling(v.is_correct, v.grade, v.errors, v.category) for v in verdicts]
-
-
-def _with_grade(ruling: Ruling, grade: float) -> Ruling:
-    return Ruling(ruling.is_correct, grade, ruling.errors, ruling.category)
+def _parsed(judgements: Iterable[Verdict | Unscored]) -> list[ParsedVerdict]:
+    return [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
 
 
 def _verdict(
     judgements: Sequence[Verdict | Unscored],
     rubric: Rubric,
-    ruling: Ruling,
+    joint: ParsedVerdict,
     overrides: tuple[Override, ...],
     fingerprint: str,
 ) -> Verdict:
     return Verdict(
-        is_correct=ruling.is_correct,
-        grade=ruling.grade,
-        errors=ruling.errors,
-        category=ruling.category,
+        **joint.fields(),
         overrides=overrides,
-        doubt=doubt_of(_rulings(_scored(judgements)), "panel", rubric),
+        doubt=uncertainty_of(_parsed(judgements), "panel", rubric),
         reasoning="\n".join(map(_line, judgements)),
         **_common(judgements, fingerprint),
     )
@@ -230,12 +219,12 @@ def _no_verdict(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> U
 
 def _common(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> dict[str, Any]:
     first = next((j for j in judgements if j.protocol), judgements[0])
-    kept = (
+    shared = (
         "item_id case_id tested_model protocol rubric plan_cost uses_distractor matches_reference "
         "findings line content_id groups"
     )
     return {
-        **{name: getattr(first, name) for name in kept.split()},
+        **{name: getattr(first, name) for name in shared.split()},
         "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
         "raw": "\n\n".join(j.raw for j in judgements if j.raw) or None,
         "usage": total_usage(judgements),
@@ -262,7 +251,7 @@ def total_usage(judgements: Iterable[Verdict | Unscored]) -> Usage | None:
 
 
 def _line(judgement: Verdict | Unscored) -> str:
-    """One judge's word, such as ``a: not correct 0.4 (E2, E4)``."""
+    """One judge's vote, such as ``a: not correct 0.4 (E2, E4)``."""
     if isinstance(judgement, Unscored):
         return f"{judgement.judge}: no verdict ({judgement.reason})"
     parts = [f"{judgement.judge}: {'correct' if judgement.is_correct else 'not correct'}"]

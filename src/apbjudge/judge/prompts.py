@@ -27,15 +27,8 @@ def prompts_for(
 ) -> Iterator[tuple[Task, Prompt]]:
     """Yields what a judge would be sent for an item, for each of its tested models.
 
-    Args:
-        rows: As for ``grade``.
-        item_id: Id of the item.
-        tested_model: Only this tested model; None for all.
-        protocol: As for ``grade``.
-        spec: The judge's settings; pictures are shown unless ``images`` is off.
-        cases: As for ``grade``.
-        rubric: As for ``grade``.
-        data_root: As for ``grade``.
+    Only of one tested model, where it is named. ``spec`` has the judge's settings: pictures are
+    shown unless ``images`` is off. The other options are those of ``grade``.
 
     Raises:
         OptionError: If no row has the id.

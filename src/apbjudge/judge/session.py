@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -21,18 +21,25 @@ from ..jsonl import write_atomically
 from ..llm.resources import Resources, transport_of
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
-from ..records import Unscored, Verdict, read_judgement
+from ..records import read_judgement
 from ..records.run_folder import MANIFEST, read_judgements
 from ..rubrics import Rubric, load_rubric
-from ..runs.loops import block_on
+from ..runs.event_loops import block_on
+from ..runs.folder import RecordLog, manifest_states
+from ..runs.loop import Events, Lane, Progress, run_lanes
+from ..runs.resume import inputs_json
+from ..runs.rows import Shard
 from ..version import VERSION
-from . import UPPER_BOUND, Events, JudgeSpec, Progress, Source, StaticJudge, Store
-from . import run as run_judge
+from . import JudgeSpec, Source
 from .llm_judge import LLMJudge
-from .resources import make_judge, make_judges
-from .run import Lane, run_interleaved
-from .static import STATIC_VERSION
+from .resources import make_judges
+from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
+from .worker import JUDGEMENT_RECORDS, Judgement, JudgeWorker
+
+if TYPE_CHECKING:
+    from .cascade import CascadeCurve
+    from .panel import Disagreement
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
 
@@ -44,18 +51,20 @@ def source_of(
     rubric: str | None,
     cases: str | Path | None,
     data_root: str | Path | None,
+    shard: Shard | None = None,
 ) -> Source:
-    """The input of a call, from what the caller gave.
+    """The input of a call, from its arguments.
 
     Raises:
         OptionError: If the rubric or the folder is unusable.
     """
     return Source(
-        predictions=Path(rows) if isinstance(rows, str) else rows,
+        rows=Path(rows) if isinstance(rows, str) else rows,
         protocol=protocol,
         rubric=own_rubric(rubric, protocol),
         cases=Path(cases) if cases is not None else None,
         data_roots=data_roots(data_root),
+        shard=shard,
     )
 
 
@@ -82,7 +91,8 @@ class Run:
         manifest: Versions, hashes, settings, counts.
         progress: What this session did.
         rows: The judgements as JSON rows, when kept in memory.
-        text: What several judges differ in, fit for a terminal; empty for one judge.
+        ensemble: How often the judges of a panel differ, or what a cascade costs at every
+            threshold; None for one judge.
     """
 
     folder: Path | None
@@ -90,10 +100,10 @@ class Run:
     manifest: dict[str, Any]
     progress: Progress
     rows: tuple[dict[str, Any], ...] = ()
-    text: str = ""
+    ensemble: Disagreement | CascadeCurve | None = None
 
     @property
-    def judgements(self) -> Iterator[Verdict | Unscored]:
+    def judgements(self) -> Iterator[Judgement]:
         """Every judgement, in the order of finishing."""
         if self.folder is None:
             yield from map(read_judgement, self.rows)
@@ -121,9 +131,12 @@ def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
     return rubric
 
 
-def run_identity(spec: JudgeSpec, protocol: str, rubric: Rubric | None) -> dict[str, Any]:
+def run_identity(
+    spec: JudgeSpec, protocol: str, rubric: Rubric | None, shard: Shard | None = None
+) -> dict[str, Any]:
     """What must be equal for two sessions to be the same run."""
-    return {
+    part = {"shard": str(shard)} if shard is not None else {}
+    return part | {
         "protocol": protocol,
         "judge": spec.scoring,
         "judge_version": STATIC_VERSION if spec.is_static else None,
@@ -136,23 +149,23 @@ def default_folder(
     predictions: Path, cases: Path | None, identity: Mapping[str, Any], slug: str
 ) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
-    given = (path for path in (predictions, cases) if path is not None)
-    paths = [os.fsencode(path.resolve()).hex() for path in given]
+    files = (path for path in (predictions, cases) if path is not None)
+    paths = [os.fsencode(path.resolve()).hex() for path in files]
     digest = sha256(orjson.dumps([identity, paths], option=orjson.OPT_SORT_KEYS)).hexdigest()
     return Path("runs") / f"{predictions.stem}-{identity['protocol']}-{slug}-{digest[:6]}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """A run as ordered.
+    """The configuration of a run.
 
     Attributes:
         source: What to judge.
-        spec: Who judges.
+        spec: The judge.
         identity: What must be equal for two sessions to be the same run.
         by: Fields to break results down by.
-        events: Who watches.
-        resources: What is at hand.
+        events: Receivers of what the run reports.
+        resources: Client, limits, caches and clock of the session.
         settings: The settings as the manifest shows them; None for those of ``spec``.
         name: The judge's name in the summary; None for the model's.
         overwrite: Whether another run in the folder is deleted instead of refused.
@@ -174,145 +187,123 @@ class RunConfig:
         return UPPER_BOUND if self.spec.is_static and self.name is None else None
 
 
-Work = Callable[[RunConfig, Store], Awaitable[Progress]]
-"""Fills a run's store with judgements."""
+Log = RecordLog[Judgement]
 
 
-async def judge_all(config: RunConfig, store: Store) -> Progress:
-    """Judges every row of the source that the store has no judgement of.
-
-    Raises:
-        OptionError: If the endpoint refuses every call.
-    """
-    source, spec, events = config.source, config.spec, config.events
-    if spec.is_static:
-        return await run_judge(source, StaticJudge(), store, concurrency=1, events=events)
-    return await judge_with_model(make_judge(spec, source.roots, config.resources), config, store)
-
-
-async def judge_with_model(judge: LLMJudge, config: RunConfig, store: Store) -> Progress:
-    """Lets a model judge the rows of an config, and closes it.
-
-    Raises:
-        OptionError: If the endpoint refuses every call.
-    """
-    spec = config.spec
-    try:
-        return await run_judge(
-            config.source, judge, store, concurrency=spec.max_concurrency, events=config.events
-        )
-    except AccessError as error:
-        raise OptionError(f"--judge {spec.model}: {error}") from None
-    finally:
-        await judge.close()
-
-
-async def judge_interleaved(
-    configs: Sequence[RunConfig], turns: Sequence[int], stores: Sequence[Store]
+async def ask_judge(
+    configs: Sequence[RunConfig], logs: Sequence[Log], turns: Sequence[int] | None = None
 ) -> Progress:
-    """Judges the rows of several runs of one judge, its settings apart, as one stream.
+    """Judges every row that has no judgement yet, of one run or of several as one stream.
 
-    The runs share endpoints, limits and pace, and keep their replies each where their
-    ``resources`` say.
+    Several runs are of one judge, its settings apart: they share endpoints, limits and pace, and
+    keep their replies each where their ``resources`` say.
 
     Args:
         configs: The runs; the first one's settings hold for the endpoint.
-        turns: For each row of the stream, the index of the run whose next row it is.
-        stores: Where the judgements go, one for each run.
+        logs: Where the judgements go, one for each run.
+        turns: For each row of the stream, the index of the run whose next row it is; None for a
+            single run.
 
     Raises:
         OptionError: If the endpoint refuses every call.
     """
     first = configs[0]
-    spec, events = first.spec, first.events
-    if spec.is_static:
-        lanes = [Lane(o.source, StaticJudge(), s) for o, s in zip(configs, stores, strict=True)]
-        return await run_interleaved(lanes, turns, concurrency=1, events=events)
-    judges = make_judges([(c.spec, c.resources) for c in configs], first.source.roots)
-    lanes = [Lane(o.source, j, s) for o, j, s in zip(configs, judges, stores, strict=True)]
+    judges = (
+        [StaticJudge() for _ in configs]
+        if first.spec.is_static
+        else make_judges([(c.spec, c.resources) for c in configs], first.source.roots)
+    )
+    return await run_judges(judges, configs, logs, turns)
+
+
+async def run_judges(
+    judges: Sequence[StaticJudge | LLMJudge],
+    configs: Sequence[RunConfig],
+    logs: Sequence[Log],
+    turns: Sequence[int] | None = None,
+) -> Progress:
+    """Lets judges judge the rows of their runs, and closes them; see ``ask_judge``."""
+    first = configs[0]
+    lanes = [
+        Lane(config.source, JudgeWorker(judge), log)
+        for config, judge, log in zip(configs, judges, logs, strict=True)
+    ]
+    models = [judge for judge in judges if isinstance(judge, LLMJudge)]
+    concurrency = first.spec.max_concurrency
     try:
-        return await run_interleaved(lanes, turns, concurrency=spec.max_concurrency, events=events)
+        progress = await run_lanes(lanes, turns=turns, concurrency=concurrency, events=first.events)
     except AccessError as error:
-        raise OptionError(f"--judge {spec.model}: {error}") from None
+        raise OptionError(f"--judge {first.spec.model}: {error}") from None
     finally:
-        for judge in judges:
+        for judge in models:
             await judge.close()
+    progress.withheld = sum(judge.withheld for judge in models)
+    progress.silent = sum(judge.silent for judge in models)
+    return progress
 
 
-def run_in(folder: Path, config: RunConfig, *, keep: bool, work: Work = judge_all) -> Run:
-    """Carries out what is ordered.
+Work = Callable[[Sequence[Log]], Awaitable[Progress]]
+"""Fills the logs of runs with judgements."""
 
-    Args:
-        folder: The run's folder.
-        config: The run.
-        keep: Whether figures are written too; if not, rows are kept in memory.
-        work: What fills the store.
 
-    Raises:
-        OptionError: If the folder holds another run, or the endpoint refuses every call.
-        InputError: If the input can't be read or the folder not be written.
-    """
-    (run,) = run_together({folder: config}, keep=keep, work=lambda stores: work(config, stores[0]))
+def run_in(folder: Path, config: RunConfig, *, keep: bool, work: Work | None = None) -> Run:
+    """Carries out a run; see ``run_together``."""
+    (run,) = run_together({folder: config}, keep=keep, work=work)
     return run
 
 
 def run_together(
-    configs: Mapping[Path, RunConfig],
-    *,
-    keep: bool,
-    work: Callable[[Sequence[Store]], Awaitable[Progress]],
+    configs: Mapping[Path, RunConfig], *, keep: bool, work: Work | None = None
 ) -> list[Run]:
-    """Carries out several runs at once.
+    """Carries out one run, or several at once.
 
     Args:
-        configs: What is ordered, by the run's folder.
-        keep: See ``run_in``.
-        work: What fills the stores, one for each run in their order.
+        configs: The runs by their folders.
+        keep: Whether figures are written too; if not, rows are kept in memory.
+        work: Fills the logs, one for each run in their order; None asks the judge of a single run.
 
     Returns:
         The runs in their order; the progress of each is that of all.
 
     Raises:
-        OptionError: See ``run_in``.
-        InputError: See ``run_in``.
+        OptionError: If a folder holds another run, or the endpoint refuses every call.
+        InputError: If the input can't be read or a folder not be written.
     """
     with ExitStack() as stack:
-        opened: list[tuple[RunConfig, Store, dict[str, Any]]] = []
+        opened: list[tuple[RunConfig, Log, dict[str, Any]]] = []
         for folder, config in configs.items():
-            if isinstance(config.source.predictions, Path):
-                with _open(config.source.predictions):
+            if isinstance(config.source.rows, Path):
+                with _open(config.source.rows):
                     pass
-            store = _open_store(folder, config)
-            stack.callback(store.close)
-            opened.append((config, store, _manifest(config, store)))
-        _write_state(opened, "running")
-        try:
-            progress = block_on(work([store for _, store, _ in opened]))
-        except BaseException:
-            _write_state(opened, "interrupted")
-            raise
+            log = _open_log(folder, config)
+            stack.callback(log.close)
+            opened.append((config, log, _manifest(config, log)))
+        with manifest_states([(log, manifest) for _, log, manifest in opened]):
+            logs = [log for _, log, _ in opened]
+            of_all = list(configs.values())
+            progress = block_on(work(logs) if work else ask_judge(of_all, logs))
         return [_finished(*run, progress, keep=keep) for run in opened]
 
 
-def _write_state(opened: Iterable[tuple[RunConfig, Store, dict[str, Any]]], state: str) -> None:
-    for _, store, manifest in opened:
-        store.write_manifest(manifest | {"state": state})
-
-
 def _finished(
-    config: RunConfig, store: Store, manifest: dict[str, Any], progress: Progress, *, keep: bool
+    config: RunConfig, log: Log, manifest: dict[str, Any], progress: Progress, *, keep: bool
 ) -> Run:
     """The figures of a run whose rows are all judged."""
     name = config.name or config.spec.model
-    summary = summarize(store.current(), judge=name, note=config.note, by=config.by)
-    manifest |= _counts(summary, config.source) | {"state": "done"}
-    store.write_manifest(manifest)
+    summary = summarize(log.current(), judge=name, note=config.note, by=config.by)
+    manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
+    log.write_manifest(manifest)
     if keep:
-        data = orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
-        write_atomically(store.folder / "summary.json", data)
-        write_atomically(store.folder / "summary.csv", summary.to_csv().encode())
-    rows = () if keep else tuple(store.current())
-    return Run(store.folder if keep else None, summary, manifest, progress, rows)
+        write_summary(log.folder, summary)
+    rows = () if keep else tuple(log.current())
+    return Run(log.folder if keep else None, summary, manifest, progress, rows)
+
+
+def write_summary(folder: Path, summary: Summary) -> None:
+    """Writes the figures of a run."""
+    data = orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
+    write_atomically(folder / "summary.json", data)
+    write_atomically(folder / "summary.csv", summary.to_csv().encode())
 
 
 def claim(folder: Path, config: RunConfig) -> None:
@@ -324,20 +315,22 @@ def claim(folder: Path, config: RunConfig) -> None:
         OptionError: If the folder holds another run.
         InputError: If the input can't be read or the folder not be written.
     """
-    store = _open_store(folder, config)
+    log = _open_log(folder, config)
     try:
         if not (folder / MANIFEST).exists():
-            store.write_manifest(_manifest(config, store) | {"state": "running"})
+            log.write_manifest(_manifest(config, log) | {"state": "running"})
     finally:
-        store.close()
+        log.close()
 
 
-def _open_store(folder: Path, config: RunConfig) -> Store:
-    return Store(
+def _open_log(folder: Path, config: RunConfig) -> Log:
+    return RecordLog(
         folder,
+        JUDGEMENT_RECORDS,
         config.identity,
         flush_every=128 if config.spec.is_static else 1,
-        partial=config.source.only is not None,
+        is_partial=config.source.only is not None,
+        is_derived="several" in config.identity,
         source=config.source,
         overwrite=config.overwrite,
         note=config.events.note,
@@ -351,7 +344,7 @@ def _open(path: Path) -> Any:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
 
 
-def _manifest(config: RunConfig, store: Store) -> dict[str, Any]:
+def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
     source, spec = config.source, config.spec
     cases = os.fsencode(source.cases).decode(errors="backslashreplace") if source.cases else None
     root = source.data_roots[0] if source.data_roots else None
@@ -364,7 +357,7 @@ def _manifest(config: RunConfig, store: Store) -> dict[str, Any]:
         "input": source.name,
         "cases": cases,
         "data_root": os.fsencode(root).decode(errors="backslashreplace") if root else None,
-        "inputs": {name: mark and mark.to_json() for name, mark in store.inputs.items()},
+        "inputs": inputs_json(log.inputs),
         "identity": config.identity,
         "grades": list(source.rubric.scale.grades) if source.rubric else None,
         "settings": config.settings or own,
@@ -392,11 +385,12 @@ def _installed(library: str) -> str:
     return version(library)
 
 
-def _counts(summary: Summary, source: Source) -> dict[str, Any]:
+def counts_of(summary: Summary, input_sha256: str) -> dict[str, Any]:
+    """What the manifest of a finished run says of its judgements."""
     totals = summary.totals
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input_sha256": source.digest.hexdigest(),
+        "input_sha256": input_sha256,
         "rows": totals.rows,
         "scored": summary.scored,
         "unscored": totals.unscored,

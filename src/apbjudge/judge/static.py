@@ -10,8 +10,8 @@ from hashlib import sha256
 
 from ..records import ErrorCode, Finding, Verdict
 from ..rubrics import Rubric
+from .source import Task
 from .spec import STATIC
-from .task import Task
 
 STATIC_VERSION = 2
 """Raised with every change that can move a static verdict."""

@@ -15,7 +15,7 @@ from ..records.columns import Vector
 from ..records.judgement_reader import table_of
 from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals
 from ..records.tables import text_cell
-from ..statistics.intervals import CONFIDENCE_LEVEL
+from ..statistics.estimates import CONFIDENCE_LEVEL
 from .metrics import (
     Figures,
     broken_figures,

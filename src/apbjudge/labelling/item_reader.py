@@ -14,13 +14,13 @@ from pathlib import Path
 
 from ..errors import InputError, RowError
 from ..jsonl import object_of, read_line_at, read_lines
-from ..judge.cases import Cases
-from ..judge.source import complaint_of, graded_by
+from ..judge.source import graded_by
 from ..protocols import AUTO
 from ..protocols.base import Protocol
 from ..records import Item, Row
 from ..records.keys import KeySet, short_key
 from ..rubrics import Rubric
+from ..runs.rows import Cases, row_error_of
 from .label_log import Key
 
 Problem = Callable[[str], None]
@@ -145,7 +145,7 @@ class ItemReader:
                 row = self._cases.join(row, digest)
             item = Row(row, number, parsed=True).to_item()
         except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
-            raise complaint_of(error) from None
+            raise row_error_of(error) from None
         return _Read(item=item, digest=digest.digest())
 
     def _place(self, read: _Read, offset: int, seen: KeySet) -> QueuedItem:

@@ -1,4 +1,4 @@
-"""Requests written to batch files, and the responses read back from them.
+"""Requests written to files instead of sent, and the answers that come back in files.
 
 A request is one line of an OpenAI batch file, its key is the line's ``custom_id``; the same lines
 are what ``vllm run-batch`` reads, and both answer in the same form.
@@ -6,6 +6,7 @@ are what ``vllm run-batch`` reads, and both answer in the same form.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,15 +18,23 @@ from typing import Any, cast
 import orjson
 from pydantic import BaseModel
 
-from ..errors import InputError, JudgeError, OptionError, PendingError, RowError
-from ..jsonl import MAX_LINE_BYTES, read_lines
+from ..errors import (
+    AccessError,
+    FormatUnsupportedError,
+    InputError,
+    JudgeError,
+    OptionError,
+    PendingError,
+    RowError,
+    TransportError,
+)
+from ..jsonl import MAX_LINE_BYTES, object_of, read_line_at, read_lines
 from ..records import Usage
 from .base import FORMATS, Client, Completion, Format, Request, cache_key
-from .batch_outcomes import Outcome, outcome_of, read_outcome
 from .cache import ReplyCache
 from .chat_format import chat_body, completion_of, shape_arguments
 from .direct import serves_exactly
-from .engine import dump_completion, is_cacheable, load_completion
+from .engine import is_cacheable, load_completion
 from .failures import failure_of, translate
 from .litellm_client import load_litellm
 
@@ -34,26 +43,30 @@ MAX_LINES = 50_000
 MAX_BYTES = 190_000_000
 """Limits of one batch file: OpenAI takes 50,000 lines and 200 MB."""
 
-
 _KEY = re.compile(r"([0-9a-f]{32})(?:-(tool|json_object|text))?")
 _NO_ANSWER = 500
 
 
+# Answers ------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The response to one request: a completion, or why there is none.
+    """What came back for one request: a completion, or the error for which there is none.
 
     Attributes:
         key: Key of the request.
         form: Format that the reply was requested in.
         completion: The completion; its price is not known yet.
         error: The failure; exactly one of the two is set.
+        offset: Where its line starts in its file.
     """
 
     key: str
     form: Format = FORMATS[0]
     completion: Completion | None = None
     error: JudgeError | None = None
+    offset: int = 0
 
     @property
     def is_good(self) -> bool:
@@ -61,20 +74,17 @@ class Answer:
         return self.completion is not None and is_cacheable(self.completion)
 
 
-def read_answer(line: Mapping[str, Any]) -> Answer:
+def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
     """Reads a line of a batch's output or error file, of a provider or of ``vllm run-batch``.
 
     Args:
         line: The line's JSON object.
+        offset: Where it starts in its file.
 
     Raises:
         RowError: If it answers no request.
     """
-    name = line.get("custom_id")
-    match = _KEY.fullmatch(name) if isinstance(name, str) else None
-    if match is None:
-        raise RowError("custom_id", "the key of a request, 32 hex digits", name)
-    key, form = match[1], cast("Format", match[2] or FORMATS[0])
+    key, form = _request_of(line)
     response, error = _object(line.get("response")), line.get("error")
     body = response.get("body")
     status = response.get("status_code", 200 if isinstance(body, dict) else None)
@@ -82,22 +92,31 @@ def read_answer(line: Mapping[str, Any]) -> Answer:
         raise RowError("response", "an answer or an error", line.get("response"))
     try:
         if status == 200 and error is None and isinstance(body, dict):
-            return Answer(key, form, completion_of(cast("dict[str, Any]", body)))
+            completion = completion_of(cast("dict[str, Any]", body))
+            return Answer(key, form, completion, offset=offset)
     except JudgeError as failure:
-        return Answer(key, form, error=failure)
+        return Answer(key, form, error=failure, offset=offset)
     failure = _failure(status, cast("object", body) if error is None else error)
-    return Answer(key, form, error=failure)
+    return Answer(key, form, error=failure, offset=offset)
 
 
-def _failure(status: object, details: object) -> JudgeError:
+def _request_of(line: Mapping[str, Any]) -> tuple[str, Format]:
+    """Key and format of the request that a line is, or answers."""
+    name = line.get("custom_id")
+    match = _KEY.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        raise RowError("custom_id", "the key of a request, 32 hex digits", name)
+    return match[1], cast("Format", match[2] or FORMATS[0])
+
+
+def _failure(status: object, content: object) -> JudgeError:
     """What an error line means; one without any status may pass, as an expired batch does."""
-    error = _object(details)
+    error = _object(content)
     error = _object(error.get("error")) or error
     codes = (status, error.get("code"), error.get("status_code"))
     code = next((c for c in codes if isinstance(c, int) and c >= 400), _NO_ANSWER)
-    if not isinstance(error.get("message"), str):
-        error = {"message": str(details)}
-    return failure_of(code, orjson.dumps({"error": error}, default=str).decode(), {})
+    shown = error if isinstance(error.get("message"), str) else {"message": str(content)}
+    return failure_of(code, orjson.dumps({"error": shown}, default=str).decode(), {})
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -114,21 +133,136 @@ def read_answers(path: Path) -> Iterator[Answer | InputError]:
         try:
             if isinstance(line.values, RowError):
                 raise line.values
-            yield read_answer(line.values)
+            yield read_answer(line.values, line.offset)
         except RowError as error:
             yield InputError(f"{path}:{line.number}: {error}")
 
 
 @dataclass(slots=True)
-class Part:
-    """One batch file as written.
+class _Result:
+    """What has become of a request.
 
     Attributes:
-        path: Where it is.
-        lines: Requests in it.
-        size: Its bytes.
-        digest: SHA-256 of its bytes.
+        failed: Round and error of each failure, oldest first.
+        at: File and offset of the line with the completion.
+        is_final: Whether asking again would change nothing.
     """
+
+    failed: tuple[tuple[int, JudgeError], ...] = ()
+    at: tuple[Path, int] | None = None
+    is_final: bool = False
+
+    def gives_up(self, retries: int, since: int) -> bool:
+        """Whether the request, which failed, is not written again."""
+        if self.is_final:
+            return True
+        counted = [error for turn, error in self.failed if turn >= since]
+        if counted and isinstance(counted[-1], AccessError):
+            return True
+        return sum(not isinstance(error, FormatUnsupportedError) for error in counted) > retries
+
+
+@dataclass(slots=True)
+class BatchResults:
+    """What has become of the requests of a run, read from the files of its batches.
+
+    Attributes:
+        price: Price of a reply, None where not known.
+    """
+
+    price: Callable[[Usage], float | None]
+    _results: dict[int, _Result] = field(default_factory=dict[int, _Result])
+
+    def add_batch(
+        self,
+        requests: Path,
+        answers: Path | None,
+        *,
+        turn: int,
+        form: Format,
+        missing: JudgeError,
+        each: Callable[[Answer | InputError], None] = lambda answer: None,
+    ) -> None:
+        """Adds the answers of a batch that has ended, in the order of the batches.
+
+        Args:
+            requests: The file of its requests.
+            answers: The file of its answers; None where there is none.
+            turn: Number of the round in which they were written.
+            form: The reply format that they ask for.
+            missing: The failure of those that have no answer.
+            each: Receives every answer, and the complaint about every line that is none.
+
+        Raises:
+            InputError: If a file can't be read.
+        """
+        for answer in read_answers(answers) if answers is not None else ():
+            each(answer)
+            if isinstance(answer, Answer):
+                self._add(answer, answers, turn, form)
+        for line in read_lines(requests):
+            key, _ = _request_of(_object(line.values))
+            self._add(Answer(key, error=missing), None, turn, form)
+
+    def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
+        result = self._results.setdefault(_short(answer.key), _Result())
+        if result.at is not None:
+            return
+        error = answer.error
+        if error is None:
+            result.at = (cast("Path", file), answer.offset)
+        elif not result.failed or result.failed[-1][0] != turn:
+            may_pass = isinstance(error, TransportError | AccessError) or (
+                isinstance(error, FormatUnsupportedError) and form != FORMATS[-1]
+            )
+            result.failed = (*result.failed, (turn, error))
+            result.is_final = not may_pass
+
+    def completion(self, key: str) -> Completion | None:
+        """The reply to a request, with what it cost; None where there is none."""
+        result = self._results.get(_short(key))
+        if result is None or result.at is None:
+            return None
+        try:
+            reply = read_answer(object_of(read_line_at(*result.at))).completion
+        except RowError:  # the file was damaged meanwhile
+            return None
+        if reply is None:
+            return None
+        usage = reply.usage.model_copy(update={"calls": 1 + len(result.failed)})
+        return reply.model_copy(update={"usage": usage, "cost_usd": self.price(reply.usage)})
+
+    def failure(self, key: str, *, retries: int, since: int) -> JudgeError | None:
+        """The failure of a request that is given up; None where it is to be written (again).
+
+        Args:
+            key: Key of the request.
+            retries: How often one that failed in a way that may pass is written again.
+            since: The first round whose failures count.
+        """
+        result = self._results.get(_short(key))
+        if result is None or not result.failed or not result.gives_up(retries, since):
+            return None
+        error = copy.copy(result.failed[-1][1])
+        error.calls = len(result.failed)
+        return error
+
+    def is_final(self, key: str) -> bool:
+        """Whether a request that failed is not worth waiting for others."""
+        result = self._results[_short(key)]
+        return result.is_final or isinstance(result.failed[-1][1], AccessError)
+
+
+def _short(key: str) -> int:
+    return int(key[:16], 16)
+
+
+# Requests -----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class BatchFile:
+    """One batch file as written: where it is, its requests, bytes and SHA-256."""
 
     path: Path
     lines: int = 0
@@ -148,7 +282,7 @@ class BatchFiles:
     def __init__(
         self, path: Path, *, max_lines: int | None = MAX_LINES, max_bytes: int | None = MAX_BYTES
     ) -> None:
-        self.written: list[Part] = []
+        self.written: list[BatchFile] = []
         self._path = path
         self._limits = (max_lines, max_bytes)
         self._file: Any = None
@@ -161,26 +295,24 @@ class BatchFiles:
         """
         try:
             if not self.written or self._is_full(self.written[-1], len(line)):
-                self._open_next()
+                self.close()
+                number = len(self.written) + 1
+                stem = self._path.stem if number == 1 else f"{self._path.stem}-{number}"
+                path = self._path.with_stem(stem)
+                self._file = path.open("wb", buffering=1 << 20)
+                self.written.append(BatchFile(path))
             self._file.write(line)
         except OSError as error:
             raise self._complaint(error) from None
-        part = self.written[-1]
-        part.lines += 1
-        part.size += len(line)
-        part.digest.update(line)
+        last = self.written[-1]
+        last.lines += 1
+        last.size += len(line)
+        last.digest.update(line)
 
-    def _is_full(self, part: Part, more: int) -> bool:
+    def _is_full(self, last: BatchFile, more: int) -> bool:
         lines, size = self._limits
-        too_many = lines is not None and part.lines >= lines
-        return too_many or (size is not None and part.size + more > size)
-
-    def _open_next(self) -> None:
-        self.close()
-        number = len(self.written) + 1
-        name = self._path if number == 1 else self._path.with_stem(f"{self._path.stem}-{number}")
-        self._file = name.open("wb", buffering=1 << 20)
-        self.written.append(Part(name))
+        too_many = lines is not None and last.lines >= lines
+        return too_many or (size is not None and last.size + more > size)
 
     def close(self) -> None:
         """Writes what is buffered; closing twice is harmless."""
@@ -197,71 +329,57 @@ class BatchFiles:
 
 @dataclass(slots=True, kw_only=True)
 class BatchWriter(Client):
-    """Answers what is known already and writes down the rest.
+    """Answers from the results of batches or the reply cache, and writes down other requests.
 
     Attributes:
-        parts: Where the requests are written.
+        files: Where requests are written.
         place: What tells the model's endpoint from another, as ``engine.place_of`` gives it.
         body: Makes the body of a call.
-        answers: This run's answers, with their price; None when there can be none.
+        results: This run's results; None when there can be none.
         cache: Replies of other runs, or None.
         form: How the endpoint is asked to keep to the reply's schema.
-        retries: How often a request without answer is ordered again.
-        since: The first round that counts against ``retries``.
-        patient: Whether a request that failed too often is still kept pending; a last pass gives
-            it up.
-        count: Requests written down.
-        held: Requests that failed too often and are kept pending.
+        retries: How often a request without answer is written again.
+        since: The first round whose failures count against ``retries``.
+        is_last: Whether requests that failed too often are given up; before the last pass they
+            are left pending.
+        count: Requests written.
     """
 
-    parts: BatchFiles
+    files: BatchFiles
     place: str
     body: Callable[[Request], dict[str, Any]]
-    answers: ReplyCache | None = None
+    results: BatchResults | None = None
     cache: ReplyCache | None = None
     form: Format = FORMATS[0]
     retries: int = 0
     since: int = 1
-    patient: bool = True
+    is_last: bool = False
     count: int = 0
-    held: int = 0
     _written: set[int] = field(default_factory=set[int])
 
     async def complete(self, request: Request) -> Completion:
-        """Gives the reply if there is one; see ``Client``.
+        """The reply if there is one; see ``Client``.
 
         Raises:
-            PendingError: If the request has been written down.
+            PendingError: If the request has been written.
             JudgeError: The failure that it ended in.
         """
-        key = request.key(self.place)
-        outcome = self._outcome(key)
-        known = outcome.completion or self._cached(cache_key(key, request.format_at(self.form)))
-        if known is not None:
-            return known
-        if outcome.gives_up(self.retries, self.since):
-            self._refuse(outcome)
-        else:
-            self._order(key, request)
-        raise PendingError("the reply is ordered")
+        key, results = request.key(self.place), self.results
+        if results is not None and (reply := results.completion(key)) is not None:
+            return reply
+        form = request.format_at(self.form)
+        data = self.cache.get(cache_key(key, form)) if self.cache else None
+        if data is not None and (reply := load_completion(data)) is not None:
+            return reply
+        failure = results.failure(key, retries=self.retries, since=self.since) if results else None
+        if failure is None:
+            self._write(key, request)
+        elif results is not None and (self.is_last or results.is_final(key)):
+            raise failure
+        raise PendingError("the reply comes with a batch")
 
-    def _outcome(self, key: str) -> Outcome:
-        data = self.answers.get(key) if self.answers else None
-        return read_outcome(data)
-
-    def _cached(self, key: str) -> Completion | None:
-        data = self.cache.get(key) if self.cache else None
-        return load_completion(data) if data is not None else None
-
-    def _refuse(self, outcome: Outcome) -> None:
-        """Raises the failure; one that may pass only when nothing else is awaited."""
-        if outcome.is_final or outcome.ends_run or not self.patient:
-            raise outcome.failure()
-        self.held += 1
-
-    def _order(self, key: str, request: Request) -> None:
-        short = int(key[:16], 16)
-        if short in self._written:
+    def _write(self, key: str, request: Request) -> None:
+        if _short(key) in self._written:
             return
         form = request.format_at(self.form)
         body = self.body(replace(request, format=form))
@@ -270,83 +388,20 @@ class BatchWriter(Client):
         line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > MAX_LINE_BYTES:
             raise JudgeError(f"a request of {len(line)} bytes is too long for a batch file")
-        self._written.add(short)
-        self.parts.add(line)
+        self._written.add(_short(key))
+        self.files.add(line)
         self.count += 1
 
     async def close(self) -> None:
         """Writes what is buffered and lets go of the files."""
         try:
-            self.parts.close()
+            self.files.close()
         finally:
-            for cache in (self.answers, self.cache):
-                if cache is not None:
-                    cache.close()
+            if self.cache is not None:
+                self.cache.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchResults:
-    """Where the answers of a batch are entered.
-
-    Attributes:
-        answers: This run's answers.
-        cache: Replies for other runs too, or None.
-        price: Price of a reply, None where not known.
-        turn: Number of the round in which the requests were ordered.
-        form: The format in which they were.
-    """
-
-    answers: ReplyCache
-    cache: ReplyCache | None
-    price: Callable[[Usage], float | None]
-    turn: int
-    form: Format
-
-    def enter(self, answer: Answer) -> bool:
-        """Enters an answer; entering it again, as after a kill, changes nothing.
-
-        Returns:
-            Whether the endpoint did not take the format of the request.
-        """
-        before = read_outcome(self.answers.get(answer.key))
-        if before.completion is not None:
-            return False
-        after = outcome_of(
-            before,
-            answer.completion,
-            answer.error,
-            turn=self.turn,
-            form=self.form,
-            price=self.price,
-        )
-        self.answers.put(answer.key, after.dumped())
-        if self.cache is not None and answer.completion is not None and answer.is_good:
-            # ids without a format are of the round's, or of the strictest
-            form = self.form if answer.form == FORMATS[0] else answer.form
-            self.cache.put(cache_key(answer.key, form), dump_completion(answer.completion))
-        return after.wants_other_format
-
-    def enter_missing(self, requests: Path, error: JudgeError) -> int:
-        """Enters a failure for every request of a file that was not answered in this round.
-
-        Returns:
-            How many there were.
-        """
-        missing = 0
-        for line in read_lines(requests):
-            key = str(_object(line.values)["custom_id"])[:32]
-            outcome = read_outcome(self.answers.get(key))
-            if outcome.completion is None and not outcome.is_of(self.turn):
-                self.enter(Answer(key, error=error))
-                missing += 1
-        return missing
-
-    def close(self) -> None:
-        """Writes everything."""
-        self.answers.close()
-        if self.cache is not None:
-            self.cache.close()
-
+# Bodies -------------------------------------------------------------------------------------------
 
 _NOWHERE = "http://127.0.0.1:9"
 _ROLES = ("system", "user", "assistant")

@@ -119,7 +119,7 @@ _SHAPE = {**_REQUIRED, **_ADDED_LATER}
 _NAMES = (*_SHAPE, *LENIENT)
 _COUNTS = tuple(Usage.model_fields)
 _NO_USAGE = (-1,) * len(_COUNTS)
-_COUNTS_OF = itemgetter(*_COUNTS)
+_COUNTS_OF = cast("Callable[[Any], tuple[int, ...]]", itemgetter(*_COUNTS))
 _MOST_TOKENS = 2**31
 
 
@@ -360,7 +360,7 @@ def _usage_columns(usages: Sequence[dict[str, Any] | None]) -> Vector:
 
 def _counts(usage: dict[str, Any] | None) -> tuple[int, ...]:
     try:
-        counts = tuple(Usage.model_validate(usage).__dict__.values())
+        counts: tuple[int, ...] = tuple(Usage.model_validate(usage).__dict__.values())
     except ValidationError:
         return _NO_USAGE
     return counts if max(map(abs, counts)) < _MOST_TOKENS else _NO_USAGE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from hashlib import blake2b
 
@@ -40,6 +41,39 @@ class KeySet:
         keys = self._view  # a view yields integers, which take less time than numbers of numpy
         at = bisect_left(keys, key)
         return at < len(keys) and keys[at] == key
+
+
+class KeyMap:
+    """Keys with a 64-bit value each: 16 bytes a key. Filled first, then looked up."""
+
+    def __init__(self) -> None:
+        self._added = (array("Q"), array("Q"))
+        self.keys = np.empty(0, dtype=np.uint64)  # sorted
+        self._values = self.keys
+
+    def add(self, key: int, value: int = 0) -> None:
+        """Adds a key, to be found after ``sort``."""
+        self._added[0].append(key)
+        self._added[1].append(value)
+
+    def sort(self) -> None:
+        """Ends the filling."""
+        keys, values = (np.asarray(each, dtype=np.uint64) for each in self._added)
+        order = np.argsort(keys, kind="stable")
+        self.keys, self._values = keys[order], values[order]
+        self._added = (array("Q"), array("Q"))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def index(self, key: int) -> int | None:
+        """Place of a key among the sorted keys, None where it is not."""
+        at = int(np.searchsorted(self.keys, np.uint64(key)))
+        return at if at < len(self.keys) and int(self.keys[at]) == key else None
+
+    def value(self, index: int) -> int:
+        """The value of the key at a place."""
+        return int(self._values[index])
 
 
 def short_key(*parts: str) -> int:

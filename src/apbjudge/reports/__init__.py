@@ -2,6 +2,6 @@
 
 from ..judge.summary import Group, Summary, check_by, summarize
 from ..records.judgement_table import BY_FIELDS
-from .terminal import summary_text
+from .summary import summary_text
 
 __all__ = ["BY_FIELDS", "Group", "Summary", "check_by", "summarize", "summary_text"]

@@ -6,26 +6,28 @@ import csv
 import io
 
 from ..calibration.changes import Change, Changes, ItemScore
-from ..errors import visible
 from ..records.tables import text_cell
-from .markdown import plain, table
-from .tables import lined_up
+from .document import Document, Heading, Notes, Table
+from .markdown import render_markdown
+from .text import render_text
 
 _HEADS = ("change", "item", "tested model", "before", "now", "humans")
 
 
 def changes_text(changes: Changes) -> str:
-    """For a terminal: what was compared, how many changed how, and every change."""
-    lines = [*changes_summary(changes), ""]
-    rows = [_HEADS, *map(_cells, changes.items)]
-    return "\n".join([*lines, *(lined_up(rows) if changes.items else [])]).rstrip() + "\n"
+    """The changes for a terminal."""
+    return render_text(changes_document(changes))
 
 
 def changes_markdown(changes: Changes) -> str:
-    """The same as a Markdown table; texts are escaped, so that none is read as Markdown or HTML."""
-    lines = ["## Changes", "", *(f"- {plain(line)}" for line in changes_summary(changes)), ""]
-    lines += table(_HEADS, map(_cells, changes.items)) if changes.items else []
-    return "\n".join(lines).rstrip() + "\n"
+    """The changes as Markdown."""
+    return render_markdown(Document((Heading("Changes"), *changes_document(changes).parts)))
+
+
+def changes_document(changes: Changes) -> Document:
+    """What was compared, how many items changed how, and every change."""
+    table = [Table.of(_HEADS, map(_cells, changes.items))] if changes.items else []
+    return Document((Notes(tuple(changes_summary(changes))), *table))
 
 
 def changes_csv(changes: Changes) -> str:
@@ -51,11 +53,10 @@ def _flat(value: object) -> object:
 
 def changes_summary(changes: Changes) -> list[str]:
     """What was compared, and how many items changed how; a line each."""
-    a, b = (visible(name) for name in (changes.before, changes.after))
     pairs = f"{changes.n_pairs} items in both, {changes.n_compared} with a verdict by both"
     only = f"{changes.n_only[0]} only in the first, {changes.n_only[1]} only in the second"
     kinds = ", ".join(f"{n} {kind}" for kind, n in changes.counts.items() if n)
-    lines = [f"from {a} to {b}", f"{pairs}; {only}"]
+    lines = [f"from {changes.before} to {changes.after}", f"{pairs}; {only}"]
     lines.append(f"{len(changes.items)} changed: {kinds}" if kinds else "nothing changed")
     wrong = [change.is_now_wrong for change in changes.items]
     if any(mark is not None for mark in wrong):
@@ -72,8 +73,8 @@ def _cells(change: Change) -> tuple[str, ...]:
     wrong = {None: "", True: ": wrong now", False: ": right now"}[change.is_now_wrong]
     return (
         change.kind,
-        visible(change.item_id),
-        " / ".join("not stated" if name is None else visible(name) for name in models),
+        change.item_id,
+        " / ".join("not stated" if name is None else name for name in models),
         score_text(change.before),
         score_text(change.after),
         f"{human}{wrong}",
@@ -83,7 +84,7 @@ def _cells(change: Change) -> tuple[str, ...]:
 def score_text(score: ItemScore) -> str:
     """A verdict in a few words, such as ``incorrect 0.4 E2 E5``."""
     if score.is_correct is None:
-        return f"unscored ({visible(score.reason)})"
+        return f"unscored ({score.reason})"
     parts = ["correct" if score.is_correct else "incorrect"]
     parts += [] if score.grade is None else [f"{score.grade:g}"]
     parts += [] if score.category is None else [f"category {score.category}"]

@@ -158,7 +158,7 @@ class ReportItems:
             try:
                 source = Source(
                     where.predictions,
-                    where.protocol,
+                    protocol=where.protocol,
                     cases=where.cases,
                     finds=False,
                     data_roots=(where.data_root,) if where.data_root else (),

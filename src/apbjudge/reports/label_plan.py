@@ -1,86 +1,90 @@
-"""Which rows to label next, and what the labels will be worth."""
+"""Which rows to label next, and how precise the labels will make the figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..calibration.results import LabelPlan, Need
-from ..errors import visible
-from .tables import lined_up
-
-_ON_SCALE = ("grade MAE",)
+from ..calibration.results import LabelPlan
+from .document import Cell, Document, Notes, Number, Table
+from .numbers import DASH, count, percent
+from .text import render_text
 
 
 def label_plan_text(found: LabelPlan) -> str:
-    """The whole plan but its rows: rates in percent points, grades on their scale of 0 to 1."""
-    lines = [*_head(found), "", *_needs(found), "", *_strata(found), "", *_use(found)]
-    lines += [f"note: {note}" for note in found.notes]
-    return "\n".join(lines) + "\n"
+    """The plan as text."""
+    return render_text(label_plan_document(found))
 
 
-def _head(found: LabelPlan) -> Iterator[str]:
-    rows = f"{found.n_rows} rows, {found.n_unscored} unscored, {found.n_labelled} labelled"
-    yield f"judge {visible(found.judge)} ({visible(found.source)}): {rows}"
+def label_plan_document(found: LabelPlan) -> Document:
+    """The whole plan but its rows: rates in percentage points, grades on their scale of 0 to 1."""
     source = {
-        "option": "as told",
-        "labels": "from the labels, kept off 0",
-        "default": "a guess; --anticipated says otherwise",
+        "option": "as given",
+        "labels": "from the labels, never 0",
+        "default": "a guess; change it with --anticipated",
     }[found.expected_from]
-    share = f"{100 * found.disagreement:.1f} %"
-    yield f"humans are expected to disagree with {share} of the verdicts ({source})"
-
-
-def _needs(found: LabelPlan) -> list[str]:
-    total = found.n_labelled + found.n_planned
+    head = (
+        (
+            f"judge {found.judge} ({found.source}): {found.n_rows} rows, "
+            f"{found.n_unscored} unscored, {found.n_labelled} labelled"
+        ),
+        (
+            f"humans are expected to disagree with {percent(found.disagreement)} of the verdicts "
+            f"({source})"
+        ),
+    )
     wanted = f"labels for ± {100 * found.half_width:g}"
-    rows = [["", "± now", "sees now", f"± with {total:,}", "sees then", wanted, "from", ""]]
-    rows += [_need(need) for need in found.needs]
-    is_guess = any(need.basis == "anticipated" for need in found.needs)
-    units = f"grade MAE on the scale of 0 to 1 (± {found.half_width:g})"
-    return [
-        *lined_up(rows),
-        "",
-        "±: half the width of a 95 % interval, rates in percent points, " + units,
-        "sees: the smallest true difference between two such results found 8 times in 10",
-        f"{wanted}: in all, drawn alike from all rows",
-        *(["anticipated: rows of one case are taken as unrelated"] if is_guess else []),
+    legend = [
+        (
+            "±: half the width of a 95 % interval, rates in percentage points, grade MAE on the "
+            f"scale of 0 to 1 (± {found.half_width:g})"
+        ),
+        "detects: the smallest true difference between two such results found 8 times in 10",
+        f"{wanted}: in all, from a simple random sample of all rows",
     ]
+    if any(need.basis == "anticipated" for need in found.needs):
+        legend.append("anticipated: assumes that rows of one case are unrelated")
+    notes = (*_use(found), *(f"note: {note}" for note in found.notes))
+    parts = (Notes(head), _needs(found, wanted), Notes(tuple(legend)), _strata(found), Notes(notes))
+    return Document(parts)
 
 
-def _need(need: Need) -> list[str]:
-    halves = need.half_width_now, need.detectable_now, need.half_width_then, need.detectable_then
-    return [
-        need.measure,
-        *(_points(value, need.measure) for value in halves),
-        "-" if need.n_needed is None else f"{need.n_needed:,}",
-        need.basis,
-        need.note,
+def _needs(found: LabelPlan, wanted: str) -> Table:
+    total = count(found.n_labelled + found.n_planned)
+    heads = ("", "± now", "detects now", f"± with {total}", "detects then", wanted, "from", "")
+    rows: list[list[Cell]] = []
+    for need in found.needs:
+        halves = (
+            need.half_width_now,
+            need.detectable_now,
+            need.half_width_then,
+            need.detectable_then,
+        )
+        unit = "grade" if need.measure == "grade MAE" else "percent"
+        cells = [Number(value, unit) for value in halves]
+        rows.append([need.measure, *cells, count(need.n_needed), need.basis, need.note])
+    return Table.of(heads, rows)
+
+
+def _strata(found: LabelPlan) -> Table:
+    heads = ("stratum", "rows", "labelled", "planned", "expected to differ", "weight")
+    rows = [
+        [
+            s.name,
+            *map(count, (s.size, s.labelled, s.planned)),
+            percent(s.doubt, 0),
+            f"{s.weight:.2f}" if s.weight else DASH,
+        ]
+        for s in found.strata
     ]
-
-
-def _points(value: float | None, measure: str) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if measure in _ON_SCALE else f"{100 * value:.1f}"
-
-
-def _strata(found: LabelPlan) -> list[str]:
-    rows = [["stratum", "rows", "labelled", "planned", "expected to differ", "weight"]]
-    for s in found.strata:
-        numbers = [f"{s.size:,}", f"{s.labelled:,}", f"{s.planned:,}"]
-        weight = f"{s.weight:.2f}" if s.weight else "-"
-        rows.append([visible(s.name), *numbers, f"{100 * s.doubt:.0f} %", weight])
-    return lined_up(rows)
+    return Table.of(heads, rows)
 
 
 def _use(found: LabelPlan) -> Iterator[str]:
-    if not found.n_planned:
-        yield "every row has a label: nothing is left to be planned"
-        return
     rows = "row" if found.n_planned == 1 else "rows"
-    if found.out is None:
-        yield f"{found.n_planned} {rows} to label; --out plan.jsonl writes down which"
-        return
-    out = visible(found.out)
-    yield f"{out}: {found.n_planned} {rows} to label; they stand first, in the order to keep to"
-    yield f"then: apbjudge calibrate {visible(found.source)} labels.jsonl --design {out}"
+    if not found.n_planned:
+        yield "every row has a label: nothing is left to plan"
+    elif found.out is None:
+        yield f"{found.n_planned} {rows} to label; --out plan.jsonl writes them to a file"
+    else:
+        yield f"{found.out}: {found.n_planned} {rows} to label; label them first, in this order"
+        yield f"then: apbjudge calibrate {found.source} labels.jsonl --design {found.out}"

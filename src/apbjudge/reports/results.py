@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..calibration.results import ReliabilityReport
 from ..records.judgement_table import JudgementTable, Totals
-from ..statistics.intervals import CONFIDENCE_LEVEL
+from ..statistics.estimates import CONFIDENCE_LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .coded import Settings
-from .comparison import PairedTest, paired_test
-from .contrasts import Contrast, part_difference
-from .intervals import Array, Estimate, Ids
+from .differences import Contrast, PairedTest, paired_test, part_difference
+from .estimates import Array, Estimate, Ids
+from .proportions import bounded, share
 from .ratings import LEVELS, Ratings
 from .sample import Sample
-from .shares import bounded, share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ def diversity(
     When not to use it: for what the judge does with wrong plans, of which it says nothing. A
     judge that accepts everything agrees on both.
     """
-    drawn, made = sample or Sample(), settings or Settings()
+    sample, settings = sample or Sample(), settings or Settings()
     right = (human.correct == 1) & (judge.correct >= 0)
     graded = right & (judge.grade >= 0) & (human.grade >= 0)
     values = np.asarray(levels)
@@ -87,17 +86,20 @@ def diversity(
         rows = part & graded
         return Group(
             agreement=share(
-                agrees[part] == 1, np.ones(part.sum(), bool), drawn.take(part), level=made.level
+                agrees[part] == 1,
+                np.ones(part.sum(), bool),
+                sample.take(part),
+                level=settings.level,
             ),
-            error=bounded(errors[rows], drawn.take(rows), level=made.level),
+            error=bounded(errors[rows], sample.take(rows), level=settings.level),
         )
 
     return Diversity(
         different=group(parts[0]),
         standard=group(parts[1]),
-        agreement=part_difference(agrees, parts[0], parts[1], drawn, level=made.level),
+        agreement=part_difference(agrees, parts[0], parts[1], sample, level=settings.level),
         error=part_difference(
-            errors, parts[0] & graded, parts[1] & graded, drawn, level=made.level
+            errors, parts[0] & graded, parts[1] & graded, sample, level=settings.level
         ),
         n_unknown=int(np.count_nonzero(right & (matches < 0))),
     )
@@ -173,7 +175,7 @@ def self_evaluation(
     When not to use it: to explain a bias. Own plans may be easier or harder to judge than those
     of others.
     """
-    drawn, made = sample or Sample(), settings or Settings()
+    sample, settings = sample or Sample(), settings or Settings()
     both = (judge.correct >= 0) & (human.correct >= 0)
     graded = (judge.grade >= 0) & (human.grade >= 0) & (judge.correct >= 0)
     values = np.asarray(levels)
@@ -182,16 +184,16 @@ def self_evaluation(
 
     def favour(i: int) -> Favour:
         at, on = both & (tested == i), graded & (tested == i)
-        here, there = drawn.take(at), drawn.take(on)
+        here, there = sample.take(at), sample.take(on)
         every = np.ones(int(at.sum()), dtype=bool)
         return Favour(
             tested_model=names[i],
-            judge_rate=share(judge.correct[at] == 1, every, here, level=made.level),
-            human_rate=share(human.correct[at] == 1, every, here, level=made.level),
-            rate=paired_test(rate[at], here, level=made.level),
-            judge_grade=bounded(values[judge.grade[on]], there, level=made.level),
-            human_grade=bounded(values[human.grade[on]], there, level=made.level),
-            grade=paired_test(grade[on], there, level=made.level),
+            judge_rate=share(judge.correct[at] == 1, every, here, level=settings.level),
+            human_rate=share(human.correct[at] == 1, every, here, level=settings.level),
+            rate=paired_test(rate[at], here, level=settings.level),
+            judge_grade=bounded(values[judge.grade[on]], there, level=settings.level),
+            human_grade=bounded(values[human.grade[on]], there, level=settings.level),
+            grade=paired_test(grade[on], there, level=settings.level),
         )
 
     def against_others(differences: Array, rows: Ids) -> Contrast | None:
@@ -199,12 +201,12 @@ def self_evaluation(
             return None
         mine = tested == list(names).index(own)
         return part_difference(
-            differences, rows & mine, rows & ~mine, drawn, bounds=(-1.0, 1.0), level=made.level
+            differences, rows & mine, rows & ~mine, sample, bounds=(-1.0, 1.0), level=settings.level
         )
 
-    found = [favour(i) for i in range(len(names))]
+    favours = [favour(i) for i in range(len(names))]
     return SelfEvaluation(
-        models=tuple(row for row in found if row.rate.estimate.n_items),
+        models=tuple(row for row in favours if row.rate.estimate.n_items),
         own=own if own in names else None,
         rate=against_others(rate, both),
         grade=against_others(grade, graded),

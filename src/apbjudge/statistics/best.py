@@ -10,9 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from .comparison import paired_test
-from .contrasts import part_difference
-from .intervals import CONFIDENCE_LEVEL, Array, Ids
+from .differences import paired_test, part_difference
+from .estimates import CONFIDENCE_LEVEL, Array, Ids
 from .sample import Sample
 
 _WIDE = 1e3
@@ -83,15 +82,15 @@ def best_set(
     coded = _coded(rows)
     n_cases = max((int(row.cases.max(initial=-1)) + 1 for row in coded), default=0)
     sides = [_side(row, n_cases) for row in coded]
-    held = [i for i, side in enumerate(sides) if len(side.values)]
+    nonempty = [i for i, side in enumerate(sides) if len(side.values)]
     best = [False] * len(rows)
-    if len(held) < 2:
+    if len(nonempty) < 2:
         return best
     sign = -1 if better == "higher" else 1
-    held.sort(key=lambda i: (sign * sides[i].mean, i))
-    test = 1 - 2 * (1 - level) / (len(held) - 1)
-    for at, i in enumerate(held):
-        ahead = (sides[j] for j in held[:at])
+    nonempty.sort(key=lambda i: (sign * sides[i].mean, i))
+    test = 1 - 2 * (1 - level) / (len(nonempty) - 1)
+    for at, i in enumerate(nonempty):
+        ahead = (sides[j] for j in nonempty[:at])
         best[i] = not any(_is_better(side, sides[i], better, bounds, test) for side in ahead)
     return best
 
@@ -119,14 +118,14 @@ class _Side:
 def _coded(rows: Sequence[Contender]) -> list[Contender]:
     """The same with items and cases numbered from 0 over all rows."""
     ends = np.cumsum([len(row.values) for row in rows])[:-1]
-    kept = [
+    renumbered = [
         np.split(np.unique(np.concatenate(ids), return_inverse=True)[1].astype(np.int64), ends)
         for ids in ([row.items for row in rows], [row.cases for row in rows])
         if rows
     ]
     return [
         Contender(values=row.values, items=items, cases=cases)
-        for row, items, cases in zip(rows, *kept, strict=True)
+        for row, items, cases in zip(rows, *renumbered, strict=True)
     ]
 
 
@@ -192,8 +191,8 @@ def _low_of_pairs(
     if bounds and np.any(differences != np.round(differences)):
         differences = np.append(differences, [_FAR, -_FAR])
         cases = np.append(cases, cases.max() + np.arange(1, 3))
-    found = paired_test(differences, Sample(clusters=cases), bounds=(-reach, reach), level=level)
-    return found.estimate.low
+    result = paired_test(differences, Sample(clusters=cases), bounds=(-reach, reach), level=level)
+    return result.estimate.low
 
 
 def _low_of_parts(

@@ -10,16 +10,23 @@ from typing import Literal
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, SEED, Array, Estimate, Ids, nothing
+from .bootstrap import N_RESAMPLES, Draws, Measure, Method, bootstrap, draw, jackknife
+from .estimates import (
+    CONFIDENCE_LEVEL,
+    SEED,
+    Array,
+    Estimate,
+    Ids,
+    cluster_note,
+    nothing,
+    t_quantile,
+    transformed,
+)
 from .moments import spread
-from .resampling import N_RESAMPLES, Draws, Measure, Method, bootstrap, draw, jackknife
-from .sample import Sample
-from .shares import bounded_ratio, cluster_note, counted_ratio, transformed
-from .student import t_quantile
-from .units import Kinds, plain, tabulate
+from .proportions import bounded_ratio, counted_ratio
+from .sample import Kinds, Sample, plain, tabulate
 
 Change = Callable[[float], float]
-
 _FEW_CODES = 8
 _POPULATION = 1e9
 
@@ -92,15 +99,15 @@ class Coded:
             change: Increasing function of the ratio, for measures that are one.
         """
         if settings.rates == "method":
-            made = self._resampled(above, below, settings, bounds)
+            estimate = self._resampled(above, below, settings, bounds)
         elif self.sample.is_plain:
-            made = counted_ratio(self.counts, above, below, bounds=bounds, level=settings.level)
+            estimate = counted_ratio(self.counts, above, below, bounds=bounds, level=settings.level)
         else:
             codes, sample = self._among(below > 0)
-            made = bounded_ratio(
+            estimate = bounded_ratio(
                 above[codes], below[codes], sample, bounds=bounds, level=settings.level
             )
-        return made if change is None else transformed(made, change)
+        return estimate if change is None else transformed(estimate, change)
 
     def measure(
         self,
@@ -162,9 +169,9 @@ class Coded:
             return estimate
         rng = np.random.default_rng(settings.seed)
         items = counts / counts.sum() * self._n_effective(measure, level) + prior
-        drawn = rng.standard_gamma(items, size=(settings.n_resamples, self.n_codes))
+        draws = rng.standard_gamma(items, size=(settings.n_resamples, self.n_codes))
         # alpha corrects for few ratings; of a population it takes no correction
-        values = measure(drawn / drawn.sum(axis=1, keepdims=True) * _POPULATION)
+        values = measure(draws / draws.sum(axis=1, keepdims=True) * _POPULATION)
         low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
         return replace(
             estimate,
@@ -201,24 +208,21 @@ class Coded:
         wider = t_quantile(tail, by_rows.effective_df) / NormalDist().inv_cdf(tail)
         return n * alone / by_rows.variance / wider**2
 
-    def only(self, kept: Array) -> Coded:
+    def only(self, included: Array) -> Coded:
         """The same items without those of some codes.
 
         Args:
-            kept: Shape (n_codes,): 0 for the codes that are not counted.
+            included: Shape (n_codes,): 0 for the codes that are not counted.
         """
-        if not self.counts[kept == 0].any():
+        if not self.counts[included == 0].any():
             return self
-        codes = np.append(np.where(kept != 0, np.arange(self.n_codes), self.n_codes), self.n_codes)
+        codes = np.append(
+            np.where(included != 0, np.arange(self.n_codes), self.n_codes), self.n_codes
+        )
         return self._recoded(codes, self.n_codes)
 
     def _recoded(self, codes: Ids, n_codes: int) -> Coded:
-        """The same items under other codes; those alike are put together where none is special.
-
-        Args:
-            codes: Shape (n_codes + 1,): the new code of each.
-            n_codes: Number of new codes.
-        """
+        """The same items under other codes, shape (n_codes + 1,): the new one of each."""
         if not self.sample.is_plain:
             return Coded(codes[self.codes], n_codes, self.sample)
         return Coded(codes[:-1], n_codes, self.sample, times=self.counts)
@@ -230,12 +234,12 @@ class Coded:
             return self.codes, self.sample
         return self.codes[rows], self.sample.take(rows)
 
-    def _among(self, held: Ids) -> tuple[Ids, Sample]:
+    def _among(self, counted: Ids) -> tuple[Ids, Sample]:
         """The items of some codes, kept: several measures are of the same ones."""
-        key = held.tobytes()
+        key = counted.tobytes()
         if key not in self._parts:
             codes, sample = self._counted
-            rows = held[codes]
+            rows = counted[codes]
             self._parts[key] = (codes, sample) if rows.all() else (codes[rows], sample.take(rows))
         return self._parts[key]
 
@@ -266,11 +270,15 @@ class Coded:
         self, above: Array, below: Array, settings: Settings, bounds: tuple[float, float]
     ) -> Estimate:
         """A ratio by resampling all items, those outside its denominator too."""
-        counted, ratio = self.only(below), _Ratio(above, below)
+        counted, ratio = self.only(below), _ratio(above, below)
         if settings.method in {"jackknife", "jeffreys"}:
             return counted.measure(ratio, settings, bounds=bounds)
         if self.sample.is_plain and self.n_codes > _FEW_CODES:
-            return self._of_kinds(above, below, settings, bounds)
+            # codes that stand for the same are one, which saves draws
+            kinds, kind = np.unique(np.stack([above, below], 1), axis=0, return_inverse=True)
+            items = self._recoded(np.append(kind.ravel(), len(kinds)), len(kinds))
+            ratio = _ratio(kinds[:, 0], kinds[:, 1])
+            return items.only(kinds[:, 1]).measure(ratio, settings, bounds=bounds)
         return bootstrap(
             counted.strata,
             self._draws(settings),
@@ -280,21 +288,10 @@ class Coded:
             method="percentile" if settings.method == "percentile" else "bca",
         )
 
-    def _of_kinds(
-        self, above: Array, below: Array, settings: Settings, bounds: tuple[float, float]
-    ) -> Estimate:
-        """Codes that stand for the same are one, which saves draws."""
-        kinds, kind = np.unique(np.stack([above, below], 1), axis=0, return_inverse=True)
-        items = self._recoded(np.append(kind.ravel(), len(kinds)), len(kinds))
-        ratio = _Ratio(kinds[:, 0], kinds[:, 1])
-        return items.only(kinds[:, 1]).measure(ratio, settings, bounds=bounds)
 
+def _ratio(above: Array, below: Array) -> Measure:
+    def ratio(tables: Array) -> Array:
+        total = tables @ below
+        return tables @ above / np.where(total > 0, total, np.nan)
 
-@dataclass(frozen=True, slots=True)
-class _Ratio:
-    above: Array
-    below: Array
-
-    def __call__(self, tables: Array) -> Array:
-        below = tables @ self.below
-        return tables @ self.above / np.where(below > 0, below, np.nan)
+    return ratio

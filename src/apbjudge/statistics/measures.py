@@ -8,15 +8,22 @@ means of grades the same with an effective number of rows, coefficients Jeffreys
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
-from .agreement import cohen_kappa, gwet_ac, phi, quadratic_weights
-from .bounds import within_bounds
-from .cells import (
+from .agreement import (
+    cohen_kappa,
+    coincidences_of_table,
+    gwet_ac,
+    krippendorff_alpha,
+    phi,
+    quadratic_weights,
+)
+from .coded import Change, Coded, Settings
+from .confusion import (
     FN,
     FP,
     N_CELLS,
@@ -26,18 +33,41 @@ from .cells import (
     TP,
     U0,
     U1,
+    Confusion,
     code_cells,
+    confusions,
     correct_cells,
     error_cells,
     grade_cells,
 )
-from .coded import Change, Coded, Settings
-from .confusion import confusions
-from .intervals import Array, Estimate, nothing
-from .krippendorff import coincidences_of_table, krippendorff_alpha
-from .ratings import CODES, LEVELS, Ratings
-from .results import Calibration, Policy
+from .estimates import Array, Estimate, nothing
+from .ratings import CODES, LEVELS, Filling, Ratings, filled
 from .sample import Sample
+
+Policy = Literal["exclude", "wrong", "bounds"]
+POLICIES: tuple[Policy, ...] = ("exclude", "wrong", "bounds")
+"""What unscored items count as; see ``measures.calibrate``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """How far a judge agrees with humans on the same items.
+
+    Attributes:
+        n_items: Items with a human label of any kind.
+        policy: How unscored items were counted.
+        scored: Share of these items that have a verdict.
+        measures: Estimates by name.
+        codes: The same per error code, for codes on which both said something.
+        tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
+    """
+
+    n_items: int
+    policy: Policy
+    scored: Estimate
+    measures: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
+    codes: dict[str, dict[str, Estimate]] = field(default_factory=dict[str, dict[str, Estimate]])
+    tables: dict[str, Confusion] = field(default_factory=dict[str, Confusion])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +97,16 @@ def _pabak(agreement: float) -> float:
     return 2 * agreement - 1
 
 
-_SAID = (TN, FN, FP, TP)
+_SCORED = (TN, FN, FP, TP)
 _RATES: Mapping[str, _Rate] = {
-    "agreement": _Rate((TN, TP), _SAID, (U0, U1)),
+    "agreement": _Rate((TN, TP), _SCORED, (U0, U1)),
     "precision": _Rate((TP,), (FP, TP)),
     "recall": _Rate((TP,), (FN, TP), (U1,)),
     "F1": _Rate((TP,), (FP, FN, TP), (U1,), _f1),
     "specificity": _Rate((TN,), (TN, FP), (U0,)),
-    "judge CR": _Rate((FP, TP), _SAID),
-    "human CR": _Rate((FN, TP), _SAID, (U0, U1), hit=(U1,)),
-    "PABAK": _Rate((TN, TP), _SAID, (U0, U1), _pabak),
+    "judge CR": _Rate((FP, TP), _SCORED),
+    "human CR": _Rate((FN, TP), _SCORED, (U0, U1), hit=(U1,)),
+    "PABAK": _Rate((TN, TP), _SCORED, (U0, U1), _pabak),
 }
 _OF_PAPER = ("agreement", "precision", "recall", "F1")
 _OF_CORRECT = ("specificity", "judge CR", "human CR", "PABAK")
@@ -127,7 +157,7 @@ def calibrate(
     """
     against = _Against(human, sample or Sample(), levels, settings or Settings())
     if unscored == "bounds":
-        return within_bounds(judge, human, levels, against)
+        return _within_bounds(judge, against)
     return against.whole(judge, unscored)
 
 
@@ -141,17 +171,17 @@ class _Against:
     settings: Settings
 
     def whole(self, judge: Ratings, unscored: Literal["exclude", "wrong"]) -> Calibration:
-        cells, codes, made = self._cells(judge, unscored), self._codes(judge), self.settings
+        cells, codes, settings = self._cells(judge, unscored), self._codes(judge), self.settings
         measures = {
-            **cells.paper(made),
-            **_rates(cells.correct, _OF_CORRECT, unscored, made),
-            **_grade_means(cells, made),
-            "Err-Type (all)": cells.error_type(made, incorrect_only=False),
-            **_coefficients(cells.correct, unscored, made),
-            **_grade_coefficients(cells, made),
+            **cells.paper(settings),
+            **_rates(cells.correct, _OF_CORRECT, unscored, settings),
+            **_grade_means(cells, settings),
+            "Err-Type (all)": cells.error_type(settings, incorrect_only=False),
+            **_coefficients(cells.correct, unscored, settings),
+            **_grade_coefficients(cells, settings),
         }
         of_codes = {
-            code: _of_code(of, unscored, made) for code, of in codes.items() if of.counts.any()
+            code: _of_code(of, unscored, settings) for code, of in codes.items() if of.counts.any()
         }
         return replace(
             self._counted(judge, cells, codes), policy=unscored, measures=measures, codes=of_codes
@@ -161,13 +191,13 @@ class _Against:
         return self._counted(judge, self._cells(judge, "exclude"), self._codes(judge))
 
     def alone(self, judge: Ratings) -> Calibration:
-        cells, codes, made = self._cells(judge, "exclude"), self._codes(judge), self.settings
-        rates = {code: _rate(of, "judge CR", "exclude", made) for code, of in codes.items()}
+        cells, codes, settings = self._cells(judge, "exclude"), self._codes(judge), self.settings
+        rates = {code: _rate(of, "judge CR", "exclude", settings) for code, of in codes.items()}
         return replace(
             self._counted(judge, cells, codes),
             measures={
-                "judge CR": _rate(cells.correct, "judge CR", "exclude", made),
-                **_grade_means(cells, made),
+                "judge CR": _rate(cells.correct, "judge CR", "exclude", settings),
+                **_grade_means(cells, settings),
             },
             codes={code: {"judge rate": rate} for code, rate in rates.items()},
         )
@@ -176,8 +206,10 @@ class _Against:
         return _Cells.of(judge, self.human, self.sample, unscored, self.levels)
 
     def _codes(self, judge: Ratings) -> dict[str, Coded]:
-        made = (code_cells(judge, self.human, i) for i in range(len(CODES)))
-        return {c: Coded(cells, N_CELLS, self.sample) for c, cells in zip(CODES, made, strict=True)}
+        of_codes = (code_cells(judge, self.human, i) for i in range(len(CODES)))
+        return {
+            c: Coded(cells, N_CELLS, self.sample) for c, cells in zip(CODES, of_codes, strict=True)
+        }
 
     def _counted(self, judge: Ratings, cells: _Cells, codes: Mapping[str, Coded]) -> Calibration:
         human = self.human
@@ -234,14 +266,14 @@ class _Cells:
             unscored,
         )
 
-    def paper(self, made: Settings) -> dict[str, Estimate]:
+    def paper(self, settings: Settings) -> dict[str, Estimate]:
         return {
-            **_rates(self.correct, _OF_PAPER, self.unscored, made),
-            "grade MAE": self.error(made),
-            "Err-Type (human-incorrect)": self.error_type(made, incorrect_only=True),
+            **_rates(self.correct, _OF_PAPER, self.unscored, settings),
+            "grade MAE": self.error(settings),
+            "Err-Type (human-incorrect)": self.error_type(settings, incorrect_only=True),
         }
 
-    def error(self, made: Settings) -> Estimate:
+    def error(self, settings: Settings) -> Estimate:
         """MAE of the grade; an unscored item that counts is off by as much as it can be."""
         values, k = np.asarray(self.levels), len(self.levels)
         ends = values[0], values[-1]
@@ -250,36 +282,39 @@ class _Cells:
         counted = np.repeat([1.0, float(self.unscored == "wrong")], [k * k, k])
         above = np.concatenate([distances, farthest]) * counted
         width = float(ends[1] - ends[0])
-        found = self.grade.ratio(above, counted, made, bounds=(0.0, width))
-        return _explained(found, _NONE_GRADED)
+        estimate = self.grade.ratio(above, counted, settings, bounds=(0.0, width))
+        return _explained(estimate, _NONE_GRADED)
 
-    def error_type(self, made: Settings, *, incorrect_only: bool) -> Estimate:
+    def error_type(self, settings: Settings, *, incorrect_only: bool) -> Estimate:
         """Share of flags that agree, an item's flags taken together."""
         incorrect, n, same = (
             part.ravel().astype(float) for part in np.indices((2, N_FLAGS + 1, N_FLAGS + 1))
         )
         counted = incorrect if incorrect_only else np.ones(len(n))
-        found = self.errors.ratio(same * counted, n * counted, made)
-        return _explained(found, "no flag that both said something of")
+        estimate = self.errors.ratio(same * counted, n * counted, settings)
+        return _explained(estimate, "no flag that both said something of")
 
 
-def _of_code(cells: Coded, unscored: Policy, made: Settings) -> dict[str, Estimate]:
-    found = {**_rates(cells, _OF_CODE, unscored, made), **_coefficients(cells, unscored, made)}
-    return {_NAME_OF_CODE.get(name, name): estimate for name, estimate in found.items()}
+def _of_code(cells: Coded, unscored: Policy, settings: Settings) -> dict[str, Estimate]:
+    estimates = {
+        **_rates(cells, _OF_CODE, unscored, settings),
+        **_coefficients(cells, unscored, settings),
+    }
+    return {_NAME_OF_CODE.get(name, name): estimate for name, estimate in estimates.items()}
 
 
 def _rates(
-    cells: Coded, names: tuple[str, ...], unscored: Policy, made: Settings
+    cells: Coded, names: tuple[str, ...], unscored: Policy, settings: Settings
 ) -> dict[str, Estimate]:
-    return {name: _rate(cells, name, unscored, made) for name in names}
+    return {name: _rate(cells, name, unscored, settings) for name in names}
 
 
-def _rate(cells: Coded, name: str, unscored: Policy, made: Settings) -> Estimate:
+def _rate(cells: Coded, name: str, unscored: Policy, settings: Settings) -> Estimate:
     rate = _RATES[name]
     missed, hit = (rate.missed, rate.hit) if unscored == "wrong" else ((), ())
     above, below = _marks((*rate.above, *hit)), _marks((*rate.below, *missed))
-    found = cells.ratio(above, below, made, change=rate.change)
-    return _explained(found, _EMPTY[name])
+    estimate = cells.ratio(above, below, settings, change=rate.change)
+    return _explained(estimate, _EMPTY[name])
 
 
 @lru_cache
@@ -325,60 +360,49 @@ _EMPTY = {
 }
 
 
-def _coefficients(cells: Coded, unscored: Policy, made: Settings) -> dict[str, Estimate]:
+def _coefficients(cells: Coded, unscored: Policy, settings: Settings) -> dict[str, Estimate]:
     """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
     third = unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
-    cells = cells if third else cells.only(_marks(_SAID))
+    cells = cells if third else cells.only(_marks(_SCORED))
     if not cells.counts.any():
-        return {name: nothing(made.level, note=_NONE_COMPARED) for name in _COEFFICIENTS}
-    prior = np.ones(N_CELLS) if third else _marks(_SAID)
+        return {name: nothing(settings.level, note=_NONE_COMPARED) for name in _COEFFICIENTS}
+    prior = np.ones(N_CELLS) if third else _marks(_SCORED)
     prior = prior * _BEFOREHAND / prior.sum()
-    found: dict[str, Estimate] = {}
+    estimates: dict[str, Estimate] = {}
     for name, measure in _COEFFICIENTS.items():
         if third and name == "phi":
-            found[name] = nothing(made.level, note="not defined for three answers")
+            estimates[name] = nothing(settings.level, note="not defined for three answers")
         else:
-            found[name] = cells.measure(_Square(measure, third=third), made, prior=prior)
-    if third or made.method == "jeffreys":
-        return found
-    return {**found, "kappa": _with_both_classes(found)}
+            estimates[name] = cells.measure(_of_cells(measure, third=third), settings, prior=prior)
+    kappa, bare = estimates["kappa"], estimates["phi"]
+    if third or settings.method == "jeffreys" or bare.low is not None or kappa.low is None:
+        return estimates
+    # Where one item is all there is of a class, kappa without it is 0 where phi is undefined; an
+    # interval from such a change holds the true value in about 3 of 4 cases.
+    kappa = replace(kappa, low=None, high=None, method="none", n_resamples=0, seed=None)
+    return {**estimates, "kappa": replace(kappa, note=bare.note)}
 
 
-def _with_both_classes(found: Mapping[str, Estimate]) -> Estimate:
-    """Kappa, without interval where phi has none.
-
-    Where one item is all there is of a class, kappa without it is 0 where phi is undefined; an
-    interval from such a change holds the true value in about 3 of 4 cases.
-    """
-    kappa, bare = found["kappa"], found["phi"]
-    if bare.low is not None or kappa.low is None:
-        return kappa
-    note = bare.note
-    return replace(kappa, low=None, high=None, method="none", n_resamples=0, seed=None, note=note)
-
-
-@dataclass(frozen=True, slots=True)
-class _Square:
+def _of_cells(measure: Callable[[Array], Array], *, third: bool) -> Callable[[Array], Array]:
     """A coefficient of square tables, as a function of the six cells."""
 
-    measure: Callable[[Array], Array]
-    third: bool
-
-    def __call__(self, cells: Array) -> Array:
-        said = cells[..., [TN, FN, FP, TP]].reshape(*cells.shape[:-1], 2, 2)
-        if not self.third:
-            return self.measure(said)
+    def coefficient(cells: Array) -> Array:
+        square = cells[..., [TN, FN, FP, TP]].reshape(*cells.shape[:-1], 2, 2)
+        if not third:
+            return measure(square)
         table = np.zeros((*cells.shape[:-1], 3, 3))
-        table[..., :2, :2] = said
+        table[..., :2, :2] = square
         table[..., 2, :2] = cells[..., [U0, U1]]
-        return self.measure(table)
+        return measure(table)
+
+    return coefficient
 
 
-def _explained(found: Estimate, note: str) -> Estimate:
-    return found if found.value is not None else replace(found, note=note)
+def _explained(estimate: Estimate, note: str) -> Estimate:
+    return estimate if estimate.value is not None else replace(estimate, note=note)
 
 
-def _grade_means(cells: _Cells, made: Settings) -> dict[str, Estimate]:
+def _grade_means(cells: _Cells, settings: Settings) -> dict[str, Estimate]:
     """Signed bias and both mean grades, over what both graded."""
     values, k = np.asarray(cells.levels), len(cells.levels)
     ends = float(values[0]), float(values[-1])
@@ -387,12 +411,12 @@ def _grade_means(cells: _Cells, made: Settings) -> dict[str, Estimate]:
     judged = np.concatenate([np.repeat(values, k), nothing_there])
     labelled = np.concatenate([np.tile(values, k), nothing_there])
     width = ends[1] - ends[0]
-    found = {
-        "grade bias": cells.grade.ratio(signed, scored, made, bounds=(-width, width)),
-        "judge grade": cells.grade.ratio(judged, scored, made, bounds=ends),
-        "human grade": cells.grade.ratio(labelled, scored, made, bounds=ends),
+    estimates = {
+        "grade bias": cells.grade.ratio(signed, scored, settings, bounds=(-width, width)),
+        "judge grade": cells.grade.ratio(judged, scored, settings, bounds=ends),
+        "human grade": cells.grade.ratio(labelled, scored, settings, bounds=ends),
     }
-    return {name: _explained(made, _NONE_GRADED) for name, made in found.items()}
+    return {name: _explained(estimate, _NONE_GRADED) for name, estimate in estimates.items()}
 
 
 _MOST_LEVELS_WITH_PRIOR = 25
@@ -400,35 +424,96 @@ _MOST_LEVELS_WITH_PRIOR = 25
 of them take minutes and gigabytes; the jackknife stands in."""
 
 
-def _grade_coefficients(cells: _Cells, made: Settings) -> dict[str, Estimate]:
+def _grade_coefficients(cells: _Cells, settings: Settings) -> dict[str, Estimate]:
     weights = quadratic_weights(np.asarray(cells.levels))
+    k = len(cells.levels)
+
+    def square(counts: Array) -> Array:
+        return counts[..., : k * k].reshape(*counts.shape[:-1], k, k)
+
     measures: Mapping[str, Callable[[Array], Array]] = {
-        "grade kappa (quadratic)": lambda t: cohen_kappa(t, weights),
-        "grade AC2 (quadratic)": lambda t: gwet_ac(t, weights),
+        "grade kappa (quadratic)": lambda t: cohen_kappa(square(t), weights),
+        "grade AC2 (quadratic)": lambda t: gwet_ac(square(t), weights),
         "grade alpha (ordinal)": lambda t: krippendorff_alpha(
-            coincidences_of_table(t), metric="ordinal"
+            coincidences_of_table(square(t)), metric="ordinal"
         ),
     }
-    k = len(cells.levels)
     if cells.unscored == "wrong" and bool(cells.grade.counts[k * k :].any()):
         note = "an unscored item has no grade: see MAE, or leave unscored items out"
-        return {name: nothing(made.level, note=note) for name in measures}
+        return {name: nothing(settings.level, note=note) for name in measures}
 
     scored = cells.grade.only(np.repeat([1.0, 0.0], [k * k, k]))
     if not scored.counts.any():
-        return {name: nothing(made.level, note=_NONE_GRADED) for name in measures}
+        return {name: nothing(settings.level, note=_NONE_GRADED) for name in measures}
     few_levels = k <= _MOST_LEVELS_WITH_PRIOR
     prior = np.append(grade_prior(cells.levels), np.zeros(k)) if few_levels else None
-    return {name: scored.measure(_Grid(m, k), made, prior=prior) for name, m in measures.items()}
+    return {
+        name: scored.measure(measure, settings, prior=prior) for name, measure in measures.items()
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """A coefficient of k by k tables, as a function of the cells of the grade."""
+_EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
+    "judge CR": ("lowest", "highest"),
+    "judge grade": ("lowest", "highest"),
+    "grade bias": ("lowest", "highest"),
+    "grade MAE": ("best", "worst"),
+    "judge rate": ("highest", "lowest"),
+}
+"""How unscored items are filled for the least and the greatest value; else worst and best."""
 
-    measure: Callable[[Array], Array]
-    k: int
 
-    def __call__(self, cells: Array) -> Array:
-        k = self.k
-        return self.measure(cells[..., : k * k].reshape(*cells.shape[:-1], k, k))
+def _within_bounds(judge: Ratings, against: _Against) -> Calibration:
+    """Calibrates with unscored items filled in the worst and in the best way.
+
+    After Manski 1989 (doi:10.2307/145818): nothing is assumed of what is missing. Coefficients
+    beyond chance are taken at the same two fillings, which are their extremes wherever a judge is
+    better than chance.
+
+    Returns:
+        The calibration whose intervals reach from the low end of the least value to the high end
+        of the greatest; without unscored items, the plain one.
+    """
+    human, levels, bare = against.human, against.levels, against.bare(judge)
+    if bare.scored.value in {None, 1.0}:
+        return replace(against.whole(judge, "wrong"), policy="bounds")
+    ends = {
+        "worst": against.whole(filled(judge, human, levels, "worst"), "exclude"),
+        "best": against.whole(filled(judge, human, levels, "best"), "exclude"),
+        "lowest": against.alone(filled(judge, human, levels, "lowest")),
+        "highest": against.alone(filled(judge, human, levels, "highest")),
+    }
+    worst = ends["worst"]
+
+    def between(name: str, of: Callable[[Calibration], Mapping[str, Estimate]]) -> Estimate:
+        low, high = _EXTREMES.get(name, ("worst", "best"))
+        return _union(of(ends[low])[name], of(ends[high])[name])
+
+    return replace(
+        bare,
+        policy="bounds",
+        measures={name: between(name, lambda c: c.measures) for name in worst.measures},
+        codes={
+            code: {name: between(name, lambda c, code=code: c.codes[code]) for name in of}
+            for code, of in worst.codes.items()
+        },
+    )
+
+
+def _union(low: Estimate, high: Estimate) -> Estimate:
+    """From the low end of the one to the high end of the other."""
+    if low.value is None or high.value is None:
+        without = low if low.value is None else high
+        return replace(without, value=None, low=None, high=None, method="none")
+    if low.value > high.value:
+        low, high = high, low
+    ends = (round(end.value or 0.0, 4) + 0.0 for end in (low, high))
+    note = f"{' to '.join(f'{end:.4f}' for end in ends)}, as unscored items would have come out"
+    without = [end for end in (low, high) if end.low is None]
+    return replace(
+        low,
+        value=None,
+        low=None if without else low.low,
+        high=None if without else high.high,
+        method="bounds",
+        note=f"{note}; no interval: {without[0].note}" if without else note,
+    )

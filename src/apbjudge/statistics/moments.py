@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .intervals import Array, Ids
+from .estimates import Array, Ids
 from .sample import Sample, Strata
 
 
@@ -218,15 +218,15 @@ def effective_df(sizes: Ids, squares: Array, fourths: Array) -> float:
     """
     if len(sizes) == 1:
         return _of_one_stratum(int(sizes[0]), float(squares[0]), float(fourths[0]))
-    held = squares > 0
-    n, squares, fourths = sizes[held], squares[held], fourths[held]
+    varies = squares > 0
+    n, squares, fourths = sizes[varies], squares[varies], fourths[varies]
     if not len(n):
         return 0.0
     excess = np.maximum(n * fourths / squares**2 - 1, 1e-9)
     own = np.clip(2 * n / excess, 1.0, np.maximum(n - 1, 1))
     parts = squares * n / np.maximum(n - 1, 1)
-    found = float(parts.sum()) ** 2 / float((parts**2 / own).sum())
-    return min(found, max(1.0, float(sizes.sum() - np.count_nonzero(sizes))))
+    df = float(parts.sum()) ** 2 / float((parts**2 / own).sum())
+    return min(df, max(1.0, float(sizes.sum() - np.count_nonzero(sizes))))
 
 
 def _of_one_stratum(n: int, square: float, fourth: float) -> float:

@@ -8,18 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from .cells import FN, FP, TP, correct_cells
+from .bootstrap import jackknife_variance
 from .coded import Coded, Settings
-from .comparison import McNemar, PairedTest, adjust, detectable_difference, mcnemar, paired_test
-from .intervals import Array, Estimate, Ids
+from .confusion import FN, FP, TP, correct_cells
+from .differences import McNemar, detectable_difference, mcnemar, paired_test
+from .estimates import Array, Estimate, Ids, cluster_note, two_sided
+from .multiplicity import adjust
+from .proportions import bounded, share
 from .ratings import CODES, LEVELS, Ratings
-from .resampling import jackknife_variance
 from .sample import Sample
-from .shares import bounded, cluster_note, share
-from .student import two_sided
 
 Family = Literal["primary", "exploratory"]
-
 _BITS: Array = np.array([float(i.bit_count()) for i in range(256)])
 
 
@@ -77,8 +76,10 @@ def flips(first: Ratings, second: Ratings, sample: Sample) -> Flips:
         second: The same items.
         sample: How the items were drawn.
     """
-    told = (first.correct >= 0) & (second.correct >= 0)
-    counts = np.bincount(first.correct[told] * 2 + second.correct[told], minlength=4).tolist()
+    both_scored = (first.correct >= 0) & (second.correct >= 0)
+    counts = np.bincount(
+        first.correct[both_scored] * 2 + second.correct[both_scored], minlength=4
+    ).tolist()
     test = mcnemar(counts[2], counts[1]) if sample.is_plain else None
     return Flips(
         both=counts[3], first_only=counts[2], second_only=counts[1], neither=counts[0], test=test
@@ -103,41 +104,43 @@ def compare_verdicts(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    drawn, made = sample or Sample(), settings or Settings()
+    sample, level = sample or Sample(), (settings or Settings()).level
     values = np.asarray(levels)
-    told = (first.correct >= 0) & (second.correct >= 0)
-    graded = told & (first.grade >= 0) & (second.grade >= 0)
-    found = [
-        _means("CR", (first.correct, second.correct), told, drawn, made),
-        _means("Grade", (values[first.grade], values[second.grade]), graded, drawn, made),
+    both_scored = (first.correct >= 0) & (second.correct >= 0)
+    graded = both_scored & (first.grade >= 0) & (second.grade >= 0)
+    pairs = [
+        _rate_difference("CR", (first.correct, second.correct), both_scored, sample, level),
+        _mean_difference(
+            "Grade", (values[first.grade], values[second.grade]), graded, sample, level
+        ),
     ]
     for i, code in enumerate(CODES):
-        known = told & (((first.known & second.known) >> i) & 1 == 1)
+        known = both_scored & (((first.known & second.known) >> i) & 1 == 1)
         flags = (first.flags >> i) & 1, (second.flags >> i) & 1
-        found.append(_means(code, flags, known, drawn, made))
-    return [difference for difference in found if difference.difference.n_items]
+        pairs.append(_rate_difference(code, flags, known, sample, level))
+    return [pair for pair in pairs if pair.difference.n_items]
 
 
-def _means(
-    name: str, pair: tuple[Ids, Ids], rows: Ids, sample: Sample, made: Settings
+def _rate_difference(
+    name: str, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
 ) -> Difference:
-    here = sample.take(rows)
-    a, b = (values[rows].astype(float) for values in pair)
-    is_rate = name != "Grade" and not name.endswith("MAE")
-
-    def figure(values: Array) -> Estimate:
-        if is_rate:
-            return share(values == 1, np.ones(len(values), dtype=bool), here, level=made.level)
-        return bounded(values, here, level=made.level)
-
-    return _tested(name, figure(a), figure(b), paired_test(a - b, here, level=made.level))
+    """Of two columns of 0 and 1."""
+    mean = _mean_difference(name, pair, rows, sample, level)
+    every, sample = np.ones(int(np.count_nonzero(rows)), dtype=bool), sample.take(rows)
+    one, other = (share(of[rows] == 1, every, sample, level=level) for of in pair)
+    return replace(mean, first=one, second=other)
 
 
-def _tested(name: str, first: Estimate, second: Estimate, test: PairedTest) -> Difference:
+def _mean_difference(
+    name: str, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
+) -> Difference:
+    sample = sample.take(rows)
+    a, b = (of[rows].astype(float) for of in pair)
+    test = paired_test(a - b, sample, level=level)
     return Difference(
         name=name,
-        first=first,
-        second=second,
+        first=bounded(a, sample, level=level),
+        second=bounded(b, sample, level=level),
         difference=test.estimate,
         p_value=test.p_value,
         detectable=test.detectable,
@@ -177,72 +180,72 @@ def compare_reliability(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    drawn, made = sample or Sample(), settings or Settings()
-    told = (first.correct >= 0) & (second.correct >= 0)
-    said = told & (human.correct >= 0)
-    graded = told & (human.grade >= 0) & (first.grade >= 0) & (second.grade >= 0)
-    values = np.asarray(levels)
-    agree = first.correct == human.correct, second.correct == human.correct
-    truth = values[human.grade]
-    errors = np.abs(values[first.grade] - truth), np.abs(values[second.grade] - truth)
+    sample, settings = sample or Sample(), settings or Settings()
+    level, values = settings.level, np.asarray(levels)
+    both_scored = (first.correct >= 0) & (second.correct >= 0)
+    compared = both_scored & (human.correct >= 0)
+    graded = both_scored & (human.grade >= 0) & (first.grade >= 0) & (second.grade >= 0)
+    agree = [of.correct == human.correct for of in (first, second)]
+    errors = [np.abs(values[of.grade] - values[human.grade]) for of in (first, second)]
     known = human.known & first.known & second.known
-    flagged = said & (human.correct == 0) & (known > 0)
-    same = [_share_of_flags(r.flags, human.flags, known) for r in (first, second)]
-    found = [
-        _means("agreement", agree, said, drawn, made),
-        *ratio_differences(
-            [ratings.take(said) for ratings in (first, second, human)], drawn.take(said), made
-        ),
-        _means("grade MAE", errors, graded, drawn, made),
-        _bounded_means("Err-Type (human-incorrect)", same, flagged, drawn, made),
+    flagged = compared & (human.correct == 0) & (known > 0)
+    same = [
+        _BITS[known & ~(of.flags ^ human.flags)] / np.maximum(_BITS[known], 1.0)
+        for of in (first, second)
     ]
-    return [difference for difference in found if difference.difference.n_items]
-
-
-def _share_of_flags(ours: Ids, theirs: Ids, known: Ids) -> Array:
-    same = known & ~(ours ^ theirs)
-    return _BITS[same] / np.maximum(_BITS[known], 1.0)
-
-
-def _bounded_means(
-    name: str, values: Sequence[Array], rows: Ids, sample: Sample, made: Settings
-) -> Difference:
-    here = sample.take(rows)
-    a, b = (part[rows] for part in values)
-    first, second = (bounded(part, here, level=made.level) for part in (a, b))
-    return _tested(name, first, second, paired_test(a - b, here, level=made.level))
+    pairs = [
+        _rate_difference("agreement", agree, compared, sample, level),
+        *ratio_differences(
+            [ratings.take(compared) for ratings in (first, second, human)],
+            sample.take(compared),
+            settings,
+        ),
+        _mean_difference("grade MAE", errors, graded, sample, level),
+        _mean_difference("Err-Type (human-incorrect)", same, flagged, sample, level),
+    ]
+    return [pair for pair in pairs if pair.difference.n_items]
 
 
 def ratio_differences(
-    ratings: Sequence[Ratings], sample: Sample, made: Settings
+    ratings: Sequence[Ratings], sample: Sample, settings: Settings
 ) -> list[Difference]:
     """Differences of precision, recall and F1 alone; see ``compare_reliability``.
 
-    Args:
-        ratings: Two judges and the humans on n items, for all of which each said something of
-            ``is_correct``.
-        sample: How the items were drawn.
-        made: How intervals are made.
+    The interval and the test are those of the cells with half an item more, around the difference
+    that was observed.
     """
     cells = [correct_cells(judge, ratings[2]) for judge in ratings[:2]]
     joint = Coded(cells[0] // 2 * 6 + cells[1], _N_JOINT, sample)
-    more = _with_halves_more(joint)
-    plain = replace(made, method="jackknife")
-    found: list[Difference] = []
+    with_halves, plain = _with_halves_more(joint), replace(settings, method="jackknife")
+    differences: list[Difference] = []
     for name, (above, below) in _RATIOS.items():
-        parts = [_ratio(above, below, of) for of in (0, 1)]
-        estimates = [joint.measure(part, plain, bounds=(0.0, 1.0)) for part in parts]
-        difference = _less(parts[0], parts[1])
-        seen = joint.measure(difference, plain, bounds=None)
-        around = more.measure(difference, plain, bounds=None)
-        found.append(
-            _without_test(name, estimates, seen)
-            if around.low is None or seen.value is None or seen.n_clusters < 2
-            else _by_student(
-                name, estimates, (seen, around), jackknife_variance(more.strata, difference)
+        one, other = _ratio(above, below, 0), _ratio(above, below, 1)
+        less = _less(one, other)
+        estimate = joint.measure(less, plain, bounds=None)
+        adjusted = with_halves.measure(less, plain, bounds=None)
+        p_value = detectable = None
+        if adjusted.low is not None and estimate.value is not None and estimate.n_clusters > 1:
+            variance, df = jackknife_variance(with_halves.strata, less)
+            estimate = replace(
+                estimate,
+                low=min(estimate.value, max(-1.0, adjusted.low)),
+                high=max(estimate.value, min(1.0, adjusted.high or 0.0)),
+                method=adjusted.method,
+                note=cluster_note(estimate.n_items, estimate.n_clusters),
+            )
+            p_value = two_sided((adjusted.value or 0.0) / variance**0.5, df)
+            detectable = detectable_difference(variance**0.5, level=estimate.level)
+        differences.append(
+            Difference(
+                name=name,
+                first=joint.measure(one, plain, bounds=(0.0, 1.0)),
+                second=joint.measure(other, plain, bounds=(0.0, 1.0)),
+                difference=estimate,
+                p_value=p_value,
+                detectable=detectable,
             )
         )
-    return found
+    return differences
 
 
 _DIFFERING = (1 * 6 + 2 * 2, 1 * 6 + 2 * 2 + 1, 2 * 6 + 1 * 2, 2 * 6 + 1 * 2 + 1)
@@ -268,41 +271,6 @@ def _with_halves_more(joint: Coded) -> Coded:
             weights=np.append(weights, np.full(4, 0.5)),
             strata=None if sample.strata is None else np.append(sample.strata, np.zeros(4, int)),
         ),
-    )
-
-
-def _without_test(name: str, sides: Sequence[Estimate], difference: Estimate) -> Difference:
-    return Difference(
-        name=name,
-        first=sides[0],
-        second=sides[1],
-        difference=difference,
-        p_value=None,
-        detectable=None,
-    )
-
-
-def _by_student(
-    name: str,
-    sides: Sequence[Estimate],
-    difference: tuple[Estimate, Estimate],
-    moments: tuple[float, float],
-) -> Difference:
-    """The difference as seen, with the interval and the test of that with the halves."""
-    seen, around = difference
-    error, df = moments[0] ** 0.5, moments[1]
-    value, level = seen.value or 0.0, seen.level
-    estimate = replace(
-        seen,
-        low=min(value, max(-1.0, around.low or 0.0)),
-        high=max(value, min(1.0, around.high or 0.0)),
-        method=around.method,
-        note=cluster_note(seen.n_items, seen.n_clusters),
-    )
-    return replace(
-        _without_test(name, sides, estimate),
-        p_value=two_sided((around.value or 0.0) / error, df),
-        detectable=detectable_difference(error, level=level),
     )
 
 

@@ -8,10 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .intervals import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing
 from .moments import ratio_moments
 from .sample import Sample
-from .shares import cluster_note
 
 
 def rogan_gladen(
@@ -99,8 +98,8 @@ def _lang_reiczigel(
     hits = sensitivity * (1 - sensitivity) / (n_pos + 2)
     passes = specificity * (1 - specificity) / (n_neg + 2)
     shift = 2 * z * z * (p * hits - (1 - p) * passes)
-    seen = apparent * (1 - apparent) / (n + z * z)
-    half = z * sqrt(seen + p * p * hits + (1 - p) ** 2 * passes) / youden
+    of_rate = apparent * (1 - apparent) / (n + z * z)
+    half = z * sqrt(of_rate + p * p * hits + (1 - p) ** 2 * passes) / youden
     return min(1.0, max(0.0, p + shift - half)), min(1.0, max(0.0, p + shift + half))
 
 
@@ -127,7 +126,10 @@ def corrected_prevalence(
     fp, n_neg = _effective(judged, labels == 0, clusters)
     tn = max(0.0, n_neg - fp)
     estimate = rogan_gladen(k, n, tp=tp, n_pos=n_pos, tn=tn, n_neg=n_neg, level=level)
-    return _with_counts(estimate, clusters, target)
+    n_items = int(np.count_nonzero(target))
+    n_units = len(np.unique(clusters.take(target).units(n_items)[0]))
+    note = estimate.note or cluster_note(n_items, n_units)
+    return replace(estimate, n_items=n_items, n_clusters=n_units, note=note)
 
 
 def _effective(values: Array, rows: Ids, clusters: Sample) -> tuple[float, float]:
@@ -141,11 +143,3 @@ def _effective(values: Array, rows: Ids, clusters: Sample) -> tuple[float, float
         return k * moments.n_clusters / n, float(moments.n_clusters)
     worth = min(float(n), moments.value * (1 - moments.value) / moments.variance)
     return moments.value * worth, worth
-
-
-def _with_counts(estimate: Estimate, clusters: Sample, rows: Ids) -> Estimate:
-    n = int(np.count_nonzero(rows))
-    units, _ = clusters.take(rows).units(n)
-    n_units = len(np.unique(units))
-    note = estimate.note or cluster_note(n, n_units)
-    return replace(estimate, n_items=n, n_clusters=n_units, note=note)

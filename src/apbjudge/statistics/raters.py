@@ -8,14 +8,14 @@ from itertools import combinations
 
 import numpy as np
 
-from .annotators import EPSILON, AltTest, alternative_annotator_test
+from .agreement import Metric, coincidences, krippendorff_alpha
+from .alternative_annotator import EPSILON, AltTest, alternative_annotator_test
 from .coded import Coded, Settings
-from .intervals import Array, Estimate, Ids, nothing
-from .krippendorff import Metric, coincidences, krippendorff_alpha
+from .estimates import Array, Estimate, Ids, nothing
 from .measures import calibrate
+from .proportions import share
 from .ratings import LEVELS, Ratings
 from .sample import Sample
-from .shares import share
 
 SHOWN = (
     "agreement",
@@ -81,65 +81,48 @@ def between_raters(
     When not to use it: as the best that a judge could reach where the labels are a majority of
     several raters. Two single raters differ more than one of them from the majority.
     """
-    drawn, made = sample or Sample(), settings or Settings()
+    sample, settings = sample or Sample(), settings or Settings()
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
     grade = np.stack([rater.grade for rater in raters], axis=1).astype(np.int64)
-    k = len(levels)
-    pairs = (
-        _pair(raters, (i, j), drawn, levels=levels, settings=made)
-        for i, j in combinations(range(len(raters)), 2)
-    )
+    k, values = len(levels), np.asarray(levels)
+    answered = [(of.correct >= 0) | (of.grade >= 0) | (of.known > 0) for of in raters]
+    pairs: list[Pair] = []
+    for i, j in combinations(range(len(raters)), 2):
+        rows = answered[i] & answered[j]
+        if not rows.any():
+            continue
+        first, second = raters[i].take(rows), raters[j].take(rows)
+        # a human without is_correct left nothing unscored: the rest of the answer counts
+        both = (first.correct >= 0) & (second.correct >= 0)
+        calibration = calibrate(
+            replace(first, correct=np.where(both, first.correct, 0)),
+            replace(second, correct=np.where(both, second.correct, -1)),
+            sample.take(rows),
+            levels=levels,
+            settings=settings,
+        )
+        pairs.append(
+            Pair(
+                first=i,
+                second=j,
+                n_items=int(np.count_nonzero(rows)),
+                measures={name: calibration.measures[name] for name in SHOWN},
+            )
+        )
     several = ((correct >= 0).sum(axis=1) > 1) | ((grade >= 0).sum(axis=1) > 1)
     together = {
-        "agreement": _mean_over_pairs(correct, lambda a, b: a == b, drawn, made),
-        "grade MAE": _mean_over_pairs(grade, _distance(levels), drawn, made),
-        "alpha": _alpha(correct, 2, "nominal", drawn, made),
-        "grade alpha (ordinal)": _alpha(grade, k, "ordinal", drawn, made),
+        "agreement": _mean_over_pairs(correct, lambda a, b: a == b, sample, settings),
+        "grade MAE": _mean_over_pairs(
+            grade, lambda a, b: np.abs(values[a] - values[b]), sample, settings
+        ),
+        "alpha": _alpha(correct, 2, "nominal", sample, settings),
+        "grade alpha (ordinal)": _alpha(grade, k, "ordinal", sample, settings),
     }
     return BetweenRaters(
         n_items=int(np.count_nonzero(several)),
         together=together,
-        pairs=tuple(pair for pair in pairs if pair.n_items),
+        pairs=tuple(pairs),
     )
-
-
-def _pair(
-    raters: Sequence[Ratings],
-    of: tuple[int, int],
-    sample: Sample,
-    *,
-    levels: tuple[float, ...],
-    settings: Settings,
-) -> Pair:
-    first, second = raters[of[0]], raters[of[1]]
-    said = [(r.correct >= 0) | (r.grade >= 0) | (r.known > 0) for r in (first, second)]
-    rows = said[0] & said[1]
-    found = calibrate(
-        *_as_scored(first.take(rows), second.take(rows)),
-        sample.take(rows),
-        levels=levels,
-        settings=settings,
-    )
-    return Pair(
-        first=of[0],
-        second=of[1],
-        n_items=int(np.count_nonzero(rows)),
-        measures={name: found.measures[name] for name in SHOWN},
-    )
-
-
-def _as_scored(first: Ratings, second: Ratings) -> tuple[Ratings, Ratings]:
-    """A human without ``is_correct`` left nothing unscored: the rest of what they said counts."""
-    told = (first.correct >= 0) & (second.correct >= 0)
-    return (
-        replace(first, correct=np.where(told, first.correct, 0)),
-        replace(second, correct=np.where(told, second.correct, -1)),
-    )
-
-
-def _distance(levels: tuple[float, ...]) -> Callable[[Ids, Ids], Array]:
-    values = np.asarray(levels)
-    return lambda a, b: np.abs(values[a] - values[b])
 
 
 def _mean_over_pairs(
@@ -152,8 +135,8 @@ def _mean_over_pairs(
         both = (codes[:, i] >= 0) & (codes[:, j] >= 0)
         above += np.where(both, of(codes[:, i], codes[:, j]), 0.0)
         below += both
-    found = share(above, below, sample, level=settings.level)
-    return found if found.value is not None else nothing(settings.level, note=_ALONE)
+    estimate = share(above, below, sample, level=settings.level)
+    return estimate if estimate.value is not None else nothing(settings.level, note=_ALONE)
 
 
 _ALONE = "no item that two raters said this of"
@@ -175,7 +158,7 @@ def _alpha(codes: Ids, k: int, metric: Metric, sample: Sample, settings: Setting
     return items.measure(alpha, settings)
 
 
-def stand_in(
+def ratings_annotator_test(
     judge: Ratings,
     raters: Sequence[Ratings],
     sample: Sample | None = None,
@@ -193,12 +176,12 @@ def stand_in(
         level: Confidence level of the shares.
     """
 
-    def said(of: Ratings) -> Array:
+    def answers(of: Ratings) -> Array:
         return np.where(of.correct < 0, np.nan, of.correct.astype(float))
 
     return alternative_annotator_test(
-        said(judge),
-        np.stack([said(rater) for rater in raters], axis=1),
+        answers(judge),
+        np.stack([answers(rater) for rater in raters], axis=1),
         score="same",
         epsilon=epsilon,
         clusters=None if sample is None else sample.clusters,

@@ -8,18 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from .intervals import Array, Ids
+from .estimates import Array, Ids
 
 CODES = ("E1", "E2", "E3", "E4", "E5", "E6")
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Grades of the Agent Planning Benchmark (arXiv:2606.04874)."""
-
 NEAR = 0.01
 """Grades that differ by less are one level: they agree to two decimals, rounded or cut."""
-
 MAX_LEVELS = 101
 """The most levels; grades with more values, such as those of a slider, count to two decimals."""
-
 ALL_KNOWN = 63
 _NEAR = NEAR - 1e-9  # so that hundredths stay apart however they are stored
 _EXACT = 1e-6
@@ -48,11 +45,7 @@ class Ratings:
         return len(self.correct)
 
     def take(self, rows: Ids) -> Ratings:
-        """The ratings of some items.
-
-        Args:
-            rows: Indices or marks, as numpy takes them.
-        """
+        """The ratings of some items."""
         return Ratings(
             correct=self.correct[rows],
             grade=self.grade[rows],
@@ -94,13 +87,7 @@ def levels_of(*grades: Array, scale: tuple[float, ...] | None = None) -> tuple[f
 
 
 def with_levels(levels: Sequence[float], grades: Iterable[float]) -> tuple[float, ...]:
-    """Levels, and a level more for each grade that is none of them.
-
-    Args:
-        levels: Levels of a scale.
-        grades: Grades; those within less than ``NEAR`` of each other share a level, that of the
-            one with the most decimals, unless a chain of such grades is as long as ``NEAR``.
-    """
+    """Levels, and a level more for each grade that is none of them."""
     known = sorted(levels)
     more: list[list[float]] = []
     for value in sorted({round(float(grade), 9) for grade in grades}):
@@ -110,13 +97,13 @@ def with_levels(levels: Sequence[float], grades: Iterable[float]) -> tuple[float
             more[-1].append(value)
         else:
             more.append([value])
-    found = {*known}
+    extended = {*known}
     for near in more:
         is_one = near[-1] - near[0] < _NEAR
-        found |= {max(near, key=lambda value: len(repr(value)))} if is_one else {*near}
-    if len(found) > MAX_LEVELS:
-        found = {round(level, 2) for level in found}
-    return tuple(sorted(found))
+        extended |= {max(near, key=lambda value: len(repr(value)))} if is_one else {*near}
+    if len(extended) > MAX_LEVELS:
+        extended = {round(level, 2) for level in extended}
+    return tuple(sorted(extended))
 
 
 def _even_levels(values: Sequence[float], steps: int) -> tuple[float, ...] | None:
@@ -156,16 +143,7 @@ def grade_codes(grades: Array, levels: tuple[float, ...]) -> Ids:
 
 
 def filled(judge: Ratings, human: Ratings, levels: tuple[float, ...], how: Filling) -> Ratings:
-    """The judge's ratings with an extreme answer wherever it left an item unscored.
-
-    Args:
-        judge: The judge.
-        human: The humans, on the same items.
-        levels: Grades behind the indices.
-        how: ``worst``: all that is said is the opposite of the human's; ``best``: it is the
-            human's; ``lowest``: incorrect, grade 0, every flag; ``highest``: correct, grade 1,
-            no flag.
-    """
+    """The judge's ratings with an extreme answer wherever it left an item unscored."""
     correct, grade, flags = _answer(human, levels, how)
     unscored = judge.correct < 0
     return Ratings(
@@ -177,20 +155,20 @@ def filled(judge: Ratings, human: Ratings, levels: tuple[float, ...], how: Filli
 
 
 def _answer(human: Ratings, levels: tuple[float, ...], how: Filling) -> tuple[Ids, Ids, Ids]:
-    said = human.correct >= 0
+    rated = human.correct >= 0
     if how == "best":
         return human.correct, human.grade, human.flags
     if how == "worst":
         far = np.asarray(levels)[human.grade] < (levels[0] + levels[-1]) / 2
         return (
-            np.where(said, 1 - human.correct, -1),
+            np.where(rated, 1 - human.correct, -1),
             np.where(far, len(levels) - 1, 0),
             ~human.flags & human.known,
         )
     high = how == "highest"
     n = len(human)
     return (
-        np.where(said, int(high), -1),
+        np.where(rated, int(high), -1),
         np.full(n, len(levels) - 1 if high else 0),
         np.full(n, 0 if high else ALL_KNOWN, dtype=np.uint8) & human.known,
     )

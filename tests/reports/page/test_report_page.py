@@ -20,7 +20,7 @@ from apbjudge.reports.page.entries import Entry, ReportSize
 from apbjudge.reports.page.html import concatenated, write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
 from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
-from apbjudge.statistics.intervals import Estimate
+from apbjudge.statistics.estimates import Estimate
 
 from ..rows import verdict
 from .reports import Page, entry, item, report, some_entries

@@ -245,7 +245,7 @@ def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs
     with pytest.raises(OptionError, match="a run of refined responses beside the base run"):
         table_of("refinement", graded("h", 4, 2), refined=(run,))
     apart = table_of("refinement", graded("x", 4, 2), refined=(refined(graded("h", 4, 2), "R"),))
-    assert printed(apart, "m", "R") == ["-", "-", "-"]
+    assert printed(apart, "m", "R") == ["–", "–", "–"]
 
 
 def test_methods_compete_for_one_tested_model() -> None:

@@ -15,14 +15,13 @@ from pathlib import Path
 import orjson
 import pytest
 
+from apbjudge.reports.numbers import Unit, number
 from apbjudge.reports.paper.building import paper_tables
 from apbjudge.reports.paper.flat import tables_csv, tables_json
-from apbjudge.reports.paper.formatting import number
+from apbjudge.reports.paper.formatting import tables_markdown, tables_text
 from apbjudge.reports.paper.latex import tables_latex
-from apbjudge.reports.paper.markdown import tables_markdown
-from apbjudge.reports.paper.table import Table, Unit
+from apbjudge.reports.paper.table import Table
 from apbjudge.reports.paper.tex import tex
-from apbjudge.reports.paper.text import tables_text
 from apbjudge.reports.results import Results
 
 from ..rows import Row, unscored, verdict
@@ -88,7 +87,7 @@ def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) ->
     [
         (0.745, "percent", "74.5"),
         (1.0, "percent", "100.0"),
-        (None, "percent", "-"),
+        (None, "percent", "–"),
         (-0.2197, "points", "-22.0"),
         (0.029, "points", "+2.9"),
         (-0.00001, "points", "0.0"),

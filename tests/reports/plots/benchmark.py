@@ -11,8 +11,8 @@ import numpy as np
 from apbjudge.reports.paper.definitions import DEFINITIONS
 from apbjudge.reports.paper.table import Cell, Column, Table, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
-from apbjudge.statistics.intervals import Estimate, nothing
-from apbjudge.statistics.shares import counted
+from apbjudge.statistics.estimates import Estimate, nothing
+from apbjudge.statistics.proportions import counted
 
 PLACES = {
     "overall": ("",),

@@ -8,8 +8,8 @@ import pytest
 
 from apbjudge.reports.plots import paper_figures
 from apbjudge.reports.plots.matplotlib_backend import style
+from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
-from apbjudge.statistics.shares import share
 
 
 def made(n: int, replies: int, judge: str = "judge", seed: int = 1) -> pd.DataFrame:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,14 +15,16 @@ from ...audits.heard import AGAIN, BLIND, MAIN, WARM, Heard, Observed
 from ...audits.plan import QUICK_CALLS
 from ...errors import InputError, OptionError, OtherRunError
 from ...jsonl import write_atomically
-from ...judge import Events, JudgeSpec, Source
+from ...judge import JudgeSpec, Source
 from ...judge.dry_run import Forecast, Part, forecast_parts
-from ...judge.session import Run, RunConfig, judge_interleaved, run_identity, run_together
-from ...judge.store import clear_run
+from ...judge.session import Run, RunConfig, ask_judge, run_identity, run_together
+from ...judge.worker import JUDGEMENT_RECORDS
 from ...llm import Client
 from ...llm.budget import Limits
 from ...llm.resources import Resources, cache_folder, shared_resources
 from ...records.run_folder import JUDGEMENTS, MANIFEST
+from ...runs.folder import clear_run
+from ...runs.loop import Events
 from ...version import VERSION
 from .card import card_of, observed, write_files
 from .plan import AuditOrder, Prepared, prepare
@@ -141,7 +142,7 @@ def forecast_audit(
     for arm in prepared.plan.arms:
         order, judge = prepared.order, spec_of(spec, arm.name)
         source = Source(
-            predictions=[dict(variant.row) for variant in arm.variants],
+            rows=[dict(variant.row) for variant in arm.variants],
             protocol=order.protocol,
             rubric=own,
             data_roots=prepared.material.roots,
@@ -242,14 +243,14 @@ class _Session:
         runs = run_together(
             dict(zip(map(self._home, names), orders, strict=True)),
             keep=True,
-            work=partial(judge_interleaved, orders, turns),
+            work=lambda logs: ask_judge(orders, logs, turns),
         )
         return dict(zip(names, runs, strict=True))
 
     def _order(self, arm: str) -> RunConfig:
         order, spec, own = self.prepared.order, spec_of(self.spec, arm), self.prepared.rubric
         source = Source(
-            predictions=self._written(arm),
+            rows=self._written(arm),
             protocol=order.protocol,
             rubric=own,
             data_roots=self.prepared.material.roots,
@@ -319,7 +320,7 @@ def _clear(folder: Path) -> None:
     """
     try:
         for run in sorted((folder / "runs").glob(f"*/{MANIFEST}")):
-            clear_run(run.parent)
+            clear_run(run.parent, JUDGEMENT_RECORDS)
             (folder / "rows" / f"{run.parent.name}.jsonl").unlink(missing_ok=True)
         for name in FILES:
             (folder / name).unlink(missing_ok=True)

@@ -30,7 +30,7 @@ from ...audits.variants import Variant
 from ...audits.verdicts import Probe, cost_of
 from ...jsonl import write_atomically
 from ...judge import JudgeSpec
-from ...judge.consistency import is_enforced, own_ruling
+from ...judge.consistency import is_enforced, own_verdict
 from ...records import Unscored, Verdict
 from ...version import VERSION
 from .plan import Prepared
@@ -85,7 +85,7 @@ def observed(
     }
     if isinstance(said, Unscored):
         return Observed(is_correct=None, reason=said.reason, **common)
-    own = own_ruling(said)
+    own = own_verdict(said)
     return Observed(
         is_correct=own.is_correct,
         grade=own.grade,

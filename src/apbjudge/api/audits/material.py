@@ -200,7 +200,7 @@ def _tasks(source: Source, index: _Index, cases: Iterable[str]) -> Iterator[Task
     if not numbers:
         return
     chosen = Source(
-        predictions=source.predictions,
+        rows=source.rows,
         protocol=source.protocol,
         rubric=source.rubric,
         cases=source.cases,

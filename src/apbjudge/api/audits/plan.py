@@ -102,7 +102,7 @@ def prepare(
     sizes = order.sizes
     own = own_rubric(order.rubric, order.protocol)
     source = Source(
-        predictions=order.rows or shipped("cases.jsonl"),
+        rows=order.rows or shipped("cases.jsonl"),
         protocol=order.protocol,
         rubric=own,
         cases=order.cases,

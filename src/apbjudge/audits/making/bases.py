@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...errors import RowError
 from ...judge import BadRow, Task
-from ...judge.task import Entry
+from ...judge.source import Entry
 from ...protocols import Protocol
 from ...records import Finding, Item, Row
 from ...records.responses import read_response

@@ -9,8 +9,9 @@ from math import sqrt
 
 import numpy as np
 
-from ...statistics.components import PARTS, Components, Part, nested_components
-from ...statistics.shares import bounded, transformed
+from ...statistics.estimates import transformed
+from ...statistics.proportions import bounded
+from ...statistics.variance_components import PARTS, Components, Part, nested_components
 from ..heard import AGAIN, MAIN, WARM, Heard, Observed, passed, sample_of
 from ..verdicts import (
     Exhibit,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...judge import Task
 from ...records import Item
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 from ..verdicts import LISTED, Exhibit, Measure, Probe, unasked
 from .duplicates import NEAR, Duplicates, hash_of
 from .texts import (

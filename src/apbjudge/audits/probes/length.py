@@ -8,7 +8,7 @@ from math import log2
 
 import numpy as np
 
-from ...statistics.intervals import Array
+from ...statistics.estimates import Array
 from ..heard import Heard, Observed, Pair, sample_of
 from ..verdicts import (
     Figure,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...statistics.comparison import paired_test
-from ...statistics.intervals import Estimate
-from ...statistics.shares import bounded, share
+from ...statistics.differences import paired_test
+from ...statistics.estimates import Estimate
+from ...statistics.proportions import bounded, share
 from ..heard import Observed, Pair, sample_of
 from ..verdicts import Figure, Measure, Side, Unit, measured
 

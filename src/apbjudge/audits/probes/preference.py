@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...statistics.comparison import paired_test
-from ...statistics.intervals import Array, Estimate
+from ...statistics.differences import paired_test
+from ...statistics.estimates import Array, Estimate
 from ...statistics.sample import Sample
 from ..heard import Heard, Observed, passed
 from ..verdicts import (

@@ -11,11 +11,10 @@ import numpy as np
 
 from ...records import ERROR_CODES, ErrorCode
 from ...statistics.agreement import phi
-from ...statistics.intervals import Array, Estimate
-from ...statistics.resampling import jackknife
-from ...statistics.sample import Sample
-from ...statistics.shares import share
-from ...statistics.units import tabulate
+from ...statistics.bootstrap import jackknife
+from ...statistics.estimates import Array, Estimate
+from ...statistics.proportions import share
+from ...statistics.sample import Sample, tabulate
 from ..heard import MAIN, Heard, Observed, passed, sample_of
 from ..verdicts import (
     Figure,

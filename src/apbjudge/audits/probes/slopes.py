@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...statistics.intervals import Array, Estimate, Ids
+from ...statistics.estimates import Array, Estimate, Ids, t_quantile
 from ...statistics.sample import Sample
-from ...statistics.student import t_quantile
 
 METHOD = "ols-clustered"
 

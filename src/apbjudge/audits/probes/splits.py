@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...statistics.contrasts import part_difference
-from ...statistics.intervals import Array, Estimate, Ids
+from ...statistics.differences import part_difference
+from ...statistics.estimates import Array, Estimate, Ids
 from ..heard import Observed, sample_of
 from ..verdicts import Measure, Side, measured
 

@@ -8,8 +8,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...statistics.comparison import adjust
-from ...statistics.intervals import Array, Estimate
+from ...statistics.estimates import Array, Estimate
+from ...statistics.multiplicity import adjust
 from ..heard import Heard, Observed
 from ..verdicts import Probe, Table, concluded, exhibits_of, level_for, said_of, shown, unasked
 from .splits import Split, beyond_kind, kind_of, mixed_alike

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...audits.comparing import CardComparison, CardSide, MeasurePair, ProbePair
 from ...audits.verdicts import Standing
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 from ..markdown import plain, table
 from .figures import (
     HOW_COMPARED,

@@ -10,7 +10,7 @@ from typing import Any
 from ...audits.card import Card
 from ...audits.comparing import CardComparison, MeasurePair
 from ...audits.verdicts import Cost, Figure, Measure, Side, Standing, Unit
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 
 STANDINGS: tuple[Standing, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Standing, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}

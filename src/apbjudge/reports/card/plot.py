@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...audits.comparing import CardComparison
 from ...audits.verdicts import Measure, Side, Unit
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 from .figures import difference_unit, number, with_unit
 
 _TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)

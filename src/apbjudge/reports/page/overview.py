@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from ...calibration.changes import KINDS, Changes, ItemScore
 from ..changes import changes_summary, score_text
-from ..paper.formatting import MISSING, Shown, best_note, percent, shown
+from ..numbers import level_text
+from ..paper.formatting import Shown, best_note, shown
 from ..paper.kinds import MEANINGS
 from ..paper.table import Column, Table, TableRow
 from .entries import JudgeFacts
@@ -39,15 +40,15 @@ def table_notes(table: Table) -> list[str]:
     for column in table.columns:
         meanings.setdefault(column.title, {})[MEANINGS[column.key]] = None
     legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
-    how = f"Below a figure: its {percent(table.level)} interval."
+    how = f"Below a figure: its {level_text(table.level)} interval."
     of = "After a stroke: the rows that it is over, where these are not all scored rows."
     best = filter(None, [best_note(table, "★")])
     return [f"{legend}. Rates are in percent.", how, of, *best, *table.notes]
 
 
 def minus(text: str) -> str:
-    """Numbers with the true minus sign, as wide as the plus; a lone hyphen is a dash."""
-    return "–" if text == MISSING else text.replace("-", "−")
+    """Numbers with the true minus sign, as wide as the plus; a dash stays."""
+    return text.replace("-", "−")
 
 
 def judge_facts(judge: JudgeFacts) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import OptionError
-from ...statistics.intervals import CONFIDENCE_LEVEL
+from ...statistics.estimates import CONFIDENCE_LEVEL
 from ..results import Results
 from ..tables import reasons
 from .definitions import DEFINITIONS, TABLE_KEYS, Definition

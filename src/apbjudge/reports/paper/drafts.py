@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...statistics.best import Contender, best_set
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
+from ..numbers import Unit
 from .definitions import Rivals
-from .table import Cell, Column, ColumnId, Counts, TableRow, Unit
+from .table import Cell, Column, ColumnId, Counts, TableRow
 
 _BOUNDS: Mapping[Unit, tuple[float, float] | None] = {
     "percent": (0.0, 1.0),

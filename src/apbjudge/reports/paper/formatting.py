@@ -1,30 +1,18 @@
-"""How figures of a table read, in every format."""
+"""How figures of the paper's tables read, and the tables as text and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...statistics.intervals import Estimate
-from .table import Cell, Column, Counts, Table, TableRow, Unit
+from .. import document, numbers
+from ..document import Document, Heading, Notes, Part
+from ..markdown import render_markdown
+from ..numbers import DASH, level_text
+from ..text import render_text
+from .table import Cell, Column, Counts, Table, TableRow
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    times: int
-    places: int
-    signed: bool = False
-
-
-_FORMS: Mapping[Unit, _Form] = {
-    "percent": _Form(times=100, places=1),
-    "points": _Form(times=100, places=1, signed=True),
-    "grade": _Form(times=1, places=3),
-    "grade difference": _Form(times=1, places=3, signed=True),
-    "cost": _Form(times=1, places=2),
-    "count": _Form(times=1, places=0),
-}
-MISSING = "-"
+WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +20,7 @@ class Shown:
     """A cell as texts.
 
     Attributes:
-        value: The figure, ``MISSING`` where there is none.
+        value: The figure, a dash where there is none.
         interval: ``[low, high]``; empty where there is none.
         of: ``/n`` where the denominator is not the section's scored rows; empty otherwise.
         best: Whether it is in the best set.
@@ -44,21 +32,6 @@ class Shown:
     best: bool = False
 
 
-def number(value: float | None, unit: Unit) -> str:
-    """A figure in its unit; rates and points times 100.
-
-    Args:
-        value: The figure; None is shown as a dash. Zero has no sign.
-        unit: How it is shown.
-    """
-    if value is None:
-        return MISSING
-    form = _FORMS[unit]
-    rounded = round(value * form.times, form.places) + 0.0
-    sign = "+" if form.signed and rounded else ""
-    return f"{rounded:{sign}.{form.places}f}"
-
-
 def shown(cell: Cell | None, column: Column, counts: Counts | None) -> Shown:
     """A cell as texts.
 
@@ -68,28 +41,27 @@ def shown(cell: Cell | None, column: Column, counts: Counts | None) -> Shown:
         counts: The rows behind the section; None where the row has none.
     """
     if cell is None:
-        return Shown(value=MISSING)
+        return Shown(value=DASH)
+    found = _figure(cell, column, counts)
+    value = numbers.number(cell.estimate.value, column.unit)
+    return Shown(value=value, interval=found.interval, of=found.of, best=found.best)
+
+
+def _figure(cell: Cell, column: Column, counts: Counts | None) -> document.Figure:
     of = cell.estimate
     alone = counts is not None and counts.scored == of.n_items
-    return Shown(
-        value=number(of.value, column.unit),
-        interval=interval(of, column.unit),
-        of="" if alone or of.value is None else f"/{of.n_items}",
+    return document.Figure(
+        estimate=of,
+        unit=column.unit,
         best=bool(cell.best),
+        denominator=not alone and of.value is not None,
     )
-
-
-def interval(of: Estimate, unit: Unit) -> str:
-    """The interval in brackets; empty where there is none."""
-    if of.low is None or of.high is None:
-        return ""
-    return f"[{number(of.low, unit)}, {number(of.high, unit)}]"
 
 
 def scored(row: TableRow, section: str) -> str:
     """``scored/rows`` of a row's section; a dash where it has none."""
     counts = row.counts.get(section)
-    return MISSING if counts is None else f"{counts.scored}/{counts.rows}"
+    return DASH if counts is None else f"{counts.scored}/{counts.rows}"
 
 
 def held(row: TableRow, section: str) -> bool:
@@ -105,11 +77,6 @@ def columns_of(table: Table, section: str) -> tuple[Column, ...]:
 def has_best(table: Table) -> bool:
     """Whether anything is marked."""
     return any(cell.best for row in table.rows for cell in row.cells.values())
-
-
-def percent(level: float) -> str:
-    """A confidence level, such as ``95 %``."""
-    return f"{round(level * 100, 2):g} %"
 
 
 def best_note(table: Table, mark: str) -> str:
@@ -128,7 +95,60 @@ def best_note(table: Table, mark: str) -> str:
         rivals += " by the same judge"
     return (
         f"{mark} best set: no other of the {rivals} is shown to be better (tests by item and case, "
-        f"one-sided at {percent(1 - table.level)} divided by the number of others, so that the "
-        f"best is in the set with a chance of about {percent(table.level)} or more); where none is "
-        "marked, none is shown to be better than another"
+        f"one-sided at {level_text(1 - table.level)} divided by the number of others, so that the "
+        f"best is in the set with a chance of about {level_text(table.level)} or more); where none "
+        "is marked, none is shown to be better than another"
     )
+
+
+def tables_text(tables: Iterable[Table], *, width: int = WIDTH) -> str:
+    """All tables as text: a block per judge and section, wide sections in several.
+
+    A cell is ``value [low, high]``, with ``*`` after the value in the best set and ``/n`` where
+    the denominator is not the section's scored rows, which stand beside the rows as
+    ``scored/rows``. Rates are in percent, differences of rates in points.
+
+    Args:
+        tables: The tables.
+        width: Columns beyond so many characters continue below; one always fits.
+    """
+    return render_text(_document(tables, mark="*"), width=width)
+
+
+def tables_markdown(tables: Iterable[Table]) -> str:
+    """All tables as Markdown: a table per judge and section, the best set bold."""
+    return render_markdown(_document(tables, mark="Bold:"))
+
+
+def _document(tables: Iterable[Table], *, mark: str) -> Document:
+    return Document(tuple(part for table in tables for part in _parts(table, mark)))
+
+
+def _parts(table: Table, mark: str) -> Iterator[Part]:
+    yield Heading(f"{table.title} ({table.number}; --table {table.key})")
+    for judge in table.judges:
+        for section in table.sections:
+            rows = [row for row in table.rows if row.judge == judge and held(row, section)]
+            if rows:
+                title = ", ".join(filter(None, (f"Judge {judge}" if judge else "", section)))
+                yield from [Heading(title, 3)] if title else []
+                yield _section(table, section, rows)
+    legend = f"value [{level_text(table.level)} interval], /n where the denominator is not scored"
+    yield Notes((legend, *filter(None, (best_note(table, mark), *table.notes))))
+
+
+def _section(table: Table, section: str, rows: Sequence[TableRow]) -> document.Table:
+    columns = columns_of(table, section)
+    heads = [document.Column(title=head) for head in table.heads]
+    heads.append(document.Column(title="scored", align="right"))
+    body: list[tuple[document.Cell, ...]] = []
+    for row in rows:
+        cells = [
+            DASH
+            if (cell := row.cells.get(column.id)) is None
+            else _figure(cell, column, row.counts.get(section))
+            for column in columns
+        ]
+        body.append((*row.heads, scored(row, section), *cells))
+    titles = [document.Column(title=column.title, align="value") for column in columns]
+    return document.Table(columns=(*heads, *titles), rows=tuple(body), leads=len(heads))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .table import Better, Unit
+from ..numbers import Unit
+from .table import Better
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from ..numbers import DASH, level_text
 from .fitting import Lot, Piece, head_layout, long, pages, shown_in
-from .formatting import best_note, percent, scored
+from .formatting import best_note, scored
 from .table import Table, TableRow
 from .tex import tex
 
@@ -58,7 +59,7 @@ def _caption(table: Table, *, intervals: bool) -> str:
         parts[0] += f", judge {table.judges[0]}"
     parts.append("Rates in %, differences of rates in points; n: scored of all rows")
     if intervals:
-        parts.append(f"In brackets: {percent(table.level)} intervals")
+        parts.append(f"In brackets: {level_text(table.level)} intervals")
     parts.append("/n: a denominator that is not the scored rows")
     parts += filter(None, (best_note(table, "Bold:"), *table.notes))
     parts.append(f"Layout: {table.number} of arXiv:2606.04874")
@@ -136,7 +137,7 @@ def _breakable(word: str) -> str:
 
 def _value(text: str) -> str:
     """A figure with a real minus sign; a dash for a missing one."""
-    return text if text == "-" else text.replace("-", "$-$").replace("+", "$+$")
+    return "--" if text == DASH else text.replace("-", "$-$").replace("+", "$+$")
 
 
 def _tiny(text: str) -> str:

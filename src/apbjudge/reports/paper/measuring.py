@@ -24,7 +24,7 @@ from ...records import UNSOLVABLE_TYPES
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 
 Values = tuple[Vector, Vector]
 """Rows, and the value of each."""

@@ -10,10 +10,10 @@ import numpy as np
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
-from ...statistics.comparison import paired_test
-from ...statistics.intervals import Array, Estimate, Ids, nothing
+from ...statistics.differences import paired_test
+from ...statistics.estimates import Array, Estimate, Ids, nothing
+from ...statistics.proportions import bounded
 from ...statistics.sample import Sample
-from ...statistics.shares import bounded
 from ..results import JudgeResults, RefinedResults, Results
 from .definitions import Definition, Section
 from .drafts import Draft

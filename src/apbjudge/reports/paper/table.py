@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ...statistics.intervals import CONFIDENCE_LEVEL, Estimate
-
-Unit = Literal["percent", "points", "grade", "grade difference", "cost", "count"]
-"""How a figure is shown.
-
-``percent``: a rate of 0 to 1, shown times 100; ``points``: a difference of rates, shown times 100
-and signed; ``grade``: 0 to 1; ``grade difference``: signed; ``cost``: in the cases' unit;
-``count``: a number of rows.
-"""
+from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
+from ..numbers import Unit
 
 Better = Literal["higher", "lower"]
 ColumnId = tuple[str, str]

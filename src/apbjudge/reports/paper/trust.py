@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ...calibration.results import Reliability, ReliabilityReport
 from ...statistics.analyses import Favour, Group
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 from .definitions import Definition
 from .drafts import Draft
 from .table import Counts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from ...statistics.intervals import Estimate
+from ...statistics.estimates import Estimate
 from .marks import Mark, distinct, natural
 from .matplotlib_backend import (
     ONE_COLUMN,

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ...statistics.shares import counted
-from ..paper.table import Table, Unit
+from ...statistics.proportions import counted
+from ..numbers import Unit
+from ..paper.table import Table
 from .text import in_words
 
 Frame = Any

@@ -15,7 +15,7 @@ from html import escape
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ..paper.table import Unit
+from ..numbers import Unit
 from .marks import Mark
 from .palette import INK, MUTED, RULE, Fill, SeriesStyle, series_style
 from .text import FONT_SIZE, OURS, Families, text_width

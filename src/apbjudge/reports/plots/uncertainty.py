@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...statistics.intervals import CONFIDENCE_LEVEL, Estimate
+from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
+from ...statistics.proportions import share
 from ...statistics.sample import Sample
-from ...statistics.shares import share
 from .curves import certainty_chart, surest_chart
 from .figure import Figure
 from .marks import Frame, frame, percent

@@ -1,0 +1,83 @@
+"""Puts the runs of all shards of one input together into one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..errors import InputError
+from ..records.run_folder import SUPERSEDED
+from ..runs.folder import RecordLog, manifest_states
+from ..runs.loop import Progress
+from ..runs.merging import Part, check_free, merged_rows, read_parts
+from .session import Log, Run, counts_of, write_summary
+from .summary import summarize
+from .worker import JUDGEMENT_RECORDS
+
+
+def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
+    """Merges runs of shards; the result is the run that grading without shards would have made.
+
+    Args:
+        folders: One folder for each shard, in any order; they stay as they are.
+        out: Folder for the whole, which must hold no run yet.
+
+    Returns:
+        The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
+
+    Raises:
+        OptionError: If a folder holds no finished run of a shard, the runs are of different
+            settings or inputs, shards are missing or there twice, or ``out`` holds a run.
+        InputError: If a file can't be read or written.
+    """
+    folder, kind = Path(out), JUDGEMENT_RECORDS
+    parts = read_parts([Path(part) for part in folders], kind)
+    check_free(folder, kind)
+    summaries = [_summary_of(part.folder) for part in parts]
+    by = list(dict.fromkeys(name for _, fields in summaries for name in fields))
+    first = parts[0]
+    log: Log = RecordLog(folder, kind, first.identity, is_derived=True)
+    manifest = first.manifest | {
+        "identity": first.identity,
+        "started": min(str(part.manifest["started"]) for part in parts),
+        "parts": [_shown(part) for part in parts],
+    }
+    try:
+        with manifest_states([(log, manifest)]):
+            log.replace_all(merged_rows(parts, kind), superseded=_superseded(parts))
+            note = first.manifest.get("note")
+            summary = summarize(log.current(), judge=summaries[0][0], note=note, by=by)
+            write_summary(folder, summary)
+        manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
+        log.write_manifest(manifest)
+    finally:
+        log.close()
+    return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
+
+
+def _summary_of(folder: Path) -> tuple[str, list[str]]:
+    """The judge's name in a summary, and the fields that it breaks results down by."""
+    path = folder / "summary.json"
+    try:
+        summary = orjson.loads(path.read_bytes())
+        by = [str(name) for group in summary["groups"] for name in group["by"]]
+        return str(summary["judge"]), by
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path}: can't be read as the summary of a run") from None
+
+
+def _superseded(parts: Sequence[Part]) -> Iterator[bytes]:
+    for part in parts:
+        path = part.folder / SUPERSEDED
+        if path.exists():
+            yield from path.read_bytes().splitlines()
+
+
+def _shown(part: Part) -> dict[str, Any]:
+    names = ("started", "finished", "rows")
+    return {"folder": str(part.folder), "shard": str(part.shard)} | {
+        name: part.manifest.get(name) for name in names
+    }

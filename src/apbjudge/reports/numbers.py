@@ -1,0 +1,141 @@
+"""How figures are written: the only place where a number of a report becomes text.
+
+A figure is ``value [low, high] /n``; what is missing is ``DASH``. Zero has no sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from ..statistics.estimates import Estimate
+from ..statistics.proportions import wilson
+
+DASH = "–"
+"""Stands for a missing value, everywhere."""
+
+Unit = Literal["percent", "points", "grade", "grade difference", "cost", "count", "p"]
+"""How a figure is shown.
+
+``percent``: a rate of 0 to 1, times 100; ``points``: a difference of rates, times 100 and signed;
+``grade``: a grade or coefficient on its own scale; ``grade difference``: the same, signed;
+``cost``: in the cases' unit; ``count``: a whole number; ``p``: a p-value, never shown as zero.
+"""
+
+_FORMS: Mapping[Unit, tuple[int, int, bool]] = {
+    "percent": (100, 1, False),
+    "points": (100, 1, True),
+    "grade": (1, 3, False),
+    "grade difference": (1, 3, True),
+    "cost": (1, 2, False),
+    "count": (1, 0, False),
+    "p": (1, 3, False),
+}
+"""Factor, decimal places, whether a plus is written."""
+
+_PERCENT = frozenset(
+    "agreement precision recall specificity scored CR".split()
+    + ["judge rate", "human rate", "judge CR", "human CR", "CR bias"]
+    + ["Err-Type (human-incorrect)", "Err-Type (all)"]
+    + [f"E{i}" for i in range(1, 7)]
+)
+
+
+def unit_of(name: str) -> Unit:
+    """The unit of a reliability measure, by its name; biases are differences."""
+    if name.endswith("bias"):
+        return "points" if name in _PERCENT else "grade difference"
+    return "percent" if name in _PERCENT else "grade"
+
+
+def signed(unit: Unit) -> Unit:
+    """The unit of a difference of two figures in ``unit``."""
+    return "points" if unit == "percent" else "grade difference" if unit == "grade" else unit
+
+
+def unsigned(unit: Unit) -> Unit:
+    """The unit of the size of a difference in ``unit``."""
+    return "percent" if unit == "points" else "grade" if unit == "grade difference" else unit
+
+
+def number(value: float | None, unit: Unit) -> str:
+    """A figure in its unit, without a unit sign; ``DASH`` for None."""
+    if value is None:
+        return DASH
+    if unit == "p" and value < 0.001:
+        return "<0.001"
+    times, places, plus = _FORMS[unit]
+    rounded = round(value * times, places) + 0.0
+    return f"{rounded:{'+' if plus and rounded else ''}.{places}f}"
+
+
+def interval(estimate: Estimate, unit: Unit) -> str:
+    """``[low, high]``; empty where there is no interval."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
+
+
+def figure(estimate: Estimate, unit: Unit, *, denominator: bool = True) -> str:
+    """``value [low, high] /n``; the interval alone where there is no value."""
+    ends = interval(estimate, unit)
+    value = "" if estimate.value is None and ends else number(estimate.value, unit)
+    of = f"/{estimate.n_items}" if denominator else ""
+    return " ".join(filter(None, (value, ends, of)))
+
+
+def size(value: float, unit: Unit) -> str:
+    """The size of a difference, with ``points`` behind a difference of rates.
+
+    Args:
+        value: 0 or more; what is shown is never below the last digit.
+        unit: Of the figures that differ.
+    """
+    unit = unsigned(unit)
+    text = number(max(value, 0.001), unit) + (" points" if unit == "percent" else "")
+    return f"less than {text}" if value < 0.001 else text
+
+
+def share(part: int, whole: int) -> str:
+    """A share in percent with its 95 % Wilson interval, ``62.5 [30.6, 86.3] /8``."""
+    if not whole:
+        return f"{DASH} /0"
+    low, high = (number(end, "percent") for end in wilson(part, whole))
+    return f"{number(part / whole, 'percent')} [{low}, {high}] /{whole}"
+
+
+def percent(value: float | None, places: int = 1) -> str:
+    """A rate of 0 to 1 as ``12.5 %``."""
+    return DASH if value is None else f"{100 * value:.{places}f} %"
+
+
+def level_text(level: float) -> str:
+    """A confidence level, such as ``95 %``."""
+    return f"{round(level * 100, 2):g} %"
+
+
+def count(n: float | None) -> str:
+    """A count with commas between thousands; one place where it is not whole."""
+    if n is None:
+        return DASH
+    return f"{n:,.0f}" if n % 1 == 0 else f"{n:,.1f}"
+
+
+def many(n: int, noun: str) -> str:
+    """A count with its noun, in the plural unless it is one."""
+    return f"{count(n)} {noun}{'' if n == 1 else 's'}"
+
+
+def money(usd: float | None, *, unknown: str = "unknown") -> str:
+    """US dollars to four places."""
+    return unknown if usd is None else f"{usd:,.4f} USD"
+
+
+def duration(seconds: float) -> str:
+    """A time such as ``42 s``, ``3 min 5 s`` or ``2 h 4 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,117 @@
+"""The summary of a run: figures down, tested models across."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..judge.summary import Group, Summary
+from ..records.judgement_table import Totals
+from ..statistics.estimates import Estimate
+from .document import Cell, Document, Figure, Heading, Notes, Part, Table
+from .numbers import Unit, money
+from .tables import reasons
+from .text import render_text
+
+MODELS_ACROSS = 3
+FEW_CASES = 15
+_UNITS: dict[str, Unit] = {
+    "Grade": "grade",
+    "C_all": "cost",
+    "C_pass": "cost",
+    "C_com": "cost",
+    "TC": "count",
+}
+
+
+def summary_text(summary: Summary) -> str:
+    """The summary as text."""
+    return render_text(summary_document(summary))
+
+
+def summary_document(summary: Summary) -> Document:
+    """The whole summary.
+
+    Rates are in percent, Grade on its scale of 0 to 1, costs in the cases' unit.
+    """
+    head = [f"judge {summary.judge}: {_totals(summary)}"]
+    head += [summary.note] if summary.note else []
+    parts: list[Part] = [Notes((*head, *summary.warnings))]
+    for block in _blocks(summary.groups):
+        names = dict.fromkeys(name for group in block for name in group.figures)
+        rows = [
+            [name, *(_cell(name, group.figures.get(name)) for group in block)] for name in names
+        ]
+        parts += [
+            Heading(_title(block[0])),
+            Table.of(["", *(group.tested_model for group in block)], rows),
+        ]
+    figures = [(group, *figure) for group in summary.groups for figure in group.figures.items()]
+    foot: list[str] = []
+    if summary.groups:
+        foot.append("value [95 % interval] /n; rates in percent, differences in percentage points")
+    if any(_is_rough(estimate) for _, _, estimate in figures):
+        foot.append(f"intervals from fewer than {FEW_CASES} cases are rough")
+    present = {name for _, name, estimate in figures if estimate.value is not None}
+    foot += reasons(
+        (
+            estimate.note,
+            name,
+            f"{_title(group)} {group.tested_model}" if name in present else "",
+        )
+        for group, name, estimate in figures
+        if estimate.value is None
+    )
+    return Document((*parts, Notes(tuple(foot))))
+
+
+def _is_rough(estimate: Estimate) -> bool:
+    if estimate.method == "cluster-bootstrap":
+        return estimate.n_clusters < FEW_CASES
+    return estimate.low is not None and estimate.n_clusters < min(estimate.n_items, FEW_CASES)
+
+
+def _totals(summary: Summary) -> str:
+    totals = summary.totals
+    unscored = ", ".join(f"{n} {reason}" for reason, n in sorted(totals.unscored.items()))
+    parts = [f"{totals.rows} rows, {summary.scored} scored"]
+    parts += [f"unscored: {unscored}"] if unscored else []
+    if totals.calls or totals.reused:
+        parts.append(_calls(totals))
+        parts.append(f"{totals.inconsistent} inconsistent, {totals.overridden} overridden")
+    return "; ".join(parts)
+
+
+def _calls(totals: Totals) -> str:
+    text = f"{totals.calls} calls, cost {money(totals.cost_usd)}"
+    if totals.lost:
+        text += f" and what {totals.lost} unanswered calls may have cost"
+    if totals.cached_tokens:
+        share = totals.cached_tokens / totals.prompt_tokens
+        text += f", {share:.0%} of prompt tokens from the endpoint's cache"
+    if totals.reused:
+        text += f", {totals.reused} replies of earlier runs used again"
+    return text
+
+
+def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:
+    """Groups of one protocol, form and breakdown value, a few tested models at a time."""
+    blocks: dict[tuple[object, ...], list[Group]] = {}
+    for group in groups:
+        key = (group.protocol, group.form, *group.by.items())
+        blocks.setdefault(key, []).append(group)
+    for block in blocks.values():
+        for at in range(0, len(block), MODELS_ACROSS):
+            yield block[at : at + MODELS_ACROSS]
+
+
+def _title(group: Group) -> str:
+    title = group.protocol if group.protocol == group.form else f"{group.protocol} ({group.form})"
+    for field, value in group.by.items():
+        title += f", {field} {'not stated' if value is None else value}"
+    return title
+
+
+def _cell(name: str, estimate: Estimate | None) -> Cell:
+    if estimate is None:
+        return ""
+    return Figure(estimate=estimate, unit=_UNITS.get(name, "percent"))

@@ -1,0 +1,430 @@
+"""A run's folder: append-only records, the lock and the manifest.
+
+Nothing that was paid for is deleted. A record that the input no longer asks for moves to
+``superseded.jsonl`` and comes back from there when it is asked for again; a damaged line moves to
+``damaged.txt``. What is moved is on disk in its new place before it leaves the old one, so that a
+kill at any time leaves it in one of them or in both.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import orjson
+
+from ..errors import InputError, OtherRunError, RowError
+from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
+from ..records.keys import KeyMap, KeySet, short_key
+from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
+from .resume import BAD_INPUT, Inputs, RecordKind, read_earlier, record_key, record_lines
+from .rows import RowSource
+
+T = TypeVar("T")
+LOCK = ".lock"
+
+
+class RecordLog(Generic[T]):
+    """Keeps records in a folder; a second start of the same run continues in it.
+
+    Args:
+        folder: The run's folder, created when missing.
+        kind: The records.
+        identity: Settings that must be the same for records to be in one file.
+        flush_every: Rows per write: 1 where a row was paid for.
+        is_partial: Whether a session asks for some of the rows only; what others asked for stays.
+        is_derived: Whether the records are computed from those of other runs, for nothing.
+        source: The input, to refuse a folder that holds a run of another one; None compares none.
+        overwrite: Whether another run in the folder is deleted instead of refused.
+        note: Receives what the user should know of earlier records.
+
+    Raises:
+        OptionError: If the folder holds another run or files that are no run's, or another
+            process writes it.
+        InputError: If the folder can't be written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        kind: RecordKind[T],
+        identity: Mapping[str, Any],
+        *,
+        flush_every: int = 1,
+        is_partial: bool = False,
+        is_derived: bool = False,
+        source: RowSource | None = None,
+        overwrite: bool = False,
+        note: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        self.folder = folder
+        self.kind = kind
+        self._is_partial = is_partial
+        self._is_derived = is_derived
+        self._note = note
+        self._path = folder / kind.file
+        self._lock = take_folder_lock(folder)
+        try:
+            self._start(identity, source, flush_every, overwrite=overwrite)
+        except OSError as error:
+            os.close(self._lock)
+            raise InputError(f"{error.filename or folder}: {error.strerror}") from None
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _start(
+        self,
+        identity: Mapping[str, Any],
+        source: RowSource | None,
+        flush_every: int,
+        *,
+        overwrite: bool,
+    ) -> None:
+        """Reads what an earlier session left and opens the file for more."""
+        try:
+            earlier = read_earlier(self.folder, self.kind, identity, source)
+        except OtherRunError:
+            if not overwrite:
+                raise
+            _clear(self.folder, self.kind)
+            earlier = read_earlier(self.folder, self.kind, identity, source)
+        self.inputs: Inputs = earlier.inputs
+        """The input files, as the manifest is to have them."""
+        if not earlier.is_sound:
+            self._mend()
+        if n := earlier.n_by_kind.get("damaged", 0):
+            more = f" (and {n - 1} more lines)" if n > 1 else ""
+            self._note(
+                f"{earlier.first_damage}{more}: the line is damaged and now in "
+                f"{self.folder / DAMAGED}; its row is run again"
+            )
+        self._finished = earlier.finished
+        self._met = np.zeros(len(self._finished), dtype=bool)
+        self._moved: dict[int, Mapping[str, Any]] = {}
+        self._added: set[int] | None = set() if self._is_partial else None
+        self._archive = _Archive(self.folder / SUPERSEDED, self.kind)
+        self._out = Appender(self._path, every=flush_every)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yields the records written so far, as JSON rows.
+
+        Raises:
+            InputError: If a line of the file was damaged by someone else meanwhile.
+        """
+        return (row for _, row in self._lines())
+
+    def _lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        """The lines with their records: whole ones, as the start of the session left them."""
+        for line in read_lines(self._path, any_format=True):
+            if isinstance(line.values, RowError):
+                raise InputError(f"{self._path}:{line.number}: {line.values}")
+            yield line.raw, line.values
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no earlier session left anything to continue from."""
+        return len(self._finished) == 0 and len(self._archive.offsets) == 0
+
+    def is_finished(self, row: Mapping[str, Any]) -> bool:
+        """Whether a record is already there; remembers that it was asked for.
+
+        A superseded one is taken back.
+
+        Args:
+            row: The fields that a record's key is made of, and those of its place as they are
+                now: they may have changed since.
+        """
+        key, place = record_key(row), self.kind.place_of(row)
+        if (at := self._finished.index(key)) is not None:
+            self._met[at] = True
+            if self._finished.value(at) != self.kind.place_key(place):
+                self._moved[key] = place
+            return True
+        if (superseded := self._archive.row_of(key)) is None:
+            return False
+        self._append({**superseded, **place}, key)
+        return True
+
+    def _append(self, row: dict[str, Any], key: int | None = None) -> None:
+        self._out.append(row)
+        if self._added is not None:
+            self._added.add(record_key(row) if key is None else key)
+
+    def add(self, record: T) -> dict[str, Any]:
+        """Appends a record; returns it as JSON values."""
+        row = self.kind.to_json(record)
+        self._append(row)
+        return row
+
+    def current(self) -> Iterator[dict[str, Any]]:
+        """Yields the records that this session asked for, old or new."""
+        self._out.flush()
+        if self._added is None:
+            yield from self.rows()
+            return
+        asked = self._added | {int(key) for key in self._finished.keys[self._met]}
+        yield from (row for row in self.rows() if record_key(row) in asked)
+
+    def replace_all(
+        self, rows: Iterable[Mapping[str, Any]], *, superseded: Iterable[bytes] = ()
+    ) -> None:
+        """Puts other records in the place of all there are, in one step.
+
+        Only for records that come from other runs: nothing is kept of the earlier ones.
+
+        Args:
+            rows: The records.
+            superseded: Lines of superseded records, which join those of this folder.
+        """
+        self._out.flush()
+        for line in superseded:
+            self._archive.add(line)
+        self._archive.sync()
+        self._write_anew(map(orjson.dumps, rows))
+
+    def supersede(self) -> None:
+        """Supersedes records of rows that are no longer in the input, moves those that moved."""
+        self._out.flush()
+        if self._is_partial:
+            return
+        strays = KeySet()
+        for key in self._finished.keys[~self._met]:
+            strays.add(int(key))
+        if self._met.all() and not self._moved:
+            return
+        n = 0
+        for raw, row in self._lines():
+            if record_key(row) in strays and row["reason"] != BAD_INPUT:
+                self._archive.add(raw)
+                n += 1
+        self._archive.sync()
+        self._write_anew(self._lines_without(strays))
+        if n:
+            self._note(
+                f"{n} earlier {self.kind.name}s are of rows that are not in the input any more, or "
+                f"are different now; they are in {self.folder / SUPERSEDED}"
+            )
+
+    def _lines_without(self, strays: KeySet) -> Iterator[bytes]:
+        for raw, row in self._lines():
+            key = record_key(row)
+            if key in self._moved:
+                yield orjson.dumps({**row, **self._moved[key]})
+            elif key not in strays:
+                yield raw
+
+    def _mend(self) -> None:
+        """Leaves only records that count in the file; what they cost stays known.
+
+        Damaged lines move to ``damaged.txt``. Failures that are tried again, if they cost a call,
+        and second records of one row are superseded.
+        """
+        archive = _Archive(self.folder / SUPERSEDED, self.kind)
+        damaged = bytearray()
+        for line in record_lines(self._path, self.kind):
+            if line.kind == "damaged":
+                damaged += line.raw + b"\n"
+            elif line.kind != "current" and isinstance(line.row, dict) and self._cost(line.row):
+                archive.add(line.raw)
+        archive.sync()
+        if damaged:
+            _append_synced(self.folder / DAMAGED, bytes(damaged))
+        self._write_anew(
+            line.raw for line in record_lines(self._path, self.kind) if line.kind == "current"
+        )
+
+    def _cost(self, row: Mapping[str, Any]) -> bool:
+        """Whether a record cost a call, or may have."""
+        if self._is_derived or row["reason"] == BAD_INPUT:
+            return False
+        usage = row["usage"]
+        return row["reason"] not in self.kind.retried or (usage is not None and usage["calls"] > 0)
+
+    def _write_anew(self, lines: Iterable[bytes]) -> None:
+        temporary = self._path.with_suffix(".tmp")
+        try:
+            with temporary.open("wb") as file:
+                for line in lines:
+                    file.write(line + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self._path)
+        except OSError as error:
+            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Replaces the manifest."""
+        data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2, default=str)
+        write_atomically(self.folder / MANIFEST, data + b"\n")
+
+    def close(self) -> None:
+        """Flushes, closes and lets go of the lock."""
+        try:
+            self._out.close()
+        finally:
+            os.close(self._lock)
+
+
+class _Archive:
+    """The superseded records: a line each, never changed or removed."""
+
+    def __init__(self, path: Path, kind: RecordKind[Any]) -> None:
+        self._path = path
+        self._pending: list[bytes] = []
+        self._lines = KeySet()
+        self.offsets = KeyMap()
+        for line in record_lines(path, kind):
+            self._lines.add(_line_key(line.raw))
+            if line.kind == "current" and isinstance(line.row, dict):
+                self.offsets.add(record_key(line.row), line.offset)
+        self.offsets.sort()
+
+    def row_of(self, key: int) -> dict[str, Any] | None:
+        """The record of a key, None where there is none."""
+        at = self.offsets.index(key)
+        if at is None:
+            return None
+        return object_of(read_line_at(self._path, self.offsets.value(at)))
+
+    def add(self, raw: bytes) -> None:
+        """Takes in a line, once."""
+        if self._lines.add(_line_key(raw)):
+            self._pending.append(raw + b"\n")
+
+    def sync(self) -> None:
+        """Writes what was taken in, and waits until it has reached the disk."""
+        if self._pending:
+            _append_synced(self._path, b"".join(self._pending))
+            self._pending.clear()
+
+
+def _line_key(raw: bytes) -> int:
+    return short_key(raw.decode(errors="surrogateescape"))
+
+
+def _append_synced(path: Path, data: bytes) -> None:
+    """Appends whole lines, also behind a last line without end, and waits for the disk."""
+    try:
+        with path.open("ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                data = data if file.read(1) == b"\n" else b"\n" + data
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+
+
+def finished_in(
+    folder: Path, kind: RecordKind[Any], identity: Mapping[str, Any], source: RowSource | None
+) -> Callable[[Mapping[str, Any]], bool]:
+    """Tells whether a further session would not make a record again; only reads.
+
+    Returns:
+        A function of the fields that a record's key is made of.
+
+    Raises:
+        OtherRunError: If the folder holds another run.
+        OptionError: If it holds files that are no run's.
+        InputError: If a file can't be read.
+    """
+    finished = read_earlier(folder, kind, identity, source).finished
+    superseded = _Archive(folder / SUPERSEDED, kind).offsets
+
+    def is_finished(row: Mapping[str, Any]) -> bool:
+        key = record_key(row)
+        return finished.index(key) is not None or superseded.index(key) is not None
+
+    return is_finished
+
+
+@contextmanager
+def manifest_states(logs: Iterable[tuple[RecordLog[Any], dict[str, Any]]]) -> Generator[None]:
+    """Writes manifests as ``running``, and as ``interrupted`` when an exception leaves.
+
+    Args:
+        logs: Each with its manifest.
+    """
+    pairs = list(logs)
+    for log, manifest in pairs:
+        log.write_manifest(manifest | {"state": "running"})
+    try:
+        yield
+    except BaseException:
+        for log, manifest in pairs:
+            log.write_manifest(manifest | {"state": "interrupted"})
+        raise
+
+
+# Locking and replacing a run ----------------------------------------------------------------------
+
+
+def take_folder_lock(folder: Path) -> int:
+    """Keeps other processes out of a folder, which is made when missing.
+
+    Returns:
+        The descriptor to be closed.
+
+    Raises:
+        InputError: If it can't be written.
+        OptionError: If another process is in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be made: {error.strerror}") from None
+    return take_lock(folder / LOCK, folder, busy=f"--out: another process is writing {folder}")
+
+
+def clear_run(folder: Path, kind: RecordKind[Any]) -> None:
+    """Deletes a run: what it writes into its folder, and no other file.
+
+    Raises:
+        OptionError: If another process writes it.
+        InputError: If the folder can't be written.
+    """
+    lock = take_folder_lock(folder)
+    try:
+        _clear(folder, kind)
+    finally:
+        os.close(lock)
+
+
+def _clear(folder: Path, kind: RecordKind[Any]) -> None:
+    """Deletes a run whose lock is held; its manifest last."""
+    if kind.runs_below is not None:
+        for run in sorted((folder / kind.runs_below).glob(f"*/{MANIFEST}")):
+            clear_run(run.parent, kind)
+            _remove(run.parent, re.compile(re.escape(LOCK)))
+        _remove(folder / kind.runs_below, None)
+    locked = [folder / name for name in kind.folders if (folder / name / LOCK).exists()]
+    locks = [take_folder_lock(below) for below in locked]
+    try:
+        for name, files in kind.folders.items():
+            _remove(folder / name, files)
+        for below in locked:
+            _remove(below, re.compile(re.escape(LOCK)))
+    finally:
+        for lock in locks:
+            os.close(lock)
+    temporary = Path(kind.file).with_suffix(".tmp").name
+    for name in (*kind.figures, SUPERSEDED, DAMAGED, temporary, kind.file, MANIFEST):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _remove(folder: Path, files: re.Pattern[str] | None) -> None:
+    """Deletes some files of a folder, and the folder when nothing else is in it."""
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for path in folder.iterdir():
+        if files is not None and files.fullmatch(path.name) and not path.is_dir():
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()

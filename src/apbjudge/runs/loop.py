@@ -1,0 +1,350 @@
+"""The run loop: every row leaves exactly one record, in whatever order they finish."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..errors import ApbJudgeError, PendingError, RowError
+from .folder import RecordLog
+from .ordering import Leaders, adjacent
+from .rows import BadRow
+
+ROWS_BETWEEN_PAUSES = 256
+"""Rows between two moments at which an interrupt is noticed, when nothing else waits."""
+
+_USAGE = ("calls", "lost", "reused", "prompt_tokens", "cached_tokens")
+_SUMS = (*_USAGE, "cost_usd", "unpriced", "silent")
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run stands; all counts are of this session.
+
+    Attributes:
+        done: Rows that got a record, bad ones included.
+        skipped: Rows that an earlier session had finished.
+        unscored: Records that are failures, by reason.
+        cost_usd: Known costs.
+        unpriced: Records whose price is unknown.
+        calls: Calls made.
+        lost: Calls of these that ended without an answer.
+        reused: Replies taken from the reply cache.
+        prompt_tokens: Tokens sent.
+        cached_tokens: Those of them that the endpoint had in its prefix cache.
+        pending: Rows whose reply is still to come (batches).
+        withheld: Items with pictures that the model was not shown, though it should have been.
+        silent: Replies without the token probabilities that were asked for.
+        fraction: Share of the input that is finished, 0 to 1; None when its size is unknown.
+        read: Rows read, those in flight included.
+    """
+
+    done: int = 0
+    skipped: int = 0
+    unscored: dict[str, int] = field(default_factory=dict[str, int])
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    calls: int = 0
+    lost: int = 0
+    reused: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    pending: int = 0
+    withheld: int = 0
+    silent: int = 0
+    fraction: float | None = None
+    read: int = 0
+
+    def advance(self, read_share: float) -> None:
+        """Estimates the finished share from the share of bytes read and the rows in flight."""
+        self.fraction = min(1.0, read_share) * (self.done + self.skipped) / max(1, self.read)
+
+    def add_costs(self, other: Progress) -> None:
+        """Adds what another session took: calls, tokens, prices."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def count(self, row: Mapping[str, Any]) -> None:
+        """Takes a record, as JSON values, into account."""
+        self.done += 1
+        if (reason := row["reason"]) is not None:
+            self.unscored[reason] = self.unscored.get(reason, 0) + 1
+        if usage := row["usage"]:
+            for name in _USAGE:
+                setattr(self, name, getattr(self, name) + usage[name])
+            self.unpriced += row["cost_usd"] is None
+        self.cost_usd += row["cost_usd"] or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Receivers of what a run reports: where it stands, rows it can't use, and all else."""
+
+    progress: Callable[[Progress], None]
+    bad_row: Callable[[str], None]
+    note: Callable[[str], None] = lambda message: None
+
+
+QUIET = Events(progress=lambda progress: None, bad_row=lambda message: None)
+
+
+class SourceRow(Protocol):
+    """A row that can be worked on."""
+
+    @property
+    def case_id(self) -> str:
+        """The case: rows of one follow each other."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Bytes of the input read so far."""
+        ...
+
+    def rejected(self, error: RowError) -> BadRow:
+        """The same row where it turns out to be unusable."""
+        ...
+
+
+R = TypeVar("R", bound=SourceRow)
+R_co = TypeVar("R_co", bound=SourceRow, covariant=True)
+R_contra = TypeVar("R_contra", bound=SourceRow, contravariant=True)
+T = TypeVar("T")
+
+
+class Source(Protocol[R_co]):
+    """Rows in the order of the input; see ``rows.RowSource``."""
+
+    only: Sequence[int] | None
+
+    @property
+    def name(self) -> str:
+        """Name of the input, for messages."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes of the input; 0 when not known."""
+        ...
+
+    def __iter__(self) -> Iterator[R_co | BadRow]:
+        """Yields an entry for every row."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[T]):
+    """What is to be done for a row.
+
+    Attributes:
+        fields: Those fields of the record to come that its key and place are made of.
+        work: Makes the record. What it raises ends the run; PendingError leaves the row without
+            a record.
+        prefix: Jobs with the same one share the beginning of a prompt: the first is finished
+            before the others start. None for those that wait for no other.
+    """
+
+    fields: Mapping[str, Any]
+    work: Callable[[], Awaitable[T]]
+    prefix: Hashable | None = None
+
+
+class Worker(Protocol[R_contra, T]):
+    """Makes a record of a row.
+
+    Attributes:
+        waits: Whether jobs wait for something, so that several are worked on at once.
+    """
+
+    waits: bool
+
+    def job(self, row: R_contra) -> Job[T]:
+        """The job of a row; raises RowError where the row can't be used."""
+        ...
+
+    def reject(self, row: BadRow, detail: str) -> T:
+        """The record of a row that can't be used."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lane(Generic[R, T]):
+    """One of the runs that are carried out together.
+
+    Attributes:
+        source: The rows.
+        worker: Makes their records.
+        log: Where the records go.
+    """
+
+    source: Source[R]
+    worker: Worker[R, T]
+    log: RecordLog[T]
+
+
+async def run_lanes(
+    lanes: Sequence[Lane[R, T]],
+    *,
+    turns: Sequence[int] | None = None,
+    concurrency: int,
+    events: Events,
+) -> Progress:
+    """Makes a record of every row that has none in its log, all runs as one stream.
+
+    Args:
+        lanes: The runs.
+        turns: For each row of the stream, the index of the run whose next row it is; every run
+            comes as often as its source has rows. None for a single run, whose rows are put in
+            an order in which rows of one case follow each other.
+        concurrency: Rows in flight at most, all runs together.
+        events: Receives what happens.
+
+    Returns:
+        The final progress of all runs together.
+
+    Raises:
+        InputError: If an input can't be read.
+        AccessError: If no job of the run can succeed; finished rows stay.
+    """
+    loop: _Loop[R, T] = _Loop(events, concurrency)
+    stream = _single(lanes[0]) if turns is None else _interleaved(lanes, turns)
+    try:
+        for n, (lane, entry, share) in enumerate(stream):
+            loop.progress.read += 1
+            if share:
+                loop.progress.advance(share)
+            await loop.take(lane, entry)
+            if n % ROWS_BETWEEN_PAUSES == 0:
+                events.progress(loop.progress)
+                await asyncio.sleep(0)
+        await loop.finish()
+    finally:
+        await loop.abandon()
+    if not loop.progress.pending:
+        for lane in lanes:
+            lane.log.supersede()
+    loop.progress.fraction = 1.0
+    events.progress(loop.progress)
+    return loop.progress
+
+
+_Turn = tuple[Lane[R, T], R | BadRow, float]
+"""A row with its run, and the share of the input that is read with it (0 where not known)."""
+
+
+def _single(lane: Lane[R, T]) -> Iterator[_Turn[R, T]]:
+    source, size = lane.source, lane.source.size
+    in_order = not lane.worker.waits or source.only is not None
+    entries: Iterable[R | BadRow] = source if in_order else adjacent(source)
+    for entry in entries:
+        yield lane, entry, entry.offset / size if size else 0.0
+
+
+def _interleaved(lanes: Sequence[Lane[R, T]], turns: Sequence[int]) -> Iterator[_Turn[R, T]]:
+    readers = [iter(lane.source) for lane in lanes]
+    for n, at in enumerate(turns, start=1):
+        yield lanes[at], next(readers[at]), n / len(turns)
+    for reader in readers:
+        next(reader, None)  # so that each source is read to its end
+
+
+class _Loop(Generic[R, T]):
+    """Jobs in flight, and the hand-over of their records."""
+
+    def __init__(self, events: Events, concurrency: int) -> None:
+        self.progress = Progress()
+        self._events = events
+        self._concurrency = concurrency
+        self._flying: dict[asyncio.Task[T], tuple[Lane[R, T], Job[T]]] = {}
+        self._landed: deque[asyncio.Task[T]] = deque()
+        self._landing = asyncio.Event()
+        self._leaders: Leaders[tuple[Lane[R, T], Job[T]]] = Leaders()
+
+    async def take(self, lane: Lane[R, T], entry: R | BadRow) -> None:
+        """Works on a row, now or once the leader of its prefix has landed."""
+        if isinstance(entry, BadRow):
+            self._reject(lane, entry)
+            return
+        try:
+            job = lane.worker.job(entry)
+        except RowError as error:
+            self._reject(lane, entry.rejected(error))
+            return
+        if not lane.log.is_fresh and lane.log.is_finished(job.fields):
+            self.progress.skipped += 1
+            return
+        if not lane.worker.waits:
+            self._add(lane, await job.work())
+            return
+        if job.prefix is None or self._leaders.may_start(job.prefix, (lane, job)):
+            await self._launch(lane, job)
+        while self._leaders.ready or self._leaders.waiting > 4 * self._concurrency:
+            await self._go_on()
+
+    def _reject(self, lane: Lane[R, T], row: BadRow) -> None:
+        detail = f"{lane.source.name}:{row.line}: {row.error}"
+        record = lane.worker.reject(row, detail)
+        if not lane.log.is_fresh and lane.log.is_finished(lane.log.kind.to_json(record)):
+            self.progress.skipped += 1
+        else:
+            self._add(lane, record)
+        self._events.bad_row(detail)
+
+    def _add(self, lane: Lane[R, T], record: T) -> None:
+        self.progress.count(lane.log.add(record))
+
+    async def _launch(self, lane: Lane[R, T], job: Job[T]) -> None:
+        while len(self._flying) >= self._concurrency:
+            await self._collect()
+        flight = asyncio.ensure_future(job.work())
+        self._flying[flight] = lane, job
+        flight.add_done_callback(self._land)
+
+    def _land(self, flight: asyncio.Task[T]) -> None:
+        self._landed.append(flight)
+        self._landing.set()
+
+    async def finish(self) -> None:
+        """Waits for all jobs that were taken."""
+        while self._flying or self._leaders.ready:
+            await self._go_on()
+
+    async def _go_on(self) -> None:
+        """Starts a follower that may go, or waits for something to land."""
+        if self._leaders.ready:
+            await self._launch(*self._leaders.ready.popleft())
+        else:
+            await self._collect()
+
+    async def _collect(self) -> None:
+        """Waits until at least one job has landed and adds the records of all that have."""
+        await self._landing.wait()
+        self._landing.clear()
+        failure: BaseException | None = None
+        while self._landed:
+            flight = self._landed.popleft()
+            lane, job = self._flying.pop(flight)
+            try:
+                self._add(lane, flight.result())
+            except PendingError:
+                self.progress.pending += 1
+            except ApbJudgeError as error:  # the others that landed are kept all the same
+                failure = failure or error
+            if job.prefix is not None:
+                self._leaders.landed(job.prefix)
+        self._events.progress(self.progress)
+        if failure is not None:
+            raise failure
+
+    async def abandon(self) -> None:
+        """Cancels what is in flight; what has landed meanwhile still leaves its record."""
+        for flight in self._flying:
+            flight.cancel()
+        records = await asyncio.gather(*self._flying, return_exceptions=True)
+        for (lane, _), record in zip(self._flying.values(), records, strict=True):
+            if not isinstance(record, BaseException):
+                self._add(lane, record)
+        self._flying = {}

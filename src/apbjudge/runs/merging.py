@@ -1,0 +1,121 @@
+"""Runs of shards: whether folders are the parts of one run, and all their records together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, OptionError, OtherRunError, RowError, visible
+from ..records.keys import KeySet
+from .resume import (
+    RecordKind,
+    changed_settings,
+    inputs_before,
+    read_manifest,
+    record_key,
+    record_lines,
+)
+from .rows import Shard, parse_shard
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A finished run of one shard."""
+
+    folder: Path
+    shard: Shard
+    manifest: dict[str, Any]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two parts to be of one run."""
+        return {name: v for name, v in self.manifest["identity"].items() if name != "shard"}
+
+
+def read_parts(folders: Sequence[Path], kind: RecordKind[Any]) -> list[Part]:
+    """The parts of one run, in the order of their shards.
+
+    Raises:
+        OptionError: If a folder holds no finished run of a shard, the runs are of different
+            settings or inputs, or the shards are not all there exactly once.
+    """
+    parts = sorted((_part(folder, kind) for folder in folders), key=lambda part: part.shard.index)
+    if not parts:
+        raise OptionError("expected at least one folder of a shard, got none")
+    first = parts[0]
+    for part in parts[1:]:
+        both = f"{visible(str(first.folder))} and {visible(str(part.folder))}"
+        if changed := changed_settings(first.identity, part.identity):
+            raise OptionError(f"{both} have different settings ({visible(', '.join(changed))})")
+        if _content(first) != _content(part):
+            raise OptionError(f"{both} are runs of different inputs")
+    for one, other in pairwise(parts):
+        if one.shard.count != other.shard.count:
+            raise OptionError(
+                f"{visible(str(one.folder))} is shard {one.shard} and "
+                f"{visible(str(other.folder))} is shard {other.shard}: expected one division"
+            )
+        if one.shard == other.shard:
+            raise OptionError(
+                f"{visible(str(one.folder))} and {visible(str(other.folder))} are both shard "
+                f"{one.shard}"
+            )
+    shards, count = [part.shard for part in parts], first.shard.count
+    missing = [str(s) for i in range(count) if (s := Shard(i + 1, count)) not in shards]
+    if missing:
+        raise OptionError(f"shards are missing: {', '.join(missing)}")
+    return parts
+
+
+def _part(folder: Path, kind: RecordKind[Any]) -> Part:
+    name = visible(str(folder))
+    manifest = read_manifest(folder, kind)
+    if manifest is None:
+        raise OptionError(f"{name} holds no run")
+    shard = manifest["identity"].get("shard")
+    if not isinstance(shard, str):
+        raise OptionError(f"{name} holds no run of a shard (--shard I/N)")
+    if manifest.get("state") != "done":
+        raise OptionError(f"{name} is not finished: run its shard {shard} to the end first")
+    return Part(folder, parse_shard(shard), manifest)
+
+
+def _content(part: Part) -> tuple[object, object]:
+    """Hashes of the rows and of the cases that a part was made from."""
+    marks = inputs_before(part.manifest, ["cases"]) or {}
+    cases = marks.get("cases")
+    return part.manifest.get("input_sha256"), cases and cases.sha256
+
+
+def check_free(out: Path, kind: RecordKind[Any]) -> None:
+    """Refuses a folder that holds a run, unless it is a merge that was not finished.
+
+    Raises:
+        OptionError: If it holds one, or files that are no run's.
+    """
+    manifest = read_manifest(out, kind)
+    if manifest is not None and ("parts" not in manifest or manifest.get("state") == "done"):
+        raise OtherRunError(
+            f"--out: {visible(str(out))} holds a run already; choose another folder"
+        )
+
+
+def merged_rows(parts: Sequence[Part], kind: RecordKind[Any]) -> Iterator[dict[str, Any]]:
+    """Yields the records of all parts, part by part.
+
+    Raises:
+        InputError: If a line is damaged.
+        OptionError: If two records are of the same row.
+    """
+    seen = KeySet()
+    for part in parts:
+        path = part.folder / kind.file
+        for line in record_lines(path, kind):
+            if isinstance(line.row, RowError):
+                raise InputError(f"{path}:{line.number}: {line.row}; run shard {part.shard} again")
+            if not seen.add(record_key(line.row)):
+                raise OptionError(f"{path}:{line.number}: there is another record of this row")
+            yield line.row

@@ -1,0 +1,392 @@
+"""What a run's folder holds before a session begins; nothing is written here.
+
+A folder belongs to one run: equal settings and one input. The input is the same when it is the
+same file, perhaps edited, or begins with the content that was worked on: moved, copied or appended
+to. Anything else is another run, whose records were paid for, and is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+
+import orjson
+
+from ..errors import InputError, OptionError, OtherRunError, RowError, visible
+from ..jsonl import read_lines
+from ..records.keys import KeyMap, KeySet, short_key
+from ..records.run_folder import MANIFEST
+from .rows import RowSource, known
+
+T = TypeVar("T")
+
+BAD_INPUT = "bad_input"
+"""Reason of the record of a row that can't be used."""
+
+_BLOCK = 1 << 20
+_HINT = "choose another folder, or --overwrite to replace that run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordKind(Generic[T]):
+    """What the loop and the folder must know of the records of a run.
+
+    As JSON, each has ``item_id``, ``tested_model``, ``line`` and ``fingerprint`` of its row;
+    ``reason``, null where it succeeded; and ``usage`` and ``cost_usd``, null where not known.
+
+    Attributes:
+        name: What a record is called, for messages.
+        file: Name of their file.
+        to_json: A record as JSON values.
+        check: The JSON values of a line, if it is whole; raises RowError otherwise.
+        place: Fields that tell where a record's row stands and not what was worked on.
+        retried: Reasons of failures that may have passed when the run is resumed.
+        figures: Further files that a run writes, which can be computed again.
+        folders: Folders of further files below the run's, with the names of these.
+        runs_below: Folder with runs of which this one consists; None without.
+    """
+
+    name: str
+    file: str
+    to_json: Callable[[T], dict[str, Any]]
+    check: Callable[[Mapping[str, Any] | RowError], dict[str, Any]]
+    place: tuple[str, ...]
+    retried: tuple[str, ...]
+    figures: tuple[str, ...] = ()
+    folders: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
+    runs_below: str | None = None
+
+    def place_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The place fields of a record."""
+        return {name: row.get(name) for name in self.place}
+
+    def place_key(self, row: Mapping[str, Any]) -> int:
+        """Hash of the place fields."""
+        own = orjson.dumps(self.place_of(row), option=orjson.OPT_SORT_KEYS)
+        return short_key(own.decode())
+
+
+def record_key(row: Mapping[str, Any]) -> int:
+    """Key of what a record answers: item, tested model and fingerprint.
+
+    A row without usable id is identified by its line and its content.
+    """
+    if row.get("reason") == BAD_INPUT:
+        return short_key("bad", str(row["line"]), row["fingerprint"])
+    return short_key(row["item_id"], row["tested_model"], row["fingerprint"])
+
+
+# Lines --------------------------------------------------------------------------------------------
+
+LineKind = Literal["current", "passing", "again", "damaged"]
+
+
+class RecordLine(NamedTuple):
+    """A line of a file of records.
+
+    Attributes:
+        number: 1-based line number.
+        offset: Byte offset of the line's start.
+        raw: The line without its end.
+        kind: ``current``; ``passing``: failed for a reason that may have passed; ``again``: an
+            earlier line answers the same; ``damaged``: no record.
+        row: The record; of a damaged line, what is wrong with it.
+    """
+
+    number: int
+    offset: int
+    raw: bytes
+    kind: LineKind
+    row: dict[str, Any] | RowError
+
+
+def record_lines(path: Path, kind: RecordKind[Any]) -> Iterator[RecordLine]:
+    """Yields the lines of a file of records, each with what it is; none where there is no file.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    if not path.exists():
+        return
+    seen = KeySet()
+    for number, offset, raw, values in read_lines(path, any_format=True):
+        try:
+            row = kind.check(values)
+        except RowError as error:
+            yield RecordLine(number, offset, raw, "damaged", error)
+            continue
+        line_kind: LineKind = "current"
+        if row["reason"] in kind.retried:
+            line_kind = "passing"
+        elif not seen.add(record_key(row)):
+            line_kind = "again"
+        yield RecordLine(number, offset, raw, line_kind, row)
+
+
+# The input ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputMark:
+    """Which file an input is: absolute path; bytes and SHA-256 are None where it is no file."""
+
+    path: str
+    bytes: int | None = None
+    sha256: str | None = None
+
+
+Inputs = Mapping[str, InputMark | None]
+"""The files of a run by their names: the rows (None for rows in memory) and ``cases``."""
+
+
+def inputs_json(inputs: Inputs) -> dict[str, Any]:
+    """The input files as the manifest has them."""
+    return {name: mark and asdict(mark) for name, mark in inputs.items()}
+
+
+def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str | None]:
+    """Which file an input is, and the hash of its first ``prefix`` bytes, if it has so many.
+
+    Raises:
+        InputError: If it can't be read.
+    """
+    name = os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
+    if not path.is_file():  # a pipe can be read only once
+        return InputMark(path=name), None
+    digest, size, begins = hashlib.sha256(), 0, None
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                if prefix is not None and size <= prefix <= size + len(block):
+                    head = digest.copy()
+                    head.update(block[: prefix - size])
+                    begins = head.hexdigest()
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    return InputMark(path=name, bytes=size, sha256=digest.hexdigest()), begins
+
+
+def inputs_before(manifest: Mapping[str, Any], names: Iterable[str]) -> Inputs | None:
+    """What the manifest says of the files; None where it says nothing that can be used."""
+    stated = manifest.get("inputs")
+    if isinstance(stated, dict):
+        return {name: _mark_of(cast("dict[str, Any]", stated).get(name)) for name in names}
+    if not isinstance(manifest.get("input"), str):
+        return None
+    # as earlier versions wrote it
+    of_rows = {"path": manifest["input"], "sha256": manifest.get("input_sha256")}
+    rows = None if manifest["input"] == "row" else _mark_of(of_rows)
+    cases = _mark_of({"path": manifest.get("cases")})
+    return {name: cases if name == "cases" else rows for name in names}
+
+
+def _mark_of(values: object) -> InputMark | None:
+    if not isinstance(values, dict):
+        return None
+    of = cast("dict[str, Any]", values)
+    path, size, sha256 = of.get("path"), of.get("bytes"), of.get("sha256")
+    if not isinstance(path, str):
+        return None
+    return InputMark(
+        path=os.path.realpath(path),
+        bytes=size if type(size) is int else None,
+        sha256=sha256 if isinstance(sha256, str) else None,
+    )
+
+
+# The folder ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What earlier sessions left in a folder.
+
+    Attributes:
+        inputs: The input files of the session that begins.
+        finished: Keys of the records that count, with hashes of where their rows stood.
+        n_by_kind: Lines of the file by kind.
+        first_damage: Place of the first damaged line and what is wrong with it; empty without.
+        is_ended: Whether the last line of the file has its end.
+    """
+
+    inputs: Inputs
+    finished: KeyMap
+    n_by_kind: Mapping[LineKind, int]
+    first_damage: str
+    is_ended: bool
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether more records can be appended to the file as it is."""
+        return self.is_ended and set(self.n_by_kind) <= {"current"}
+
+
+def read_earlier(
+    folder: Path, kind: RecordKind[Any], identity: Mapping[str, Any], source: RowSource | None
+) -> Earlier:
+    """Reads what a folder holds and whether a session may continue there.
+
+    Args:
+        folder: The run's folder, which need not exist.
+        kind: The records.
+        identity: Settings that must be the same for records to be in one file.
+        source: The session's input; None does not compare inputs.
+
+    Raises:
+        OtherRunError: If it holds a run with other settings or of another input.
+        OptionError: If it holds files that are no run's.
+        InputError: If a file can't be read.
+    """
+    manifest = read_manifest(folder, kind)
+    if manifest is not None:
+        now = orjson.loads(orjson.dumps(identity))
+        if changed := changed_settings(manifest["identity"], now):
+            settings = visible(", ".join(changed))
+            raise OtherRunError(
+                f"--out: {folder} holds a run with other settings ({settings}); {_HINT}"
+            )
+    path = folder / kind.file
+    finished, names = KeyMap(), KeyMap()
+    n_by_kind: dict[LineKind, int] = {}
+    first_damage = ""
+    for line in record_lines(path, kind):
+        n_by_kind[line.kind] = n_by_kind.get(line.kind, 0) + 1
+        if isinstance(line.row, RowError):
+            first_damage = first_damage or f"{path}:{line.number}: {line.row}"
+            continue
+        if line.kind == "current":
+            finished.add(record_key(line.row), kind.place_key(line.row))
+        if line.row["reason"] != BAD_INPUT:
+            names.add(short_key(line.row["item_id"], line.row["tested_model"]))
+    finished.sort()
+    names.sort()
+    return Earlier(
+        inputs=_checked_inputs(folder, manifest or {}, source, names),
+        finished=finished,
+        n_by_kind=n_by_kind,
+        first_damage=first_damage,
+        is_ended=_is_ended(path),
+    )
+
+
+def read_manifest(folder: Path, kind: RecordKind[Any]) -> dict[str, Any] | None:
+    """The manifest of a run; None in a folder where nothing of a run is.
+
+    Raises:
+        OptionError: If the manifest or other files there are no run's.
+    """
+    path = folder / MANIFEST
+    if path.exists():
+        try:
+            manifest: object = orjson.loads(path.read_bytes())
+        except orjson.JSONDecodeError:
+            manifest = None
+        fields = cast("dict[str, Any]", manifest) if isinstance(manifest, dict) else {}
+        if not isinstance(fields.get("identity"), dict):
+            raise OptionError(f"--out: {path} is not a manifest of apbjudge; choose another folder")
+        return fields
+    for name in (kind.file, *kind.figures):
+        file = folder / name
+        if file.exists() and (name != kind.file or file.stat().st_size):
+            raise OptionError(
+                f"--out: {folder} has {name} but no {MANIFEST}, so no run of apbjudge wrote it; "
+                "choose another folder"
+            )
+    return None
+
+
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Names of what differs, such as ``protocol`` or ``judge.seed``."""
+    changed: list[str] = []
+    for name in sorted({*before, *now}):
+        one, other = before.get(name), now.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            inner = changed_settings(
+                cast("Mapping[str, Any]", one), cast("Mapping[str, Any]", other)
+            )
+            changed += [f"{name}.{key}" for key in inner]
+        elif one != other or (name in before) != (name in now):
+            changed.append(name)
+    return changed
+
+
+def _is_ended(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 1))
+            return file.read(1) in (b"", b"\n")
+    except FileNotFoundError:
+        return True
+
+
+def _checked_inputs(
+    folder: Path, manifest: Mapping[str, Any], source: RowSource | None, names: KeyMap
+) -> Inputs:
+    """The input files of the session, unless they are another run's.
+
+    Args:
+        folder: The run's folder.
+        manifest: Its manifest; empty without.
+        source: The session's input.
+        names: Keys of item and tested model of all records of rows that could be used.
+    """
+    if source is None:
+        return {}
+    before = inputs_before(manifest, source.files) if len(names) else None
+    inputs: dict[str, InputMark | None] = {}
+    is_known_content = True
+    for name, path in source.files.items():
+        old = before.get(name) if before is not None else None
+        mark, begins = _read_mark(path, prefix=old and old.bytes) if path else (None, None)
+        inputs[name] = mark
+        if before is None or (name == "cases" and old is None):
+            continue
+        same_content = bool(mark and old and old.sha256 and old.sha256 in (mark.sha256, begins))
+        same_place = (mark and mark.path) == (old and old.path)
+        if not same_content and not same_place:
+            was, now = (_shown(name, each, source.rows_name) for each in (old, mark))
+            raise OtherRunError(f"--out: {folder} holds a run of {was}, not of {now}; {_HINT}")
+        is_known_content = is_known_content and (same_content or name == "cases")
+    if before is not None and not is_known_content and not _shares_row(source, names):
+        rows = _shown(source.rows_name, inputs[source.rows_name], source.rows_name)
+        raise OtherRunError(
+            f"--out: {folder} holds a run of other rows: none of those recorded there is in "
+            f"{rows} any more; {_HINT}"
+        )
+    return inputs
+
+
+def _shown(name: str, mark: InputMark | None, rows_name: str) -> str:
+    if mark is not None:
+        return visible(mark.path)
+    return "rows in memory" if name == rows_name else f"{rows_name} without --cases"
+
+
+def _shares_row(source: RowSource, names: KeyMap) -> bool:
+    """Whether a row of the input, by item and tested model, has a record."""
+    if not isinstance(source.rows, Path | list | tuple):
+        source.rows = list(source.rows)  # it is read here and again for the run
+    if isinstance(source.rows, Path):
+        if not source.rows.is_file():
+            return True  # a pipe can be read only once
+        rows: Iterator[object] = (line.values for line in read_lines(source.rows))
+    else:
+        rows = iter(source.rows)
+    for values in rows:
+        if not isinstance(values, Mapping):
+            continue
+        row = cast("Mapping[str, Any]", values)
+        item_id, tested_model = known(row, "id", "item_id", "case_id"), known(row, "tested_model")
+        if item_id is None or tested_model is None:
+            continue
+        if names.index(short_key(item_id, tested_model)) is not None:
+            return True
+    return False

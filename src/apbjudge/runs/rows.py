@@ -1,0 +1,299 @@
+"""Reading rows: a JSONL file or rows in memory, perhaps joined with a file of cases."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
+
+import orjson
+from pydantic import ValidationError
+
+from ..errors import InputError, OptionError, RowError
+from ..jsonl import Line, object_of, parse_object, read_line_at, read_lines
+from ..records import row_error
+from ..records.keys import short_key
+
+_MODEL_FIELDS = ("tested_model", "model_response")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that can't be used, with what is still known of it."""
+
+    line: int
+    error: RowError
+    digest: bytes
+    offset: int
+    item_id: str | None = None
+    tested_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Part ``index`` (from 1) of ``count`` parts of the rows; rows of one case are in one part.
+
+    Raises:
+        OptionError: If there is no such part.
+    """
+
+    index: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.index <= self.count:
+            raise OptionError(f"--shard: expected I/N with 1 <= I <= N, got {self}")
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def holds(self, case: str) -> bool:
+        """Whether the rows of a case are in this part."""
+        return short_key("shard", case) % self.count == self.index - 1
+
+
+def parse_shard(text: str) -> Shard:
+    """Reads ``2/4``.
+
+    Raises:
+        OptionError: If the text is no part.
+    """
+    if match := re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip(), re.ASCII):
+        return Shard(int(match[1]), int(match[2]))
+    raise OptionError(f"--shard: expected I/N with 1 <= I <= N, got {text!r}")
+
+
+class RawRow(NamedTuple):
+    """A row as read.
+
+    Attributes:
+        line: Its 1-based line.
+        values: Its fields, those of its case included.
+        digest: SHA-256 of the row as it came, and of its case, when joined.
+        offset: Bytes of the input read so far.
+    """
+
+    line: int
+    values: Mapping[str, Any]
+    digest: bytes
+    offset: int
+
+
+class HasCase(Protocol):
+    """What belongs to a case."""
+
+    @property
+    def case_id(self) -> str:
+        """The case."""
+        ...
+
+
+I = TypeVar("I", bound=HasCase)  # noqa: E741 - an item
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class RowSource:
+    """Rows of a run, read one at a time; memory stays at one row.
+
+    Attributes:
+        rows: A JSONL file, or rows already in memory.
+        cases: A JSONL file with the cases, joined on ``id``.
+        only: Numbers of the lines to read, in the order in which to read them; None reads all,
+            in the order of the file.
+        shard: The part of the rows to read; None reads all.
+        digest: SHA-256 of the rows read so far.
+        rows_name: Name of the rows in the manifest.
+    """
+
+    rows: Path | Sequence[Mapping[str, Any]] | Iterable[Mapping[str, Any]]
+    cases: Path | None = None
+    only: Sequence[int] | None = None
+    shard: Shard | None = None
+    digest: Any = field(default_factory=hashlib.sha256)
+    rows_name: ClassVar[str] = "rows"
+
+    @property
+    def name(self) -> str:
+        """Name of the input, for messages."""
+        if not isinstance(self.rows, Path):
+            return "row"
+        return os.fsencode(self.rows).decode(errors="backslashreplace")
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The input files by their names in the manifest; None for rows in memory."""
+        rows = self.rows if isinstance(self.rows, Path) else None
+        return {self.rows_name: rows, "cases": self.cases}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file of rows; 0 when they are in memory."""
+        if not isinstance(self.rows, Path):
+            return 0
+        try:
+            return self.rows.stat().st_size
+        except OSError as error:
+            raise InputError(f"{self.rows}: can't be read: {error.strerror}") from None
+
+    def read_each(
+        self, read: Callable[[RawRow], I], make: Callable[[I, RawRow], R]
+    ) -> Iterator[R | BadRow]:
+        """Yields what is made of every row that is not blank, and of a row that can't be used why.
+
+        Args:
+            read: Gives the item of a row; called for every row, those of other shards included.
+            make: Gives what is yielded.
+
+        Raises:
+            InputError: If a file can't be read or holds no row at all.
+        """
+        if self.only is None:
+            self.digest = hashlib.sha256()  # of this reading, not of all there were
+        cases = Cases(self.cases) if self.cases else None
+        empty = True
+        for line in self._lines():
+            empty = False
+            entry = self._entry(line, cases, read, make)
+            if entry is not None:
+                yield entry
+        if empty:
+            raise InputError(f"{self.name}: the file holds no rows")
+
+    def _entry(
+        self,
+        line: Line,
+        cases: Cases | None,
+        read: Callable[[RawRow], I],
+        make: Callable[[I, RawRow], R],
+    ) -> R | BadRow | None:
+        digest = hashlib.sha256(line.raw)
+        end = line.offset + len(line.raw)
+        shard, values = self.shard, line.values
+        try:
+            if isinstance(values, RowError):
+                raise values  # noqa: TRY301 - it is reported as those below are
+            joined = cases.join(values, digest) if cases else values
+            row = RawRow(line.number, joined, digest.digest(), end)
+            item = read(row)
+            if shard is not None:
+                if not shard.holds(item.case_id):
+                    return None
+                shard = None  # the row is in it, whatever becomes of it
+            return make(item, row)
+        except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
+            bad = row_error_of(error)
+        if shard is not None and not shard.holds(f"line {line.number}"):
+            return None
+        fields: Mapping[str, Any] = {} if isinstance(values, RowError) else values
+        item_id, tested_model = known(fields, "id", "item_id"), known(fields, "tested_model")
+        return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
+
+    def _lines(self) -> Iterator[Line]:
+        if self.only is not None:
+            yield from self._chosen(self.only)
+        elif isinstance(self.rows, Path):
+            yield from read_lines(self.rows, digest=self.digest)
+        else:
+            for number, values in enumerate(self.rows, start=1):
+                raw, row = _dumped(values)
+                self.digest.update(raw)
+                yield Line(number, 0, raw, row)
+
+    def _chosen(self, numbers: Sequence[int]) -> Iterator[Line]:
+        """Some lines, in the order asked for: places are looked up once, then each is read."""
+        wanted = set(numbers)
+        if not isinstance(self.rows, Path):
+            rows = {n: v for n, v in enumerate(self.rows, start=1) if n in wanted}
+            for number in numbers:
+                raw, row = _dumped(rows[number])
+                yield Line(number, 0, raw, row)
+            return
+        offsets = {ln.number: ln.offset for ln in read_lines(self.rows) if ln.number in wanted}
+        for number in numbers:
+            raw = read_line_at(self.rows, offsets[number])
+            yield Line(number, 0, raw, parse_object(raw))
+
+
+def row_error_of(error: Exception) -> RowError:
+    """What was wrong with a row, of whatever was raised while it was read."""
+    if isinstance(error, RowError):
+        return error
+    if isinstance(error, ValidationError):
+        return row_error(error)
+    if isinstance(error, RecursionError):
+        return RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
+    return RowError("row", "a row that can be read", f"{type(error).__name__}: {error}")
+
+
+def known(values: Mapping[str, Any], *names: str) -> str | None:
+    """The first of some fields that is a usable string, of a row that may be bad elsewhere."""
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, str) and value.strip() and value.isprintable():
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return None
+
+
+def _dumped(values: object) -> tuple[bytes, dict[str, Any] | RowError]:
+    """A row in memory as the line it would be."""
+    try:
+        raw = orjson.dumps(values)
+    except orjson.JSONEncodeError as error:
+        raw = repr(values).encode(errors="backslashreplace")
+        return raw, RowError("row", "JSON values", str(error))
+    if not isinstance(values, dict):
+        return raw, RowError("row", "a dict", values)
+    return raw, cast("dict[str, Any]", values)
+
+
+class Cases:
+    """A file of cases, indexed by id: 64-bit keys and offsets, never the cases themselves.
+
+    Raises:
+        InputError: If it can't be read or one of its rows is unusable.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets: dict[int, int] = {}
+        self._last: tuple[int, dict[str, Any], bytes] | None = None
+        for line in read_lines(path):
+            if isinstance(line.values, RowError):
+                raise InputError(f"{path}:{line.number}: {line.values}")
+            case_id = known(line.values, "id", "case_id")
+            if case_id is None:
+                error = RowError("id", "a non-empty string", line.values.get("id"))
+                raise InputError(f"{path}:{line.number}: {error}")
+            key = short_key(case_id)
+            if key in self._offsets:
+                raise InputError(f"{path}:{line.number}: field id: {case_id} occurs twice")
+            self._offsets[key] = line.offset
+
+    def join(self, values: Mapping[str, Any], digest: Any) -> dict[str, Any]:
+        """The case's fields with the prediction's laid over them.
+
+        Args:
+            values: The prediction's row.
+            digest: A running hash, which takes in the case.
+
+        Raises:
+            RowError: If there is no such case.
+        """
+        case_id = known(values, "case_id", "id")
+        offset = self._offsets.get(short_key(case_id)) if case_id else None
+        if offset is None:
+            raise RowError("id", f"the id of a case in {self._path}", case_id)
+        if self._last is None or self._last[0] != offset:
+            raw = read_line_at(self._path, offset)
+            self._last = (offset, object_of(raw), raw)
+        _, case, raw = self._last
+        digest.update(raw)
+        own = {k: v for k, v in values.items() if v is not None}
+        return {k: v for k, v in case.items() if k not in _MODEL_FIELDS} | own

@@ -1,0 +1,358 @@
+"""Differences: are two judges, models or rubrics different, and what could have been seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from .estimates import (
+    CONFIDENCE_LEVEL,
+    Array,
+    Estimate,
+    Ids,
+    cluster_note,
+    nothing,
+    t_quantile,
+    two_sided,
+)
+from .moments import ratio_moments
+from .proportions import bounded, wilson, without_interval
+from .sample import Sample
+
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McNemar:
+    """McNemar's test of two rates measured on the same items.
+
+    Attributes:
+        b: Items where only the first was right.
+        c: Items where only the second was right.
+        p_exact: Two-sided p-value of the exact conditional test; too large on average.
+        p_mid: Its mid-p version: the better choice, its size hardly ever exceeds the level.
+    """
+
+    b: int
+    c: int
+    p_exact: float
+    p_mid: float
+
+
+def mcnemar(b: int, c: int) -> McNemar:
+    """Whether two rates differ, from the items where the two disagree.
+
+    Exact conditional (binomial) and mid-p version; Fagerland, Lydersen & Laake 2013
+    (doi:10.1186/1471-2288-13-91) compare them and recommend the mid-p. Items are independent.
+
+    Args:
+        b: Items where only the first was right, at least 0.
+        c: Items where only the second was right.
+
+    Returns:
+        Both p-values; 1.0 when no item tells the two apart.
+
+    Raises:
+        ValueError: If a count is below 0.
+
+    When not to use it: where items share cases (``paired_test`` with clusters), or for the size
+    of the difference, of which a p-value says nothing.
+    """
+    if b < 0 or c < 0:
+        raise ValueError(f"mcnemar: expected counts of at least 0, got {b=} {c=}")
+    from scipy.special import bdtr  # the chance of at most k heads in n tosses
+
+    n, least = b + c, min(b, c)
+    if n == 0:
+        return McNemar(b=b, c=c, p_exact=1.0, p_mid=1.0)
+    below, upto = float(bdtr(least - 1, n, 0.5)) if least else 0.0, float(bdtr(least, n, 0.5))
+    return McNemar(b=b, c=c, p_exact=min(1.0, 2 * upto), p_mid=min(1.0, upto + below))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTest:
+    """A mean difference on the same items, and whether it can be told from 0.
+
+    Attributes:
+        estimate: The mean difference with its interval.
+        p_value: Two-sided; below 1 - level exactly when the interval leaves out 0 (unless the
+            bounds cut it). None when there is no interval.
+        method: ``t-bonett-price``, or ``none``.
+        detectable: The smallest true difference that this many items find with a power of 0.8.
+    """
+
+    estimate: Estimate
+    p_value: float | None
+    method: str
+    detectable: float | None
+
+
+def paired_test(
+    differences: Array,
+    sample: Sample,
+    *,
+    bounds: tuple[float, float] = (-1.0, 1.0),
+    level: float = CONFIDENCE_LEVEL,
+) -> PairedTest:
+    """Mean of paired differences, its interval and a test of 0, by cluster.
+
+    Student's t with the cluster-robust variance, after one unit more has been counted in each
+    direction: Bonett & Price 2012 (doi:10.3102/1076998611411915) for 0/1 outcomes, here for
+    clusters, weights and grades too. In simulations (30 to 720 items, 2 to 70 % discordant) 95 %
+    intervals covered 93.6 % or more, and close to all where fewer than about 3 discordant items
+    are expected; ``bounded``'s interval, without the two units, covered down to 89 %. A unit
+    counts as much as the observed differences do (root mean square of those that are not 0), or
+    as much as possible where all are 0.
+
+    Args:
+        differences: Shape (n,): first minus second, within the bounds.
+        sample: How the items were drawn; clusters are what is independent.
+        bounds: Least and greatest possible difference.
+        level: Confidence level.
+
+    Returns:
+        The estimate (the observed mean, the interval around the mean with the two units), p-value
+        and detectable difference. No interval where there is one unit, or one a stratum.
+
+    Raises:
+        ValueError: If a difference is missing or out of bounds.
+
+    When not to use it: with fewer than about 10 clusters, where the t distribution is a rough
+    guide; for differences of measures that are no means (kappa, F1): resample those.
+    """
+    if not bool(np.all((differences >= bounds[0]) & (differences <= bounds[1]))):
+        raise ValueError(f"differences: expected numbers from {bounds[0]} to {bounds[1]}")
+    moments = ratio_moments(differences, np.ones(len(differences)), sample)
+    if moments is None:
+        return PairedTest(estimate=nothing(level), p_value=None, method="none", detectable=None)
+    estimate = without_interval(moments, level)
+    if moments.df == 0:
+        estimate = replace(estimate, note="too few units to show a spread")
+        return PairedTest(estimate=estimate, p_value=None, method="none", detectable=None)
+    some = differences[differences != 0]
+    size = float(np.sqrt(np.mean(some * some))) if len(some) else max(map(abs, bounds))
+    # Kish's effective number of units: as many equal ones would be worth as much
+    sums = np.bincount(sample.units(len(differences))[0], weights=sample.weights)
+    n = float(sums.sum() ** 2 / (sums**2).sum())
+    # the mean and its error once +size and -size have been counted as units of their own
+    centre = n / (n + 2) * moments.value
+    square = moments.variance * (n - 1) + moments.value**2
+    error = sqrt((n / (n + 2) * square - centre**2 + 2 * size**2 / (n + 2)) / (n + 2))
+    half = t_quantile(0.5 + level / 2, moments.df) * error
+    estimate = replace(
+        estimate,
+        low=min(moments.value, max(bounds[0], centre - half)),
+        high=max(moments.value, min(bounds[1], centre + half)),
+        method="t-bonett-price",
+    )
+    return PairedTest(
+        estimate=estimate,
+        p_value=two_sided(centre / error, moments.df),
+        method="t-bonett-price",
+        detectable=detectable_difference(error, level=level),
+    )
+
+
+def newcombe(
+    k1: float, n1: float, k2: float, n2: float, *, level: float = CONFIDENCE_LEVEL
+) -> tuple[float, float]:
+    """Interval of the difference of two independent rates, from their Wilson intervals.
+
+    Newcombe 1998, method 10 (doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I).
+
+    Args:
+        k1: Successes of the first, 0 to ``n1``.
+        n1: Trials of the first, above 0.
+        k2: Successes of the second.
+        n2: Trials of the second.
+        level: Confidence level.
+
+    Returns:
+        Lower and upper end of the first rate minus the second, within -1 and 1.
+
+    Raises:
+        ValueError: If counts or the level are out of range.
+
+    When not to use it: for rates of the same items (``paired_test``).
+    """
+    (low1, high1), (low2, high2) = wilson(k1, n1, level=level), wilson(k2, n2, level=level)
+    p1, p2 = k1 / n1, k2 / n2
+    low = p1 - p2 - sqrt((p1 - low1) ** 2 + (high2 - p2) ** 2)
+    high = p1 - p2 + sqrt((high1 - p1) ** 2 + (p2 - low2) ** 2)
+    return max(-1.0, low), min(1.0, high)
+
+
+def detectable_difference(
+    error: float, *, level: float = CONFIDENCE_LEVEL, power: float = POWER
+) -> float:
+    """The smallest true difference that a design of this precision finds with this power.
+
+    It speaks of the design: "a difference of 4 points would most likely have been found". It is
+    no power of the difference that was observed, which adds nothing to the p-value (Hoenig &
+    Heisey 2001, doi:10.1198/000313001300339897).
+
+    Args:
+        error: Standard error of the difference, at least 0.
+        level: One minus the two-sided size of the test.
+        power: Chance to find it, above 0.5 and below 1.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    if not error >= 0 or not 0 < level < 1 or not 0.5 < power < 1:
+        expected = "error >= 0, 0 < level < 1 and 0.5 < power < 1"
+        raise ValueError(f"detectable: expected {expected}, got {error=} {level=} {power=}")
+    normal = NormalDist()
+    return (normal.inv_cdf(0.5 + level / 2) + normal.inv_cdf(power)) * error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """A difference, and how large one would have had to be to be seen.
+
+    Attributes:
+        estimate: The first less the second.
+        detectable: Smallest true difference that this design finds with a power of 0.8; None
+            where the error is not known.
+    """
+
+    estimate: Estimate
+    detectable: float | None
+
+
+def independent_difference(first: Estimate, second: Estimate) -> Contrast:
+    """Difference of two figures that were measured on different, unrelated items.
+
+    From the ends of the two intervals (MOVER: Zou & Donner 2008, doi:10.1002/sim.3095); for two
+    rates with Wilson's interval it is Newcombe's hybrid score interval of 1998.
+
+    Args:
+        first: With an interval.
+        second: With an interval, at the same level.
+
+    Returns:
+        The difference; without value, or without interval, where one of them has none, with the
+        reason.
+
+    When not to use it: where items share cases across the two: see ``part_difference``.
+    """
+    if first.value is None or second.value is None:
+        reason = first.note if first.value is None else second.note
+        return Contrast(estimate=nothing(first.level, note=reason), detectable=None)
+    estimate = replace(
+        first,
+        value=first.value - second.value,
+        low=None,
+        high=None,
+        method="none",
+        n_items=first.n_items + second.n_items,
+        n_clusters=first.n_clusters + second.n_clusters,
+        n_resamples=0,
+        seed=None,
+        note=first.note or second.note,
+    )
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return Contrast(estimate=estimate, detectable=None)
+    return _mover(estimate, first, second, 0.0)
+
+
+def part_difference(
+    values: Array,
+    first: Ids,
+    second: Ids,
+    sample: Sample,
+    *,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    level: float = CONFIDENCE_LEVEL,
+) -> Contrast:
+    """Difference of the means of two parts of the items, which may share cases.
+
+    From the ends of the two parts' intervals as in ``independent_difference``, with the
+    correlation of the two means through the cases they share (Zou 2007,
+    doi:10.1037/1082-989X.12.4.399). The intervals are those of ``bounded``, or of ``paired_test``
+    where values may be below 0, as differences are. In simulations (rates of 0.5 to 0.98 among 10
+    to 213 items a side; 15 to 60 cases that both sides share) 95 % intervals covered 93.9 % or
+    more; Student's t around the difference of rates covered down to 89 %.
+
+    Args:
+        values: Shape (n,), within the bounds.
+        first: Shape (n,), marks.
+        second: Shape (n,), marks, of other items.
+        sample: How the items were drawn.
+        bounds: Least and greatest possible value of an item.
+        level: Confidence level.
+
+    When not to use it: with fewer than about ten units on either side.
+    """
+    one, other = (
+        _interval(values[part], sample.take(part), bounds, level) for part in (first, second)
+    )
+    if one.value is None or other.value is None:
+        return Contrast(estimate=nothing(level, note="one side has no items"), detectable=None)
+    rows = first | second
+    here = sample.take(rows)
+    _, strata = here.units(int(np.count_nonzero(rows)))
+    estimate = replace(
+        one,
+        value=one.value - other.value,
+        low=None,
+        high=None,
+        method="none",
+        n_items=one.n_items + other.n_items,
+        n_clusters=len(strata),
+        note=cluster_note(one.n_items + other.n_items, len(strata)),
+    )
+    if one.low is None or other.low is None:
+        note = f"one side has no interval: {(one if one.low is None else other).note}"
+        return Contrast(estimate=replace(estimate, note=note), detectable=None)
+    return _mover(estimate, one, other, _correlation(values[rows], first[rows], here))
+
+
+def _interval(values: Array, sample: Sample, bounds: tuple[float, float], level: float) -> Estimate:
+    if bounds[0] < 0:
+        return paired_test(values, sample, bounds=bounds, level=level).estimate
+    return bounded(values, sample, bounds=bounds, level=level)
+
+
+def _correlation(values: Array, first: Ids, sample: Sample) -> float:
+    """Of the means of two parts, by what each unit adds to them; 0 where one shows no spread."""
+    weights = np.ones(len(values)) if sample.weights is None else sample.weights
+    unit, strata = sample.units(len(values))
+    sums: list[Array] = []
+    for part in (first, ~first):
+        mean = np.average(values[part], weights=weights[part])
+        residuals = np.where(part, weights * (values - mean), 0.0)
+        by_unit = np.bincount(unit, residuals, len(strata))
+        means = np.bincount(strata, by_unit) / np.maximum(np.bincount(strata), 1)
+        sums.append(by_unit - means[strata])
+    squares = float(sums[0] @ sums[0]) * float(sums[1] @ sums[1])
+    return float(sums[0] @ sums[1]) / sqrt(squares) if squares > 1e-24 else 0.0
+
+
+def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: float) -> Contrast:
+    """The interval of a difference from two that have one."""
+    one, other = _reach(first), _reach(second)
+    value = estimate.value or 0.0
+    low = value - _across(one[0], other[1], correlation)
+    high = value + _across(one[1], other[0], correlation)
+    error = (high - low) / 2 / NormalDist().inv_cdf(0.5 + estimate.level / 2)
+    return Contrast(
+        estimate=replace(estimate, low=low, high=high, method="mover"),
+        detectable=detectable_difference(error, level=estimate.level),
+    )
+
+
+def _reach(estimate: Estimate) -> tuple[float, float]:
+    """How far the interval reaches down and up from its value; of rates, Wilson's own."""
+    value, low, high = estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0
+    if estimate.method == "wilson-modified":
+        n = estimate.n_items
+        low, high = wilson(min(n, value * n), n, level=estimate.level)
+    return value - low, high - value
+
+
+def _across(one: float, other: float, correlation: float) -> float:
+    return sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))

@@ -1,0 +1,104 @@
+"""The estimate with its interval, and Student's t."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Ids = np.ndarray[Any, Any]
+CONFIDENCE_LEVEL = 0.95
+SEED = 20_260_101
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A figure with its interval and all that it takes to compute it again.
+
+    Attributes:
+        value: The point estimate; None when there is nothing to estimate from.
+        low: Lower end of the interval, None when there is none.
+        high: Upper end.
+        level: Confidence level, 0 to 1.
+        method: How the interval was made. ``wilson``, ``wilson-modified``, ``wilson-effective``,
+            ``wilson-clusters`` (``proportions``); ``jeffreys`` (``coded``); ``jackknife``, ``bca``,
+            ``percentile``, ``cluster-bootstrap``, ``no-spread`` (``bootstrap``);
+            ``t-bonett-price``, ``mover`` (``differences``); ``ppi++``, ``ppi-stratified``,
+            ``ppi-weighted`` (``prediction_powered``), ``lang-reiczigel`` (``prevalence``);
+            ``bounds``; ``hand-picked``, ``none``: there is none.
+        n_items: Denominator: the rows the figure is about.
+        n_clusters: Distinct cases among them.
+        n_resamples: Bootstrap resamples, 0 when none were drawn.
+        seed: Seed of the resampling, None when none was drawn.
+        note: Why there is no value or no interval, or what makes it rough; empty otherwise.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+    n_items: int
+    n_clusters: int
+    n_resamples: int = 0
+    seed: int | None = None
+    note: str = ""
+
+
+def nothing(
+    level: float = CONFIDENCE_LEVEL, *, n_items: int = 0, note: str = "no rows"
+) -> Estimate:
+    """The estimate of a figure that has no rows, or none for the reason in ``note``."""
+    return Estimate(
+        value=None,
+        low=None,
+        high=None,
+        level=level,
+        method="none",
+        n_items=n_items,
+        n_clusters=0,
+        note=note,
+    )
+
+
+FEW_CLUSTERS = 15
+
+
+def cluster_note(n_items: int, n_clusters: int) -> str:
+    """What is to be said of few clusters; empty when there is nothing to say."""
+    if n_clusters < min(n_items, FEW_CLUSTERS):
+        return f"{n_clusters} clusters: with fewer than {FEW_CLUSTERS} intervals are rough"
+    return ""
+
+
+def transformed(estimate: Estimate, change: Callable[[float], float]) -> Estimate:
+    """The estimate of an increasing function of what was estimated."""
+    value, low, high = (
+        None if end is None else change(end)
+        for end in (estimate.value, estimate.low, estimate.high)
+    )
+    return replace(estimate, value=value, low=low, high=high)
+
+
+def t_cdf(t: float, df: float) -> float:
+    """Student's t distribution: the chance of a value of at most ``t``; ``df`` above 0."""
+    from scipy.special import stdtr
+
+    return float(stdtr(df, t))
+
+
+def two_sided(t: float, df: float) -> float:
+    """Two-sided p-value of a statistic with Student's t distribution."""
+    return min(1.0, 2 * t_cdf(-abs(t), df))
+
+
+@lru_cache(maxsize=4096)  # a table asks for the same ones again and again
+def t_quantile(p: float, df: float) -> float:
+    """The value that Student's t stays below with chance ``p``; ``df`` above 0."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, p))

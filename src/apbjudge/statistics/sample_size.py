@@ -1,0 +1,258 @@
+"""How many labels are needed, and what the present number can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, sqrt
+from statistics import NormalDist
+
+from .differences import POWER, detectable_difference
+from .estimates import CONFIDENCE_LEVEL, Estimate
+
+
+def n_for_rate(
+    p: float,
+    half_width: float,
+    *,
+    level: float = CONFIDENCE_LEVEL,
+    design_effect: float = 1.0,
+) -> int:
+    """Labels for a rate to be known as precisely as wished: by the width of Wilson's interval.
+
+    Args:
+        p: The rate to be expected, 0 to 1; 0.5 needs most.
+        half_width: Half the width that the interval may have, above 0 and below 0.5.
+        level: Confidence level.
+        design_effect: Variance under the actual sampling over that of independent items, above
+            0: about 1 + (items per cluster - 1) times their correlation.
+
+    Returns:
+        The smallest number whose interval is no wider, at least 1.
+
+    Raises:
+        ValueError: If an argument is out of range.
+
+    When not to use it: for rates near 0 or 1 whose expectation is a mere hope; a rate of 0 needs
+    few labels only if it is 0.
+    """
+    _check(half_width, level, design_effect=design_effect)
+    if not 0 <= p <= 1:
+        raise ValueError(f"n_for_rate: expected p from 0 to 1, got {p}")
+    z2, spread = _z(level) ** 2, p * (1 - p)
+    root = sqrt(spread**2 + half_width**2 * (1 - 4 * spread))
+    return _whole(design_effect * (z2 * (spread + root) / (2 * half_width**2) - z2))
+
+
+def half_width_of_rate(p: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> float:
+    """Half the width of Wilson's interval of a rate: the inverse of ``n_for_rate``."""
+    if not 0 <= p <= 1 or not n > 0:
+        raise ValueError(f"half_width_of_rate: expected 0 <= p <= 1 and n > 0, got {p=} {n=}")
+    z = _z(level)
+    return z * sqrt(p * (1 - p) * n + z * z / 4) / (n + z * z)
+
+
+def n_for_mean(
+    sd: float,
+    half_width: float,
+    *,
+    level: float = CONFIDENCE_LEVEL,
+    design_effect: float = 1.0,
+) -> int:
+    """Labels for a mean (a grade, a grade error) to be known as precisely as wished.
+
+    By the normal approximation.
+
+    Args:
+        sd: Standard deviation of one row's value, at least 0; half the range is the most it is.
+        half_width: Half the width that the interval may have, above 0.
+        level: Confidence level.
+        design_effect: As in ``n_for_rate``.
+
+    Returns:
+        The smallest number, at least 1.
+    """
+    _check(half_width, level, design_effect=design_effect)
+    if not sd >= 0:
+        raise ValueError(f"n_for_mean: expected sd of at least 0, got {sd}")
+    return _whole(design_effect * (_z(level) * sd / half_width) ** 2)
+
+
+def n_for_difference(
+    difference: float,
+    *,
+    discordant: float | None = None,
+    sd: float | None = None,
+    level: float = CONFIDENCE_LEVEL,
+    power: float = POWER,
+    design_effect: float = 1.0,
+) -> int:
+    """Items for a paired difference of this size to be found.
+
+    With ``discordant``: McNemar's test of two rates on the same items (Connor 1987,
+    doi:10.2307/2531961; Miettinen 1968). With ``sd``: the test of a mean of differences, by the
+    normal approximation.
+
+    Args:
+        difference: The true difference to be found, not 0; its sign does not matter.
+        discordant: Share of items that only one of the two gets right, at least the difference.
+        sd: Standard deviation of one item's difference, above 0. Give one of the two.
+        level: One minus the two-sided size of the test.
+        power: Chance to find the difference, above 0.5 and below 1.
+        design_effect: As in ``n_for_rate``.
+
+    Returns:
+        The smallest number, at least 1.
+
+    Raises:
+        ValueError: If an argument is out of range, or not one of the two is given.
+
+    When not to use it: with fewer than about 10 discordant items expected, where exact power is
+    less than this.
+    """
+    size = abs(difference)
+    _check(size, level, design_effect=design_effect, power=power)
+    spread = _spread(discordant, sd)
+    z, missed = _z(level), NormalDist().inv_cdf(power)
+    if sd is not None:
+        return _whole(design_effect * ((z + missed) * spread / size) ** 2)
+    if size > spread**2:
+        raise ValueError(f"n_for_difference: {size=} exceeds the discordant share {discordant}")
+    wanted = (z * spread + missed * sqrt(spread**2 - size**2)) / size
+    return _whole(design_effect * wanted**2)
+
+
+def detectable(
+    n: float,
+    *,
+    discordant: float | None = None,
+    sd: float | None = None,
+    level: float = CONFIDENCE_LEVEL,
+    power: float = POWER,
+) -> float | None:
+    """The smallest true paired difference that n items find: inverse of ``n_for_difference``.
+
+    Returns:
+        The difference; None where no difference that this discordant share allows is found.
+    """
+    _check(n, level, power=power)
+    spread = _spread(discordant, sd)
+    if sd is not None:
+        return detectable_difference(spread / sqrt(n), level=level, power=power)
+    z, missed = _z(level), NormalDist().inv_cdf(power)
+    inside = n - z * z + missed * missed
+    if inside < 0:
+        return None
+    size = spread * (z * sqrt(n) + missed * sqrt(inside)) / (n + missed * missed)
+    return size if size <= spread**2 else None
+
+
+def needed(estimate: Estimate, half_width: float, *, n_now: int | None = None) -> int | None:
+    """Labels for a measure to be known as precisely as wished, from how precise it is now.
+
+    The width of an interval goes with one over the root of the number of labels; clusters,
+    weights and rare classes go on as in the pilot.
+
+    Args:
+        estimate: The measure on the labels there are.
+        half_width: Half the width that the interval may have, above 0.
+        n_now: Labels there are; the estimate's own number of rows where it is not given. (Recall,
+            for one, is about some of them only.)
+
+    Returns:
+        The number of labels in all, at least 1; None where the estimate has no interval.
+
+    When not to use it: from fewer than about 30 labels the answer is a rough guess, and one more
+    reason to ask again after the next 50.
+    """
+    _check(half_width, CONFIDENCE_LEVEL)
+    now = _half_width(estimate)
+    if now is None:
+        return None
+    return _whole((estimate.n_items if n_now is None else n_now) * (now / half_width) ** 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one measure needs.
+
+    Attributes:
+        measure: Its name.
+        n_now: Labels there are.
+        half_width_now: Half the width of its interval; None where it has none.
+        n_needed: Labels in all for the width wished for; None where that can't be told.
+        detectable: The smallest true difference between two results of this precision (other
+            items each) that is found with a power of 0.8; on the same items smaller ones are.
+        note: What makes the figures rough, or why there are none.
+    """
+
+    measure: str
+    n_now: int
+    half_width_now: float | None
+    n_needed: int | None
+    detectable: float | None
+    note: str
+
+
+def plan(
+    measures: Mapping[str, Estimate], half_width: float, n_now: int | None = None
+) -> list[Plan]:
+    """How many labels each measure needs, and what it can tell apart now.
+
+    Args:
+        measures: Estimates by name.
+        half_width: Half the width that each interval may have, above 0.
+        n_now: Labels there are; each estimate's own number of rows where it is not given.
+
+    Returns:
+        One row a measure, in the order given.
+    """
+    plans: list[Plan] = []
+    for name, estimate in measures.items():
+        now, smallest = _half_width(estimate), None
+        if now is not None:
+            error = sqrt(2) * now / _z(estimate.level)
+            smallest = detectable_difference(error, level=estimate.level)
+        plans.append(
+            Plan(
+                measure=name,
+                n_now=estimate.n_items if n_now is None else n_now,
+                half_width_now=now,
+                n_needed=needed(estimate, half_width, n_now=n_now),
+                detectable=smallest,
+                note=estimate.note,
+            )
+        )
+    return plans
+
+
+def _half_width(estimate: Estimate) -> float | None:
+    if estimate.low is None or estimate.high is None:
+        return None
+    return (estimate.high - estimate.low) / 2
+
+
+def _spread(discordant: float | None, sd: float | None) -> float:
+    """Standard deviation of one item's difference where there is none."""
+    if (discordant is None) == (sd is None):
+        raise ValueError("expected one of discordant and sd")
+    if discordant is not None and not 0 < discordant <= 1:
+        raise ValueError(f"discordant: expected a share above 0, got {discordant}")
+    if sd is not None and not sd > 0:
+        raise ValueError(f"sd: expected a number above 0, got {sd}")
+    return sqrt(discordant) if discordant is not None else float(sd or 0.0)
+
+
+def _check(size: float, level: float, *, design_effect: float = 1.0, power: float = POWER) -> None:
+    if not size > 0 or not 0 < level < 1 or not design_effect > 0 or not 0.5 < power < 1:
+        got = f"got {size=} {level=} {design_effect=} {power=}"
+        raise ValueError(f"expected size > 0, 0 < level < 1, effect > 0, 0.5 < power < 1, {got}")
+
+
+def _z(level: float) -> float:
+    return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def _whole(n: float) -> int:
+    """Rounded up, past the last digits of a sum that comes out whole."""
+    return max(1, ceil(n - 1e-9 * max(1.0, n)))

@@ -1,0 +1,264 @@
+"""The written rule, over every ruling that a judge can give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+from apbjudge import Item, Row
+from apbjudge.errors import ReplyError
+from apbjudge.judge.consistency import ParsedVerdict, contradiction, enforce, own_verdict, resolve
+from apbjudge.protocols import PROTOCOLS
+from apbjudge.records import ERROR_CODES, ErrorCode, Finding, Override, Verdict
+from apbjudge.rubrics import Rubric, load_rubric
+from tests.support.judging import plan_row, step_row
+
+FLAG_RUBRICS = [
+    "apb-holistic@1",
+    "apb-step-wise@1",
+    "apb-step-wise-strict@1",
+    "apb-extraneous-holistic@1",
+    "apb-extraneous-step-wise@1",
+    "apb-efficiency@1",
+]
+GRADES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+Flags = frozenset[ErrorCode]
+FLAG_SETS: list[Flags] = [
+    frozenset(code for code, is_set in zip(ERROR_CODES, bits, strict=True) if is_set)
+    for bits in product([False, True], repeat=6)
+]
+
+
+def ruling(flags: Flags, grade: float, is_correct: bool) -> ParsedVerdict:
+    return ParsedVerdict(is_correct, grade, {code: code in flags for code in ERROR_CODES})
+
+
+def all_rulings() -> Iterator[ParsedVerdict]:
+    return (ruling(*parts) for parts in product(FLAG_SETS, GRADES, [False, True]))
+
+
+def is_consistent(ruling: ParsedVerdict, rubric: Rubric) -> bool:
+    """Correct, no flag and grade 1.0 are one and the same; other grades fit their band."""
+    assert ruling.grade is not None
+    one_and_the_same = ruling.is_correct == (not ruling.flags) == (ruling.grade == 1.0)
+    return one_and_the_same and ruling.grade in rubric.scale.allowed(ruling.flags)
+
+
+def differences(was: ParsedVerdict, now: ParsedVerdict) -> dict[str, tuple[Any, Any]]:
+    fields = {
+        name: (getattr(was, name), getattr(now, name))
+        for name in ("is_correct", "grade", "category")
+    }
+    if was.errors and now.errors:
+        fields |= {f"errors.{code}": (was.errors[code], now.errors[code]) for code in ERROR_CODES}
+    return {name: pair for name, pair in fields.items() if pair[0] != pair[1]}
+
+
+def recorded(overrides: tuple[Override, ...]) -> dict[str, tuple[Any, Any]]:
+    assert len({o.field for o in overrides}) == len(overrides)
+    assert all(o.because for o in overrides)
+    return {o.field: (o.was, o.now) for o in overrides}
+
+
+@pytest.mark.parametrize("name", FLAG_RUBRICS)
+def test_only_consistent_rulings_pass_without_complaint(name: str) -> None:
+    rubric = load_rubric(name)
+    for given in all_rulings():
+        assert (contradiction(given, rubric) is None) == is_consistent(given, rubric), given
+
+
+@pytest.mark.parametrize("name", FLAG_RUBRICS)
+def test_the_rule_settles_every_contradiction_or_says_why_not(name: str) -> None:
+    rubric = load_rubric(name)
+    for given in all_rulings():
+        assert given.grade is not None
+        hopeless = not given.flags and not given.is_correct and given.grade < 1.0
+        if hopeless:
+            with pytest.raises(ReplyError, match="no code is flagged"):
+                resolve(given, rubric)
+            continue
+        settled, overrides = resolve(given, rubric)
+        assert is_consistent(settled, rubric), given
+        assert settled.errors == given.errors
+        assert settled.is_correct is (not given.flags)
+        assert recorded(overrides) == differences(given, settled)
+        assert resolve(settled, rubric) == (settled, ())
+
+
+@pytest.mark.parametrize("name", FLAG_RUBRICS)
+def test_a_settled_grade_is_the_nearest_that_fits_and_the_lower_of_two(name: str) -> None:
+    rubric = load_rubric(name)
+    for flags, grade in product(FLAG_SETS[1:], GRADES):
+        settled, _ = resolve(ruling(flags, grade, is_correct=False), rubric)
+        fitting = [g for g in GRADES if g in rubric.scale.allowed(flags)]
+        distances = {g: round(abs(g - grade), 6) for g in fitting}
+        nearest = [g for g in fitting if distances[g] == min(distances.values())]
+        assert settled.grade == min(nearest)
+
+
+PLAN = Row(plan_row("a"), 1).to_item()
+
+
+def proven(flags: Flags) -> list[Finding]:
+    return [
+        Finding(code=code, certainty="proven", where="w", message="m", rule=f"rule-{code}")
+        for code in sorted(flags)
+    ]
+
+
+FACTS = {flags: proven(flags) for flags in FLAG_SETS if len(flags) in (0, 1, 2, 6)}
+
+
+@pytest.mark.parametrize("name", ["apb-holistic@1", "apb-step-wise@1"])
+def test_facts_are_enforced_and_every_change_is_recorded(name: str) -> None:
+    rubric = load_rubric(name)
+    protocol = PROTOCOLS["holistic"]
+    consistent = [given for given in all_rulings() if is_consistent(given, rubric)]
+    for facts, given in product(FACTS, consistent):
+        settled, overrides = enforce(given, PLAN, protocol, rubric, FACTS[facts])
+        assert is_consistent(settled, rubric)
+        assert settled.flags == given.flags | facts
+        assert recorded(overrides) == differences(given, settled)
+        if facts <= given.flags:
+            assert settled == given
+        assert enforce(settled, PLAN, protocol, rubric, FACTS[facts]) == (settled, ())
+
+
+def test_the_facts_that_changed_a_verdict_are_named() -> None:
+    given = ruling(frozenset({"E1"}), 0.8, is_correct=False)
+    facts = proven(frozenset({"E5", "E6"}))
+    rubric = load_rubric("apb-holistic@1")
+    _, overrides = enforce(given, PLAN, PROTOCOLS["holistic"], rubric, facts)
+    assert {override.because for override in overrides} == {"proven: rule-E5, rule-E6"}
+
+
+@pytest.mark.parametrize("flags", FLAG_SETS[1:8])
+def test_suspicions_change_nothing(flags: Flags) -> None:
+    suspected = [
+        Finding(**{**finding.model_dump(), "certainty": "suspected"}) for finding in proven(flags)
+    ]
+    given = ruling(frozenset(), 1.0, is_correct=True)
+    rubric = load_rubric("apb-holistic@1")
+    assert enforce(given, PLAN, PROTOCOLS["holistic"], rubric, suspected) == (given, ())
+
+
+@pytest.mark.parametrize("is_correct", [True, False])
+def test_pass_or_fail_has_nothing_to_contradict_and_yields_to_facts(is_correct: bool) -> None:
+    rubric, given = load_rubric("apb-unsolvable@1"), ParsedVerdict(is_correct)
+    fact = Finding(code=None, certainty="proven", where="w", message="m", rule="carried-on")
+    assert contradiction(given, rubric) is None
+    assert resolve(given, rubric) == (given, ())
+    settled, overrides = enforce(given, PLAN, PROTOCOLS["unsolvable"], rubric, [fact])
+    assert settled == ParsedVerdict(is_correct=False)
+    assert recorded(overrides) == differences(given, settled)
+
+
+BROKEN = load_rubric("apb-tool-broken@1")
+
+
+@pytest.mark.parametrize(("category", "is_correct"), list(product(range(1, 6), [True, False])))
+def test_the_category_decides(category: int, is_correct: bool) -> None:
+    given = ParsedVerdict(is_correct, category=category)
+    right = category in (1, 2)
+    assert (contradiction(given, BROKEN) is None) == (is_correct == right)
+    settled, overrides = resolve(given, BROKEN)
+    assert settled == replace(given, is_correct=right)
+    assert recorded(overrides) == differences(given, settled)
+    assert contradiction(settled, BROKEN) is None
+
+
+def broken_item(response: Any) -> Item:
+    """A tool-broken item: find_bus failed, find_train replaces it, find_ship exists too."""
+    row = step_row("a", {}, broken_tool_name="find_bus", replacement_tool={"name": "find_train"})
+    row["tools"] = [{"name": name} for name in ("find_train", "find_bus", "find_ship")]
+    calls = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in response]
+    step = {"role": "assistant", "thought": "t", "tool_calls": calls}
+    row["format_demanded"] = True
+    row["model_response"] = response if isinstance(response, (str, dict)) else step
+    return Row(row, 1).to_item()
+
+
+NO_CALL = {1: 5, 2: 5, 3: 5, 4: 4, 5: 5}
+WORDS_ONLY = {1: 5, 2: 5, 3: 3, 4: 4, 5: 5}
+"""Where a form was demanded, its lack is proven and no category is correct."""
+
+
+@pytest.mark.parametrize(
+    ("response", "decided"),
+    [
+        (["find_train"], dict.fromkeys(range(1, 6), 1)),
+        (["find_ship", "find_train"], dict.fromkeys(range(1, 6), 1)),
+        (["find_bus"], dict.fromkeys(range(1, 6), 3)),
+        (["find_train", "find_bus"], dict.fromkeys(range(1, 6), 3)),
+        (["find_taxi", "find_bus"], dict.fromkeys(range(1, 6), 3)),
+        (["find_taxi"], dict.fromkeys(range(1, 6), 5)),
+        (["Find_Train"], dict.fromkeys(range(1, 6), 5)),
+        (["find_taxi", "find_train"], dict.fromkeys(range(1, 6), 5)),
+        ({"status": "REJECT", "reason": "It failed."}, dict.fromkeys(range(1, 6), 4)),
+        (["find_ship"], {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
+        ([], NO_CALL),
+        ("I stop here, the bus tool is down.", WORDS_ONLY),
+    ],
+    ids=str,
+)
+def test_exact_names_decide_over_the_judge(response: Any, decided: dict[int, int]) -> None:
+    item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
+    facts = protocol.find(item, BROKEN)
+    for said, category in decided.items():
+        given = ParsedVerdict(said in (1, 2), category=said)
+        settled, overrides = enforce(given, item, protocol, BROKEN, facts)
+        assert settled == ParsedVerdict(category in (1, 2), category=category), said
+        assert recorded(overrides) == differences(given, settled)
+        assert enforce(settled, item, protocol, BROKEN, facts) == (settled, ())
+
+
+@pytest.mark.parametrize("category", range(1, 6))
+def test_the_judge_decides_where_no_call_could_be_read(category: int) -> None:
+    item = broken_item("I stop here, the bus tool is down.")
+    item = item.model_copy(update={"format_demanded": False})
+    facts = PROTOCOLS["tool-broken"].find(item, BROKEN)
+    given = ParsedVerdict(category in (1, 2), category=category)
+    assert enforce(given, item, PROTOCOLS["tool-broken"], BROKEN, facts) == (given, ())
+
+
+def verdict_of(ruling: ParsedVerdict, *overrides: Override) -> Verdict:
+    return Verdict(
+        item_id="a",
+        case_id="a",
+        tested_model="m",
+        protocol="holistic",
+        rubric="r",
+        judge="j",
+        fingerprint="f",
+        line=1,
+        is_correct=ruling.is_correct,
+        grade=ruling.grade,
+        errors=ruling.errors,
+        category=ruling.category,
+        overrides=overrides,
+    )
+
+
+@pytest.mark.parametrize("facts", FACTS, ids=lambda flags: "+".join(sorted(flags)) or "none")
+def test_the_own_ruling_is_that_before_facts_were_enforced(facts: Flags) -> None:
+    protocol, rubric = PROTOCOLS["holistic"], load_rubric("apb-holistic@1")
+    for given in all_rulings():
+        try:
+            resolved, first = resolve(given, rubric)
+        except ReplyError:
+            continue
+        settled, second = enforce(resolved, PLAN, protocol, rubric, FACTS[facts])
+        assert own_verdict(verdict_of(settled, *first, *second)) == resolved
+
+
+@pytest.mark.parametrize("category", range(1, 6))
+@pytest.mark.parametrize("response", [["find_bus"], ["find_train"], ["find_plane"], "I give up."])
+def test_the_own_category_is_that_before_exact_names_decided(category: int, response: Any) -> None:
+    item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
+    given = ParsedVerdict(BROKEN.category_is_correct(category), category=category)
+    settled, overrides = enforce(given, item, protocol, BROKEN, protocol.find(item, BROKEN))
+    assert own_verdict(verdict_of(settled, *overrides)) == given

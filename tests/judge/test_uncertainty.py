@@ -1,0 +1,299 @@
+"""Several rulings into one, and how far they were apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import entropy as scipy_entropy
+
+from apbjudge.judge.consistency import ParsedVerdict, contradiction
+from apbjudge.judge.uncertainty import combine, entropy_bits, token_uncertainty, uncertainty_of
+from apbjudge.llm.logprobs import TokenChoice
+from apbjudge.records import ERROR_CODES, ErrorCode
+from apbjudge.rubrics import Rubric, load_rubric, rubric_names
+
+RUBRICS = [load_rubric(name) for name in rubric_names()]
+PLANS = load_rubric("apb-holistic@1")
+STEPS = load_rubric("apb-step-wise@1")
+BROKEN = load_rubric("apb-tool-broken@1")
+UNSOLVABLE = load_rubric("apb-unsolvable@1")
+
+
+def graded(grade: float, *flags: ErrorCode) -> ParsedVerdict:
+    return ParsedVerdict(not flags, grade, {code: code in flags for code in ERROR_CODES})
+
+
+def behaving(category: int) -> ParsedVerdict:
+    return ParsedVerdict(BROKEN.category_is_correct(category), category=category)
+
+
+def passing(is_correct: bool) -> ParsedVerdict:
+    return ParsedVerdict(is_correct)
+
+
+@st.composite
+def rulings_of(draw: st.DrawFn, rubric: Rubric) -> ParsedVerdict:
+    """A ruling that does not contradict itself."""
+    if rubric.shape == "pass":
+        return passing(draw(st.booleans()))
+    if rubric.shape == "category":
+        return behaving(draw(st.integers(1, 5)))
+    flags = draw(st.frozensets(st.sampled_from(ERROR_CODES)))
+    return graded(draw(st.sampled_from(rubric.scale.allowed(flags))), *flags)
+
+
+RUBRIC = st.sampled_from(RUBRICS)
+SEVERAL = RUBRIC.flatmap(
+    lambda rubric: st.tuples(st.just(rubric), st.lists(rulings_of(rubric), min_size=1, max_size=7))
+)
+
+
+def test_all_shapes_of_shipped_rubrics_are_here() -> None:
+    assert {rubric.shape for rubric in RUBRICS} == {"flags", "pass", "category"}
+
+
+@given(SEVERAL)
+def test_consistent_rulings_never_make_a_contradiction(
+    several: tuple[Rubric, list[ParsedVerdict]],
+) -> None:
+    rubric, rulings = several
+    together, overrides = combine(rulings, rubric)
+    assert contradiction(together, rubric) is None
+    for change in overrides:
+        assert (change.field, change.now) == ("grade", together.grade)
+        assert change.was != change.now
+    if rubric.shape == "flags":
+        median = sorted(r.grade or 0.0 for r in rulings)[(len(rulings) - 1) // 2]
+        assert [change.was for change in overrides] in ([], [median])
+        assert overrides or together.grade == median
+
+
+@given(SEVERAL, st.randoms(use_true_random=False))
+def test_the_order_of_the_rulings_is_of_no_account(
+    several: tuple[Rubric, list[ParsedVerdict]], random: Any
+) -> None:
+    rubric, rulings = several
+    mixed = list(rulings)
+    random.shuffle(mixed)
+    assert combine(mixed, rubric) == combine(rulings, rubric)
+    assert uncertainty_of(mixed, "samples", rubric) == uncertainty_of(rulings, "samples", rubric)
+
+
+@given(RUBRIC.flatmap(lambda r: st.tuples(st.just(r), rulings_of(r))), st.integers(1, 6))
+def test_one_voice_comes_out_as_it_is_and_without_doubt(
+    pair: tuple[Rubric, ParsedVerdict], n: int
+) -> None:
+    rubric, ruling = pair
+    assert combine([ruling] * n, rubric) == (ruling, ())
+    doubt = uncertainty_of([ruling] * n, "panel", rubric)
+    assert (doubt.n, doubt.method) == (n, "panel")
+    assert set(doubt.entropy.values()) == {0.0}
+    assert set(doubt.shares.values()) <= {0.0, 1.0}
+
+
+@given(SEVERAL)
+def test_yes_no_entropy_is_0_when_all_agree_and_only_then(
+    several: tuple[Rubric, list[ParsedVerdict]],
+) -> None:
+    rubric, rulings = several
+    doubt = uncertainty_of(rulings, "samples", rubric)
+    for field, share in doubt.shares.items():
+        assert 0 <= doubt.entropy[field] <= 1
+        assert (doubt.entropy[field] == 0) == (share in (0, 1))
+    assert len({r.is_correct for r in rulings}) == 1 + (doubt.entropy["is_correct"] > 0)
+    assert (
+        set(doubt.entropy) - set(doubt.shares)
+        == {"flags": {"grade"}, "pass": set(), "category": {"category"}}[rubric.shape]
+    )
+    for shares in (doubt.grades, doubt.categories):
+        assert not shares or math.isclose(sum(shares.values()), 1)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=8).filter(lambda ws: sum(ws) > 1e-3))
+def test_entropy_agrees_with_scipy(weights: list[float]) -> None:
+    shares = [weight / sum(weights) for weight in weights]
+    assert entropy_bits(shares) == pytest.approx(
+        float(scipy_entropy(shares, base=2)), rel=1e-9, abs=1e-12
+    )
+    assert 0 <= entropy_bits(shares) <= math.log2(len(shares))
+
+
+@pytest.mark.parametrize(
+    ("shares", "bits"),
+    [((), 0.0), ((1.0,), 0.0), ((0.5, 0.5), 1.0), ((0.25,) * 4, 2.0), ((0.0, 1.0), 0.0)],
+)
+def test_entropy_where_it_is_known(shares: tuple[float, ...], bits: float) -> None:
+    assert entropy_bits(shares) == bits
+    assert math.copysign(1, entropy_bits(shares)) == 1
+
+
+def test_entropy_of_four_to_one() -> None:
+    doubt = uncertainty_of([passing(True)] * 4 + [passing(False)], "samples", UNSOLVABLE)
+    assert doubt.entropy == {"is_correct": pytest.approx(0.721928094887)}
+    assert doubt.shares == {"is_correct": 0.8}
+    assert (doubt.grades, doubt.categories) == ({}, {})
+
+
+def test_a_tie_counts_as_not_correct() -> None:
+    assert combine([passing(True), passing(False)], UNSOLVABLE)[0] == passing(False)
+    assert combine([passing(True)] * 2 + [passing(False)], UNSOLVABLE)[0] == passing(True)
+
+
+def test_a_flag_needs_more_than_half_of_those_who_agree() -> None:
+    rulings = [graded(0.4, "E2", "E4"), graded(0.4, "E2"), graded(0.4, "E2", "E6"), graded(1.0)]
+    assert combine(rulings, PLANS)[0].flags == {"E2"}
+    two_of_four = [graded(0.4, "E2"), graded(0.4, "E2", "E4"), graded(0.4, "E4"), graded(0.4, "E4")]
+    assert combine(two_of_four, PLANS)[0].flags == {"E4"}
+
+
+def test_without_a_majority_the_flags_most_voted_for_are_set() -> None:
+    rulings = [graded(0.4, "E1"), graded(0.4, "E2"), graded(0.4, "E3")]
+    assert combine(rulings, PLANS)[0].flags == {"E1", "E2", "E3"}
+    rulings = [*rulings, graded(0.4, "E2", "E5"), graded(0.4, "E6")]
+    assert combine(rulings, PLANS)[0].flags == {"E2"}
+
+
+def test_the_grade_is_the_lower_median_of_all() -> None:
+    rulings = [graded(0.8, "E2"), graded(0.2, "E2"), graded(0.6, "E2"), graded(1.0)]
+    assert combine(rulings, PLANS)[0].grade == 0.6
+    assert combine(rulings[:2], PLANS)[0].grade == 0.2
+
+
+def test_a_grade_outside_the_band_moves_to_the_nearest_and_says_so() -> None:
+    rulings = [graded(0.8, "E5"), graded(0.4, "E5", "E4"), graded(0.2, "E1")]
+    together, overrides = combine(rulings, STEPS)
+    assert (together.flags, together.grade) == ({"E5"}, 0.6)
+    assert together.is_correct is False
+    (change,) = overrides
+    assert (change.field, change.was, change.now) == ("grade", 0.4, 0.6)
+    assert "median" in change.because
+
+
+@pytest.mark.parametrize(
+    ("categories", "expected"),
+    [((1, 2, 2), 2), ((1, 2), 1), ((5, 4, 3), 3), ((1, 3), 3), ((1, 1, 5, 4, 4), 4)],
+)
+def test_the_category_comes_from_those_who_agree(categories: Sequence[int], expected: int) -> None:
+    together, _ = combine([behaving(number) for number in categories], BROKEN)
+    assert together == behaving(expected)
+    doubt = uncertainty_of([behaving(number) for number in categories], "samples", BROKEN)
+    assert list(doubt.categories) == ["1", "2", "3", "4", "5"]
+    assert doubt.categories[str(expected)] == categories.count(expected) / len(categories)
+
+
+def test_who_says_nothing_on_a_field_abstains_on_it() -> None:
+    static = ParsedVerdict(is_correct=True)
+    assert combine([static, behaving(2), behaving(5)], BROKEN)[0] == behaving(2)
+    assert combine([static], BROKEN) == (static, ())
+    together, _ = combine([static, graded(0.4, "E2"), graded(0.2, "E2")], PLANS)
+    assert together == graded(0.2, "E2")
+    doubt = uncertainty_of([static, graded(0.4, "E2")], "panel", PLANS)
+    assert (doubt.shares["is_correct"], doubt.shares["E2"]) == (0.5, 1.0)
+    assert doubt.grades["0.4"] == 1.0
+    assert uncertainty_of([static], "panel", PLANS).entropy == {"is_correct": 0.0}
+
+
+def test_shares_are_keyed_by_level_and_name_all_of_them() -> None:
+    doubt = uncertainty_of(
+        [graded(1.0), graded(0.0, "E1"), graded(0.0, "E1", "E6")], "samples", PLANS
+    )
+    assert doubt.grades == {
+        "1.0": 1 / 3,
+        "0.8": 0.0,
+        "0.6": 0.0,
+        "0.4": 0.0,
+        "0.2": 0.0,
+        "0.0": 2 / 3,
+    }
+    assert doubt.shares == {
+        "is_correct": 1 / 3,
+        "E1": 2 / 3,
+        "E2": 0,
+        "E3": 0,
+        "E4": 0,
+        "E5": 0,
+        "E6": 1 / 3,
+    }
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_all_small_panels_of_a_pass_rubric(n: int) -> None:
+    for votes in product([True, False], repeat=n):
+        together, _ = combine([passing(vote) for vote in votes], UNSOLVABLE)
+        assert together.is_correct == (votes.count(True) > votes.count(False))
+
+
+def test_nothing_can_be_made_of_nothing() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        combine([], PLANS)
+    with pytest.raises(ValueError, match="at least one"):
+        uncertainty_of([], "samples", PLANS)
+
+
+def sure(text: str) -> TokenChoice:
+    return TokenChoice(text, 0.0, ((text, 0.0),))
+
+
+def either(**shares: float) -> TokenChoice:
+    top = tuple((text, math.log(share)) for text, share in shares.items())
+    return TokenChoice(top[0][0], top[0][1], top)
+
+
+def test_doubt_of_tokens_reads_every_field_of_the_rubric() -> None:
+    flags = [
+        part
+        for code in ERROR_CODES
+        for part in (sure(f'"{code}": '), either(false=0.75, true=0.25), sure(", "))
+    ]
+    tokens = [
+        sure('{"reasoning": "", '),
+        *flags,
+        sure('"grade": 0.'),
+        TokenChoice("8", math.log(0.5), (("8", math.log(0.5)), ("6", math.log(0.5)))),
+        sure(', "is_correct": '),
+        either(true=0.9, false=0.1),
+        sure("}"),
+    ]
+    doubt = token_uncertainty(tokens, PLANS)
+    assert doubt is not None
+    assert (doubt.method, doubt.n) == ("logprobs", 1)
+    assert doubt.shares["is_correct"] == pytest.approx(0.9)
+    assert [doubt.shares[code] for code in ERROR_CODES] == pytest.approx([0.25] * 6)
+    assert doubt.grades == {
+        "1.0": 0.0,
+        "0.8": pytest.approx(0.5),
+        "0.6": pytest.approx(0.5),
+        "0.4": 0.0,
+        "0.2": 0.0,
+        "0.0": 0.0,
+    }
+    assert set(doubt.entropy) == {"is_correct", *ERROR_CODES, "grade"}
+    assert doubt.entropy["grade"] == pytest.approx(1.0)
+    passed = token_uncertainty(tokens, UNSOLVABLE)
+    assert passed is not None
+    assert set(passed.shares) == set(passed.entropy) == {"is_correct"}
+
+
+def test_doubt_of_tokens_reads_the_category_and_leaves_out_what_is_not_known() -> None:
+    tokens = [
+        sure('{"category": '),
+        TokenChoice("2", math.log(0.6), (("2", math.log(0.6)), ("5", math.log(0.4)))),
+        sure(', "is_correct": '),
+        sure("true"),
+        sure("}"),
+    ]
+    doubt = token_uncertainty(tokens, BROKEN)
+    assert doubt is not None
+    assert doubt.categories["5"] == pytest.approx(0.4)
+    assert list(doubt.categories) == ["1", "2", "3", "4", "5"]
+    as_plan = token_uncertainty(tokens, PLANS)
+    assert as_plan is not None
+    assert (as_plan.grades, set(as_plan.entropy)) == ({}, {"is_correct"})
+    assert token_uncertainty(tokens[:2], BROKEN) is None
+    assert token_uncertainty((), PLANS) is None

@@ -1,0 +1,199 @@
+"""Parts of a run: they cover every row once, and put together they are the run without parts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apbjudge
+from apbjudge import JudgeSpec, OptionError, ScriptedClient
+from apbjudge.errors import InputError
+from apbjudge.judge import Source, Task
+from apbjudge.runs.rows import Shard, parse_shard
+from tests.support.commands import in_process
+from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
+
+SPEC = JudgeSpec(model="scripted/judge", max_concurrency=4)
+ROWS: list[dict[str, Any]] = [
+    *(plan_row(f"r{n}", case_id=f"case-{n % 9}", task_category="ab"[n % 2]) for n in range(40)),
+    {"id": "bad"},
+    plan_row("r3", case_id="another case"),  # again for the same tested model
+    {"id": "bad as well"},
+]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "rows.jsonl", ROWS)
+
+
+def graded(rows: Path, out: Path, **options: Any) -> int:
+    """Grades into a folder; returns how many requests were made."""
+    client = ScriptedClient(lambda request: RIGHT)
+    apbjudge.grade(rows, judge=SPEC, client=client, out=out, by=["category"], **options)
+    return len(client.requests)
+
+
+def parts_of(rows: Path, folder: Path, n: int) -> Iterator[Path]:
+    for i in range(1, n + 1):
+        graded(rows, folder / f"part-{i}", shard=f"{i}/{n}")
+        yield folder / f"part-{i}"
+
+
+def comparable(folder: Path) -> list[dict[str, Any]]:
+    timed = {"latency_s": None}
+    return sorted((row | timed for row in read_rows(folder)), key=lambda row: row["line"])
+
+
+@pytest.mark.parametrize("n", [1, 3, 30])
+def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: int) -> None:
+    graded(rows, tmp_path / "whole")
+    parts = list(parts_of(rows, tmp_path, n))
+    run = apbjudge.merge_runs(parts[::-1], tmp_path / "merged")
+    assert comparable(tmp_path / "merged") == comparable(tmp_path / "whole")
+    for name in ("summary.json", "summary.csv"):
+        merged = (tmp_path / "merged" / name).read_text()
+        assert merged == (tmp_path / "whole" / name).read_text()
+    manifest, whole = (
+        json.loads((tmp_path / folder / "manifest.json").read_text())
+        for folder in ("merged", "whole")
+    )
+    timed = {"started", "finished", "parts"}
+    assert {k: v for k, v in manifest.items() if k not in timed} == {
+        k: v for k, v in whole.items() if k not in timed
+    }
+    assert [part["shard"] for part in manifest["parts"]] == [f"{i + 1}/{n}" for i in range(n)]
+    assert sum(part["rows"] for part in manifest["parts"]) == len(ROWS)
+    assert len(list(run.judgements)) == len(ROWS)
+    assert graded(rows, tmp_path / "merged") == 0  # it continues as the whole run
+
+
+@given(st.integers(1, 7))
+def test_every_row_is_in_one_shard_and_rows_of_a_case_are_in_the_same(n: int) -> None:
+    entries = [list(Source(ROWS, shard=Shard(i + 1, n), finds=False)) for i in range(n)]
+    cases: dict[str, int] = {}
+    for i, part in enumerate(entries):
+        for entry in part:
+            if isinstance(entry, Task):
+                assert cases.setdefault(entry.case_id, i) == i
+    lines = [e.item.line if isinstance(e, Task) else e.line for part in entries for e in part]
+    assert sorted(lines) == list(range(1, len(ROWS) + 1))
+
+
+def test_a_shard_that_was_stopped_continues_and_is_not_merged_before(
+    rows: Path, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "part-1", tmp_path / "part-2"
+    graded(rows, first, shard="1/2")
+    asked: list[object] = []
+
+    def stop(request: object) -> str:
+        asked.append(request)
+        if len(asked) > 3:
+            raise KeyboardInterrupt
+        return RIGHT
+
+    with pytest.raises(KeyboardInterrupt):
+        apbjudge.grade(rows, judge=SPEC, client=ScriptedClient(stop), out=second, shard="2/2")
+    with pytest.raises(OptionError, match=r"part-2 is not finished: run its shard 2/2"):
+        apbjudge.merge_runs([first, second], tmp_path / "merged")
+    left = graded(rows, second, shard="2/2")
+    apbjudge.merge_runs([first, second], tmp_path / "merged")
+    assert len(comparable(tmp_path / "merged")) == len(ROWS)
+    assert 0 < left < sum(1 for row in comparable(second) if row["kind"] == "verdict")
+
+
+def test_a_merge_that_was_killed_is_made_again(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = list(parts_of(rows, tmp_path, 2))
+    for step in ("summarize", "write_summary"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"apbjudge.judge.merge.{step}", lambda *a, **k: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                apbjudge.merge_runs(parts, tmp_path / "merged")
+    apbjudge.merge_runs(parts, tmp_path / "merged")
+    assert len(comparable(tmp_path / "merged")) == len(ROWS)
+    with pytest.raises(OptionError, match="holds a run already"):
+        apbjudge.merge_runs(parts, tmp_path / "merged")
+
+
+def test_what_was_superseded_in_a_part_is_still_there(rows: Path, tmp_path: Path) -> None:
+    parts = list(parts_of(rows, tmp_path, 2))
+    edited = [row | {"plan": "another"} if row["id"] == "r0" else row for row in ROWS]
+    write_rows(rows, edited)
+    assert sum(graded(rows, part, shard=f"{i}/2") for i, part in enumerate(parts, 1)) == 1
+    apbjudge.merge_runs(parts, tmp_path / "merged")
+    write_rows(rows, ROWS)
+    assert graded(rows, tmp_path / "merged") == 0
+
+
+def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Path) -> None:
+    one, two, three = parts_of(rows, tmp_path, 3)
+    out = tmp_path / "merged"
+
+    def refused(match: str, *parts: Path) -> None:
+        with pytest.raises(OptionError, match=match):
+            apbjudge.merge_runs(parts, out)
+        assert not out.exists()
+
+    refused("shards are missing: 2/3$", one, three)
+    refused("shards are missing: 1/3, 3/3", two)
+    copy = shutil.copytree(two, tmp_path / "copy")
+    refused("part-2 and .*copy are both shard 2/3", one, two, copy, three)
+    refused("holds no run$", one, tmp_path)
+    refused("at least one folder")
+    graded(rows, tmp_path / "half", shard="2/2")
+    refused("is shard 1/3 and .*half is shard 2/2", one, tmp_path / "half", three)
+    graded(rows, tmp_path / "whole")
+    refused("whole holds no run of a shard", one, two, tmp_path / "whole")
+    graded(rows, tmp_path / "other", shard="3/3", protocol="holistic")
+    refused(r"different settings \(protocol\)", one, two, tmp_path / "other")
+    shorter = write_rows(tmp_path / "shorter.jsonl", ROWS[:-1])
+    graded(shorter, tmp_path / "shorter", shard="3/3")
+    refused("are runs of different inputs", one, two, tmp_path / "shorter")
+    path = three / "judgements.jsonl"
+    path.write_bytes(path.read_bytes() + b"{\n")
+    with pytest.raises(InputError, match=r"judgements\.jsonl:\d+: .*; run shard 3/3 again"):
+        apbjudge.merge_runs([one, two, three], out)
+
+
+def test_a_folder_of_one_shard_does_not_continue_as_another(rows: Path, tmp_path: Path) -> None:
+    graded(rows, tmp_path / "out", shard="1/2")
+    for other in ("2/2", None):
+        with pytest.raises(OptionError, match=r"other settings \(shard\)"):
+            graded(rows, tmp_path / "out", shard=other)
+
+
+def test_several_judges_have_no_shards(rows: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--shard: expected one judge"):
+        apbjudge.grade(rows, judge=["a/b", "c/d"], shard="1/2", out=tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", ""])
+def test_a_shard_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="--shard: expected I/N"):
+        parse_shard(text)
+
+
+def test_the_commands(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = in_process(monkeypatch, capsys)
+    allowed = ("--config", "max_unscored=1")
+    for i in (1, 2):
+        done = command("grade", rows, "--shard", f"{i}/2", "--out", tmp_path / f"p{i}", *allowed)
+        assert done.code == 0, done.err
+    whole = command("grade", rows, "--out", tmp_path / "whole", *allowed)
+    done = command("merge", tmp_path / "p1", tmp_path / "p2", "--out", tmp_path / "merged")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[:-1] == whole.out.splitlines()[:-1]
+    missing = command("merge", tmp_path / "p1", "--out", tmp_path / "more")
+    assert (missing.code, missing.err) == (2, "apbjudge: shards are missing: 2/2\n")

@@ -1,0 +1,458 @@
+"""The alternative annotator test: the authors' printed figures, its definition, its limits."""
+
+from __future__ import annotations
+
+from itertools import product
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from apbjudge.statistics.alternative_annotator import (
+    AltTest,
+    _Duel,
+    _p_value,
+    _signed_rank,
+    alternative_annotator_test,
+)
+from apbjudge.statistics.estimates import Array
+from apbjudge.statistics.sample import Sample
+
+Score = Literal["same", "distance"]
+
+# How often each combination of votes (a, b, tie, or none) occurs among 120 pairs of answers of
+# MT-Bench (Zheng et al. 2023, arXiv:2306.05685) as the authors of the test use it: the judges
+# gemini_flash and gemini_pro, then three experts. Counted from data/mtbench of
+# github.com/nitaytech/AltTest
+COMBINATIONS = """
+    aa.aa:5 aa.at:2 aa.bt:1 aa.tt:1 aaa.a:8 aaaa.:9 aab.b:3 aaba.:1 aabb.:3 aat.t:3 aata.:2
+    aatt.:2 ab.aa:1 ab.tt:2 abb.b:1 abt.a:2 abtt.:1 at.tb:2 ba.aa:2 ba.bb:1 ba.tt:1 baaa.:1
+    baaaa:1 bab.b:1 bab.t:1 baba.:1 bat.t:1 batab:1 batat:1 batbb:1 bb.aa:3 bb.at:1 bb.bb:9
+    bb.bt:5 bb.ta:3 bb.tb:2 bb.tt:2 bbat.:1 bbb.b:8 bbb.t:2 bbbab:1 bbbb.:5 bbbba:1 bbt.a:1
+    bbt.b:2 bbt.t:1 bbtb.:4 bbtt.:2 bt.tt:1 btt.t:2 tt.at:1 tt.tt:1"""
+VOTES = np.array(
+    [
+        [{"a": 0, "b": 1, "t": 2, ".": np.nan}[vote] for vote in votes]
+        for votes, n in (entry.split(":") for entry in COMBINATIONS.split())
+        for _ in range(int(n))
+    ]
+)
+MT_JUDGES = {"gemini_flash": VOTES[:, 0], "gemini_pro": VOTES[:, 1]}
+MT_HUMANS = VOTES[:, 2:]
+MT_CLUSTERS = np.arange(len(VOTES)) // 2  # like ones are neighbours, as within a question
+
+
+# alt_test_example.ipynb of the authors, epsilon 0.2: "Winning Rate=0.00 Advantage Probability=…"
+@pytest.mark.parametrize(("name", "advantage"), [("gemini_flash", 0.72), ("gemini_pro", 0.76)])
+def test_the_authors_printed_figures_for_mt_bench(name: str, advantage: float) -> None:
+    result = alternative_annotator_test(
+        MT_JUDGES[name], MT_HUMANS, score="same", epsilon=0.2, test="t"
+    )
+    assert result.winning_rate == 0
+    assert result.passes is False
+    assert result.advantage_probability.value == pytest.approx(advantage, abs=5e-3)
+    assert [a.n_items for a in result.annotators] == [74, 84, 88]
+    assert (result.test, result.reason, result.n_left_out) == ("t", "", 0)
+
+
+def by_definition(judge: Array, humans: Array, score: Score, epsilon: float) -> list[dict]:
+    """The test as the paper has it, item by item, with scipy's t-test and statsmodels' BY."""
+    rows = []
+    for j in range(humans.shape[1]):
+        wins = []
+        for i, own in enumerate(humans[:, j]):
+            rest = [x for k, x in enumerate(humans[i]) if k != j and not np.isnan(x)]
+            if rest and not np.isnan(own) and not np.isnan(judge[i]):
+                f, h = scored(judge[i], rest, score), scored(own, rest, score)
+                wins.append((f >= h, h >= f))
+        f, h = np.array(wins, dtype=float).T
+        p = stats.ttest_1samp(h - f, epsilon, alternative="less").pvalue
+        rows.append({"n": len(f), "judge": f.mean(), "human": h.mean(), "p": p})
+    rejected = multipletests([row["p"] for row in rows], 0.05, method="fdr_by")[0]
+    return [{**row, "rejected": bool(won)} for row, won in zip(rows, rejected, strict=True)]
+
+
+def scored(value: float, rest: list[float], score: Score) -> float:
+    if score == "same":
+        return float(np.mean([value == x for x in rest]))
+    return -float(np.sqrt(np.mean([(value - x) ** 2 for x in rest])))
+
+
+def simulated(seed: int, *, r: int = 4, n: int = 60, noise: float = 0.3) -> tuple[Array, Array]:
+    """Whole numbers 0 to 5 around a truth, a fifth of the humans' missing, the judge's too."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 6, n)
+    answers = np.where(
+        rng.random((n, r + 1)) < noise, rng.integers(0, 6, (n, r + 1)), truth[:, None]
+    )
+    answers = np.where(rng.random((n, r + 1)) < 0.2, np.nan, answers)
+    return answers[:, 0], answers[:, 1:]
+
+
+@pytest.mark.parametrize(
+    ("seed", "score", "epsilon"), list(product(range(6), ["same", "distance"], [0.0, 0.1, 0.2]))
+)
+def test_agrees_with_the_definition(seed: int, score: Score, epsilon: float) -> None:
+    judge, humans = simulated(seed)
+    result = alternative_annotator_test(judge, humans, score=score, epsilon=epsilon, test="t")
+    expected = by_definition(judge, humans, score, epsilon)
+    for annotator, row in zip(result.annotators, expected, strict=True):
+        assert annotator.n_items == row["n"]
+        assert annotator.rho_judge.value == pytest.approx(row["judge"])
+        assert annotator.rho_human.value == pytest.approx(row["human"])
+        assert annotator.p_value == pytest.approx(row["p"], rel=1e-9)
+        assert annotator.rejected == row["rejected"]
+    assert result.winning_rate == np.mean([row["rejected"] for row in expected])
+    assert result.passes == (result.winning_rate >= 0.5)
+    advantage = float(np.mean([row["judge"] for row in expected]))
+    assert result.advantage_probability.value == pytest.approx(advantage)
+
+
+def test_both_outcomes_occur_among_the_simulated() -> None:
+    outcomes = {
+        alternative_annotator_test(*simulated(seed), score="same").passes for seed in range(6)
+    }
+    assert outcomes == {True, False}
+
+
+def test_grades_in_decimals_tie_where_they_do_on_paper() -> None:
+    # 0.3 - 0.2 and 0.2 - 0.1 differ in floating point
+    result = alternative_annotator_test(
+        np.array([0.3]), np.array([[0.1, 0.2]]), score="distance", epsilon=0.1
+    )
+    assert (result.annotators[0].rho_judge.value, result.annotators[0].rho_human.value) == (1, 1)
+
+
+def test_a_clustered_p_value_is_the_t_test_of_cluster_means_where_clusters_are_alike() -> None:
+    judge, humans = simulated(1, r=3, n=80)
+    judge, humans = np.nan_to_num(judge), np.nan_to_num(humans)
+    clusters = np.repeat(np.arange(20), 4)
+    # questions in which all rows do alike, so that the cluster variance is the larger one
+    judge, humans = judge[clusters * 4], humans[clusters * 4]
+    result = alternative_annotator_test(judge, humans, score="same", clusters=clusters, test="t")
+    for j, annotator in enumerate(result.annotators):
+        rest = np.delete(humans, j, axis=1)
+        f = (rest == judge[:, None]).mean(axis=1)
+        h = (rest == humans[:, [j]]).mean(axis=1)
+        means = ((h >= f).astype(float) - (f >= h)).reshape(20, 4).mean(axis=1)
+        expected = stats.ttest_1samp(means, 0.2, alternative="less").pvalue
+        assert annotator.test == "cluster-t"
+        assert annotator.p_value == pytest.approx(expected, rel=1e-9)
+        assert annotator.rho_judge.n_clusters == 20
+
+
+def test_clusters_cost_certainty_and_not_the_rates() -> None:
+    judge = MT_JUDGES["gemini_pro"]
+    plain = alternative_annotator_test(judge, MT_HUMANS, score="same")
+    clustered = alternative_annotator_test(judge, MT_HUMANS, score="same", clusters=MT_CLUSTERS)
+    assert clustered.test == "cluster-score"
+    assert clustered.advantage_probability.value == plain.advantage_probability.value
+    for one, other in zip(plain.annotators, clustered.annotators, strict=True):
+        assert other.p_value > one.p_value
+        assert other.rho_judge.value == one.rho_judge.value
+        assert other.rho_judge.high - other.rho_judge.low > one.rho_judge.high - one.rho_judge.low
+
+
+def test_clusters_of_one_item_each_are_no_clusters() -> None:
+    judge, humans = simulated(2)
+    plain = alternative_annotator_test(judge, humans, score="same")
+    alone = alternative_annotator_test(
+        judge, humans, score="same", clusters=np.array([f"case {i}" for i in range(60)])
+    )
+    assert alone.test == plain.test == "score"
+    p_values = [a.p_value for a in plain.annotators]
+    assert [a.p_value for a in alone.annotators] == pytest.approx(p_values, rel=1e-9)
+
+
+def test_the_score_test_gives_the_published_statistic() -> None:
+    """Tango 1998, section 3.4: 44 pairs, one discordant, 10 points allowed: Z = 1.709."""
+    judge, humans = np.zeros(44), np.zeros((44, 2))
+    judge[0] = 1  # once the human is with the other one and the judge is not
+    result = alternative_annotator_test(judge, humans, score="same", epsilon=0.1)
+    assert result.annotators[0].p_value == pytest.approx(NormalDist().cdf(-1.709), abs=5e-5)
+
+
+def rejection_rate(n: int, epsilon: float, judge_ahead: float, test: str) -> float:
+    """How often one human who is ahead by just epsilon is beaten at 5 %, over all outcomes."""
+    share = np.array([1 - epsilon - 2 * judge_ahead, judge_ahead + epsilon, judge_ahead])
+    total = 0.0
+    for human in range(n + 1):
+        for judge in range(n + 1 - human if judge_ahead else 1):
+            counts = [n - human - judge, human, judge]
+            chance = float(stats.multinomial.pmf(counts, n, share))
+            if chance > 1e-7:
+                outcome = np.repeat([0, 1, -1], counts)
+                p_value, _ = p_of(outcome, epsilon, test)
+                total += chance * (p_value <= 0.05)
+    return total
+
+
+def p_of(outcome: Array, epsilon: float, test: str) -> tuple[float, str]:
+    """P-value of a human with these outcomes: 1 where the human is ahead, -1 the judge."""
+    duel = _Duel(rows=np.arange(len(outcome)), judge=outcome <= 0, human=outcome >= 0)
+    return _p_value(duel, Sample(), epsilon, test)
+
+
+@pytest.mark.parametrize(("n", "judge_ahead"), [(30, 0.0), (30, 0.1), (100, 0.0)])
+def test_the_score_test_keeps_its_level_where_student_s_does_not(
+    n: int, judge_ahead: float
+) -> None:
+    assert rejection_rate(n, 0.2, judge_ahead, "score") < 0.06
+    if not judge_ahead:
+        assert rejection_rate(n, 0.2, judge_ahead, "t") > 0.07
+
+
+def pass_rate(*, clustered: bool) -> float:
+    """How often one human is beaten who is ahead by just epsilon, on 15 cases of 6 alike items."""
+    rng, clusters = np.random.default_rng(7), np.repeat(np.arange(15), 6)
+    beaten = 0
+    for _ in range(300):
+        outcome = rng.choice([-1, 0, 1], p=[0.15, 0.5, 0.35], size=15)[clusters]
+        own = rng.choice([-1, 0, 1], p=[0.15, 0.5, 0.35], size=90)
+        outcome = np.where(rng.random(90) < 0.7, outcome, own)
+        # the other human says 0; whoever is ahead says so too
+        judge, human = (outcome > 0).astype(float), (outcome < 0).astype(float)
+        result = alternative_annotator_test(
+            judge,
+            np.stack([human, np.zeros(90)], axis=1),
+            score="same",
+            clusters=clusters if clustered else None,
+        )
+        p_value = result.annotators[0].p_value
+        beaten += p_value is not None and p_value <= 0.05
+    return beaten / 300
+
+
+def test_the_error_rate_holds_for_clusters_only_if_they_are_named() -> None:
+    assert pass_rate(clustered=True) < 0.08
+    assert pass_rate(clustered=False) > 0.12
+
+
+# below: the signed-rank test of few items
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 9), elements=st.sampled_from([-1.2, -0.2, 0.8])))
+def test_the_signed_rank_test_with_ties_counts_all_signs(differences: Array) -> None:
+    ranks = stats.rankdata(np.abs(differences))
+    signs = np.array(list(product([0, 1], repeat=len(ranks))))
+    found = ranks[differences > 0].sum()
+    assert _signed_rank(differences) == pytest.approx(np.mean(signs @ ranks <= found))
+
+
+def test_the_signed_rank_test_with_ties_is_scipy_s_permutation_test() -> None:
+    differences = np.repeat([-1.2, -0.2, 0.8], [3, 4, 2])
+    method = stats.PermutationMethod(n_resamples=np.inf)
+    expected = stats.wilcoxon(differences, alternative="less", method=method).pvalue
+    assert _signed_rank(differences) == pytest.approx(expected, rel=1e-9)
+
+
+@given(
+    hnp.arrays(np.float64, st.integers(1, 29), elements=st.floats(-9, 9), unique=True),
+)
+def test_the_signed_rank_test_without_ties_is_scipy_s_exact_one(differences: Array) -> None:
+    sizes = np.abs(differences)
+    assume(sizes.min() > 0 and len(np.unique(sizes)) == len(sizes))
+    expected = stats.wilcoxon(differences, alternative="less", method="exact").pvalue
+    assert _signed_rank(differences) == pytest.approx(expected, rel=1e-9)
+
+
+# Hollander & Wolfe 1973, Nonparametric Statistical Methods, p. 29: depression scores of nine
+# patients before and after; R's example of wilcox.test, V = 40 and p = 0.01953
+def test_hollander_and_wolfe_s_patients() -> None:
+    before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+    after = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+    assert _signed_rank(after - before) == pytest.approx(0.01953, abs=5e-6)
+
+
+def test_differences_of_nothing_prove_nothing() -> None:
+    assert _signed_rank(np.zeros(5)) == 1
+
+
+def test_few_items_are_named_and_get_the_test_that_was_asked_for() -> None:
+    judge, humans = simulated(3, n=25)
+    result = alternative_annotator_test(judge, humans, score="same", test="t")
+    authors = alternative_annotator_test(judge, humans, score="same", test="signed-rank")
+    assert (result.test, authors.test) == ("t", "signed-rank")
+    assert result.reason == "4 rater(s) with fewer than 30 items: p-values are rough"
+    by_t = by_definition(judge, humans, "same", 0.2)
+    assert [a.p_value for a in result.annotators] == pytest.approx([row["p"] for row in by_t])
+    assert [a.p_value for a in authors.annotators] != [a.p_value for a in result.annotators]
+
+
+@pytest.mark.parametrize(("n", "test"), [(29, "signed-rank"), (30, "t")])
+def test_30_items_are_not_few(n: int, test: str) -> None:
+    result = alternative_annotator_test(
+        np.zeros(n), np.zeros((n, 3)), score="same", test="signed-rank"
+    )
+    assert result.test == test
+    assert bool(result.reason) == (n < 30)
+
+
+def test_tests_differ_where_humans_answered_differently_many_items() -> None:
+    humans = np.zeros((40, 3))
+    humans[::2, 1] = 1
+    humans[20:, 2] = np.nan
+    result = alternative_annotator_test(np.zeros(40), humans, score="same", test="signed-rank")
+    assert [a.test for a in result.annotators] == ["t", "t", "signed-rank"]
+    assert result.test == "signed-rank, t"
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["same", "distance"]), st.data())
+def test_order_of_items_and_of_humans_does_not_matter(
+    seed: int, score: Score, data: st.DataObject
+) -> None:
+    judge, humans = simulated(seed, n=35, r=3)
+    rows = np.random.default_rng(seed).permutation(35)
+    columns = data.draw(st.permutations(range(3)))
+    one = alternative_annotator_test(judge, humans, score=score)
+    other = alternative_annotator_test(judge[rows], humans[rows][:, columns], score=score)
+    assert other.winning_rate == one.winning_rate
+    assert other.n_items + other.n_left_out == 35
+    for index, column in enumerate(columns):
+        a, b = other.annotators[index], one.annotators[column]
+        assert (a.n_items, a.rejected) == (b.n_items, b.rejected)
+        assert a.p_value == pytest.approx(b.p_value, rel=1e-6, abs=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-0.5, 0.5), st.floats(0, 0.4))
+def test_a_larger_allowance_never_hurts_the_judge(seed: int, epsilon: float, more: float) -> None:
+    judge, humans = simulated(seed, n=40, r=3, noise=0.5)
+    strict = alternative_annotator_test(judge, humans, score="same", epsilon=epsilon)
+    mild = alternative_annotator_test(judge, humans, score="same", epsilon=epsilon + more)
+    assert mild.winning_rate >= strict.winning_rate
+    assert mild.advantage_probability == strict.advantage_probability
+
+
+def test_units_and_codes_of_the_answers_do_not_matter() -> None:
+    judge, humans = simulated(5)
+    plain = alternative_annotator_test(judge, humans, score="distance")
+    scaled = alternative_annotator_test(judge / 5, humans / 5, score="distance")
+    assert scaled == plain
+    names = np.array([3.0, 0.0, 5.0, 1.0, 2.0, 4.0, np.nan])
+    coded = [names[np.where(np.isnan(x), 6, x).astype(int)] for x in (judge, humans)]
+    one = alternative_annotator_test(judge, humans, score="same")
+    assert alternative_annotator_test(*coded, score="same") == one
+
+
+def test_a_judge_who_copies_one_of_three_alike_humans_ties_everywhere() -> None:
+    humans = np.repeat(np.arange(40.0)[:, None] % 3, 3, axis=1)
+    result = alternative_annotator_test(humans[:, 0], humans, score="same")
+    assert result.passes is True
+    assert result.winning_rate == 1
+    assert result.advantage_probability.value == 1
+    assert 0.9 < result.advantage_probability.low < 1
+    assert {a.p_value for a in result.annotators} == {
+        NormalDist().cdf(-(10**0.5))
+    }  # 0 is 3.16 errors below
+    usual = alternative_annotator_test(humans[:, 0], humans, score="same", test="t")
+    assert {a.p_value for a in usual.annotators} == {0.5**40}  # no spread: the sign test
+    strict = alternative_annotator_test(humans[:, 0], humans, score="same", epsilon=0.0)
+    assert strict.passes is False
+    assert {a.p_value for a in strict.annotators} == {1.0}
+
+
+def test_a_judge_who_is_always_alone_loses() -> None:
+    result = alternative_annotator_test(np.full(40, 9.0), np.zeros((40, 3)), score="same")
+    assert result.passes is False
+    assert result.advantage_probability.value == 0
+    assert min(a.p_value or 0.0 for a in result.annotators) > 0.999
+
+
+def test_one_cluster_shows_next_to_nothing() -> None:
+    result = alternative_annotator_test(
+        np.zeros(40), np.zeros((40, 3)), score="same", clusters=np.zeros(40, dtype=int)
+    )
+    assert result.passes is False
+    assert {a.p_value for a in result.annotators} == {0.5}
+    assert result.advantage_probability.low is None
+    assert result.advantage_probability.note
+
+
+def test_two_raters_are_compared_with_each_other_only_and_that_is_said() -> None:
+    result = alternative_annotator_test(MT_HUMANS[:, 2], MT_HUMANS[:, :2], score="same")
+    assert result.passes is not None
+    assert result.n_annotators == 2
+    assert result.annotators[0].n_items == result.annotators[1].n_items < 74
+    assert result.reason.startswith("2 raters: the authors recommend 3 or more")
+
+
+def test_items_without_the_judge_or_with_one_human_are_left_out_and_counted() -> None:
+    judge, humans = simulated(4)
+    used = ~np.isnan(judge) & (np.sum(~np.isnan(humans), axis=1) >= 2)
+    result = alternative_annotator_test(judge, humans, score="same")
+    assert 0 < result.n_left_out == 60 - used.sum()
+    assert result.n_items == used.sum()
+    kept = alternative_annotator_test(judge[used], humans[used], score="same")
+    assert kept.annotators == result.annotators
+
+
+def test_a_human_without_items_counts_in_no_rate() -> None:
+    judge, humans = simulated(0)
+    silent = np.insert(humans, 1, np.nan, axis=1)
+    with_silent = alternative_annotator_test(judge, silent, score="same")
+    without = alternative_annotator_test(judge, humans, score="same")
+    assert with_silent.n_annotators == 4
+    assert with_silent.winning_rate == without.winning_rate
+    assert with_silent.advantage_probability == without.advantage_probability
+    mute = with_silent.annotators[1]
+    assert (mute.n_items, mute.p_value, mute.rejected, mute.test) == (0, None, False, "none")
+    assert mute.rho_judge.value is None
+
+
+def is_empty(result: AltTest) -> bool:
+    values = (result.winning_rate, result.passes, result.advantage_probability.value)
+    return values == (None, None, None) and result.test == "none"
+
+
+@pytest.mark.parametrize(
+    ("judge", "humans", "reason"),
+    [
+        (np.zeros(0), np.zeros((0, 3)), "no item"),
+        (np.zeros(5), np.zeros((5, 0)), "0 rater(s)"),
+        (np.zeros(5), np.zeros((5, 1)), "1 rater(s)"),
+        (np.full(5, np.nan), np.zeros((5, 3)), "no item"),
+        (np.zeros(5), np.full((5, 3), np.nan), "no item"),
+        (np.zeros(2), np.array([[0, np.nan], [np.nan, 0]]), "no item"),
+    ],
+)
+def test_where_nothing_can_be_compared_there_is_a_reason(
+    judge: Array, humans: Array, reason: str
+) -> None:
+    result = alternative_annotator_test(judge, humans, score="distance")
+    assert is_empty(result)
+    assert result.n_left_out == len(judge)
+    assert result.reason.startswith(reason)
+
+
+def test_one_item_gives_figures_and_no_win() -> None:
+    for test in ("score", "t", "signed-rank"):
+        result = alternative_annotator_test(np.zeros(1), np.zeros((1, 3)), score="same", test=test)
+        assert result.passes is False
+        assert [a.p_value for a in result.annotators] == [0.5] * 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"judge": np.zeros(4)}, r"shapes \(n,\) and \(n, r\), got \(4,\) and \(3, 2\)"),
+        ({"humans": np.zeros(3)}, r"got \(3,\) and \(3,\)"),
+        ({"judge": np.array([0, 1, np.inf])}, "finite numbers"),
+        ({"humans": np.full((3, 2), -np.inf)}, "finite numbers"),
+        ({"clusters": np.zeros(2)}, "clusters: expected 3 entries, got 2"),
+        ({"score": "rank"}, "score: .*got 'rank'"),
+        ({"test": "sign"}, "test: .*got 'sign'"),
+        ({"epsilon": 1.0}, "epsilon: .*got 1.0"),
+        ({"epsilon": float("nan")}, "epsilon: .*got nan"),
+        ({"q": 0.0}, "q: .*got 0.0"),
+    ],
+)
+def test_impossible_input_is_named(changed: dict, message: str) -> None:
+    options = {"judge": np.zeros(3), "humans": np.zeros((3, 2)), "score": "same", **changed}
+    with pytest.raises(ValueError, match=message):
+        alternative_annotator_test(options.pop("judge"), options.pop("humans"), **options)

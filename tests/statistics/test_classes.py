@@ -1,0 +1,283 @@
+"""A judge of classes against humans: PandaLM's printed figures, scikit-learn, laws, and no data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import (
+    accuracy_score,
+    cohen_kappa_score,
+    precision_recall_fscore_support,
+)
+
+from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.confusion import Nominal, nominal
+from apbjudge.statistics.sample import Sample
+
+NAMES = ("tie", "first", "second")
+MACRO = ("macro precision", "macro recall", "macro F1")
+
+# PandaLM's 999 human-labelled pairs (arXiv:2306.05087): a judge's replies (tie, first, second,
+# unusable) against the majority of three annotators (tie, first, second)
+GPT_35 = ((5, 13, 20), (42, 332, 86), (45, 71, 360), (13, 6, 6))
+PANDALM_7B = ((32, 40, 35), (35, 298, 100), (38, 84, 337), (0, 0, 0))
+# the annotators among themselves: first and second, first and third, second and third
+ANNOTATORS = (
+    ((89, 0, 8), (16, 388, 23), (11, 29, 435)),
+    ((89, 2, 6), (15, 391, 21), (9, 18, 448)),
+    ((97, 13, 6), (10, 379, 28), (6, 19, 441)),
+)
+
+
+def answers(table: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """The items behind a table whose fourth row, if any, holds unusable replies."""
+    counts = np.asarray(table)
+    row, column = np.indices(counts.shape)
+    judge = np.where(row == 3, -1, row)
+    return np.repeat(judge, counts.ravel()), np.repeat(column, counts.ravel())
+
+
+def of_table(table: Sequence[Sequence[int]], unscored: str = "exclude") -> Nominal:
+    return nominal(*answers(table), NAMES, unscored=unscored)
+
+
+def printed(found: Nominal, names: Sequence[str] = ("agreement", *MACRO)) -> list[str]:
+    return [f"{100 * (found.measures[name].value or 0):.2f}" for name in names]
+
+
+def value(found: Nominal, name: str) -> float | None:
+    return found.measures[name].value
+
+
+# PandaLM's README prints these for its test data; unusable replies were taken for ties.
+@pytest.mark.parametrize(
+    ("table", "figures"),
+    [
+        (GPT_35, ["71.07", "58.79", "57.36", "57.55"]),
+        (PANDALM_7B, ["66.77", "57.38", "57.50", "57.43"]),
+    ],
+)
+def test_pandalm_s_printed_figures_come_out(
+    table: Sequence[Sequence[int]], figures: list[str]
+) -> None:
+    assert printed(of_table(table, "tie")) == figures
+
+
+@pytest.mark.parametrize(
+    ("unscored", "n", "figures"),
+    [
+        ("exclude", 974, ["71.56", "53.31"]),
+        ("wrong", 999, ["69.77", "52.74"]),
+        ("tie", 999, ["71.07", "57.55"]),
+    ],
+)
+def test_unusable_replies_have_a_say_in_three_ways(
+    unscored: str, n: int, figures: list[str]
+) -> None:
+    found = of_table(GPT_35, unscored)
+    assert printed(found, ("agreement", "macro F1")) == figures
+    assert found.measures["agreement"].n_items == n
+    assert found.scored.value == pytest.approx(974 / 999)
+    assert found.table is not None
+    assert found.table.counts == GPT_35
+    assert found.table.first == (*NAMES, "unscored")
+
+
+def test_ways_are_one_without_unusable_replies() -> None:
+    found = [of_table(PANDALM_7B, way).measures for way in ("exclude", "wrong", "tie")]
+    assert found[0] == found[1] == found[2]
+    assert of_table(PANDALM_7B).scored.value == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "kappa"), list(zip(ANNOTATORS, ("0.8520", "0.8789", "0.8617"), strict=True))
+)
+def test_pandalm_s_annotators_agree_as_printed(table: Sequence[Sequence[int]], kappa: str) -> None:
+    assert f"{value(of_table(table), 'kappa'):.4f}" == kappa
+
+
+def test_every_interval_holds_its_value_and_says_how_it_was_made() -> None:
+    for estimate in of_table(GPT_35, "wrong").measures.values():
+        assert estimate.value is not None
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert estimate.low < estimate.value < estimate.high
+    assert of_table(GPT_35).measures["agreement"].method == "wilson"
+
+
+def test_settings_are_heeded() -> None:
+    settings = Settings(level=0.5, method="bca", n_resamples=200, seed=3)
+    found = nominal(*answers(GPT_35), NAMES, settings=settings).measures["macro F1"]
+    assert (found.level, found.method, found.n_resamples, found.seed) == (0.5, "bca", 200, 3)
+    usual = of_table(GPT_35).measures["macro F1"]
+    assert (found.high or 0) - (found.low or 0) < (usual.high or 0) - (usual.low or 0)
+
+
+CLASSES = st.lists(
+    st.tuples(st.integers(-1, 3), st.integers(0, 3)), min_size=1, max_size=60
+).filter(lambda pairs: any(judge >= 0 for judge, _ in pairs))
+FOUR = ("a", "b", "c", "d")
+
+
+def split(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    judge, human = np.array(pairs, dtype=np.int64).T
+    return judge, human
+
+
+@given(CLASSES)
+def test_scikit_learn_says_the_same_of_usable_replies(pairs: list[tuple[int, int]]) -> None:
+    judge, human = split(pairs)
+    found = nominal(judge, human, FOUR)
+    used = judge >= 0
+    reference = precision_recall_fscore_support(
+        human[used], judge[used], average="macro", zero_division=0
+    )
+    assert value(found, "agreement") == pytest.approx(accuracy_score(human[used], judge[used]))
+    assert [value(found, name) for name in MACRO] == pytest.approx(reference[:3])
+    kappa = value(found, "kappa")
+    if kappa is None:
+        assert len({*judge[used], *human[used]}) == 1
+    else:
+        assert kappa == pytest.approx(cohen_kappa_score(judge[used], human[used]), abs=1e-9)
+
+
+@given(CLASSES)
+def test_scikit_learn_says_the_same_with_a_class_of_their_own(
+    pairs: list[tuple[int, int]],
+) -> None:
+    judge, human = split(pairs)
+    found = nominal(judge, human, FOUR, unscored="wrong")
+    own = np.where(judge < 0, 4, judge)
+    occurring = sorted({*own, *human} - {4})
+    reference = precision_recall_fscore_support(
+        human, own, labels=occurring, average="macro", zero_division=0
+    )
+    assert value(found, "agreement") == pytest.approx(accuracy_score(human, own))
+    assert [value(found, name) for name in MACRO] == pytest.approx(reference[:3])
+    kappa = value(found, "kappa")
+    assert kappa is None or kappa == pytest.approx(cohen_kappa_score(own, human), abs=1e-9)
+
+
+@given(CLASSES)
+def test_counting_unusable_replies_as_wrong_never_raises_agreement(
+    pairs: list[tuple[int, int]],
+) -> None:
+    judge, human = split(pairs)
+    left_out = nominal(judge, human, FOUR)
+    wrong = nominal(judge, human, FOUR, unscored="wrong")
+    for name in ("agreement", "macro recall", "macro F1"):
+        assert (value(wrong, name) or 0) <= (value(left_out, name) or 0) + 1e-12
+    assert wrong.scored == left_out.scored
+
+
+@given(CLASSES, st.permutations(range(4)))
+def test_names_and_order_of_classes_do_not_matter(
+    pairs: list[tuple[int, int]], places: list[int]
+) -> None:
+    judge, human = split(pairs)
+    there = np.array([*places, -1])
+    found = nominal(judge, human, FOUR, unscored="wrong")
+    moved = nominal(there[judge], there[human], FOUR, unscored="wrong")
+    for name, estimate in found.measures.items():
+        assert moved.measures[name].value == pytest.approx(estimate.value, abs=1e-9), name
+
+
+def test_items_without_label_do_not_count() -> None:
+    judge, human = answers(GPT_35)
+    more = nominal(np.append(judge, [0, 1, -1]), np.append(human, [-1, -1, -1]), NAMES)
+    assert more == nominal(judge, human, NAMES)
+
+
+def test_only_relative_weights_matter() -> None:
+    judge, human = answers(GPT_35)
+    weights = np.linspace(1, 3, len(judge))
+    found = [
+        nominal(judge, human, NAMES, Sample(weights=scale * weights)).measures
+        for scale in (1.0, 1e-4)
+    ]
+    for name, estimate in found[0].items():
+        assert found[1][name].value == pytest.approx(estimate.value, rel=1e-9), name
+        assert found[1][name].low == pytest.approx(estimate.low, rel=1e-6), name
+
+
+def test_equal_weights_are_no_weights() -> None:
+    judge, human = answers(GPT_35)
+    weighted = nominal(judge, human, NAMES, Sample(weights=np.full(len(judge), 2.0)))
+    assert weighted == nominal(judge, human, NAMES)
+
+
+def test_clusters_widen_what_items_that_repeat_each_other_narrow() -> None:
+    judge, human = (np.repeat(column, 5) for column in answers(GPT_35))
+    clusters = np.arange(len(judge)) // 5
+    apart = nominal(judge, human, NAMES).measures
+    together = nominal(judge, human, NAMES, Sample(clusters=clusters)).measures
+    once = of_table(GPT_35).measures
+    for name in ("agreement", "macro F1", "kappa"):
+        width = [(m[name].high or 0) - (m[name].low or 0) for m in (apart, together, once)]
+        assert width[0] < 0.5 * width[1], name
+        assert width[1] == pytest.approx(width[2], rel=0.02), name
+        assert together[name].n_clusters == 974
+
+
+@pytest.mark.parametrize("unscored", ["bounds", "", "Tie"])
+def test_an_unknown_way_is_refused(unscored: str) -> None:
+    with pytest.raises(ValueError, match=r"unscored: expected one of exclude, wrong, tie"):
+        of_table(GPT_35, unscored)
+
+
+def test_an_answer_beyond_the_classes_is_refused() -> None:
+    zero, three = np.array([0]), np.array([3])
+    with pytest.raises(ValueError, match=r"judge: expected -1 to 2, got 3"):
+        nominal(three, zero, NAMES)
+    with pytest.raises(ValueError, match=r"human: expected -1 to 2, got 3"):
+        nominal(zero, three, NAMES)
+
+
+def row(*codes: int) -> np.ndarray:
+    return np.array(codes, dtype=np.int64)
+
+
+@pytest.mark.parametrize("unscored", ["exclude", "wrong", "tie"])
+@pytest.mark.parametrize(
+    ("judge", "human", "agreement"),
+    [
+        (row(), row(), None),
+        (row(1), row(1), 1.0),
+        (row(1), row(0), 0.0),
+        (row(2, 2, 2), row(2, 2, 2), 1.0),
+        (row(0, 1, 2), row(0, 1, 2), 1.0),
+        (row(0, 1), row(-1, -1), None),
+    ],
+)
+def test_degenerate_items_give_a_value_or_a_reason(
+    unscored: str, judge: np.ndarray, human: np.ndarray, agreement: float | None
+) -> None:
+    found = nominal(judge, human, NAMES, unscored=unscored)
+    assert value(found, "agreement") == agreement
+    for estimate in found.measures.values():
+        assert estimate.value is not None or estimate.note
+        assert estimate.low is not None or estimate.note
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_one_class_leaves_nothing_to_tell_apart_by_chance() -> None:
+    found = nominal(row(1, 1, 1), row(1, 1, 1), NAMES)
+    assert (value(found, "kappa"), value(found, "alpha"), value(found, "AC1")) == (None, None, 1)
+    assert found.measures["kappa"].note == "not defined for these counts"
+
+
+def test_all_unusable_is_nothing_or_all_wrong() -> None:
+    judge, human = row(-1, -1, -1), row(0, 1, 2)
+    left_out = nominal(judge, human, NAMES)
+    assert left_out.scored.value == 0
+    assert value(left_out, "agreement") is None
+    assert left_out.measures["agreement"].note
+    wrong = nominal(judge, human, NAMES, unscored="wrong")
+    assert [value(wrong, name) for name in ("agreement", *MACRO)] == [0, 0, 0, 0]
+    json.dumps([asdict(left_out), asdict(wrong)], allow_nan=False)

@@ -1,0 +1,309 @@
+"""Paired and unpaired differences: printed values, other libraries, laws, size and coverage."""
+
+from __future__ import annotations
+
+from math import comb, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import ttest_rel
+from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from apbjudge.statistics.differences import detectable_difference, mcnemar, newcombe, paired_test
+from apbjudge.statistics.multiplicity import adjust
+from apbjudge.statistics.sample import Sample
+
+COUNTS = st.integers(0, 400)
+
+
+def paired(b: int, c: int, n: int) -> np.ndarray:
+    """b times +1, c times -1, the rest 0."""
+    return np.repeat([1.0, -1.0, 0.0], [b, c, n - b - c])
+
+
+# The examples of Fagerland, Lydersen & Laake 2013 (doi:10.1186/1471-2288-13-91): airway
+# hyper-responsiveness before and after stem cell transplantation (b = 1, c = 7) and complete
+# response before and after consolidation therapy (b = 6, c = 16).
+@pytest.mark.parametrize(("b", "c", "exact", "mid"), [(1, 7, 0.070, 0.039), (6, 16, 0.052, 0.035)])
+def test_fagerland_s_printed_p_values_come_out(b: int, c: int, exact: float, mid: float) -> None:
+    found = mcnemar(b, c)
+    assert (round(found.p_exact, 3), round(found.p_mid, 3)) == (exact, mid)
+
+
+def test_mcnemar_by_hand() -> None:
+    found = mcnemar(1, 7)
+    assert found.p_exact == pytest.approx(2 * 9 / 256, rel=1e-12)
+    assert found.p_mid == pytest.approx(2 * 9 / 256 - 8 / 256, rel=1e-12)
+
+
+@given(COUNTS, COUNTS)
+def test_mcnemar_agrees_with_statsmodels_and_with_a_sum(b: int, c: int) -> None:
+    found = mcnemar(b, c)
+    if b + c:
+        reference = float(reference_mcnemar([[0, b], [c, 0]], exact=True).pvalue)
+        assert found.p_exact == pytest.approx(reference, rel=1e-9)
+    point = comb(b + c, b) / 2 ** (b + c)
+    assert found.p_mid == pytest.approx(
+        2 * sum(comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c) - point, rel=1e-9
+    )
+
+
+@given(COUNTS, COUNTS)
+def test_mcnemar_looks_the_same_from_both_sides(b: int, c: int) -> None:
+    one, other = mcnemar(b, c), mcnemar(c, b)
+    assert (one.p_exact, one.p_mid) == (other.p_exact, other.p_mid)
+    assert 0 < one.p_mid <= one.p_exact <= 1
+
+
+def test_no_discordant_item_tells_nothing() -> None:
+    assert (mcnemar(0, 0).p_exact, mcnemar(0, 0).p_mid) == (1.0, 1.0)
+    assert mcnemar(5, 5).p_exact == 1.0
+
+
+def test_a_negative_count_is_refused() -> None:
+    with pytest.raises(ValueError, match="b=-1 c=3"):
+        mcnemar(-1, 3)
+
+
+def test_the_mid_p_test_keeps_its_size_and_the_exact_one_wastes_it() -> None:
+    n, psi = 100, 0.2
+    mid = exact = 0.0
+    for m in range(61):
+        chance = comb(n, m) * psi**m * (1 - psi) ** (n - m)
+        found = [(mcnemar(k, m - k), comb(m, k) / 2**m) for k in range(m + 1)]
+        mid += chance * sum(p for test, p in found if test.p_mid <= 0.05)
+        exact += chance * sum(p for test, p in found if test.p_exact <= 0.05)
+    assert 0.035 < mid < 0.052
+    assert exact < 0.035
+
+
+# Newcombe 1998 (Statistics in Medicine 17, 873), table II, method 10.
+@pytest.mark.parametrize(
+    ("counts", "low", "high"),
+    [
+        ((56, 70, 48, 80), 0.0524, 0.3339),
+        ((9, 10, 3, 10), 0.1705, 0.8090),
+        ((6, 7, 2, 7), 0.0582, 0.8062),
+        ((5, 56, 0, 29), -0.0381, 0.1926),
+        ((0, 10, 0, 20), -0.1611, 0.2775),
+        ((0, 10, 0, 10), -0.2775, 0.2775),
+        ((10, 10, 0, 20), 0.6791, 1.0),
+        ((10, 10, 0, 10), 0.6075, 1.0),
+    ],
+)
+def test_newcombe_s_printed_intervals_come_out(
+    counts: tuple[int, int, int, int], low: float, high: float
+) -> None:
+    assert newcombe(*counts) == pytest.approx((low, high), abs=5e-5)
+
+
+@st.composite
+def two_rates(draw: st.DrawFn) -> tuple[int, int, int, int]:
+    n1, n2 = draw(st.integers(1, 2000)), draw(st.integers(1, 2000))
+    return draw(st.integers(0, n1)), n1, draw(st.integers(0, n2)), n2
+
+
+@given(two_rates(), st.floats(0.6, 0.995))
+def test_newcombe_agrees_with_statsmodels_and_mirrors(
+    counts: tuple[int, int, int, int], level: float
+) -> None:
+    low, high = newcombe(*counts, level=level)
+    expected = confint_proportions_2indep(*counts, method="newcomb", alpha=1 - level)
+    assert (low, high) == pytest.approx(expected, abs=1e-9)
+    k1, n1, k2, n2 = counts
+    assert newcombe(k2, n2, k1, n1, level=level) == pytest.approx((-high, -low), abs=1e-12)
+    assert -1 <= low <= k1 / n1 - k2 / n2 <= high <= 1
+
+
+def test_bonett_and_price_s_standard_error_comes_out() -> None:
+    # The example of se.prop.ps in the R package vcmeta (by Bonett): 64 and 5 discordant of
+    # 100 give 0.5784314 and 0.05953213.
+    found = paired_test(paired(64, 5, 100), Sample())
+    error = found.detectable / (1.959964 + 0.841621)
+    assert error == pytest.approx(0.05953213, rel=1e-6)
+    middle = (found.estimate.low + found.estimate.high) / 2
+    assert middle == pytest.approx(0.5784314, abs=5e-8)
+    assert found.estimate.value == pytest.approx(0.59)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(2, 60))
+def test_without_clusters_it_is_bonett_and_price_with_t(b: int, c: int, rest: int) -> None:
+    from scipy.stats import t
+
+    n = b + c + rest
+    plus, minus = (b + 1) / (n + 2), (c + 1) / (n + 2)
+    error = sqrt((plus + minus - (plus - minus) ** 2) / (n + 2))
+    found = paired_test(paired(b, c, n), Sample())
+    assert found.p_value == pytest.approx(2 * t.sf(abs(plus - minus) / error, n - 1), rel=1e-9)
+    half = t.ppf(0.975, n - 1) * error
+    assert found.estimate.low == pytest.approx(max(-1, plus - minus - half), abs=1e-9)
+    assert found.estimate.high == pytest.approx(min(1, plus - minus + half), abs=1e-9)
+
+
+def test_with_many_items_it_is_the_paired_t_test() -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(0.6, 0.1, 3000).clip(0, 1), rng.normal(0.595, 0.1, 3000).clip(0, 1)
+    found = paired_test(first - second, Sample())
+    reference = ttest_rel(first, second)
+    assert found.p_value == pytest.approx(reference.pvalue, rel=0.01)
+    interval = reference.confidence_interval()
+    assert found.estimate.low == pytest.approx(interval.low, abs=5e-5)
+    assert found.estimate.high == pytest.approx(interval.high, abs=5e-5)
+
+
+@given(st.integers(2, 12), st.integers(0, 2**32 - 1))
+def test_copies_of_items_add_nothing_when_they_share_a_cluster(copies: int, seed: int) -> None:
+    differences = np.random.default_rng(seed).integers(-1, 2, 20).astype(float)
+    once = paired_test(differences, Sample())
+    again = paired_test(
+        np.repeat(differences, copies), Sample(clusters=np.repeat(np.arange(20), copies))
+    )
+    assert again.p_value == pytest.approx(once.p_value, rel=1e-9)
+    assert again.estimate.low == pytest.approx(once.estimate.low, abs=1e-9)
+    assert (again.estimate.n_items, again.estimate.n_clusters) == (20 * copies, 20)
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.4, 0.0, 0.2, 1.0]), min_size=2, max_size=40))
+def test_interval_and_p_value_say_the_same(values: list[float]) -> None:
+    found = paired_test(np.array(values), Sample())
+    mirrored = paired_test(-np.array(values), Sample())
+    low, high = found.estimate.low, found.estimate.high
+    assert -1 <= low <= found.estimate.value <= high <= 1
+    assert low < high
+    assert (mirrored.estimate.low, mirrored.estimate.high) == pytest.approx((-high, -low))
+    if found.p_value < 0.05:
+        assert not low < 0 < high
+    elif found.p_value > 0.0501:
+        assert low <= 0 <= high
+
+
+@pytest.mark.parametrize(
+    ("values", "sample", "note"),
+    [
+        ([], Sample(), "no rows"),
+        ([1.0], Sample(), "too few units to show a spread"),
+        ([1.0, 0.0], Sample(clusters=np.array([4, 4])), "too few units to show a spread"),
+    ],
+)
+def test_where_nothing_can_be_said_it_is_said_why(
+    values: list[float], sample: Sample, note: str
+) -> None:
+    found = paired_test(np.array(values), sample)
+    assert (found.p_value, found.detectable, found.estimate.low) == (None, None, None)
+    assert found.estimate.note == note
+
+
+@pytest.mark.parametrize("same", [0.0, 1.0])
+def test_differences_without_spread_still_have_an_interval(same: float) -> None:
+    found = paired_test(np.full(10, same), Sample())
+    assert found.estimate.value == same
+    assert found.estimate.high - found.estimate.low > 0.2
+    assert (found.p_value == 1.0) == (same == 0.0)
+
+
+@pytest.mark.parametrize("bad", [1.5, float("nan")])
+def test_a_difference_out_of_bounds_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="differences: expected numbers from"):
+        paired_test(np.array([0.0, bad]), Sample())
+
+
+def test_few_clusters_are_said_so() -> None:
+    found = paired_test(paired(5, 3, 40), Sample(clusters=np.arange(40) // 8))
+    assert found.estimate.note.startswith("5 clusters")
+
+
+def exact_coverage(n: int, psi: float, difference: float) -> float:
+    """Chance that the 95 % interval of independent pairs holds the true difference."""
+    plus, minus = (psi + difference) / 2, (psi - difference) / 2
+    covered = 0.0
+    for b in range(n + 1):
+        for c in range(n + 1 - b):
+            chance = comb(n, b) * comb(n - b, c) * plus**b * minus**c * (1 - psi) ** (n - b - c)
+            if chance > 1e-7:
+                estimate = paired_test(paired(b, c, n), Sample()).estimate
+                covered += chance * (estimate.low <= difference <= estimate.high)
+    return covered
+
+
+@pytest.mark.parametrize(
+    ("n", "psi", "difference"),
+    [(30, 0.1, 0.0), (30, 0.2, 0.2), (50, 0.1, 0.1), (100, 0.05, 0.04), (100, 0.05, 0.0)],
+)
+def test_few_discordant_items_are_covered(n: int, psi: float, difference: float) -> None:
+    assert 0.935 <= exact_coverage(n, psi, difference) <= 1
+
+
+def test_clusters_are_covered_and_would_not_be_without() -> None:
+    rng = np.random.default_rng(11)
+    clusters = np.repeat(np.arange(40), 6)
+    covered = naive = 0
+    for _ in range(400):
+        shared = rng.choice([-1.0, 0.0, 1.0], 40, p=[0.1, 0.6, 0.3])[clusters]
+        own = rng.choice([-1.0, 0.0, 1.0], 240, p=[0.1, 0.6, 0.3])
+        differences = np.where(rng.random(240) < 0.6, shared, own)
+        found = paired_test(differences, Sample(clusters=clusters)).estimate
+        covered += found.low <= 0.2 <= found.high
+        found = paired_test(differences, Sample()).estimate
+        naive += found.low <= 0.2 <= found.high
+    assert 0.92 <= covered / 400 <= 0.98
+    assert naive / 400 < 0.9
+
+
+@settings(max_examples=10)  # Holm takes statsmodels 60 ms
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
+def test_adjusted_p_values_agree_with_statsmodels(p_values: list[float | None]) -> None:
+    tested = [p for p in p_values if p is not None]
+    for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh"), ("by", "fdr_by")):
+        found = adjust(p_values, method=ours)
+        assert [p is None for p in found] == [p is None for p in p_values]
+        got = [p for p in found if p is not None]
+        if tested:
+            assert got == pytest.approx(multipletests(tested, method=theirs)[1].tolist())
+        assert all(a >= p - 1e-15 for a, p in zip(got, tested, strict=True))
+
+
+def test_adjusted_by_hand() -> None:
+    assert adjust([0.01, None, 0.04, 0.03], method="holm") == pytest.approx(
+        [0.03, None, 0.06, 0.06]
+    )
+    assert adjust([0.01, None, 0.04, 0.03], method="bh") == pytest.approx([0.03, None, 0.04, 0.04])
+    assert adjust([None, None], method="holm") == [None, None]
+
+
+# Benjamini & Hochberg 1995 (JRSS B 57, 289), section 3.2: of these 15 p-values their procedure
+# rejects four at 0.05, Bonferroni's and Hochberg's three.
+PRINTED = [
+    0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
+    0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0,
+]  # fmt: skip
+
+
+def test_benjamini_and_hochberg_s_example_comes_out() -> None:
+    assert sum(p <= 0.05 for p in adjust(PRINTED, method="bh")) == 4
+    assert sum(p <= 0.05 for p in adjust(PRINTED, method="holm")) == 3
+
+
+@pytest.mark.parametrize(("p", "method"), [(1.2, "holm"), (float("nan"), "bh"), (0.1, "sidak")])
+def test_impossible_p_values_are_refused(p: float, method: str) -> None:
+    with pytest.raises(ValueError, match="adjust"):
+        adjust([p], method=method)
+
+
+def test_detectable_difference_by_hand_and_by_simulation() -> None:
+    assert detectable_difference(1.0) == pytest.approx(1.959964 + 0.841621, abs=1e-6)
+    assert detectable_difference(0.0) == 0.0
+    draws = np.random.default_rng(5).normal(detectable_difference(0.3), 0.3, 20000)
+    assert np.mean(np.abs(draws) > 1.959964 * 0.3) == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize("change", [{"error": -1.0}, {"level": 1.0}, {"power": 0.5}])
+def test_impossible_designs_are_refused(change: dict[str, float]) -> None:
+    arguments = {"error": 0.1, "level": 0.95, "power": 0.8} | change
+    with pytest.raises(ValueError, match="detectable"):
+        detectable_difference(
+            arguments["error"], level=arguments["level"], power=arguments["power"]
+        )

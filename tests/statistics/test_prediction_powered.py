@@ -1,0 +1,557 @@
+"""Corrected rates: by hand, their laws, what they refuse, and their coverage for each design."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from apbjudge.errors import OptionError
+from apbjudge.statistics.prediction_powered import Rectified, corrected, rectify, rows_of
+from apbjudge.statistics.prevalence import rogan_gladen
+from apbjudge.statistics.sample import Sample
+
+NAN = math.nan
+Z2 = 1.959963984540054**2
+
+
+def items(
+    rng: np.random.Generator, n: int, rate: float, sensitivity: float, specificity: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """What humans would say, and what the judge says."""
+    truth = (rng.random(n) < rate).astype(float)
+    right = rng.random(n) < np.where(truth == 1, sensitivity, specificity)
+    return truth, np.where(right, truth, 1 - truth)
+
+
+def only(truth: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    labels = np.full(len(truth), NAN)
+    labels[rows] = truth[rows]
+    return labels
+
+
+def drawn(rng: np.random.Generator, truth: np.ndarray, n: int) -> np.ndarray:
+    return only(truth, rng.choice(len(truth), n, replace=False))
+
+
+def test_ppi_without_tuning_by_hand() -> None:
+    judged = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0])
+    labels = np.array([1.0, 0.0, 0.0, 0.0, NAN, NAN, NAN, NAN])
+    found = rectify(judged, labels, design="random", power_tuned=False)
+    assert found.raw.value == 5 / 8
+    assert found.labelled_only.value == 1 / 4
+    assert found.rectified.value == pytest.approx(3 / 4 + 1 / 4 - 2 / 4)
+    assert (found.power, found.n_judged, found.n_labelled) == (1.0, 8, 4)
+
+
+def test_ppi_with_tuning_by_hand() -> None:
+    judged = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0])
+    labels = np.array([1.0, 0.0, 0.0, 0.0, NAN, NAN, NAN, NAN])
+    covariance = 1 / 4 - 2 / 4 * 1 / 4
+    power = covariance / (2 * (5 / 8 * 3 / 8 * 8 / 7))
+    found = rectify(judged, labels, design="random")
+    assert found.power == pytest.approx(power, rel=1e-12)
+    assert found.rectified.value == pytest.approx(1 / 4 + power * (3 / 4 - 2 / 4), rel=1e-12)
+
+
+def test_strata_are_weighted_by_their_size() -> None:
+    judged = np.array([1.0] * 60 + [0.0] * 40)
+    strata = judged.astype(int)
+    labels = np.full(100, NAN)
+    labels[:20] = [1.0] * 15 + [0.0] * 5
+    labels[60:70] = [1.0] + [0.0] * 9
+    found = rectify(judged, labels, design="stratified", sample=Sample(strata=strata))
+    value = 0.6 * 15 / 20 + 0.4 * 1 / 10
+    assert found.rectified.value == pytest.approx(value)
+    assert found.labelled_only.value == pytest.approx(value)
+    within = 0.36 * (0.75 * 0.25 / 20) + 0.16 * (0.1 * 0.9 / 10)
+    between = (0.6 * (0.75 - value) ** 2 + 0.4 * (0.1 - value) ** 2) / 100
+    rows = rows_of(judged, labels, Sample(strata=strata), unequal=False, width=1.0)
+    assert corrected(rows, 0.0).variance == pytest.approx(30 / 28 * (within + between))
+
+
+def test_weights_are_hajek_s() -> None:
+    judged = np.array([0.2, 0.4, 0.9, 0.5, 0.5, 0.1])
+    labels = np.array([0.4, 0.4, NAN, 0.9, NAN, NAN])
+    weights = np.array([1.0, 3.0, 9.0, 2.0, 9.0, 9.0])
+    found = rectify(
+        judged, labels, design="weighted", sample=Sample(weights=weights), power_tuned=False
+    )
+    lacking = (0.2 * 1 + 0.0 * 3 + 0.4 * 2) / 6
+    assert found.rectified.value == pytest.approx(judged.mean() + lacking)
+    assert found.labelled_only.value == pytest.approx((0.4 + 3 * 0.4 + 2 * 0.9) / 6)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([20, 60, 150]))
+def test_equal_weights_and_one_stratum_are_a_random_draw(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, judged = items(rng, 200, 0.4, 0.8, 0.9)
+    labels = drawn(rng, truth, n)
+    plain = rectify(judged, labels, design="random").rectified
+    one = rectify(
+        judged, labels, design="stratified", sample=Sample(strata=np.zeros(200, dtype=int))
+    )
+    equal = rectify(judged, labels, design="weighted", sample=Sample(weights=np.full(200, 7.0)))
+    assert one.rectified.value == pytest.approx(plain.value, abs=1e-12)
+    assert (one.rectified.low, one.rectified.high) == (plain.low, plain.high)
+    if equal.power < 1:
+        assert equal.rectified.value == pytest.approx(plain.value, abs=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_said_of_failures_mirrors_what_is_said_of_successes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, judged = items(rng, 120, 0.2, 0.8, 0.9)
+    labels = drawn(rng, truth, 40)
+    one = rectify(judged, labels, design="random")
+    other = rectify(1 - judged, 1 - labels, design="random")
+    assert other.power == pytest.approx(one.power, abs=1e-9)
+    assert other.rectified.value == pytest.approx(1 - one.rectified.value, abs=1e-9)
+    assert other.rectified.low == pytest.approx(1 - one.rectified.high, abs=1e-9)
+    assert other.rectified.high == pytest.approx(1 - one.rectified.low, abs=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5))
+def test_neither_order_nor_copies_in_a_cluster_change_anything(seed: int, copies: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, judged = items(rng, 80, 0.4, 0.8, 0.9)
+    labels = drawn(rng, truth, 30)
+    once = rectify(judged, labels, design="random").rectified
+    order = rng.permutation(80 * copies)
+    again = rectify(
+        np.repeat(judged, copies)[order],
+        np.repeat(labels, copies)[order],
+        design="random",
+        sample=Sample(clusters=np.repeat(np.arange(80), copies)[order]),
+    ).rectified
+    assert again.value == pytest.approx(once.value, abs=0.005)
+    assert (again.low, again.high) == pytest.approx((once.low, once.high), abs=0.005)
+    assert (again.n_items, again.n_clusters) == (80 * copies, 80)
+
+
+def test_grades_on_another_scale_give_the_same_on_that_scale() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 6, 100) / 5
+    judged = np.clip(truth + rng.choice([-0.2, 0.0, 0.2], 100), 0, 1)
+    labels = drawn(rng, truth, 40)
+    one = rectify(judged, labels, design="random").rectified
+    five = rectify(1 + 4 * judged, 1 + 4 * labels, design="random", bounds=(1.0, 5.0)).rectified
+    for name in ("value", "low", "high"):
+        assert getattr(five, name) == pytest.approx(1 + 4 * getattr(one, name))
+
+
+def test_a_good_judge_makes_labels_worth_more_and_chance_makes_them_worth_the_same() -> None:
+    rng = np.random.default_rng(6)
+    truth, judged = items(rng, 5000, 0.5, 0.95, 0.95)
+    labels = drawn(rng, truth, 200)
+    good = rectify(judged, labels, design="random")
+    assert good.worth > 600
+    assert good.power > 0.8
+    dice = rectify((rng.random(5000) < 0.5).astype(float), labels, design="random")
+    assert dice.power < 0.2
+    assert dice.worth == pytest.approx(200, rel=0.1)
+
+
+def test_a_judge_that_is_always_wrong_is_not_used() -> None:
+    rng = np.random.default_rng(6)
+    truth, _ = items(rng, 400, 0.3, 1.0, 1.0)
+    found = rectify(1 - truth, drawn(rng, truth, 100), design="random")
+    assert found.power == 0.0
+    assert found.rectified.value == pytest.approx(found.labelled_only.value)
+
+
+def test_when_all_is_labelled_the_human_mean_is_the_answer() -> None:
+    truth, judged = items(np.random.default_rng(8), 50, 0.5, 0.6, 0.6)
+    found = rectify(judged, truth, design="random")
+    assert found.rectified == found.labelled_only
+    assert found.rectified.value == truth.mean()
+    assert found.rectified.note == ""
+
+
+@pytest.mark.parametrize("n", [5, 30, 200])
+@pytest.mark.parametrize("design", ["random", "stratified", "weighted"])
+def test_a_judge_that_was_always_right_is_not_taken_for_perfect(n: int, design: str) -> None:
+    truth, judged = items(np.random.default_rng(n), 1000, 0.4, 1.0, 1.0)
+    labels = np.full(1000, NAN)
+    labels[:n] = truth[:n]
+    samples = {
+        "random": Sample(),
+        "stratified": Sample(strata=np.arange(1000) % 2),
+        "weighted": Sample(weights=np.ones(1000)),
+    }
+    found = rectify(judged, labels, design=design, sample=samples[design])  # type: ignore[arg-type]
+    assert found.rectified.high - found.rectified.low >= 1.9 / n
+    assert found.worth >= 0.999 * n
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.6])
+def test_labels_that_are_all_the_same_speak_for_themselves(value: float) -> None:
+    rng = np.random.default_rng(1)
+    judged = rng.integers(0, 6, 100) / 5
+    labels = np.full(100, NAN)
+    labels[:25] = value
+    found = rectify(judged, labels, design="random")
+    assert found.rectified.value == pytest.approx(value)
+    assert (found.rectified.low, found.rectified.high) == (
+        found.labelled_only.low,
+        found.labelled_only.high,
+    )
+    assert found.rectified.note.startswith("all labels are the same")
+    assert found.power == 0.0
+    heavy = Sample(weights=np.where(np.arange(100) < 5, 10.0, 1.0))
+    weighted = rectify(judged, labels, design="weighted", sample=heavy).rectified
+    assert weighted.high - weighted.low > found.rectified.high - found.rectified.low
+
+
+def test_a_judge_that_always_says_the_same_adds_nothing() -> None:
+    labels = np.full(60, NAN)
+    labels[:20] = [1.0] * 8 + [0.0] * 12
+    found = rectify(np.ones(60), labels, design="random")
+    assert found.power == 0.0
+    assert found.rectified.value == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("design", ["random", "weighted", "stratified"])
+def test_no_labels_no_corrected_rate(design: str) -> None:
+    sample = {
+        "random": Sample(),
+        "weighted": Sample(weights=np.ones(9)),
+        "stratified": Sample(strata=np.arange(9) // 5),
+    }[design]
+    found = rectify(np.ones(9), np.full(9, NAN), design=design, sample=sample)  # type: ignore[arg-type]
+    assert (found.rectified.value, found.rectified.note) == (None, "no labels")
+    assert found.raw.value == 1.0
+
+
+def test_nothing_judged() -> None:
+    found = rectify(np.empty(0), np.empty(0), design="random")
+    assert (found.raw.value, found.rectified.value, found.n_judged) == (None, None, 0)
+
+
+def test_a_stratum_without_labels_is_refused_with_its_size() -> None:
+    labels = np.array([1.0, 0.0, 1.0, NAN, NAN, NAN])
+    found = rectify(
+        np.ones(6),
+        labels,
+        design="stratified",
+        sample=Sample(strata=np.array(["a", "a", "b", "b", "c", "c"])),
+    )
+    assert found.rectified.value is None
+    assert found.rectified.note == "no label in 1 of 3 strata, which hold 2 of 6 rows"
+
+
+def test_one_label_a_stratum_gives_a_value_without_an_interval() -> None:
+    labels = np.array([1.0, NAN, NAN, 0.0, NAN, NAN])
+    found = rectify(
+        np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]),
+        labels,
+        design="stratified",
+        sample=Sample(strata=np.arange(6) // 3),
+    )
+    assert found.rectified.value == pytest.approx(0.5)
+    assert (found.rectified.low, found.worth) == (None, None)
+    assert found.rectified.note == "too few labels to show a spread"
+
+
+def test_a_correction_beyond_the_bounds_is_cut_and_said_so() -> None:
+    judged = np.array([1.0] * 30 + [0.0] * 70)
+    labels = np.full(100, NAN)
+    labels[[0, 1, 2, 3, 4, 5, 6, 7, 30, 31]] = [0.0] * 7 + [1.0, 0.0, 0.0]
+    found = rectify(judged, labels, design="random", power_tuned=False).rectified
+    assert (found.value, found.low) == (0.0, 0.0)
+    assert "cut off" in found.note
+    assert 0 < found.high < 1
+
+
+def test_few_clusters_of_labels_are_said_so() -> None:
+    rng = np.random.default_rng(2)
+    truth, judged = items(rng, 300, 0.5, 0.9, 0.9)
+    labels = only(truth, np.arange(40))
+    found = rectify(judged, labels, design="random", sample=Sample(clusters=np.arange(300) // 10))
+    assert found.rectified.note.startswith("4 clusters")
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, str, Sample]:
+    n = draw(st.integers(1, 25))
+    values = st.sampled_from(draw(st.sampled_from([(0.0, 1.0), (0.0, 0.2, 0.6, 1.0), (0.6, 0.6)])))
+    judged = np.array(draw(st.lists(values, min_size=n, max_size=n)))
+    labels = draw(st.lists(st.one_of(st.just(NAN), values), min_size=n, max_size=n))
+    design = draw(st.sampled_from(["random", "stratified", "weighted", "other-population"]))
+    ids = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    weights = st.lists(st.sampled_from([0.5, 1.0, 8.0]), min_size=n, max_size=n)
+    sample = Sample(
+        clusters=np.array(draw(ids)) if draw(st.booleans()) else None,
+        strata=np.array(draw(ids)) if design == "stratified" else None,
+        weights=np.array(draw(weights)) if design == "weighted" else None,
+    )
+    return judged, np.array(labels), design, sample
+
+
+@settings(max_examples=25)
+@given(calls(), st.booleans())
+@example((np.array([1.0]), np.array([1.0]), "random", Sample()), True)
+def test_whatever_comes_in_what_comes_out_is_in_order(
+    call: tuple[np.ndarray, np.ndarray, str, Sample], tuned: bool
+) -> None:
+    judged, labels, design, sample = call
+    found = rectify(judged, labels, design=design, sample=sample, power_tuned=tuned)  # type: ignore[arg-type]
+    for estimate in (found.raw, found.rectified, found.labelled_only):
+        if estimate.value is None:
+            assert estimate.note
+            assert estimate.low is None
+        elif estimate.low is None:
+            assert estimate.note
+            assert 0 <= estimate.value <= 1
+        else:
+            low, value, high = estimate.low, estimate.value, estimate.high
+            assert -1e-12 <= low <= value + 1e-12 <= high + 2e-12 <= 1 + 1e-11
+            assert high > low
+    assert found.power is None or 0 <= found.power <= 1
+    assert found.worth is None or found.worth > 0
+
+
+ONES = np.ones(4)
+SOME = np.array([1.0, 0.0, NAN, NAN])
+
+
+def test_hand_picked_labels_are_refused_and_the_reason_given() -> None:
+    with pytest.raises(OptionError, match="picked by hand say nothing of the items"):
+        rectify(ONES, SOME, design="hand-picked")
+
+
+def test_the_design_has_to_be_said() -> None:
+    with pytest.raises(TypeError, match="design"):
+        rectify(ONES, SOME)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("design", "sample", "message"),
+    [
+        ("convenient", Sample(), "expected one of random, .*got 'convenient'"),
+        ("stratified", Sample(), "need the strata"),
+        ("weighted", Sample(), "need the weights"),
+        ("random", Sample(strata=ONES), "neither strata nor weights"),
+        ("other-population", Sample(weights=ONES), "neither strata nor weights"),
+    ],
+)
+def test_a_sample_that_does_not_fit_its_design_is_refused(
+    design: str, sample: Sample, message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        rectify(ONES, SOME, design=design, sample=sample)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("judged", "labels", "message"),
+    [
+        (np.ones(3), SOME, "labels: expected 3 entries, got 4"),
+        (np.array([1.0, NAN, 0.0, 0.0]), SOME, "judged: expected numbers from"),
+        (ONES, np.array([2.0, NAN, NAN, NAN]), "labels: expected numbers from"),
+    ],
+)
+def test_unusable_values_are_refused(judged: np.ndarray, labels: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rectify(judged, labels, design="random")
+
+
+def cover(found: Rectified, rate: float, covered: dict[str, int]) -> None:
+    for name in ("raw", "rectified", "labelled_only"):
+        estimate = getattr(found, name)
+        covered[name] = covered.get(name, 0) + (estimate.low <= rate <= estimate.high)
+
+
+@pytest.mark.parametrize(
+    ("n", "rate"), [(30, 0.5), (100, 0.05), (100, 0.5), (720, 0.5), (720, 0.95)]
+)
+def test_random_labels_make_a_biased_judge_s_rate_right(n: int, rate: float) -> None:
+    rng, covered = np.random.default_rng(1000 * n), {}
+    for _ in range(400):
+        truth, judged = items(rng, 5 * n, rate, 0.98, 0.7)
+        cover(rectify(judged, drawn(rng, truth, n), design="random"), rate, covered)
+    assert 0.925 <= covered["rectified"] / 400 <= 0.98
+    assert 0.92 <= covered["labelled_only"] / 400 <= 0.99
+    assert covered["raw"] / 400 < (0.8 if rate < 0.9 else 0.97)
+
+
+def test_an_almost_perfect_judge_is_covered_too() -> None:
+    rng, covered = np.random.default_rng(17), {}
+    for _ in range(400):
+        truth, judged = items(rng, 900, 0.3, 0.97, 0.97)
+        cover(rectify(judged, drawn(rng, truth, 30), design="random"), 0.3, covered)
+    assert covered["rectified"] / 400 >= 0.93
+
+
+def test_labels_in_clusters_are_covered() -> None:
+    rng, covered = np.random.default_rng(18), {}
+    clusters = np.arange(600) // 6
+    for _ in range(400):
+        chance = np.repeat(rng.beta(1.2, 1.2, 100), 6)
+        truth = (rng.random(600) < chance).astype(float)
+        shared = np.repeat(rng.random(100), 6)
+        judged = np.where(np.where(rng.random(600) < 0.5, shared, rng.random(600)) < 0.2, 1, truth)
+        rows = np.flatnonzero(np.isin(clusters, rng.choice(100, 40, replace=False)))
+        found = rectify(
+            judged, only(truth, rows), design="random", sample=Sample(clusters=clusters)
+        )
+        cover(found, 0.5, covered)
+    assert 0.925 <= covered["rectified"] / 400 <= 0.98
+    assert covered["raw"] / 400 < 0.5
+
+
+def test_unequal_draws_are_covered_and_would_mislead_if_taken_for_equal() -> None:
+    rng, covered, naive = np.random.default_rng(19), {}, 0
+    for _ in range(400):
+        truth, judged = items(rng, 900, 0.5, 0.85, 0.8)
+        strata = judged.astype(int)
+        few = rng.choice(np.flatnonzero(strata == 1), 30, replace=False)
+        many = rng.choice(np.flatnonzero(strata == 0), 90, replace=False)
+        labels = only(truth, np.concatenate([few, many]))
+        found = rectify(judged, labels, design="stratified", sample=Sample(strata=strata))
+        cover(found, 0.5, covered)
+        wrong = rectify(judged, labels, design="random").labelled_only
+        naive += wrong.low <= 0.5 <= wrong.high
+    assert 0.925 <= covered["rectified"] / 400 <= 0.98
+    assert naive / 400 < 0.3
+
+
+def test_weighted_draws_are_covered() -> None:
+    rng, covered = np.random.default_rng(20), {}
+    for _ in range(400):
+        truth, judged = items(rng, 900, 0.4, 0.85, 0.8)
+        chance = np.where(judged == 1, 0.08, 0.2)
+        labels = only(truth, np.flatnonzero(rng.random(900) < chance))
+        found = rectify(judged, labels, design="weighted", sample=Sample(weights=1 / chance))
+        cover(found, 0.4, covered)
+    assert 0.93 <= covered["rectified"] / 400 <= 0.995
+    assert covered["raw"] / 400 < 0.8
+
+
+def test_rogan_and_gladen_s_estimate_comes_out_as_printed() -> None:
+    # The examples of epi.prev in the R package epiR: 23 of 150 cows, sensitivity 0.96,
+    # specificity 0.89 give 5.1 per 100; 6 of 151 with 0.964 and 0.927 give 0 per 100.
+    found = rogan_gladen(23, 150, tp=96, n_pos=100, tn=89, n_neg=100)
+    assert round(100 * found.value, 1) == 5.1
+    assert rogan_gladen(6, 151, tp=964, n_pos=1000, tn=927, n_neg=1000).value == 0.0
+
+
+def test_lang_and_reiczigel_s_interval_by_hand() -> None:
+    found = rogan_gladen(60, 200, tp=36, n_pos=40, tn=51, n_neg=60)
+    apparent = (60 + Z2 / 2) / (200 + Z2)
+    sensitivity, specificity = 37 / 42, 52 / 62
+    youden = 37 / 42 + 52 / 62 - 1
+    p = (apparent + 52 / 62 - 1) / youden
+    hits, passes = sensitivity * 5 / 42 / 42, specificity * 10 / 62 / 62
+    shift = 2 * Z2 * (p * hits - (1 - p) * passes)
+    variance = apparent * (1 - apparent) / (200 + Z2) + p * p * hits + (1 - p) ** 2 * passes
+    half = math.sqrt(Z2 * variance) / youden
+    assert found.value == pytest.approx((0.3 + 0.85 - 1) / 0.75)
+    assert (found.low, found.high) == pytest.approx((p + shift - half, p + shift + half))
+
+
+@given(st.integers(0, 300), st.floats(0.7, 1.0), st.floats(0.7, 1.0))
+def test_with_a_well_known_judge_it_is_agresti_and_coull_moved(
+    k: int, sensitivity: float, specificity: float
+) -> None:
+    many = 1e13
+    found = rogan_gladen(
+        k, 300, tp=sensitivity * many, n_pos=many, tn=specificity * many, n_neg=many
+    )
+    low, high = proportion_confint(k, 300, method="agresti_coull")
+    # statsmodels cuts at 0 and 1 before the change, which only matters outside of 0 and 1
+    youden = sensitivity + specificity - 1
+    expected = [(end + specificity - 1) / youden for end in (low, high)]
+    if low > 0 and high < 1 and expected[0] >= 0 and expected[1] <= 1:
+        assert (found.low, found.high) == pytest.approx(expected, abs=1e-6)
+    assert found.low <= found.value <= found.high
+
+
+@given(st.integers(0, 50), st.integers(0, 30), st.integers(0, 30))
+def test_what_is_said_of_positives_mirrors_what_is_said_of_negatives(
+    k: int, tp: int, tn: int
+) -> None:
+    one = rogan_gladen(k, 50, tp=tp, n_pos=30, tn=tn, n_neg=30)
+    other = rogan_gladen(50 - k, 50, tp=tn, n_pos=30, tn=tp, n_neg=30)
+    assert (one.value is None) == (other.value is None)
+    if one.value is not None:
+        assert other.value == pytest.approx(1 - one.value, abs=1e-9)
+        assert (other.low, other.high) == pytest.approx((1 - one.high, 1 - one.low), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("counts", "note"),
+    [
+        ((0, 0, 9, 10, 9, 10), "no judged rows"),
+        ((5, 10, 0, 0, 9, 10), "no label is positive"),
+        ((5, 10, 9, 10, 0, 0), "no label is negative"),
+        ((5, 10, 5, 10, 5, 10), "no better than chance"),
+        ((5, 10, 1, 10, 2, 10), "no better than chance"),
+        ((5, 10, 1, 1, 1, 100), "too few labels"),
+    ],
+)
+def test_where_the_correction_can_t_be_had_the_reason_is_given(
+    counts: tuple[int, int, int, int, int, int], note: str
+) -> None:
+    k, n, tp, n_pos, tn, n_neg = counts
+    found = rogan_gladen(k, n, tp=tp, n_pos=n_pos, tn=tn, n_neg=n_neg)
+    assert (found.value, found.low, found.high) == (None, None, None)
+    assert note in found.note
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="got 11 of 10"):
+        rogan_gladen(11, 10, tp=1, n_pos=2, tn=1, n_neg=2)
+
+
+def test_labels_of_another_population_are_not_counted_in_the_rate() -> None:
+    target = np.array([1.0] * 60 + [0.0] * 140)
+    judged = np.concatenate([target, [1.0] * 36, [0.0] * 4, [1.0] * 9, [0.0] * 51])
+    labels = np.concatenate([np.full(200, NAN), np.ones(40), np.zeros(60)])
+    found = rectify(judged, labels, design="other-population")
+    expected = rogan_gladen(60, 200, tp=36, n_pos=40, tn=51, n_neg=60)
+    assert found.rectified == expected
+    assert (found.raw.value, found.raw.n_items) == (0.3, 200)
+    assert found.labelled_only.value is None
+    assert found.labelled_only.note.startswith("the labels are of another population")
+
+
+def test_copies_in_clusters_do_not_narrow_the_correction() -> None:
+    rng = np.random.default_rng(9)
+    truth, judged = items(rng, 400, 0.4, 0.9, 0.85)
+    labels = only(truth, np.arange(150))
+    once = rectify(judged, labels, design="other-population").rectified
+    again = rectify(
+        np.repeat(judged, 4),
+        np.repeat(labels, 4),
+        design="other-population",
+        sample=Sample(clusters=np.repeat(np.arange(400), 4)),
+    ).rectified
+    assert again.value == pytest.approx(once.value)
+    assert (again.low, again.high) == pytest.approx((once.low, once.high), abs=0.002)
+    assert (again.n_items, again.n_clusters) == (1000, 250)
+
+
+def test_grades_are_not_corrected_with_another_population_s_labels() -> None:
+    judged = np.array([0.2, 0.4, 1.0, 0.0])
+    found = rectify(judged, np.array([0.2, 0.4, NAN, NAN]), design="other-population")
+    assert found.rectified.value is None
+    assert "0 and 1 only" in found.rectified.note
+
+
+def test_another_prevalence_is_covered_while_ppi_would_miss() -> None:
+    rng, covered, ppi = np.random.default_rng(21), {}, 0
+    for _ in range(400):
+        here, judged_here = items(rng, 400, 0.1, 0.9, 0.85)
+        there, judged_there = items(rng, 150, 0.6, 0.9, 0.85)
+        judged = np.concatenate([judged_here, judged_there])
+        labels = np.concatenate([np.full(len(here), NAN), there])
+        found = rectify(judged, labels, design="other-population").rectified
+        covered["rectified"] = covered.get("rectified", 0) + (found.low <= 0.1 <= found.high)
+        wrong = rectify(judged, labels, design="random").rectified
+        ppi += wrong.low <= 0.1 <= wrong.high
+    assert 0.93 <= covered["rectified"] / 400 <= 0.995
+    assert ppi / 400 < 0.5

@@ -1,0 +1,185 @@
+"""How many labels: printed values, another library, inverses, and simulated power."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from statsmodels.stats.power import NormalIndPower
+from statsmodels.stats.proportion import samplesize_confint_proportion
+
+from apbjudge.statistics import wilson
+from apbjudge.statistics.estimates import nothing
+from apbjudge.statistics.proportions import counted
+from apbjudge.statistics.sample_size import (
+    detectable,
+    half_width_of_rate,
+    n_for_difference,
+    n_for_mean,
+    n_for_rate,
+    needed,
+    plan,
+)
+
+RATES = st.floats(0, 1)
+WIDTHS = st.floats(0.005, 0.3)
+
+
+def test_cochran_s_number_comes_out() -> None:
+    # Cochran 1977, Sampling Techniques, 4.4: 384.16 for a rate of 0.5 within 0.05.
+    assert n_for_mean(0.5, 0.05) == 385
+
+
+def test_connor_s_number_comes_out() -> None:
+    # powerandsamplesize.com after Connor 1987: 45 % against 5 % discordant, power 0.8, 23 pairs.
+    assert n_for_difference(0.40, discordant=0.50) == 23
+    assert n_for_difference(-0.40, discordant=0.50) == 23
+
+
+@given(RATES, WIDTHS, st.floats(0.8, 0.99))
+@example(0.0, 0.05, 0.95)
+@example(1.0, 0.3, 0.95)
+def test_the_number_for_a_rate_is_the_smallest_that_does(
+    p: float, half_width: float, level: float
+) -> None:
+    n = n_for_rate(p, half_width, level=level)
+    assert half_width_of_rate(p, n, level=level) <= half_width * (1 + 1e-6)
+    if n > 1:
+        assert half_width_of_rate(p, n - 1, level=level) > half_width * (1 - 1e-6)
+
+
+@given(st.integers(1, 500), st.floats(0, 1))
+def test_half_the_width_is_that_of_wilson_s_interval(n: int, share: float) -> None:
+    k = round(share * n)
+    low, high = wilson(k, n)
+    assert half_width_of_rate(k / n, n) == pytest.approx((high - low) / 2, abs=1e-12)
+
+
+@given(st.floats(0.2, 0.8), st.floats(0.005, 0.05))
+def test_the_number_for_a_rate_is_close_to_statsmodels_wald(p: float, half_width: float) -> None:
+    wald = samplesize_confint_proportion(p, half_width, alpha=0.05, method="normal")
+    assert n_for_rate(p, half_width) == pytest.approx(wald, abs=8)
+    assert n_for_mean((p * (1 - p)) ** 0.5, half_width) == ceil(wald - 1e-6)
+
+
+@given(st.floats(0.05, 1.5), st.floats(0.6, 0.95), st.floats(0.9, 0.99))
+def test_the_number_for_a_difference_agrees_with_statsmodels(
+    effect: float, power: float, level: float
+) -> None:
+    n = n_for_difference(effect, sd=1.0, power=power, level=level)
+
+    def found_by(n: int) -> float:
+        one_sided = {"alpha": (1 - level) / 2, "alternative": "larger"}
+        return float(NormalIndPower().power(effect, n, ratio=0, **one_sided))
+
+    assert found_by(n) >= power - 1e-9
+    assert n == 1 or found_by(n - 1) < power
+
+
+@given(st.floats(0.02, 0.9), st.floats(0.02, 0.98))
+def test_what_n_items_detect_needs_n_items(discordant: float, part: float) -> None:
+    difference = part * discordant
+    n = n_for_difference(difference, discordant=discordant)
+    found = detectable(n, discordant=discordant)
+    assert found is not None
+    assert found <= difference * (1 + 1e-6)
+    fewer = detectable(n - 1, discordant=discordant) if n > 1 else None
+    assert fewer is None or fewer >= difference * (1 - 1e-6)
+    by_sd = n_for_difference(difference, sd=0.3)
+    assert detectable(by_sd, sd=0.3) <= difference * (1 + 1e-6)
+
+
+def test_too_few_items_detect_nothing() -> None:
+    assert detectable(2, discordant=0.05) is None
+    assert detectable(20, discordant=0.05) is None
+
+
+@given(st.floats(1.0, 8.0), RATES)
+def test_clusters_multiply_the_number(effect: float, p: float) -> None:
+    plain = n_for_rate(p, 0.02)
+    assert n_for_rate(p, 0.02, design_effect=effect) == pytest.approx(plain * effect, abs=effect)
+    assert n_for_mean(0.3, 0.02, design_effect=2.0) == pytest.approx(2 * n_for_mean(0.3, 0.02), 1)
+    assert n_for_difference(0.1, sd=0.3, design_effect=2.0) in {141, 142}
+
+
+def test_the_power_is_what_was_asked_for() -> None:
+    n = n_for_difference(0.06, discordant=0.2)
+    draws = np.random.default_rng(3).multinomial(n, [0.13, 0.07, 0.8], 20000)
+    b, c = draws[:, 0], draws[:, 1]
+    found = np.abs(b - c) > 1.959964 * np.sqrt(np.maximum(b + c, 1))
+    assert found.mean() == pytest.approx(0.8, abs=0.015)
+
+
+def test_a_pilot_s_width_goes_with_the_root_of_the_number() -> None:
+    pilot = counted(40, 100)
+    half = (pilot.high - pilot.low) / 2
+    assert needed(pilot, half) == 100
+    assert needed(pilot, half / 2) == 400
+    assert needed(pilot, half / 2, n_now=250) == 1000
+    assert needed(nothing(), 0.05) is None
+
+
+@given(st.integers(20, 400), st.floats(0.1, 0.9), st.floats(0.01, 0.1))
+def test_a_pilot_of_independent_rows_says_what_the_formula_says(
+    n: int, share: float, half_width: float
+) -> None:
+    k = round(share * n)
+    by_pilot, by_formula = needed(counted(k, n), half_width), n_for_rate(k / n, half_width)
+    if by_formula > n:
+        assert by_pilot == pytest.approx(by_formula, rel=0.25)
+
+
+def test_a_plan_has_a_row_for_each_measure() -> None:
+    rows = plan(
+        {"agreement": counted(80, 100), "F1": replace(nothing(), note="no human positives")},
+        0.05,
+        120,
+    )
+    agreement, f1 = rows
+    assert (agreement.measure, agreement.n_now, agreement.note) == ("agreement", 120, "")
+    assert agreement.half_width_now == pytest.approx(half_width_of_rate(0.8, 100))
+    assert agreement.n_needed == ceil(120 * (agreement.half_width_now / 0.05) ** 2)
+    error = agreement.half_width_now / 1.959964
+    assert agreement.detectable == pytest.approx(2.801585 * 2**0.5 * error, rel=1e-6)
+    assert (f1.half_width_now, f1.n_needed, f1.detectable) == (None, None, None)
+    assert f1.note == "no human positives"
+    assert plan({}, 0.05) == []
+    assert plan({"agreement": counted(80, 100)}, 0.05)[0].n_now == 100
+
+
+@pytest.mark.parametrize("half_width", [0.0, -0.1, float("nan")])
+def test_a_width_has_to_be_above_0(half_width: float) -> None:
+    for ask in (
+        lambda: n_for_rate(0.5, half_width),
+        lambda: n_for_mean(0.5, half_width),
+        lambda: n_for_difference(half_width * 0, sd=0.5),
+        lambda: needed(counted(1, 2), half_width),
+        lambda: detectable(half_width, sd=0.5),
+    ):
+        with pytest.raises(ValueError, match="expected size > 0"):
+            ask()
+
+
+def test_impossible_designs_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"p from 0 to 1, got 1\.2"):
+        n_for_rate(1.2, 0.05)
+    with pytest.raises(ValueError, match="sd of at least 0"):
+        n_for_mean(-1.0, 0.05)
+    with pytest.raises(ValueError, match="one of discordant and sd"):
+        n_for_difference(0.1)
+    with pytest.raises(ValueError, match="one of discordant and sd"):
+        n_for_difference(0.1, discordant=0.2, sd=0.2)
+    with pytest.raises(ValueError, match="exceeds the discordant share"):
+        n_for_difference(0.3, discordant=0.2)
+    with pytest.raises(ValueError, match="discordant: expected a share"):
+        detectable(10, discordant=0.0)
+    with pytest.raises(ValueError, match="sd: expected"):
+        detectable(10, sd=0.0)
+    with pytest.raises(ValueError, match=r"power=0\.4"):
+        n_for_difference(0.1, sd=0.2, power=0.4)
+    with pytest.raises(ValueError, match="n > 0"):
+        half_width_of_rate(0.5, 0)

@@ -1,0 +1,231 @@
+"""Which items to label next: who is drawn how often, and what the labels then stand for."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.errors import OptionError
+from apbjudge.statistics.prediction_powered import rectify
+from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.stratified_sampling import Selection, doubt_strata, select
+
+NAN = float("nan")
+NOBODY = np.zeros(60, dtype=bool)
+STRATA = np.repeat(["a", "b", "c"], [30, 20, 10])
+DOUBT = np.repeat([0.05, 0.3, 0.5], [30, 20, 10])
+
+
+def test_labels_go_where_doubt_and_size_are() -> None:
+    found = select(DOUBT, STRATA, NOBODY, 20, already_random=True)
+    unsure = 0.9 * np.array([0.05, 0.3, 0.5]) + 0.05
+    ideal = np.array([30, 20, 10]) * np.sqrt(unsure * (1 - unsure))
+    ideal *= 20 / ideal.sum()
+    planned = [stratum.planned for stratum in found.strata]
+    assert [stratum.name for stratum in found.strata] == ["a", "b", "c"]
+    assert [stratum.doubt for stratum in found.strata] == pytest.approx(unsure.tolist())
+    assert sum(planned) == 20
+    assert np.abs(planned - ideal).max() < 1
+
+
+def test_no_other_allocation_has_less_variance() -> None:
+    found = select(DOUBT, STRATA, NOBODY, 12, already_random=True)
+    spread = [s.size**2 * s.doubt * (1 - s.doubt) for s in found.strata]
+
+    def variance(planned: tuple[int, ...]) -> float:
+        return sum(v / k for v, k in zip(spread, planned, strict=True))
+
+    others = [ks for ks in product(range(2, 11), repeat=3) if sum(ks) == 12]
+    best = min(others, key=variance)
+    assert tuple(s.planned for s in found.strata) == best
+
+
+# Scheaffer, Mendenhall & Ott, Elementary Survey Sampling, chapter 5: strata of 155, 62 and 93
+# households with standard deviations of 5, 15 and 10 hours get 17, 20 and 20 of 57 interviews.
+def test_scheaffer_s_example_comes_out() -> None:
+    from apbjudge.statistics.stratified_sampling import _allocated
+
+    sizes = np.array([155, 62, 93])
+    # p(1 - p) = (S / 30)^2 gives spreads in the proportion 5 : 15 : 10
+    unsure = (1 - np.sqrt(1 - 4 * (np.array([5, 15, 10]) / 30) ** 2)) / 2
+    assert _allocated(sizes, np.zeros(3, dtype=int), unsure, 57).tolist() == [17, 20, 20]
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    n = draw(st.integers(8, 60))
+    doubt = np.array(draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)))
+    strata = np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    already = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    return doubt, strata, already, draw(st.integers(6, n))
+
+
+@given(pools(), st.booleans(), st.integers(0, 99))
+def test_each_item_is_drawn_once_and_weights_add_up_to_all(
+    pool: tuple[np.ndarray, np.ndarray, np.ndarray, int], already_random: bool, seed: int
+) -> None:
+    doubt, strata, already, n = pool
+    found = select(doubt, strata, already, n, already_random=already_random, seed=seed)
+    assert len(set(found.rows.tolist())) == len(found.rows) == min(n, int((~already).sum()))
+    assert not already[found.rows].any()
+    assert (found.all_strata[found.rows] == found.stratum).all()
+    assert sum(stratum.size for stratum in found.strata) == len(doubt)
+    stands_for = sum(s.weight * (s.planned + s.labelled) for s in found.strata)
+    assert stands_for == pytest.approx(len(doubt))
+    for h, stratum in enumerate(found.strata):
+        assert stratum.planned == (found.stratum == h).sum()
+        assert min(2, stratum.size) <= stratum.planned + stratum.labelled <= stratum.size
+        assert (found.weight[found.stratum == h] == stratum.weight).all()
+    again = select(doubt, strata, already, n, already_random=already_random, seed=seed)
+    assert again.rows.tolist() == found.rows.tolist()
+
+
+@given(pools(), st.integers(0, 99))
+def test_each_beginning_is_in_proportion(
+    pool: tuple[np.ndarray, np.ndarray, np.ndarray, int], seed: int
+) -> None:
+    doubt, strata, _, n = pool
+    nobody = np.zeros(len(doubt), dtype=bool)
+    found = select(doubt, strata, nobody, n, already_random=True, seed=seed)
+    n_strata = len(found.strata)
+    planned = np.array([stratum.planned for stratum in found.strata])
+    for k in range(1, len(found.rows) + 1):
+        counts = np.bincount(found.stratum[:k], minlength=n_strata)
+        if k >= n_strata:
+            assert counts.min() >= 1
+        assert np.abs(counts - k * planned / planned.sum()).max() <= 1 + n_strata
+
+
+def selections(n: int, times: int, already: np.ndarray, *, random: bool) -> list[Selection]:
+    return [
+        select(DOUBT, STRATA, already, n, already_random=random, seed=seed) for seed in range(times)
+    ]
+
+
+def test_each_item_s_chance_is_one_over_its_weight() -> None:
+    times = 3000
+    drawn = np.zeros(60)
+    first = np.zeros(60)
+    for found in selections(20, times, NOBODY, random=True):
+        drawn[found.rows] += 1
+        first[found.rows[:10]] += 1
+    weights = np.zeros(60)
+    weights[found.rows] = found.weight
+    for rows in (STRATA == "a", STRATA == "b", STRATA == "c"):
+        assert drawn[rows] / times == pytest.approx(1 / weights[rows].max(), abs=0.045)
+        assert np.ptp(first[rows]) / times < 0.08
+
+
+def test_labels_drawn_before_count_in_their_stratum() -> None:
+    already = np.zeros(60, dtype=bool)
+    already[30:38] = True
+    found = select(DOUBT, STRATA, already, 12, already_random=True)
+    assert [stratum.labelled for stratum in found.strata] == [0, 8, 0]
+    assert found.strata[1].planned < found.strata[0].planned
+    assert found.strata[1].weight == 20 / (8 + found.strata[1].planned)
+
+
+def test_labels_picked_before_stand_for_themselves_only() -> None:
+    already = np.zeros(60, dtype=bool)
+    already[30:38] = True
+    found = select(DOUBT, STRATA, already, 12, already_random=False)
+    census = found.strata[-1]
+    assert (census.name, census.size, census.labelled) == ("labelled before", 8, 8)
+    assert (census.planned, census.weight) == (0, 1.0)
+    assert found.strata[1].size == 12
+    assert (found.all_strata[already] == 3).all()
+
+
+def test_what_is_selected_can_be_rectified_also_after_an_early_stop() -> None:
+    rng = np.random.default_rng(12)
+    covered = {12: 0, 60: 0}
+    for seed in range(300):
+        truth = (rng.random(600) < 0.5).astype(float)
+        entropy = rng.random(600)
+        judged = np.where(rng.random(600) < 0.05 + 0.3 * entropy, 1 - truth, truth)
+        strata = doubt_strata(judged.astype(np.int8), entropy)
+        picked = np.arange(600) < 20
+        found = select(entropy / 2, strata, picked, 60, already_random=False, seed=seed)
+        for stop in covered:
+            labels = np.full(600, NAN)
+            labels[found.rows[:stop]] = truth[found.rows[:stop]]
+            labels[picked] = truth[picked]
+            sample = Sample(strata=found.all_strata)
+            estimate = rectify(judged, labels, design="stratified", sample=sample).rectified
+            covered[stop] += estimate.low <= 0.5 <= estimate.high
+    assert 0.92 <= covered[60] / 300 <= 0.99
+    assert covered[12] / 300 >= 0.89
+
+
+def test_more_than_there_is_selects_all_there_is() -> None:
+    already = np.arange(60) < 45
+    found = select(DOUBT, STRATA, already, 500, already_random=True)
+    assert sorted(found.rows.tolist()) == list(range(45, 60))
+    assert [stratum.weight for stratum in found.strata] == [1.0, 1.0, 1.0]
+
+
+def test_when_all_is_labelled_nothing_is_selected() -> None:
+    for already_random in (True, False):
+        found = select(DOUBT, STRATA, ~NOBODY, 5, already_random=already_random)
+        assert len(found.rows) == 0
+
+
+def test_from_nothing_nothing_is_selected() -> None:
+    nothing = np.empty(0)
+    found = select(nothing, nothing, nothing.astype(bool), 5, already_random=True)
+    assert (len(found.rows), found.strata) == (0, ())
+
+
+def test_too_few_labels_for_the_strata_are_refused() -> None:
+    with pytest.raises(OptionError, match="expected at least 6, so that each of 3 strata has 2"):
+        select(DOUBT, STRATA, NOBODY, 5, already_random=True)
+
+
+@pytest.mark.parametrize(
+    ("doubt", "n", "message"),
+    [
+        (DOUBT[:5], 10, "got 5, 60 and 60"),
+        (DOUBT + 0.6, 10, "doubt: expected numbers from 0 to 1"),
+        (DOUBT * NAN, 10, "doubt: expected numbers from 0 to 1"),
+        (DOUBT, 0, "n: expected at least 1, got 0"),
+    ],
+)
+def test_unusable_input_is_refused(doubt: np.ndarray, n: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        select(doubt, STRATA, NOBODY, n, already_random=True)
+
+
+def test_a_judge_without_any_doubt_is_checked_all_the_same() -> None:
+    found = select(np.zeros(60), STRATA, NOBODY, 12, already_random=True)
+    assert [stratum.planned for stratum in found.strata] == [6, 4, 2]
+
+
+def test_strata_are_verdict_times_thirds_of_doubt() -> None:
+    verdict = np.array([1, 0, 1, 0, 1, 0, -1], dtype=np.int8)
+    entropy = np.array([0.0, 0.1, 0.4, 0.5, 0.8, 0.9, NAN])
+    assert doubt_strata(verdict, entropy).tolist() == [
+        "correct, doubt 1 of 3",
+        "wrong, doubt 1 of 3",
+        "correct, doubt 2 of 3",
+        "wrong, doubt 2 of 3",
+        "correct, doubt 3 of 3",
+        "wrong, doubt 3 of 3",
+        "unscored",
+    ]
+
+
+def test_equal_doubts_stay_together() -> None:
+    entropy = np.array([0.0] * 8 + [0.3, 0.7])
+    names = doubt_strata(np.ones(10, dtype=np.int8), entropy)
+    assert set(names[:8]) == {"correct, doubt 1 of 2"}
+    assert set(names[8:]) == {"correct, doubt 2 of 2"}
+
+
+@pytest.mark.parametrize("entropy", [[NAN, NAN, NAN], [0.5, 0.5, 0.1], [0.5, NAN, 0.1]])
+def test_with_less_than_three_doubts_the_verdict_is_the_stratum(entropy: list[float]) -> None:
+    found = doubt_strata(np.array([1, 0, 1], dtype=np.int8), np.array(entropy))
+    assert found.tolist() == ["correct", "wrong", "correct"]
