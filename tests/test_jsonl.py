@@ -226,9 +226,6 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, before: bytes, after: bytes
     path = _file(tmp_path / "x.jsonl", before)
     cut_torn_line(path)
     assert path.read_bytes() == after
-
-
-def test_there_need_be_no_file_to_cut(tmp_path: Path) -> None:
     cut_torn_line(tmp_path / "missing.jsonl")
     assert not (tmp_path / "missing.jsonl").exists()
 

@@ -147,7 +147,7 @@ class BudgetError(JudgeError):
 
 
 class PendingError(JudgeError):
-    """The reply has been ordered and will be there in a later round; nothing to be recorded."""
+    """The reply is part of a batch and comes in a later round; nothing is recorded yet."""
 
 
 class ReplyError(JudgeError):

@@ -68,7 +68,8 @@ def read_lines(
                     digest.update(raw)
                 if size > MAX_LINE_BYTES and not raw.endswith(b"\n"):
                     size += _skip_line(file, digest)
-                    yield Line(number, start, raw[:256], _too_long())
+                    limit = f"at most {MAX_LINE_BYTES // 2**20} MiB"
+                    yield Line(number, start, raw[:256], RowError("line", limit, "a longer line"))
                 elif body := _body(raw, first=number == 1):
                     yield Line(number, start, body, parse_object(body))
                 offset += size
@@ -128,7 +129,9 @@ def other_format(head: bytes) -> str:
     first = lines[0] if lines else b""
     if first == b"[":
         return _ARRAY
-    return "" if any(map(_is_object, lines)) else _other_text(first, is_alone=len(lines) == 1)
+    if any(line.startswith(b"{") and isinstance(parse_object(line), dict) for line in lines):
+        return ""
+    return _other_text(first, is_alone=len(lines) == 1)
 
 
 def _other_text(first: bytes, *, is_alone: bool) -> str:
@@ -141,10 +144,6 @@ def _other_text(first: bytes, *, is_alone: bool) -> str:
     if not is_alone and _TABLE_HEAD.fullmatch(first):
         return "a table such as CSV: convert it to JSON lines (labels may be a .csv or .tsv file)"
     return ""
-
-
-def _is_object(line: bytes) -> bool:
-    return line.startswith(b"{") and isinstance(parse_object(line), dict)
 
 
 # Lines --------------------------------------------------------------------------------------------
@@ -160,7 +159,12 @@ def parse_object(raw: bytes) -> dict[str, Any] | RowError:
     try:
         value: object = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        return RowError("line", "one JSON object", _complaint(raw, error))
+        got = str(error)
+        try:
+            raw.decode()
+        except UnicodeDecodeError as bad:
+            got = f"invalid UTF-8 at byte {bad.start}"
+        return RowError("line", "one JSON object", got)
     if not isinstance(value, dict):
         return RowError("line", "one JSON object", value)
     return cast("dict[str, Any]", value)
@@ -178,22 +182,10 @@ def object_of(raw: bytes) -> dict[str, Any]:
     return values
 
 
-def _complaint(raw: bytes, error: orjson.JSONDecodeError) -> str:
-    try:
-        raw.decode()
-    except UnicodeDecodeError as bad:
-        return f"invalid UTF-8 at byte {bad.start}"
-    return str(error)
-
-
 def _body(raw: bytes, *, first: bool) -> bytes:
     if first and raw.startswith(_BOM):
         raw = raw[len(_BOM) :]
     return raw.strip(b" \t\r\n")
-
-
-def _too_long() -> RowError:
-    return RowError("line", f"at most {MAX_LINE_BYTES // 2**20} MiB", "a longer line")
 
 
 def _skip_line(file: Any, digest: Digest | None) -> int:
@@ -212,6 +204,10 @@ def read_line_at(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         return _body(file.readline(MAX_LINE_BYTES), first=offset == 0)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: can't be written: {error.strerror}")
 
 
 class Appender:
@@ -236,7 +232,7 @@ class Appender:
             cut_torn_line(path)
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            raise InputError(f"{path}: can't be written: {error.strerror}") from None
+            raise _unwritable(path, error) from None
 
     def append(self, row: dict[str, Any]) -> None:
         """Adds one row."""
@@ -258,7 +254,7 @@ class Appender:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
             os.ftruncate(self._fd, start)  # half a row must not stand before the next one
-            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
+            raise _unwritable(self._path, error) from None
 
     def sync(self) -> None:
         """Flushes, and waits until all of it has reached the disk.
@@ -270,7 +266,7 @@ class Appender:
         try:
             os.fsync(self._fd)
         except OSError as error:
-            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
+            raise _unwritable(self._path, error) from None
 
     def close(self) -> None:
         """Flushes and closes."""
@@ -284,9 +280,9 @@ def take_lock(lock: Path, of: Path, *, busy: str) -> int:
     """Takes a lock that no other process can hold; closing the descriptor lets go of it.
 
     Args:
-        lock: The lock's own file, which is made when missing and stays.
+        lock: The lock's own file; it is created when missing and stays.
         of: What is locked, for messages.
-        busy: What to say when another process holds it.
+        busy: The message when another process holds it.
 
     Returns:
         The descriptor to be closed.
@@ -298,7 +294,7 @@ def take_lock(lock: Path, of: Path, *, busy: str) -> int:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise InputError(f"{of}: can't be written: {error.strerror}") from None
+        raise _unwritable(of, error) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -360,7 +356,7 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
             yield file
         temporary.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: can't be written: {error.strerror}") from None
+        raise _unwritable(path, error) from None
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

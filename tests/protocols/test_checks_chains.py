@@ -215,25 +215,25 @@ def facts(name: str) -> dict[tuple[str, str], bool | None]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_examples_go_the_way_they_are_seen_to_go(name: str) -> None:
-    found = facts(name)
-    assert Counter(found.values()) == COUNTS[name]
+    results = facts(name)
+    assert Counter(results.values()) == COUNTS[name]
     for expected, value in ((SAME, True), (UNKNOWN, None)):
         if name in expected:
-            assert {key for key, said in found.items() if said is value} == expected[name]
+            assert {key for key, answer in results.items() if answer is value} == expected[name]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_judgement_of_a_run_carries_the_fact(name: str, tmp_path: Path) -> None:
     run = grade(EXAMPLES / f"{name}.jsonl", protocol="auto", out=tmp_path / "run")
-    found = {(row.item_id, row.tested_model): row.matches_reference for row in run.judgements}
-    assert found == facts(name)
+    results = {(row.item_id, row.tested_model): row.matches_reference for row in run.judgements}
+    assert results == facts(name)
 
 
 def test_examples_that_humans_call_correct_go_both_ways() -> None:
     lines = (EXAMPLES / "labels" / "holistic.jsonl").read_text(encoding="utf-8").splitlines()
     labels = [json.loads(line) for line in lines]
-    found = facts("holistic")
+    results = facts("holistic")
     right = Counter(
-        found[label["item_id"], label["tested_model"]] for label in labels if label["is_correct"]
+        results[label["item_id"], label["tested_model"]] for label in labels if label["is_correct"]
     )
     assert min(right[True], right[False]) > 0

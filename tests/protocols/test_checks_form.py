@@ -194,10 +194,10 @@ REFERENCE = {"ground_truth_steps": [step(FIND_OK)]}
 def test_a_step_without_a_call_is_proven_only_where_the_rubric_says_one_was_due(
     reply: Any, rubric: str, fields: dict[str, Any], certainty: str | None
 ) -> None:
-    found = findings(step_row(reply, **fields), rubric=rubric)
+    results = findings(step_row(reply, **fields), rubric=rubric)
     given_up = reply.get("status") == "REJECT"
     expected = certainty or ("suspected" if given_up else None)
-    assert [(f.code, f.rule, f.certainty) for f in found] == (
+    assert [(f.code, f.rule, f.certainty) for f in results] == (
         [("E2", "call-due", expected)] if expected else []
     )
 
@@ -269,9 +269,9 @@ def test_every_way_of_stopping_is_left_to_the_judge(kind: str, reply: Any) -> No
 @pytest.mark.parametrize("kind", [*STOPS, *TALKS])
 def test_a_rejection_that_goes_on_calling_carries_on(kind: str, key: str) -> None:
     reply = json.loads(REJECT) | {key: [{"name": "find_trains"}]}
-    found = [(None, "carried-on", "tool_chain[0]")]
+    results = [(None, "carried-on", "tool_chain[0]")]
     row = _unsolvable(kind, reply)
-    assert (proven(row), suspected(row)) == ((found, []) if kind in STOPS else ([], found))
+    assert (proven(row), suspected(row)) == ((results, []) if kind in STOPS else ([], results))
 
 
 SILENT = [

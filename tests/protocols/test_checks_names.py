@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.protocols import plan_cost, uses_distractor
-from apbjudge.protocols.tool_broken import category
+from apbjudge.protocols.checks.names import category
 from tests.support.rows import (
     FIND,
     FIND_OK,
@@ -51,15 +51,9 @@ def test_a_name_that_is_not_letter_by_letter_in_the_list_is_unknown(name: str) -
     assert proven(step_row(step(call))) == UNKNOWN_STEP
 
 
-def test_another_letter_case_is_answered_with_the_name_that_exists() -> None:
-    row = plan_row(plan(("FIND_TRAINS", {})))
-    finding = next(f for f in findings(row) if f.rule == "unknown-tool")
-    assert "'find_trains'" in finding.message
-
-
 def test_every_unknown_call_is_reported_at_its_place() -> None:
-    found = proven(plan_row(plan(("a", {}), FIND_OK, ("a", {}), ("b", {}))))
-    assert [where for _, _, where in found] == ["tool_chain[0]", "tool_chain[2]", "tool_chain[3]"]
+    results = proven(plan_row(plan(("a", {}), FIND_OK, ("a", {}), ("b", {}))))
+    assert [where for _, _, where in results] == ["tool_chain[0]", "tool_chain[2]", "tool_chain[3]"]
 
 
 TOOL_CALLED_BEFORE = {
@@ -279,9 +273,9 @@ def test_looking_for_a_near_name_takes_work_that_grows_with_calls_and_tools_not_
     calls = [(f"Tool_{n}", {}) for n in range(500)]
     row = plan_row(plan(*calls), tools=None, tool_names=names)
     Watched.looks = 0
-    found = [f for f in findings(row) if f.rule == "unknown-tool"]
-    assert all(f"the list has 'tool_{n}'" in f.message for n, f in enumerate(found))
-    assert len(found) == 50
+    results = [f for f in findings(row) if f.rule == "unknown-tool"]
+    assert all(f"the list has 'tool_{n}'" in f.message for n, f in enumerate(results))
+    assert len(results) == 50
     assert Watched.looks < 10 * 500
 
 

@@ -155,8 +155,8 @@ def test_a_blind_judge_learns_nothing_of_the_reference_from_facts() -> None:
     for call in (FIND_OK, ("reserve_seat", {"offer_id": 8})):
         row = step_row(reply, ground_truth_steps=[step(call)])
         item = read(row)
-        found = get_protocol("step-wise").find(item, rubric)
-        prompt = PromptMaker(blind=True).make(item, rubric, findings=found)
+        results = get_protocol("step-wise").find(item, rubric)
+        prompt = PromptMaker(blind=True).make(item, rubric, findings=results)
         texts.append(json.dumps(prompt.messages()))
     assert all("reference does" not in text for text in texts)
     assert texts[0].count("E5, step") == texts[1].count("E5, step") + 1

@@ -34,8 +34,8 @@ def item(*paths: str) -> Item:
 
 def load(root: Path, *paths: str, max_images: int = 16, max_bytes: int = 100) -> list[str]:
     """Contents of the loaded pictures, as data URLs."""
-    found = load_images(item(*paths), [root], max_images=max_images, max_bytes=max_bytes)
-    return [part.url for part in found]
+    results = load_images(item(*paths), [root], max_images=max_images, max_bytes=max_bytes)
+    return [part.url for part in results]
 
 
 def url(content: bytes, media_type: str = "image/png") -> str:
@@ -245,8 +245,8 @@ def test_a_bad_picture_leaves_its_row_unscored_and_the_others_graded(
 
 
 def found_in(roots: list[Path], name: str) -> list[str]:
-    found = load_images(item(name), roots, max_images=1, max_bytes=100)
-    return [part.url for part in found]
+    results = load_images(item(name), roots, max_images=1, max_bytes=100)
+    return [part.url for part in results]
 
 
 def test_a_path_is_looked_for_in_every_folder_in_turn(tmp_path: Path) -> None:

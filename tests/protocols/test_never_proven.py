@@ -31,8 +31,8 @@ PREVIOUS = ["PREVIOUS_RESULT", "<PREVIOUS_RESULT>", "PREVIOUS_STEP_RESULT.id", "
 
 
 def _proven(row: dict[str, Any]) -> list[tuple[str | None, str, str, str]]:
-    found = findings(row)
-    return [(f.code, f.rule, f.where, f.message) for f in found if f.certainty == "proven"]
+    results = findings(row)
+    return [(f.code, f.rule, f.where, f.message) for f in results if f.certainty == "proven"]
 
 
 def _chain(draw: st.DrawFn, world: World) -> list[Call]:
@@ -196,8 +196,8 @@ def test_one_fault_in_a_plan_gets_exactly_its_code(
     calls = _chain(draw, world)
     calls = fault(draw, world, calls, draw(st.integers(0, len(calls) - 1)))
     fields = _reference(draw, world, "tool_chain") | {"tools": world.tools}
-    found = _proven(plan_row(plan(*calls), **fields))
-    assert {code for code, *_ in found} == {code}
+    results = _proven(plan_row(plan(*calls), **fields))
+    assert {code for code, *_ in results} == {code}
 
 
 @pytest.mark.parametrize(("fault", "code"), VALUE_FAULTS.values(), ids=VALUE_FAULTS)
@@ -211,8 +211,8 @@ def test_one_fault_in_steps_gets_exactly_its_code(
         draw, world, [call_of(draw, world) for _ in range(k)], draw(st.integers(0, k - 1))
     )
     fields = _reference(draw, world, "ground_truth_steps") | {"tools": world.tools}
-    found = _proven(step_row([step(call) for call in calls], k, **fields))
-    assert {code for code, *_ in found} == {code}
+    results = _proven(step_row([step(call) for call in calls], k, **fields))
+    assert {code for code, *_ in results} == {code}
 
 
 @given(data=st.data(), world=worlds(), k=st.integers(1, 3), n=st.integers(0, 5))
@@ -220,8 +220,10 @@ def test_a_wrong_number_of_steps_gets_e3(data: st.DataObject, world: World, k: i
     assume(k != n)
     calls = [call_of(data.draw, world) for _ in range(n)]
     row = step_row([step(call) for call in calls], k, tools=world.tools)
-    found = _proven(row | {"format_demanded": True})
-    assert [(code, rule, where) for code, rule, where, _ in found] == [("E3", "format", "response")]
+    results = _proven(row | {"format_demanded": True})
+    assert [(code, rule, where) for code, rule, where, _ in results] == [
+        ("E3", "format", "response")
+    ]
     assert _proven(row) == []
 
 

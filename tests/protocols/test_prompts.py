@@ -86,9 +86,9 @@ def in_full(prompt: Prompt) -> str:
 
 def blocks(text: str) -> dict[str, str]:
     """The fenced blocks of a prompt by name."""
-    found = re.findall(r'^<data name="(\w+)">\n(.*?)\n</data>$', text, re.DOTALL | re.MULTILINE)
-    assert len(dict(found)) == len(found)
-    return dict(found)
+    results = re.findall(r'^<data name="(\w+)">\n(.*?)\n</data>$', text, re.DOTALL | re.MULTILINE)
+    assert len(dict(results)) == len(results)
+    return dict(results)
 
 
 @pytest.mark.parametrize("name", GOLDEN_ROWS)

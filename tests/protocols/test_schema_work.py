@@ -36,8 +36,8 @@ def test_references_that_double_at_each_level_take_linear_work(keyword: str, val
     taken: list[int] = []
     for levels in (10, 20, 30):
         steps = Steps(10**9, "a test")
-        found = violations(_doubling(levels, keyword), {"v": value}, steps=steps)
-        assert [breach.path for breach in found] == ([".v"] if value == "wrong" else [])
+        results = violations(_doubling(levels, keyword), {"v": value}, steps=steps)
+        assert [breach.path for breach in results] == ([".v"] if value == "wrong" else [])
         taken.append(steps.taken)
     assert taken[2] - taken[1] == taken[1] - taken[0] < 300
 
@@ -86,8 +86,8 @@ def test_a_recursive_schema_deeper_than_its_bound_is_not_checked_and_says_so() -
         value: Any = "wrong"
         for _ in range(depth):
             value = {"of": value}
-        found = findings(step_row(step(("t", {"v": value})), tools=tools))
-        assert [f.rule for f in found if f.code == "E5"] == rules
+        results = findings(step_row(step(("t", {"v": value})), tools=tools))
+        assert [f.rule for f in results if f.code == "E5"] == rules
 
 
 def test_the_calls_of_a_reply_share_a_number_of_steps() -> None:
@@ -194,9 +194,9 @@ def test_what_stands_around_a_placeholder_has_its_type_whatever_that_becomes(
 ) -> None:
     steps = [step(("u", {})), step(("t", {"v": value}))]
     row = step_row(steps, k=2, tools=[tool("t", {"v": schema}), tool("u")])
-    (found,) = proven(row)
-    assert found[0] == "E5"
-    assert found[2] == "step[1].tool_calls[0].arguments.v"
+    (results,) = proven(row)
+    assert results[0] == "E5"
+    assert results[2] == "step[1].tool_calls[0].arguments.v"
 
 
 STANDS_FOR_ANYTHING = [

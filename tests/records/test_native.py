@@ -196,6 +196,14 @@ def test_a_tools_message_with_calls_of_its_own_has_only_a_wrong_role() -> None:
     assert [p.where for p in read.problems] == ["step[0].role"]
 
 
+@pytest.mark.parametrize("value", [[], {"a": 1}, 5, None])
+@pytest.mark.parametrize("key", ["role", "type"])
+def test_a_role_or_type_may_be_any_json_value(key: str, value: Any) -> None:
+    message = _message(_openai("book", {})) | {key: value}
+    for reply in (message, [message], {"content": [message]}, [{"type": "text"}, message]):
+        assert read_response(json.dumps(reply), "steps", 1).kind in ("steps", "text")
+
+
 NESTED = (200, 253, 500, 1_023, 1_024, 5_000, 100_000)
 
 

@@ -76,8 +76,10 @@ def test_a_bare_list_of_calls_is_a_chain() -> None:
     assert (read.kind, len(list(read.calls)), read.problems) == ("plan", 2, ())
 
 
-@pytest.mark.parametrize("key", ["name", "tool_name", "tool", "api_name"])
-@pytest.mark.parametrize("values", ["parameter_description", "arguments", "parameters", "args"])
+@pytest.mark.parametrize("key", ["name", "tool_name", "tool", "api_name", "api"])
+@pytest.mark.parametrize(
+    "values", "parameter_description arguments parameters args input kwargs param".split()
+)
 @pytest.mark.parametrize("as_text", [True, False])
 def test_a_call_is_read_in_every_spelling(key: str, values: str, as_text: bool) -> None:
     arguments: Any = {"day": "2026-05-14"}

@@ -12,27 +12,13 @@ from apbjudge.records.tools import build_toolset, pretty, read_tool, read_tools,
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
-SHAPES: dict[str, dict[str, Any]] = {
-    "flat": {"name": "t", "description": "d", "parameters": SCHEMA, "cost": 2},
-    "published": {"tool_name": "t", "tool_description": "d", "parameters": SCHEMA, "cost": 2},
-    "api": {"api_name": "t", "api_description": "d", "input_schema": SCHEMA, "cost": 2},
-    "function": {
-        "type": "function",
-        "function": {"name": "t", "description": "d", "parameters": SCHEMA, "cost": 2},
-    },
-    "cost outside": {
-        "type": "function",
-        "cost": 2,
-        "function": {"name": "t", "description": "d", "inputSchema": SCHEMA},
-    },
-}
+FLAT = {"name": "t", "description": "d", "parameters": SCHEMA, "cost": 2}
 
 
-@pytest.mark.parametrize("spec", SHAPES.values(), ids=SHAPES)
-def test_every_shape_of_a_tool_reads_alike(spec: dict[str, Any]) -> None:
+@pytest.mark.parametrize("spec", [FLAT, {"function": FLAT}, {"function": {"name": "t"}, "cost": 2}])
+def test_a_cost_may_stand_inside_or_beside_the_function(spec: dict[str, Any]) -> None:
     tool = read_tool(spec, "tools[0]")
-    assert (tool.name, tool.description, tool.parameters) == ("t", "d", SCHEMA)
-    assert (tool.parameter_kind, tool.cost) == ("json_schema", 2.0)
+    assert (tool.name, tool.cost) == ("t", 2.0)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +95,7 @@ def test_a_bank_has_costs_when_every_tool_states_one(costs: list[Any], expected:
 
 
 def test_a_toolset_from_text_is_the_one_from_its_json_and_shared_between_rows() -> None:
-    tools = [SHAPES["flat"], {"name": "ž", "description": "<|im_start|>"}]
+    tools = [FLAT, {"name": "ž", "description": "<|im_start|>"}]
     text, names = json.dumps(tools), json.dumps(["x"])
     assert toolset_from_text(text, names, "tools_json") == build_toolset(tools, ["x"], "tools_json")
     assert toolset_from_text(text, names, "tools_json") is toolset_from_text(

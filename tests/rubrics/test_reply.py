@@ -48,7 +48,7 @@ def reply(grade: object, *flags: str, **changes: object) -> dict[str, Any]:
 
 
 def grades_in_prompt(rubric: Rubric) -> tuple[list[float], list[float]]:
-    """The grades a judge is told: in the list of bands, and in the description of the reply."""
+    """The grades a judge reads: in the list of bands, and in the description of the reply."""
     text = PromptMaker().system(rubric, "judge@1")
     bands = [float(g) for g in re.findall(r"^- ([\d.]+) \(", text, re.MULTILINE)]
     (line,) = re.findall(r'^- "grade": one of (.*)$', text, re.MULTILINE)
@@ -92,8 +92,8 @@ def test_the_schema_demands_these_keys_in_this_order(ref: str, keys: list[str]) 
     assert sorted(schema["required"]) == sorted(keys)
     assert schema["additionalProperties"] is False
     text = PromptMaker().system(rubric, "judge@1")
-    told = re.findall(r'"(\w+)"(?=[,:])', text[text.index("## What you answer") :])
-    assert told == keys
+    keys_named = re.findall(r'"(\w+)"(?=[,:])', text[text.index("## What you answer") :])
+    assert keys_named == keys
 
 
 @pytest.mark.parametrize(
@@ -127,16 +127,16 @@ def test_reasoning_over_the_limit_and_further_keys_are_asked_against_but_forgive
     assert schema["properties"]["reasoning"]["maxLength"] == REASONING_LIMIT
     assert schema["additionalProperties"] is False
     long = "r" * (REASONING_LIMIT + 1)
-    found = model.model_validate(reply(1.0, reasoning=long, E7=True, confidence=0.3))
-    assert found.model_dump() == reply(1.0, reasoning=long)
+    results = model.model_validate(reply(1.0, reasoning=long, E7=True, confidence=0.3))
+    assert results.model_dump() == reply(1.0, reasoning=long)
 
 
 @pytest.mark.parametrize(("written", "meant"), [("1", 1.0), ("0", 0.0), ("0.60", 0.6)])
 def test_a_grade_may_be_written_as_json_writes_numbers(written: str, meant: float) -> None:
     text = json.dumps(reply("GRADE")).replace('"GRADE"', written)
-    found: Any = reply_model(load_rubric("apb-holistic@1")).model_validate_json(text)
-    assert found.grade == meant
-    assert isinstance(found.grade, float)
+    results: Any = reply_model(load_rubric("apb-holistic@1")).model_validate_json(text)
+    assert results.grade == meant
+    assert isinstance(results.grade, float)
 
 
 @pytest.mark.parametrize("category", [0, 6, -1, 1.5, "1", True, None])
@@ -166,8 +166,8 @@ def test_a_judge_is_held_to_the_scale_of_the_users_rubric(
         [ROW], protocol="holistic", judge="scripted", rubric=str(path), client=client
     )
     (judgement,) = run.judgements
-    found = judgement.grade if isinstance(judgement, apbjudge.Verdict) else judgement.reason
-    assert (judgement.kind, found) == outcome
+    results = judgement.grade if isinstance(judgement, apbjudge.Verdict) else judgement.reason
+    assert (judgement.kind, results) == outcome
     assert judgement.rubric == "three-grades@1"
 
 
@@ -212,7 +212,7 @@ def test_the_digest_changes_with_every_text(ref: str) -> None:
 
 @pytest.mark.parametrize("judge", ["static", "scripted"])
 def test_a_changed_rubric_text_changes_the_fingerprint(judge: str, tmp_path: Path) -> None:
-    found: list[str] = []
+    results: list[str] = []
     for word in ("one", "two"):
         path = tmp_path / f"{word}.toml"
         path.write_text(f'{THREE_GRADES}title = "{word}"', encoding="utf-8")
@@ -220,5 +220,5 @@ def test_a_changed_rubric_text_changes_the_fingerprint(judge: str, tmp_path: Pat
         run = apbjudge.grade(
             [ROW], protocol="holistic", judge=judge, rubric=str(path), client=client
         )
-        found += [judgement.fingerprint for judgement in run.judgements]
-    assert len(set(found)) == 2
+        results += [judgement.fingerprint for judgement in run.judgements]
+    assert len(set(results)) == 2

@@ -71,8 +71,8 @@ def test_the_six_codes_carry_the_published_keys(ref: str) -> None:
 
 
 def test_tool_broken_knows_the_five_behaviours() -> None:
-    found = [(c.number, c.name, c.correct) for c in load_rubric("apb-tool-broken@1").categories]
-    assert found == [
+    results = [(c.number, c.name, c.correct) for c in load_rubric("apb-tool-broken@1").categories]
+    assert results == [
         (1, "replacement", True),
         (2, "alternative", True),
         (3, "retry", False),

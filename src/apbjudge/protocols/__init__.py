@@ -1,8 +1,8 @@
-"""One module a protocol: case to prompt to verdict, and the facts that code can prove."""
+"""Protocols: from case to prompt to verdict, and the facts that code can prove."""
 
 from .base import Check, Protocol
-from .checks.chains import matches_reference
 from .checks.names import plan_cost, uses_distractor
+from .checks.reference import matches_reference
 from .table import AUTO, PROTOCOLS, get_protocol, protocol_of
 
 __all__ = [

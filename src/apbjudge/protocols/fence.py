@@ -41,12 +41,6 @@ def neutralize(text: str) -> str:
     Invisible characters become visible escapes (``\u200b``), the angle bracket of anything that
     looks like one of our tags becomes ``&lt;``, control tokens of chat templates
     lose their bracket in the same way. Idempotent.
-
-    Args:
-        text: Any text of a case or a prediction.
-
-    Returns:
-        Text that holds no tag, no control token and no invisible character.
     """
     return _neutral_long(text) if len(text) >= LONG else _neutral(text)
 
@@ -64,12 +58,7 @@ _neutral_long = lru_cache(maxsize=16)(_neutral)
 
 
 def fence(name: str, text: str) -> str:
-    """A block of data.
-
-    Args:
-        name: Name of the block, ours.
-        text: Its content, neutralized here.
-    """
+    """A block of data: our ``name`` and a foreign ``text``, which is neutralized here."""
     return f'<data name="{name}">\n{neutralize(text)}\n</data>'
 
 

@@ -77,10 +77,9 @@ def _data_url(roots: Sequence[Path], name: str, field: str, max_bytes: int) -> s
             raise RowError(field, f"a picture of at most {max_bytes} bytes", f"{size} bytes")
         data = path.read_bytes()
     except OSError as error:
-        folders = " or ".join(_shown(root) for root in roots)
         expected = (
-            f"a readable picture in {folders} (--data-root names another folder, --no-images "
-            "judges without)"
+            f"a readable picture in {_listed(roots)} (--data-root names another folder, "
+            "--no-images judges without)"
         )
         raise RowError(field, expected, f"{name}: {error.strerror}") from None
     return f"data:{MEDIA_TYPES[Path(name).suffix.lower()]};base64,{base64.b64encode(data).decode()}"
@@ -94,17 +93,17 @@ def _place(roots: Sequence[Path], name: str, field: str) -> Path:
     for base in bases:
         try:
             path = (base / name).resolve()
-            is_inside = any(path.is_relative_to(allowed) for allowed in bases)
-            if is_inside and _exists(path):
-                return path
-            leads_out = leads_out or (not is_inside and _exists(path))
+            exists = _exists(path)
         except (OSError, ValueError, RuntimeError):  # a NUL byte, a loop of links
             continue
-        if is_inside:
+        if not any(path.is_relative_to(allowed) for allowed in bases):
+            leads_out = leads_out or exists
+        elif exists:
+            return path
+        else:
             inside.append(path)
     if leads_out or not inside:
-        folders = " or ".join(_shown(root) for root in roots)
-        raise RowError(field, f"a path inside the data folder {folders}", name)
+        raise RowError(field, f"a path inside the data folder {_listed(roots)}", name)
     return inside[0]
 
 
@@ -115,5 +114,6 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _shown(folder: Path) -> str:
-    return visible(os.fsencode(folder).decode(errors="backslashreplace"))
+def _listed(folders: Sequence[Path]) -> str:
+    names = (os.fsencode(folder).decode(errors="backslashreplace") for folder in folders)
+    return " or ".join(map(visible, names))

@@ -45,12 +45,9 @@ class Prompt(Record):
         user: Any = f"{self.case}\n\n{self.prediction}"
         if self.images:
             pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in self.images]
-            user = [_text_part(self.case), *pictures, _text_part(self.prediction)]
+            case, prediction = ({"type": "text", "text": t} for t in (self.case, self.prediction))
+            user = [case, *pictures, prediction]
         return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
-
-
-def _text_part(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
 
 
 class PromptMaker:
@@ -115,12 +112,13 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
     condition = item.condition
     replacement = condition.replacement
     unsolvable = condition.unsolvable_type if rubric.shape == "pass" else None
+    names = "\n".join(sorted(item.tools.names)) if item.tools else ""
     return (
         _template(template, "case")
         .render(
             fence=fence,
             form=item.form,
-            tools=item.tools.text if item.tools and item.tools.tools else _names(item),
+            tools=item.tools.text if item.tools and item.tools.tools else names,
             system_prompt=item.system_prompt,
             query=item.query,
             files="\n".join(f"{file.type}: {file.path}" for file in item.files),
@@ -137,29 +135,22 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
     )
 
 
-def _names(item: Item) -> str:
-    return "\n".join(sorted(item.tools.names)) if item.tools else ""
-
-
-@lru_cache(maxsize=1)
-def _environment() -> ImmutableSandboxedEnvironment:
-    return ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
-    )
+_TEMPLATES = resources.files(__name__.rpartition(".")[0]).joinpath("templates")
+_ENVIRONMENT = ImmutableSandboxedEnvironment(
+    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+)
 
 
 @lru_cache(maxsize=16)
 def _template(folder: str, name: str) -> Template:
-    source = resources.files(__name__.rpartition(".")[0]).joinpath(
-        "templates", folder, f"{name}.j2"
-    )
-    template = _environment().from_string(source.read_text(encoding="utf-8"))
+    source = _TEMPLATES.joinpath(folder, f"{name}.j2").read_text(encoding="utf-8")
+    template = _ENVIRONMENT.from_string(source)
     template.globals = dict(template.globals)  # copied for every prompt, and a plain one is quick
     return template
 
 
 def template_digest(folder: str) -> str:
     """SHA-256 over the templates of a folder, in hex."""
-    root = resources.files(__name__.rpartition(".")[0]).joinpath("templates", folder)
-    parts = {file.name: file.read_text(encoding="utf-8") for file in root.iterdir()}
+    files = _TEMPLATES.joinpath(folder).iterdir()
+    parts = {file.name: file.read_text(encoding="utf-8") for file in files}
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()

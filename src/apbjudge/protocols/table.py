@@ -1,28 +1,118 @@
-"""The protocols, and which of them grades a row."""
+"""The six protocols, each a row of checks, and which of them grades a row of data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.metadata import entry_points
 
-from ..errors import OptionError
-from ..records import SPLITS, Item
-from .base import Protocol
-from .efficiency import EFFICIENCY
-from .holistic import HOLISTIC
-from .step_wise import STEP_WISE
-from .tool_broken import TOOL_BROKEN
-from .tool_extraneous import TOOL_EXTRANEOUS
-from .unsolvable import UNSOLVABLE
+from ..errors import OptionError, RowError
+from ..records import SPLITS, Finding, Item
+from ..rubrics import Rubric
+from .base import Check, Protocol
+from .checks.arguments import concrete_arguments, parameter_names
+from .checks.dataflow import used_before_made
+from .checks.form import (
+    call_due,
+    carried_on,
+    emptiness,
+    output_format,
+    says_nothing,
+    unreadable,
+)
+from .checks.hints import low_overlap, repeated_calls, vague_values
+from .checks.names import category, distractors, retries, unknown_tools
+
+PLAN_CHECKS: tuple[Check, ...] = (
+    output_format,
+    emptiness,
+    unknown_tools,
+    parameter_names,
+    used_before_made,
+    low_overlap,
+    repeated_calls,
+)
+"""What can be proven or suspected of any whole plan."""
+
+STEP_CHECKS: tuple[Check, ...] = (
+    output_format,
+    call_due,
+    unknown_tools,
+    concrete_arguments,
+    used_before_made,
+    low_overlap,
+    repeated_calls,
+    vague_values,
+)
+"""What can be proven or suspected of any proposed steps."""
+
+
+def _base_checks(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    for check in PLAN_CHECKS if item.form == "plan" else STEP_CHECKS:
+        yield from check(item, rubric)
+
+
+def _has_broken_tool(item: Item) -> None:
+    if item.condition.broken_tool is None:
+        raise RowError("broken_tool_name", "the name of the tool that failed", None)
+
+
+def _is_unsolvable(item: Item) -> None:
+    if item.condition.unsolvable_type is None:
+        raise RowError("unsolvable_type", "why the case can't be solved", None)
+
+
+def _has_costs(item: Item) -> None:
+    if item.tools is None or not item.tools.has_costs:
+        raise RowError("tools", "a cost for every tool", "at least one tool without a cost")
+
+
+# A whole plan, graded for whether it solves the query.
+HOLISTIC = Protocol(
+    name="holistic", shape="flags", rubrics={"plan": "apb-holistic@1"}, checks=PLAN_CHECKS
+)
+# The next one to three steps, each valid and reasonable.
+STEP_WISE = Protocol(
+    name="step-wise", shape="flags", rubrics={"steps": "apb-step-wise@1"}, checks=STEP_CHECKS
+)
+# Distractors among the tools; a row without any is level 0, the base condition of the same case.
+TOOL_EXTRANEOUS = Protocol(
+    name="tool-extraneous",
+    shape="flags",
+    rubrics={"plan": "apb-extraneous-holistic@1", "steps": "apb-extraneous-step-wise@1"},
+    checks=(distractors, _base_checks),
+)
+# Which of five behaviours follows a tool's failure. Categories 1 (replacement), 3 (retry) and 5 for
+# an unknown tool follow from exact names, and so does 4 for the explicit REJECT form; 2 against 5
+# for an existing tool is for a judge.
+TOOL_BROKEN = Protocol(
+    name="tool-broken",
+    shape="category",
+    rubrics={"steps": "apb-tool-broken@1"},
+    checks=(unreadable, call_due, retries, unknown_tools),
+    admit=_has_broken_tool,
+    categorise=category,
+)
+# Whether the tested model declines for the right reason, with one set of rules per type.
+UNSOLVABLE = Protocol(
+    name="unsolvable",
+    shape="pass",
+    rubrics={"plan": "apb-unsolvable@1"},
+    checks=(carried_on, says_nothing),
+    admit=_is_unsolvable,
+)
+# A whole plan where every tool has a cost; code adds up the cost itself.
+EFFICIENCY = Protocol(
+    name="efficiency",
+    shape="flags",
+    rubrics={"plan": "apb-efficiency@1"},
+    checks=PLAN_CHECKS,
+    admit=_has_costs,
+)
 
 PROTOCOLS: Mapping[str, Protocol] = {
-    "holistic": HOLISTIC,
-    "step-wise": STEP_WISE,
-    "tool-extraneous": TOOL_EXTRANEOUS,
-    "tool-broken": TOOL_BROKEN,
-    "unsolvable": UNSOLVABLE,
-    "efficiency": EFFICIENCY,
+    protocol.name: protocol
+    for protocol in (HOLISTIC, STEP_WISE, TOOL_EXTRANEOUS, TOOL_BROKEN, UNSOLVABLE, EFFICIENCY)
 }
 """The six protocols of the Agent Planning Benchmark (arXiv:2606.04874)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
@@ -16,12 +16,7 @@ from .tools import Tool, Toolset, pretty
 UnsolvableType = Literal[
     "contradictory_constraints", "information_missing", "tool_removal", "visual_missing"
 ]
-UNSOLVABLE_TYPES: tuple[UnsolvableType, ...] = (
-    "contradictory_constraints",
-    "information_missing",
-    "tool_removal",
-    "visual_missing",
-)
+UNSOLVABLE_TYPES: tuple[UnsolvableType, ...] = get_args(UnsolvableType)
 
 
 class FileRef(Record):
@@ -36,7 +31,6 @@ class Reference(Record):
 
     Attributes:
         form: Whether ``value`` is a chain of calls or a list of steps.
-        plan: Prose of a holistic plan, possibly empty.
         value: The chain or the steps as the row has them.
     """
 
@@ -77,8 +71,6 @@ class Condition(Record):
         horizon: k of a step-wise case (1 to 3), None for a holistic one.
         extraneous: Names of the injected distractor tools.
         broken_tool: Name of the tool that fails.
-        replacement: The designated replacement.
-        unsolvable_type: Why the case can't be solved.
     """
 
     horizon: int | None = None

@@ -13,7 +13,7 @@ RECENT = 1 << 16
 
 
 class KeySet:
-    """Tells whether a key has been met before."""
+    """A set of keys."""
 
     def __init__(self) -> None:
         self._recent: set[int] = set()
@@ -23,7 +23,7 @@ class KeySet:
         return key in self._recent or self._is_sorted_in(key)
 
     def add(self, key: int) -> bool:
-        """Takes a key in; returns whether it is new.
+        """Adds a key; returns whether it is new.
 
         Args:
             key: 0 to 2**64 - 1.

@@ -5,8 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any, cast
 
 import orjson
+
+
+def as_object(value: object) -> dict[str, Any] | None:
+    """A JSON object; None for any other value."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> list[Any] | None:
+    """A JSON array; None for any other value."""
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
 
 _THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
@@ -14,15 +26,11 @@ _THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 def json_values(text: str) -> Iterator[object]:
     """Yields the JSON values of a reply in order; the last usable one is the answer."""
     try:
-        whole = _shallow(orjson.loads(text))
+        yield _shallow(orjson.loads(text))
     except ValueError:
-        yield from _embedded_values(_LONE_SURROGATE.sub(_replaced, text))
+        body = after_thinking(_LONE_SURROGATE.sub(_replaced, text))
     else:
-        yield whole
-
-
-def _embedded_values(text: str) -> Iterator[object]:
-    body = after_thinking(text)
+        return
     constants: list[str] = []
     decoder = json.JSONDecoder(parse_int=_integer, parse_constant=constants.append)
     at, budget = 0, 8 * len(body)

@@ -12,25 +12,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from .loose_json import json_values
+from .loose_json import as_list, as_object, json_values
 
 Entry = dict[str, Any]
 
-_CALL_TYPES = frozenset({"function", "function_call", "tool_call", "tool_use", "toolUse"})
-_TEXT_TYPES = frozenset({"text", "output_text", "input_text", "summary_text"})
-_ASSISTANT = frozenset({"assistant", "model", "ai"})
-_OTHERS = frozenset({"tool", "function", "user", "human", "system", "developer"})
-_NAMES = ("name", "tool_name", "tool", "api_name", "api", "function_name")
-ARGUMENT_KEYS = (
-    "arguments",
-    "parameter_description",
-    "parameters",
-    "args",
-    "input",
-    "kwargs",
-    "param",
-)
+NAME_KEYS = ("name", "tool_name", "tool", "api_name", "api")
+"""Names under which a call names its tool."""
+ARGUMENT_KEYS = tuple("arguments parameter_description parameters args input kwargs param".split())
 """Names under which a call's arguments stand; the first that is there counts."""
+_CALL_TYPES = ("function", "function_call", "tool_call", "tool_use", "toolUse")
+_TEXT_TYPES = ("text", "output_text", "input_text", "summary_text", "message")
+_ASSISTANT = ("assistant", "model", "ai")
+_OTHERS = ("tool", "function", "user", "human", "system", "developer")
 _OWN_FORM = frozenset({"thought", "action", "predicted_steps", "tool", "tool_name"})
 _WRAPPERS = ("choices", "candidates", "output", "messages", "generations")
 
@@ -50,15 +43,15 @@ def native_entries(value: object, horizon: int | None) -> list[object] | None:
     Returns:
         One entry a step; None where the value holds no step.
     """
-    if isinstance(value, list):
-        return _entries_of_list(cast("list[object]", value), horizon)
-    if not isinstance(value, dict):
+    if (listed := as_list(value)) is not None:
+        return _entries_of_list(listed, horizon)
+    spec = as_object(value)
+    if spec is None:
         return None
-    spec = cast("Entry", value)
     for wrapper in _WRAPPERS:
-        inner: Any = spec.get(wrapper)
-        if isinstance(inner, list) and inner and "role" not in spec:
-            parts = [_unwrapped(part) for part in cast("list[object]", inner)]
+        inner = as_list(spec.get(wrapper))
+        if inner and "role" not in spec:
+            parts = [_unwrapped(part) for part in inner]
             chosen = parts[:1] if wrapper in ("choices", "candidates", "generations") else parts
             return native_entries(chosen if len(chosen) > 1 else chosen[0], horizon)
     if is_call(spec):
@@ -68,12 +61,9 @@ def native_entries(value: object, horizon: int | None) -> list[object] | None:
 
 def _unwrapped(part: object) -> object:
     """The message in an entry of ``choices``, ``candidates`` or ``generations``."""
-    if isinstance(part, dict):
-        spec = cast("Entry", part)
-        for name in ("message", "content"):
-            if isinstance(spec.get(name), dict):
-                return cast("object", spec[name])
-    return cast("object", part)
+    spec = as_object(part) or {}
+    inner = (as_object(spec.get(name)) for name in ("message", "content"))
+    return next((value for value in inner if value is not None), part)
 
 
 def _entries_of_list(values: list[object], horizon: int | None) -> list[object] | None:
@@ -81,16 +71,22 @@ def _entries_of_list(values: list[object], horizon: int | None) -> list[object] 
     if specs and len(specs) == len(values):
         if all(map(is_call, specs)):
             return _steps_of_calls(specs, horizon)
-        if all(_is_block(spec) for spec in specs) and any(
-            is_call(spec) or spec.get("type") in _TEXT_TYPES | {"message"} for spec in specs
-        ):
-            return _steps_of_blocks(specs, horizon)
-    if not any(_is_step(spec) for spec in specs):
+        # Content blocks of one message, or the items of a response: texts and calls.
+        is_block = all(
+            isinstance(s.get("type"), str) and s.get("role") not in _OTHERS for s in specs
+        )
+        calls = [spec for spec in specs if is_call(spec)]
+        if is_block and (calls or any(spec["type"] in _TEXT_TYPES for spec in specs)):
+            if horizon is not None and horizon > 1 and len(calls) == horizon:
+                return _steps_of_calls(calls, horizon)
+            text = "\n".join(filter(None, map(_text_of, specs)))
+            return [{"content": text, "tool_calls": list(map(_call_of, calls))}]
+    if not any(map(_is_step, specs)):
         return None
     return [
-        _step_of(cast("Entry", value)) if isinstance(value, dict) else value
+        value if (spec := as_object(value)) is None else _step_of(spec)
         for value in values
-        if not (isinstance(value, dict) and _is_foreign(cast("Entry", value)))
+        if not _is_foreign(as_object(value) or {})
     ]
 
 
@@ -100,49 +96,31 @@ def _steps_of_calls(calls: Sequence[Entry], horizon: int | None) -> list[object]
     return [{"tool_calls": [_call_of(call) for call in group]} for group in groups]
 
 
-def _is_block(spec: Mapping[str, Any]) -> bool:
-    return isinstance(spec.get("type"), str) and spec.get("role") not in _OTHERS
-
-
-def _steps_of_blocks(blocks: Sequence[Entry], horizon: int | None) -> list[object]:
-    """Content blocks of one message, or the items of a response: texts and calls."""
-    text = "\n".join(filter(None, map(_text_of, blocks)))
-    calls = [block for block in blocks if is_call(block)]
-    if horizon is not None and horizon > 1 and len(calls) == horizon:
-        return _steps_of_calls(calls, horizon)
-    return [{"content": text, "tool_calls": [_call_of(call) for call in calls]}]
-
-
 def _text_of(block: Mapping[str, Any]) -> str:
     text: Any = block.get("text")
     if isinstance(text, str):
         return text
     content: Any = block.get("content")
-    if block.get("type") == "message" and isinstance(content, list):
-        parts = (cast("Entry", part) for part in cast("list[object]", content) if _is_object(part))
-        return "\n".join(filter(None, map(_text_of, parts)))
+    if block.get("type") == "message" and (listed := as_list(content)) is not None:
+        parts = (_text_of(part) for part in map(as_object, listed) if part is not None)
+        return "\n".join(filter(None, parts))
     return content if isinstance(content, str) else ""
 
 
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
+def call_body(
+    spec: Entry, keys: Sequence[str] = ("function", "toolUse", "functionCall", "function_call")
+) -> Entry:
+    """The part of a call that has its name and arguments: under one of ``keys``, or the whole."""
+    return next((inner for key in keys if (inner := as_object(spec.get(key)))), spec)
 
 
-def _body(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a call that has its name and arguments."""
-    for key in ("function", "toolUse", "functionCall", "function_call"):
-        inner: Any = spec.get(key)
-        if isinstance(inner, dict) and inner:
-            return cast("Entry", inner)
-    return spec
-
-
-def is_call(spec: Mapping[str, Any]) -> bool:
+def is_call(spec: Entry) -> bool:
     """Whether an object is a call by itself: a name, and arguments or a type that says so."""
     if spec.get("role") is not None or not _OWN_FORM.isdisjoint(spec) or "tool_calls" in spec:
         return False
-    body = _body(spec)
-    named = any(isinstance(body.get(key), str) and body[key].strip() for key in _NAMES)
+    body = call_body(spec)
+    names = (body.get(key) for key in (*NAME_KEYS, "function_name"))
+    named = any(isinstance(name, str) and name.strip() for name in names)
     return named and (
         any(key in body for key in ARGUMENT_KEYS)
         or spec.get("type") in _CALL_TYPES
@@ -150,8 +128,8 @@ def is_call(spec: Mapping[str, Any]) -> bool:
     )
 
 
-def _call_of(spec: Mapping[str, Any]) -> Entry:
-    body = _body(spec)
+def _call_of(spec: Entry) -> Entry:
+    body = call_body(spec)
     return dict(spec) if body is spec else {"function": dict(body)}
 
 
@@ -173,9 +151,8 @@ def _step_of(spec: Entry) -> Entry:
     """A step whose calls, if any, are in ``tool_calls`` and whose text is in ``content``."""
     step, blocks = dict(spec), _blocks(spec)
     calls = [_call_of(block) for block in blocks or () if is_call(block)]
-    older: Any = spec.get("function_call")
-    if isinstance(older, dict):
-        calls.append(cast("Entry", older))
+    if (older := as_object(spec.get("function_call"))) is not None:
+        calls.append(older)
     if blocks is not None:
         texts = (_text_of(block) for block in blocks if not is_call(block))
         step["content"] = "\n".join(filter(None, texts))
@@ -192,12 +169,13 @@ def _step_of(spec: Entry) -> Entry:
 def _blocks(spec: Mapping[str, Any]) -> list[Entry] | None:
     """The parts of a message's content; None where it is no list."""
     content: Any = spec.get("content")
-    inner: Any = cast("Entry", content) if isinstance(content, dict) else spec
-    blocks: Any = cast("object", content) if isinstance(content, list) else inner.get("parts")
-    if not isinstance(blocks, list):
+    inner = as_object(content)
+    blocks = as_list(content)
+    if blocks is None:
+        blocks = as_list((spec if inner is None else inner).get("parts"))
+    if blocks is None:
         return None
-    listed = cast("list[object]", blocks)
-    return [cast("Entry", b) if isinstance(b, dict) else {"text": b} for b in listed]
+    return [{"text": b} if (block := as_object(b)) is None else block for b in blocks]
 
 
 # Text ---------------------------------------------------------------------------------------------
@@ -233,10 +211,9 @@ def _tagged_calls(text: str) -> Iterator[Entry]:
         bodies.append(text[mistral.end() :])
     for body in bodies:
         for value in json_values(body):
-            listed = cast("list[object]", value) if isinstance(value, list) else [value]
-            for entry in listed:
-                if isinstance(entry, dict) and is_call(cast("Entry", entry)):
-                    yield dict(_body(cast("Entry", entry)))
+            for entry in [value] if (listed := as_list(value)) is None else listed:
+                if (spec := as_object(entry)) is not None and is_call(spec):
+                    yield dict(call_body(spec))
 
 
 _LABEL = re.compile(
@@ -265,9 +242,9 @@ def react_entries(text: str, horizon: int | None) -> list[Entry] | None:
         if label == "thought":
             thought = body
         elif label == "action":
-            arguments = fields[i + 1][1] if i + 1 < len(fields) else ""
-            has_input = i + 1 < len(fields) and fields[i + 1][0] == "action input"
-            call = _action(body, arguments if has_input else None, known="thought" in labels)
+            following, value = fields[i + 1] if i + 1 < len(fields) else ("", "")
+            arguments = value if following == "action input" else None
+            call = _action(body, arguments, known="thought" in labels)
             if call is None:
                 return None
             steps.append({"thought": thought, "tool_calls": [{"function": call}]})
@@ -284,8 +261,7 @@ def _labelled(text: str) -> list[tuple[str, str]]:
     parts: list[tuple[str, list[str]]] = []
     for line in text.split("\n"):
         if label := _LABEL.match(line):
-            name = label.group(1).lower().replace("_", " ")
-            parts.append((name, [label.group(2)]))
+            parts.append((label.group(1).lower().replace("_", " "), [label.group(2)]))
         elif parts:
             parts[-1][1].append(line)
     return [(name, "\n".join(lines).strip()) for name, lines in parts]

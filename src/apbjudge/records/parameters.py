@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import orjson
+
+from .loose_json import as_list, as_object
 
 ParameterKind = Literal["json_schema", "mapping", "absent"]
 
@@ -32,74 +34,69 @@ def read_parameters(specification: object, required: object = None) -> tuple[Any
     Returns:
         The JSON Schema, or what came where it can't be read as one; and its kind.
     """
-    value: Any = _unwrapped(specification)
+    value = _unwrapped(specification)
     if value is None or value == {}:
-        return cast("object", value), "absent"
-    if isinstance(value, list):
-        specs = _by_name(cast("list[object]", value))
-    else:
-        specs = cast("dict[str, Any]", value) if isinstance(value, dict) else None
-    names = _names(required)
+        return value, "absent"
+    listed = as_list(value)
+    specs = as_object(value) if listed is None else _by_name(listed)
     if specs is None:
-        return cast("object", value), "mapping"
-    if isinstance(value, dict) and is_schema(specs):
+        return value, "mapping"
+    names = as_list(required)
+    if names is not None and not all(isinstance(name, str) for name in names):
+        names = None
+    if listed is None and is_schema(specs):
         schema = _plain(specs, 0)
-        if names and "required" not in schema and names <= schema["properties"].keys():
-            schema = {**schema, "required": list(cast("list[Any]", required))}
+        if names and "required" not in schema and set(names) <= schema["properties"].keys():
+            schema["required"] = list(names)
         return schema, "json_schema"
-    says_required = (names is not None and names <= specs.keys()) or any(
-        isinstance(cast("dict[str, Any]", spec).get("required"), bool)
-        for spec in specs.values()
-        if isinstance(spec, dict)
+    parameters = [spec for each in specs.values() if (spec := as_object(each)) is not None]
+    says_required = (names is not None and set(names) <= specs.keys()) or any(
+        isinstance(spec.get("required"), bool) for spec in parameters
     )
-    if specs and says_required and all(isinstance(spec, dict) for spec in specs.values()):
-        schema = _plain({"type": "object", "properties": specs}, 0)
-        if names is not None:
-            listed = [*schema.get("required", ()), *cast("list[str]", required)]
-            schema = {**schema, "required": list(dict.fromkeys(listed))}
-        return schema, "json_schema"
-    return cast("object", value), "mapping"
+    if not specs or not says_required or len(parameters) < len(specs):
+        return value, "mapping"
+    schema = _plain({"type": "object", "properties": specs}, 0)
+    if names is not None:
+        schema["required"] = list(dict.fromkeys([*schema.get("required", ()), *names]))
+    return schema, "json_schema"
 
 
 def is_schema(spec: Mapping[str, Any]) -> bool:
     """Whether an object is the JSON Schema of an object with described properties."""
-    described = spec.get("properties")
-    if not isinstance(described, dict) or _type_word(spec.get("type", "object")) != "object":
+    described = as_object(spec.get("properties"))
+    if described is None or _type_word(spec.get("type", "object")) != "object":
         return False
-    return all(isinstance(p, dict | bool) for p in cast("dict[str, Any]", described).values())
+    return all(isinstance(part, dict | bool) for part in described.values())
 
 
-def _unwrapped(value: Any) -> Any:
+def parsed(value: object) -> object:
+    """A JSON text of an object or a list, parsed; anything else as it is."""
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
-            value = orjson.loads(value)
+            return orjson.loads(value)
         except orjson.JSONDecodeError:
-            return cast("object", value)
-    if isinstance(value, dict) and len(cast("dict[str, Any]", value)) == 1:
-        ((key, inner),) = cast("dict[str, Any]", value).items()
-        if key in ("json", "schema", "json_schema") and isinstance(inner, dict):
-            wrapped = cast("dict[str, Any]", inner)
-            return wrapped if is_schema(wrapped) else cast("object", value)
-    return cast("object", value)
+            return value
+    return value
+
+
+def _unwrapped(value: object) -> object:
+    value = parsed(value)
+    spec = as_object(value) or {}
+    inner = next((spec[key] for key in ("json", "schema", "json_schema") if key in spec), None)
+    wrapped = as_object(inner) if len(spec) == 1 else None
+    return wrapped if wrapped is not None and is_schema(wrapped) else value
 
 
 def _by_name(listed: list[object]) -> dict[str, Any] | None:
     """A list of named parameters as a mapping; None where it is none or a name comes twice."""
     by_name: dict[str, Any] = {}
     for entry in listed:
-        spec = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        spec = as_object(entry) or {}
         name = spec.get("name")
         if not isinstance(name, str) or name in by_name:
             return None
         by_name[name] = {key: part for key, part in spec.items() if key != "name"}
     return by_name
-
-
-def _names(required: object) -> frozenset[str] | None:
-    if not isinstance(required, list):
-        return None
-    listed = cast("list[object]", required)
-    return frozenset(cast("list[str]", listed)) if all(isinstance(n, str) for n in listed) else None
 
 
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -109,54 +106,45 @@ _MAPPINGS = frozenset({"properties", "$defs", "definitions"})
 
 def _plain(spec: Any, depth: int) -> Any:
     """The schema in standard words."""
-    if not isinstance(spec, dict) or depth > _MAX_DEPTH:
-        return cast("object", spec)
-    parts = cast("dict[str, Any]", spec)
+    parts = as_object(spec)
+    if parts is None or depth > _MAX_DEPTH:
+        return spec
     plain: dict[str, Any] = {}
     for key, part in parts.items():
         if key == "type":
             plain.update(_typed(part))
         elif key != "required" or not isinstance(part, bool):
-            plain[key] = _plain_part(key, part, depth)
-    if required := _required_inside(parts):
-        listed = parts.get("required")
-        names = cast("list[Any]", listed) if isinstance(listed, list) else []
+            plain[key] = _plain_part(key, part, depth + 1)
+    properties = as_object(parts.get("properties")) or {}
+    required = [
+        n for n, part in properties.items() if (as_object(part) or {}).get("required") is True
+    ]
+    if required:
+        names = as_list(parts.get("required")) or []
         plain["required"] = [*names, *(name for name in required if name not in names)]
     return plain
 
 
 def _plain_part(key: str, part: Any, depth: int) -> Any:
     if key in _PARTS:
-        return _plain(part, depth + 1)
-    if key in _LISTS and isinstance(part, list):
-        return [_plain(each, depth + 1) for each in cast("list[Any]", part)]
-    if key in _MAPPINGS and isinstance(part, dict):
-        parts = cast("dict[str, Any]", part)
-        return {name: _plain(each, depth + 1) for name, each in parts.items()}
+        return _plain(part, depth)
+    if key in _LISTS and (listed := as_list(part)) is not None:
+        return [_plain(each, depth) for each in listed]
+    if key in _MAPPINGS and (parts := as_object(part)) is not None:
+        return {name: _plain(each, depth) for name, each in parts.items()}
     return part
 
 
 def _typed(types: Any) -> dict[str, Any]:
     """The type or types in JSON Schema's words; nothing where one of them is unknown."""
-    several = cast("list[Any]", types) if isinstance(types, list) else [types]
+    listed = as_list(types)
+    several = [types] if listed is None else listed
     words = [_type_word(each) for each in several]
     if not words or None in words:
         return {}
     is_loose = any(each.strip().lower() not in _TYPE_WORDS.values() for each in several)
-    plain = list(dict.fromkeys(words)) if isinstance(types, list) else words[0]
+    plain = words[0] if listed is None else list(dict.fromkeys(words))
     return {"type": plain, **({COERCIBLE: True} if is_loose else {})}
-
-
-def _required_inside(spec: dict[str, Any]) -> list[str]:
-    """Properties that say of themselves that they are required."""
-    described = spec.get("properties")
-    if not isinstance(described, dict):
-        return []
-    return [
-        name
-        for name, part in cast("dict[str, Any]", described).items()
-        if isinstance(part, dict) and cast("dict[str, Any]", part).get("required") is True
-    ]
 
 
 def _type_word(word: Any) -> str | None:

@@ -16,10 +16,10 @@ PredictionKind = Literal["plan", "steps", "reject", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call; made by our own reader, hence no second validation.
+    """One tool call, as our own reader writes it: hence no second validation.
 
     Attributes:
-        name: Tool name as written; empty when the call names none.
+        name: As written; empty when the call names none.
         arguments: Parameter name to value (step-wise: concrete; holistic: described), or
             None when the reply gives none or gives something that is no object.
         where: Place in the prediction, such as ``tool_chain[2]``.

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 
 from .items import Item
-from .tools import Tool, Toolset
 
 
 def item_row(item: Item) -> dict[str, Any]:
@@ -21,6 +20,7 @@ def item_row(item: Item) -> dict[str, Any]:
         level follows from reference and distractors and has no field of its own.
     """
     condition, groups = item.condition, item.groups
+    tools, reference, replacement = item.tools, item.reference, condition.replacement
     row: dict[str, Any] = {
         "id": item.item_id,
         "case_id": item.case_id,
@@ -30,13 +30,20 @@ def item_row(item: Item) -> dict[str, Any]:
         "query": item.query,
         "system_prompt": item.system_prompt,
         "files": [file.model_dump() for file in item.files],
-        **_tool_fields(item.tools),
+        "tools": tools and orjson.loads(tools.text),
+        "tool_names": tools and sorted(tools.listed_names),
         "prediction_horizon": condition.horizon,
-        "trajectory_prefix": list(item.trajectory) or None,
-        **_reference_fields(item),
+        "trajectory_prefix": list(item.trajectory),
+        "plan": reference and reference.plan,
+        "tool_chain" if item.form == "plan" else "ground_truth_steps": (
+            reference and list(reference.value)
+        ),
         "extraneous_tool_names": list(condition.extraneous),
         "broken_tool_name": condition.broken_tool,
-        "replacement_tool": _tool(condition.replacement),
+        "replacement_tool": replacement
+        and replacement.model_dump(
+            include={"name", "description", "parameters", "cost"}, exclude_none=True
+        ),
         "unsolvable_type": condition.unsolvable_type,
         "format_demanded": item.format_demanded or None,
         "source": groups.get("dataset"),
@@ -45,27 +52,6 @@ def item_row(item: Item) -> dict[str, Any]:
         "stage": groups.get("stage"),
     }
     fields = {name: value for name, value in row.items() if value not in (None, "", [], {})}
-    if item.tools is not None:
-        fields["tools"] = orjson.loads(item.tools.text)
+    if tools is not None:  # an empty list of tools is not the same as none
+        fields["tools"] = row["tools"]
     return {**fields, "model_response": item.response}
-
-
-def _tool_fields(tools: Toolset | None) -> dict[str, Any]:
-    if tools is None:
-        return {}
-    return {"tools": orjson.loads(tools.text), "tool_names": sorted(tools.listed_names)}
-
-
-def _reference_fields(item: Item) -> dict[str, Any]:
-    reference = item.reference
-    if reference is None:
-        return {}
-    name = "tool_chain" if item.form == "plan" else "ground_truth_steps"
-    return {"plan": reference.plan, name: list(reference.value)}
-
-
-def _tool(tool: Tool | None) -> dict[str, Any] | None:
-    if tool is None:
-        return None
-    fields = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {k: v for k, v in {**fields, "cost": tool.cost}.items() if v is not None}

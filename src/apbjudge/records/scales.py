@@ -48,7 +48,7 @@ class ScaleCheck:
         """Takes a number in.
 
         Args:
-            who: Who gave it: each rater has a scale of their own.
+            who: The rater: each has a scale of their own.
             line: 1-based line of the file.
             place: Where the number lies.
             error: The complaint if the number is the first off the scale; names the

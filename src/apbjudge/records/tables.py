@@ -27,10 +27,9 @@ def read_table(
 ) -> Iterator[tuple[int, dict[str, str] | RowError]]:
     """Yields the rows of a CSV file (RFC 4180) with a header line.
 
-    Texts that ``text_cell`` escaped come back as they were. UTF-8, with or without a byte order
-    mark; commas, semicolons or tabs, whichever the header
-    has. Names of columns count in any letter case, spaces around names and cells do not count.
-    Lines without any content are no rows.
+    Texts that ``text_cell`` escaped come back as they were. The file is UTF-8, with or without a
+    byte order mark; the header decides between commas, semicolons and tabs. Letter case in names
+    of columns and spaces around names and cells do not count. Lines without content are no rows.
 
     Args:
         path: The file.
@@ -101,7 +100,11 @@ def _header(
         if not isinstance(record.cells, RowError):
             names = [known.get(cell.strip().lower(), "") for cell in record.cells]
             if needed in names:
-                _check_once(names, f"{path}:{record.number}")
+                twice = next((n for n in names if n and names.count(n) > 1), None)
+                if twice is not None:
+                    where, got = f"{path}:{record.number}", f"{names.count(twice)} of {twice}"
+                    expected = f"field line: expected every column once, got {got}"
+                    raise InputError(f"{where}: {expected}")
                 return delimiter, len(names), {name: names.index(name) for name in names if name}
         tried.append(record)
         reader.rewind()
@@ -119,13 +122,6 @@ def _no_header(path: Path, tried: Sequence[_Record], needed: str) -> InputError:
             names = max(names, record.cells, key=len)
     listed = shorten(", ".join(name.strip() for name in names))
     return InputError(f"{path}: expected a column {needed} in the header, got {listed}")
-
-
-def _check_once(names: Sequence[str], where: str) -> None:
-    for name in names:
-        if name and names.count(name) > 1:
-            got = f"{names.count(name)} of {name}"
-            raise InputError(f"{where}: field line: expected every column once, got {got}")
 
 
 # Lines and records -------------------------------------------------------------------------------

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from ..errors import RowError
 from .base import Record
-from .parameters import ParameterKind, is_schema, read_parameters
+from .loose_json import as_list, as_object
+from .parameters import ParameterKind, is_schema, parsed, read_parameters
 
 MAX_COST = 1e12
 
@@ -32,8 +33,7 @@ class Tool(Record):
     """One tool.
 
     Attributes:
-        name: Exact, case-sensitive name.
-        description: Prose, possibly empty.
+        name: Case-sensitive.
         other_names: Further names that the definition gives: a call by one of them is of a
             tool that exists.
         parameters: The parameters as JSON Schema where they can be read so, else as given; None
@@ -55,8 +55,7 @@ class Tool(Record):
         """Names of the required parameters, as far as a JSON Schema states them."""
         if self.parameter_kind != "json_schema":
             return ()
-        listed = cast("dict[str, Any]", self.parameters).get("required")
-        names = cast("list[object]", listed) if isinstance(listed, list) else []
+        names = as_list(self.parameters.get("required")) or []
         return tuple(name for name in names if isinstance(name, str))
 
 
@@ -64,7 +63,6 @@ class Toolset(Record):
     """The tools of one case, with the text that a judge is shown.
 
     Attributes:
-        tools: In the order given.
         text: The list as indented JSON, exactly as the case has it.
         listed_names: Names given apart from the definitions (``tool_names``).
     """
@@ -114,7 +112,7 @@ def read_tool(value: object, field: str) -> Tool:
     Raises:
         RowError: If it is no object, has no name, or its cost is no number in range.
     """
-    spec = _object(_parsed(value))
+    spec = as_object(parsed(value))
     if spec is None:
         raise RowError(field, "a tool definition (object with a name)", value)
     body = _body(spec)
@@ -135,8 +133,12 @@ def read_tool(value: object, field: str) -> Tool:
 
 def _body(spec: dict[str, Any]) -> dict[str, Any]:
     """The part of a definition that holds the name: itself, or what is under ``function``."""
-    inner = next((inner for key in _INNER_KEYS if (inner := _object(spec.get(key)))), None)
+    inner = _inner(spec)
     return spec if inner is None else {**_names_of(spec), **inner}
+
+
+def _inner(spec: dict[str, Any]) -> dict[str, Any] | None:
+    return next((inner for key in _INNER_KEYS if (inner := as_object(spec.get(key)))), None)
 
 
 def _names_of(spec: dict[str, Any]) -> dict[str, Any]:
@@ -154,13 +156,10 @@ def _names(body: dict[str, Any], spec: dict[str, Any]) -> tuple[object, tuple[st
 
 def _parameters(body: dict[str, Any]) -> object:
     parameters = next((body[key] for key in _PARAMETER_KEYS if body.get(key) is not None), None)
-    if parameters is None and _object(body.get("properties")) is not None:
-        flat = {key: body[key] for key in _SCHEMA_KEYS if key in body}
-        return {"type": "object", **flat}
+    if parameters is None and as_object(body.get("properties")) is not None:
+        keys = ("properties", "required", "additionalProperties", "$defs", "definitions")
+        return {"type": "object", **{key: body[key] for key in keys if key in body}}
     return parameters
-
-
-_SCHEMA_KEYS = ("properties", "required", "additionalProperties", "$defs", "definitions")
 
 
 def read_tools(value: object, field: str) -> tuple[Tool, ...]:
@@ -174,11 +173,10 @@ def read_tools(value: object, field: str) -> tuple[Tool, ...]:
         RowError: If it is none of these. What might be one tool or a group of several is refused
             as well, since each call of a tool missed would look like an invention.
     """
-    value = _parsed(value)
-    if isinstance(value, list):
-        listed = cast("list[object]", value)
+    value = parsed(value)
+    if (listed := as_list(value)) is not None:
         return tuple(t for i, entry in enumerate(listed) for t in _entry(entry, f"{field}[{i}]"))
-    spec = _object(value)
+    spec = as_object(value)
     if spec is None:
         raise RowError(field, "a list of tool definitions, or definitions by name", value)
     if (wrapped := _wrapped(spec, field)) is not None:
@@ -190,12 +188,12 @@ def read_tools(value: object, field: str) -> tuple[Tool, ...]:
 
 def _entry(value: object, field: str) -> tuple[Tool, ...]:
     """What one entry of a list defines."""
-    value = _parsed(value)
+    value = parsed(value)
     if isinstance(value, str):
         if not _NAME.fullmatch(value):
             raise RowError(field, "a tool definition (object) or a name without spaces", value)
         return (Tool(name=value),)
-    spec = _object(value)
+    spec = as_object(value)
     if spec is None:
         raise RowError(field, "a tool definition (object with a name)", value)
     if (wrapped := _wrapped(spec, field)) is not None:
@@ -211,7 +209,7 @@ _NAME = re.compile(r"[^\s(){}\[\],;=\"'`]*[^\s(){}\[\],;=\"'`:.!?]")
 
 def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
     """The tools under ``tools`` and the like; None where the object is no such wrapper."""
-    held = {key: _parsed(spec[key]) for key in _WRAPPERS if key in spec}
+    held = {key: parsed(spec[key]) for key in _WRAPPERS if key in spec}
     is_tool = any(spec.get(key) is not None for key in _PARAMETER_KEYS) and _names_of(spec)
     keys = [key for key, value in held.items() if isinstance(value, list) or _is_mapping(value)]
     if held and not keys and not any(spec.values()):
@@ -219,7 +217,7 @@ def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
     if is_tool or not keys:
         return None
     for name, value in spec.items():
-        if name not in (*keys, *_NO_TOOLS) and _takes_parameters(_object(value) or {}):
+        if name not in (*keys, *_NO_TOOLS) and _takes_parameters(as_object(value) or {}):
             expected = f"either {keys[0]!r} or definitions by name, not both"
             raise RowError(f"{field}.{name[:80]}", expected, value)
     return tuple(tool for key in keys for tool in read_tools(held[key], f"{field}.{key}"))
@@ -227,20 +225,15 @@ def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
 
 def _is_mapping(value: object) -> bool:
     """Whether this maps names to definitions, also where a tool is called like a field of one."""
-    spec = _object(value)
-    if not spec or (len(spec) == 1 and _is_wrapped_definition(spec)):
+    spec = as_object(value)
+    if not spec or (len(spec) == 1 and (inner := _inner(spec)) and _names_of(inner)):
         return False
     return all(map(_has_fields, spec.values()))
 
 
-def _is_wrapped_definition(spec: dict[str, Any]) -> bool:
-    inner = next((inner for key in _INNER_KEYS if (inner := _object(spec.get(key)))), None)
-    return inner is not None and bool(_names_of(inner))
-
-
 def _describes(value: object) -> bool:
     """Whether this is the definition of one tool, apart from the name perhaps."""
-    spec = _object(_parsed(value))
+    spec = as_object(parsed(value))
     return (spec is not None and is_schema(spec)) or (_has_fields(spec) and not _is_mapping(spec))
 
 
@@ -250,15 +243,15 @@ def _takes_parameters(spec: dict[str, Any]) -> bool:
 
 def _has_fields(value: object) -> bool:
     """Whether this has fields that definitions have and JSON Schemas don't."""
-    spec = _object(_parsed(value))
+    spec = as_object(parsed(value))
     if spec is None:
         return False
     if _takes_parameters(spec) or _names_of(spec):
         return True
-    if any(_object(spec.get(key)) for key in _INNER_KEYS):
+    if _inner(spec) is not None:
         return True
     described = any(isinstance(spec.get(key), str) for key in _TEXT_KEYS)
-    has_cost = "cost" in spec and _object(spec["cost"]) is None
+    has_cost = "cost" in spec and as_object(spec["cost"]) is None
     return (described or has_cost) and not is_schema(spec)
 
 
@@ -270,7 +263,7 @@ def _is_definition(spec: dict[str, Any], field: str) -> bool:
     """
     if _is_mapping(spec):
         return False
-    if any(_object(spec.get(key)) for key in _INNER_KEYS):
+    if _inner(spec) is not None:
         return True
     described = any(isinstance(spec.get(key), str) for key in _TEXT_KEYS)
     takes = _takes_parameters(spec)
@@ -293,10 +286,10 @@ def _mapped(name: str, value: object, field: str) -> Tool:
     expected = "a tool definition (object), a description or nothing"
     if not name:
         raise RowError(field, "a name of the tool", name)
-    parsed = _parsed(value)
-    if parsed is None or isinstance(parsed, str):
-        return Tool(name=name, description=parsed or "")
-    spec = _object(parsed)
+    content = parsed(value)
+    if content is None or isinstance(content, str):
+        return Tool(name=name, description=content or "")
+    spec = as_object(content)
     if spec is None:
         raise RowError(field, expected, value)
     if spec and not _describes(spec):
@@ -314,23 +307,9 @@ def _mapped(name: str, value: object, field: str) -> Tool:
 
 def _is_parameter(value: object) -> bool:
     """Whether an object describes a parameter, and can't be a tool of a group."""
-    spec = _object(value) or {}
+    spec = as_object(value) or {}
     kind = spec.get("type")
     return isinstance(kind, str) and kind != "function" and not is_schema(spec)
-
-
-def _object(value: object) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _parsed(value: object) -> object:
-    """A JSON text of an object or a list, parsed; anything else as it is."""
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
-    return value
 
 
 @lru_cache(maxsize=128)
@@ -346,7 +325,7 @@ def build_toolset(value: object, names: object, field: str) -> Toolset:
     Raises:
         RowError: If the structure is none that ``read_tools`` knows.
     """
-    value = _parsed(value)
+    value = parsed(value)
     try:
         tools = read_tools(value, field)
     except RecursionError:
@@ -358,13 +337,12 @@ def read_names(value: object, field: str = "tool_names") -> tuple[str, ...]:
     """Reads a list of names; None and missing mean an empty list."""
     if value is None:
         return ()
-    if not isinstance(value, list):
+    if (listed := as_list(value)) is None:
         raise RowError(field, "a list of strings", value)
-    listed = cast("list[object]", value)
     for i, name in enumerate(listed):
         if not isinstance(name, str):
             raise RowError(f"{field}[{i}]", "a string", name)
-    return tuple(cast("list[str]", listed))
+    return tuple(listed)
 
 
 def read_json(text: str, field: str) -> Any:

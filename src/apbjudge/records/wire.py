@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ..errors import RowError
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference
+from .loose_json import as_list, as_object
 from .predictions import Form
 from .responses import read_response
 from .tools import (
@@ -174,22 +175,22 @@ class Row:
 
     def objects(self, value: object, field: str) -> list[dict[str, Any]]:
         """A list of JSON objects, checked."""
-        if not isinstance(value, list):
+        listed = as_list(value)
+        if listed is None:
             raise RowError(field, "a list of objects", value)
-        listed = cast("list[object]", value)
         for i, entry in enumerate(listed):
             if not isinstance(entry, dict):
                 raise RowError(f"{field}[{i}]", "an object", entry)
-        return cast("list[dict[str, Any]]", listed)
+        return listed
 
     def files(self) -> tuple[FileRef, ...]:
         """The case's files, each ``{"type", "path"}`` (a bare string is a path)."""
-        value: Any = self.structured("files")
+        value: object = self.structured("files")
         if _is_empty(value):
             return ()
-        if not isinstance(value, list):
+        if (listed := as_list(value)) is None:
             raise RowError("files", "a list of {type, path}", value)
-        return tuple(_file(f, f"files[{i}]") for i, f in enumerate(cast("list[object]", value)))
+        return tuple(_file(file, f"files[{i}]") for i, file in enumerate(listed))
 
     def condition(self, form: Form) -> Condition:
         """What the case changed; raises RowError on a value out of its range."""
@@ -264,7 +265,7 @@ def _storable(value: str, field: str) -> str:
 def _file(value: object, field: str) -> FileRef:
     if isinstance(value, str):
         return FileRef(type="file", path=value)
-    spec: Mapping[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    spec = as_object(value) or {}
     path = spec.get("path")
     if not isinstance(path, str):
         raise RowError(f"{field}.path", "a string", path)

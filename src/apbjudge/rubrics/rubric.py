@@ -31,7 +31,6 @@ class Criterion(Record):
     Attributes:
         code: E1 to E6 in the shipped rubrics; a rubric may have codes of its own.
         key: Key of the published reply format.
-        name: Short name.
         definition: When the flag is set.
         look_for: Questions that help to decide.
         not_this: What must not be flagged under this code.
@@ -68,12 +67,8 @@ class Rubric(Record):
     Attributes:
         name: Name without version, such as ``apb-holistic``.
         version: Version; any change of text or rules makes a new one.
-        title: One line for lists.
         shape: What a judge returns: ``flags`` (a flag per code, grade, correctness), ``pass``
             (correctness alone) or ``category`` (1–5).
-        form: The form of prediction it is for.
-        task: What the judge is asked to do.
-        principles: How to judge.
         call_due: When a step without any call is provably at fault: never, when the reference
             calls a tool, or always.
         form_code: The code of a reply that breaks the required output format.
@@ -129,10 +124,13 @@ class Rubric(Record):
         return hashlib.sha256(text).hexdigest()
 
 
+_SHIPPED = resources.files(__name__.rpartition(".")[0]).joinpath("data")
+
+
 def rubric_names() -> list[str]:
     """The shipped rubrics, as ``name@version``."""
-    files = resources.files(__name__.rpartition(".")[0]).joinpath("data").iterdir()
-    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+    names = (file.name for file in _SHIPPED.iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def load_rubric(ref: str) -> Rubric:
@@ -175,8 +173,7 @@ def _shipped(ref: str) -> Rubric:
     if not matching:
         raise OptionError(f"rubric: expected one of {', '.join(known)} or a .toml file, got {ref}")
     name = max(matching, key=lambda n: int(n.rsplit("@", 1)[1]))
-    folder = resources.files(__name__.rpartition(".")[0]).joinpath("data")
-    return _read(folder.joinpath(f"{name}.toml").read_bytes(), name, ())
+    return _read(_SHIPPED.joinpath(f"{name}.toml").read_bytes(), name, ())
 
 
 def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
@@ -197,7 +194,11 @@ def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
     try:
         rubric = Rubric.model_validate({**values, "principles": [*own, *more]})
     except ValidationError as error:
-        raise OptionError(f"{source}: {_complaints(error)}") from None
+        faults = (
+            f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg'].lower()}, got {e['input']!r:.60}"
+            for e in error.errors()
+        )
+        raise OptionError(f"{source}: {'; '.join(faults)}") from None
     _check(rubric, source)
     return rubric
 
@@ -223,14 +224,6 @@ def _base(ref: object, source: str, above: tuple[str, ...]) -> Rubric:
         return _load(ref, (*above, source))
     except OptionError as error:
         raise OptionError(f"{source}: extends: {error}") from None
-
-
-def _complaints(error: ValidationError) -> str:
-    parts = (
-        f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg'].lower()}, got {e['input']!r:.60}"
-        for e in error.errors()
-    )
-    return "; ".join(parts)
 
 
 def _check(rubric: Rubric, source: str) -> None:

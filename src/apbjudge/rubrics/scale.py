@@ -40,8 +40,7 @@ class Band(Record):
     """One grade of the scale.
 
     Attributes:
-        grade: Its value, 0 to 1.
-        label: Its name.
+        grade: 0 to 1.
         text: When to give it.
         flags: The flag combinations it goes with; one rule that allows them is enough.
     """
@@ -76,10 +75,10 @@ class Scale(Record):
     def allowed(self, flags: Iterable[ErrorCode]) -> tuple[float, ...]:
         """The grades that may stand beside a set of flags, best first."""
         flagged = frozenset(flags)
-        known = self._known
-        if flagged not in known:
-            known[flagged] = tuple(band.grade for band in self.bands if band.allows(flagged))
-        return known[flagged]
+        if flagged not in self._known:
+            grades = tuple(band.grade for band in self.bands if band.allows(flagged))
+            self._known[flagged] = grades
+        return self._known[flagged]
 
     @cached_property
     def _known(self) -> dict[frozenset[ErrorCode], tuple[float, ...]]:

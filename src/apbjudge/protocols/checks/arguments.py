@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
 
 from ...errors import shorten
 from ...records import Call, Finding, Item, Tool
+from ...records.loose_json import as_object
 from ...rubrics import Rubric
 from .rules import finding
 from .schema import Steps, UncheckedError, violations
 
 
-def _checkable(item: Item, call: Call) -> Tool | None:
-    if item.tools is None:
-        return None
-    return item.tools.checkable.get(call.name)
-
-
 def parameter_names(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """Holistic: names of parameters only, since their values are described and not given."""
+    checkable: Mapping[str, Tool] = item.tools.checkable if item.tools else {}
     for call in item.prediction.calls:
-        tool = _checkable(item, call)
-        if tool is None:
+        if (tool := checkable.get(call.name)) is None:
             continue
         if call.arguments is None:
             if tool.required:
@@ -38,36 +32,37 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
     From the second predicted step on, a value that may stand for a result still to come is not
     held against the schema; a list or an object around it is.
     """
+    checkable: Mapping[str, Tool] = item.tools.checkable if item.tools else {}
     steps = Steps(STEPS_PER_REPLY, "one reply")
     for position, step in enumerate(item.prediction.steps):
         for call in step.calls:
-            tool = _checkable(item, call)
-            if tool is None:
+            if (tool := checkable.get(call.name)) is None:
                 continue
             if call.is_unread:
-                message = (
-                    f"arguments not held against the schema of {shorten(tool.name)}: {_UNREAD}"
-                )
-                yield finding("unchecked-arguments", "E5", "suspected", call.where, message)
+                yield _unchecked(call, tool, "they are no readable JSON object")
                 continue
             if call.arguments is None:
-                if required := tool.required:
-                    message = f"no arguments where {', '.join(required)} must be given"
+                if tool.required:
+                    message = f"no arguments where {', '.join(tool.required)} must be given"
                     yield finding("missing-parameter", "E5", "proven", call.where, message)
                 continue
             yield from _names(call, tool)
             yield from _values(call, tool, steps, placeholders=position > 0)
 
 
-_UNREAD = "they are no readable JSON object"
 STEPS_PER_REPLY = 2_000_000
 """Steps for all calls of a reply together: a few seconds."""
+
+
+def _unchecked(call: Call, tool: Tool, reason: str) -> Finding:
+    message = f"arguments not held against the schema of {shorten(tool.name)}: {reason}"
+    return finding("unchecked-arguments", "E5", "suspected", call.where, message)
 
 
 def _names(call: Call, tool: Tool) -> Iterator[Finding]:
     """Missing and unknown parameters at the top level."""
     arguments = call.arguments or {}
-    schema = cast("dict[str, Any]", tool.parameters)
+    schema = as_object(tool.parameters) or {}
     for name in tool.required:
         if name not in arguments:
             message = f"{tool.name} needs {shorten(name)}"
@@ -92,8 +87,7 @@ def _values(call: Call, tool: Tool, steps: Steps, *, placeholders: bool) -> Iter
     try:
         breaches = violations(tool.parameters, arguments, placeholders=placeholders, steps=steps)
     except UncheckedError as error:
-        message = f"arguments not held against the schema of {shorten(tool.name)}: {error}"
-        yield finding("unchecked-arguments", "E5", "suspected", call.where, message)
+        yield _unchecked(call, tool, str(error))
         return
     for broken in breaches:
         if not broken.path and broken.rule in ("missing-parameter", "unknown-parameter"):

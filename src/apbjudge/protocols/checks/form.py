@@ -1,13 +1,14 @@
-"""Form and emptiness: E3 for a broken output format, E2 for a plan without calls."""
+"""Form and emptiness: a broken output format, plans and steps without calls, unsolvable cases."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import cast
 
 import orjson
 
 from ...records import Finding, Item
+from ...records.loose_json import as_object
 from ...rubrics import Rubric
 from .rules import finding
 
@@ -18,23 +19,31 @@ def output_format(item: Item, rubric: Rubric) -> Iterator[Finding]:
     Proven where the tested model's prompt is known to have demanded the form. Elsewhere a reply in
     another form that was read all the same has no fault, and what could not be read is suspected.
     """
-    demanded = item.format_demanded
+    return _format(item, rubric, is_proven=item.format_demanded)
+
+
+def unreadable(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """A reply in which no step can be read; lesser faults of form are only shown."""
+    is_proven = item.format_demanded and item.prediction.kind == "text"
+    return _format(item, rubric, is_proven=is_proven)
+
+
+def _format(item: Item, rubric: Rubric, *, is_proven: bool) -> Iterator[Finding]:
+    certainty = "proven" if is_proven else "suspected"
     for problem in item.prediction.problems:
-        if demanded or not problem.is_readable:
-            certainty = "proven" if demanded else "suspected"
+        if item.format_demanded or not problem.is_readable:
             yield finding("format", rubric.form_code, certainty, problem.where, problem.message)
 
 
 def is_mute(item: Item) -> bool:
     """Whether the whole reply is one JSON object whose values, but for a REJECT, are all empty."""
     try:
-        reply: object = orjson.loads(item.response)
+        reply = as_object(orjson.loads(item.response))
     except ValueError:
         return False
-    values = list(cast("dict[str, object]", reply).items()) if isinstance(reply, dict) else []
     own = "status" if item.prediction.kind == "reject" else ""
-    words = [v for k, v in values if k != own and v not in (None, "", [], {}, False)]
-    return bool(values) and all(isinstance(v, str) and not v.strip() for v in words)
+    words = [v for k, v in (reply or {}).items() if k != own and v not in (None, "", [], {}, False)]
+    return bool(reply) and all(isinstance(v, str) and not v.strip() for v in words)
 
 
 def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
@@ -74,3 +83,50 @@ def call_due(item: Item, rubric: Rubric) -> Iterator[Finding]:
     elif due or reference_calls:
         message = "words only, no tool call"
         yield finding("call-due", "E2", "proven" if due else "suspected", "response", message)
+
+
+_ENDING = re.compile(
+    r"finish|terminat|final|answer|end|stop|exit|report|reject|refus|declin|abort|cancel|ask|clarif|request|notif|"
+    r"messag|respon|reply|inform|escalat|human|user|error|submit|return",
+    re.IGNORECASE,
+)
+_STOP_REQUIRED = ("visual_missing", "tool_removal")
+
+
+def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """A reply that makes calls where stopping is required, even one that says REJECT.
+
+    Proven for missing visuals and removed tools, where passing requires a chain that is empty or
+    only ends the task; suspected for the other two types, where a plan may contain the refusal or
+    the question. A chain of calls that could all be endings or questions, by their names read
+    generously, proves nothing.
+    """
+    prediction = item.prediction
+    if prediction.kind == "text":
+        return
+    working = [c for c in prediction.calls if c.name and not _ENDING.search(c.name)]
+    if not working:
+        return
+    proven = item.condition.unsolvable_type in _STOP_REQUIRED
+    message = f"{len(working)} call(s) are planned although the case can't be solved"
+    certainty = "proven" if proven else "suspected"
+    yield finding("carried-on", "E3", certainty, working[0].where, message)
+
+
+def says_nothing(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """A reply without a call and without a word: it names nothing, declines nothing, asks nothing.
+
+    Proven where the whole reply is one JSON object whose values are all empty; a bare REJECT does
+    decline, and is suspected where passing requires that it names what is missing.
+    """
+    prediction = item.prediction
+    if prediction.kind == "text" or any(True for _ in prediction.calls) or prediction.plan.strip():
+        return
+    if not is_mute(item):
+        return
+    if prediction.kind != "reject":
+        message = "neither a plan nor a word of refusal"
+        yield finding("says-nothing", "E2", "proven", "response", message)
+    elif item.condition.unsolvable_type in _STOP_REQUIRED:
+        message = "rejected without saying what is missing"
+        yield finding("says-nothing", "E2", "suspected", "response", message)

@@ -73,6 +73,23 @@ def retries(item: Item, rubric: Rubric) -> Iterator[Finding]:
             yield finding("retry-broken-tool", "E4", "proven", call.where, message)
 
 
+def category(item: Item) -> int | None:
+    """The category that exact names decide, or None.
+
+    A call of the broken tool outweighs all others, then a call of an unknown tool; the
+    replacement decides only when every call is of a known tool.
+    """
+    names = [call.name for call in item.prediction.calls]
+    if not names:
+        return 4 if item.prediction.kind == "reject" else None
+    if item.condition.broken_tool in names:
+        return 3
+    if unknown_calls(item):
+        return 5
+    replacement = item.condition.replacement
+    return 1 if replacement is not None and replacement.name in names else None
+
+
 def plan_cost(item: Item) -> float | None:
     """Sum of the costs of a plan's calls (arXiv:2606.04874, section on efficiency).
 

@@ -1,4 +1,4 @@
-"""What the reference does too proves nothing.
+"""A prediction beside the reference: what the reference does too proves nothing, and what matches.
 
 Schemas and tool lists of real data are now and then wrong, and then the expert's own calls break
 them. A fault is the reference's as well when it is of the same kind, of the same tool and at the
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from ...records import Finding, Item, Prediction
+from ...records import Finding, Item, Prediction, Step, call_name
 
 Key = tuple[str, str, str, str]
 
@@ -75,3 +75,55 @@ def _key(finding: Finding, names: dict[str, str]) -> Key:
         inside = ""  # the order of the tools is at fault, wherever the result goes to
     _, breaks, limit = finding.message.rpartition(" breaks ")
     return rule, names.get(call, ""), inside, limit if breaks else finding.message
+
+
+Chain = list[list[str]]
+"""Names of the tools called, step by step."""
+
+_NO_STEP = ("tool", "function", "user", "system", "developer")
+"""Roles of messages that may stand between the steps of a reference."""
+
+
+def matches_reference(item: Item) -> bool | None:
+    """Whether the prediction calls the tools of the reference, in its order.
+
+    Names have to be equal letter by letter; within a step the order of the calls is free.
+    Arguments are not compared, as those of a whole plan are prose. Hence a match does not make a
+    prediction correct, and a correct one need not match. It separates correct predictions that
+    take another way from those that take the reference's (arXiv:2606.04874, appendix D.2, where
+    annotators separated them by eye).
+
+    Returns:
+        None when there is no reference chain, when the prediction has no readable one (a
+        rejection, prose), and for cases with a broken tool or without a solution, where the
+        reference is not a way that others could differ from.
+    """
+    expected, planned = _expected(item), _planned(item)
+    return None if expected is None or planned is None else expected == planned
+
+
+def _expected(item: Item) -> Chain | None:
+    reference, condition = item.reference, item.condition
+    if reference is None or condition.broken_tool or condition.unsolvable_type:
+        return None
+    if reference.form == "plan":
+        chain = [[call_name(call)] for call in reference.value]
+    else:
+        messages = zip(reference.value, reference.steps, strict=True)
+        chain = _names_called(step for value, step in messages if value.get("role") not in _NO_STEP)
+    is_usable = chain and all(name for names in chain for name in names)
+    return chain if is_usable else None
+
+
+def _planned(item: Item) -> Chain | None:
+    prediction = item.prediction
+    if prediction.kind not in ("plan", "steps"):
+        return None
+    for problem in prediction.problems:
+        if problem.where == "tool_chain" or problem.where.endswith(".tool_calls"):
+            return None  # no list of calls, so the calls aren't known
+    return _names_called(prediction.steps)
+
+
+def _names_called(steps: Iterable[Step]) -> Chain:
+    return [sorted(call.name for call in step.calls) for step in steps]

@@ -13,13 +13,15 @@ malformed proves nothing.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import orjson
 
 from ...errors import shorten
+from ...records.loose_json import as_list, as_object
 from ...records.parameters import COERCIBLE
 from .values import LONGEST_MARK, is_placeholder
 
@@ -27,8 +29,6 @@ MAX_STEPS = 100_000
 """Steps for the arguments of one call: a tenth of a second or so; usual calls take dozens."""
 MAX_DEPTH = 120
 """Levels of nesting, references included, so that no recursion gets near Python's limit."""
-
-
 _TOO_DEEP = f"they and the schema are nested more than {MAX_DEPTH} levels"
 
 
@@ -156,23 +156,21 @@ class _Check:
 
     def _enter(self, schema: Any, value: Any, path: str, depth: int) -> Mapping[str, Any]:
         """The keywords of a part of the schema; none where it says nothing that can be proven."""
-        if schema is False:
-            schema = _NOTHING
-        if not isinstance(schema, dict):
+        spec = _NOTHING if schema is False else as_object(schema)
+        if spec is None:
             return {}
-        spec = cast("dict[str, Any]", schema)
         if depth > MAX_DEPTH:
             raise UncheckedError(_TOO_DEEP)
         # Path and values are charged for as well: they are copied, hashed and compared.
         self.steps.take(1 + len(spec) + len(path) // 64)
         return {} if "$id" in spec and spec is not self._root else spec
 
-    def _is_unknown(self, value: Any) -> bool:
-        if not self._placeholders or not isinstance(value, str | dict):
+    def _is_unknown(self, value: object) -> bool:
+        if not self._placeholders:
             return False
-        key = id(cast("object", value))
+        key = id(value)
         if key not in self._unknown:
-            self._unknown[key] = is_placeholder(cast("object", value))
+            self._unknown[key] = is_placeholder(value)
         return self._unknown[key]
 
     def target(self, reference: Any) -> Any:
@@ -183,29 +181,27 @@ class _Check:
         for name in unquote(reference).split("/")[1:]:
             self.steps.take(1)
             name = name.replace("~1", "/").replace("~0", "~")  # noqa: PLW2901
-            if isinstance(node, dict) and name in node:
-                node = cast("dict[str, Any]", node)[name]
-            elif isinstance(node, list) and name.isdecimal() and len(name) < 7:
-                listed = cast("list[Any]", node)
+            fields, listed = as_object(node), as_list(node)
+            if fields is not None and name in fields:
+                node = fields[name]
+            elif listed is not None and name.isdecimal() and len(name) < 7:
                 node = listed[int(name)] if int(name) < len(listed) else True
             else:
                 return True
-            if isinstance(node, dict) and "$id" in node:
+            if "$id" in (as_object(node) or ()):
                 return True
-        return cast("object", node)
+        return node
 
     def equal(self, wanted: Any, value: Any) -> bool:
         """Whether two JSON values are the same, or may be once placeholders are resolved."""
         self.steps.take(1)
         if self._is_unknown(value):
             return True
-        if isinstance(wanted, dict) and isinstance(value, dict):
-            first, second = cast("dict[str, Any]", wanted), cast("dict[str, Any]", value)
+        if (first := as_object(wanted)) is not None and (second := as_object(value)) is not None:
             return first.keys() == second.keys() and all(
                 self.equal(first[name], second[name]) for name in first
             )
-        if isinstance(wanted, list) and isinstance(value, list):
-            those, these = cast("list[Any]", wanted), cast("list[Any]", value)
+        if (those := as_list(wanted)) is not None and (these := as_list(value)) is not None:
             return len(those) == len(these) and all(map(self.equal, those, these))
         is_bool = isinstance(wanted, bool) or isinstance(value, bool)
         return wanted is value if is_bool else wanted == value
@@ -224,9 +220,7 @@ _Holds = Callable[[_Check, Any, Any, Mapping[str, Any], int], bool]
 
 
 def _all_of(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    if not isinstance(parts, list):
-        return ()
-    listed = cast("list[Any]", parts)
+    listed = as_list(parts) or []
     check.steps.take(len(listed))
     return [(part, value, "") for part in listed]
 
@@ -236,9 +230,9 @@ def _reference(check: _Check, address: Any, value: Any, spec: Mapping[str, Any])
 
 
 def _properties(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    if not isinstance(parts, dict) or not isinstance(value, dict):
+    known, fields = as_object(parts), as_object(value)
+    if known is None or fields is None:
         return ()
-    known, fields = cast("dict[str, Any]", parts), cast("dict[str, Any]", value)
     check.steps.take(len(fields))
     return [(known[name], fields[name], f".{name}") for name in fields if name in known]
 
@@ -250,27 +244,25 @@ def _additional_parts(check: _Check, part: Any, value: Any, spec: Mapping[str, A
 
 def _additional_names(check: _Check, value: Any, spec: Mapping[str, Any]) -> Sequence[str]:
     """Names without a property; none beside ``patternProperties``, whose patterns never run."""
-    known = spec.get("properties", {})
-    if not isinstance(value, dict) or not isinstance(known, dict) or "patternProperties" in spec:
+    known, fields = as_object(spec.get("properties", {})), as_object(value)
+    if fields is None or known is None or "patternProperties" in spec:
         return ()
-    check.steps.take(len(cast("dict[str, Any]", value)))
-    return [name for name in cast("dict[str, Any]", value) if name not in known]
+    check.steps.take(len(fields))
+    return [name for name in fields if name not in known]
 
 
 def _prefix_items(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    if not isinstance(parts, list) or not isinstance(value, list):
-        return ()
-    pairs = list(zip(cast("list[Any]", parts), cast("list[Any]", value), strict=False))
+    pairs = list(zip(as_list(parts) or (), as_list(value) or (), strict=False))
     check.steps.take(len(pairs))
     return [(part, child, f"[{i}]") for i, (part, child) in enumerate(pairs)]
 
 
 def _items(check: _Check, part: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    if not isinstance(part, dict | bool) or not isinstance(value, list):
+    listed, prefix = as_list(value), as_list(spec.get("prefixItems", []))
+    if listed is None or not isinstance(part, dict | bool):
         return ()
-    listed, prefix = cast("list[Any]", value), spec.get("prefixItems", [])
     check.steps.take(len(listed))
-    start = len(cast("list[Any]", prefix)) if isinstance(prefix, list) else len(listed)
+    start = len(listed) if prefix is None else len(prefix)
     return [(part, listed[i], f"[{i}]") for i in range(start, len(listed))]
 
 
@@ -286,9 +278,8 @@ _INSIDE: Mapping[str, _Inside] = {
 
 
 def _any_of(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    if not isinstance(parts, list):
+    if (listed := as_list(parts)) is None:
         return True
-    listed = cast("list[Any]", parts)
     check.steps.take(len(listed))
     return any(check.fits(part, value, depth + 1) for part in listed)
 
@@ -296,10 +287,8 @@ def _any_of(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any], dept
 def _is_type(check: _Check, types: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
     if value is None and spec.get("nullable") is True:
         return True
-    wanted: list[Any] = [types] if isinstance(types, str) else types
-    if not isinstance(types, str | list) or not all(
-        isinstance(kind, str) and kind in _TYPES for kind in wanted
-    ):
+    wanted = [types] if isinstance(types, str) else as_list(types)
+    if wanted is None or not all(isinstance(kind, str) and kind in _TYPES for kind in wanted):
         return True
     if any(_TYPES[kind](value) for kind in wanted):
         return True
@@ -333,9 +322,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def _in_enum(check: _Check, allowed: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    if not isinstance(allowed, list):
+    if (listed := as_list(allowed)) is None:
         return True
-    listed = cast("list[Any]", allowed)
     if isinstance(value, str):
         check.steps.take(1 + len(listed) // 64)
         return value in listed
@@ -347,10 +335,10 @@ def _is_const(check: _Check, wanted: Any, value: Any, spec: Mapping[str, Any], d
 
 
 def _required(check: _Check, names: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    if not isinstance(names, list) or not isinstance(value, dict):
+    listed = as_list(names)
+    if listed is None or not isinstance(value, dict):
         return True
-    check.steps.take(len(cast("list[Any]", names)))
-    listed = cast("list[Any]", names)
+    check.steps.take(len(listed))
     return not all(isinstance(name, str) for name in listed) or all(n in value for n in listed)
 
 
@@ -365,15 +353,11 @@ def _bound(measure: Callable[[Any], Any], breaks: Callable[[Any, Any], bool]) ->
         measured = measure(value)
         if measured is None or not _is_number(limit) or (limit < 0 and not _is_number(value)):
             return True
-        if isinstance(value, list) and check.holds_placeholder(cast("list[Any]", value)):
+        if (listed := as_list(value)) is not None and check.holds_placeholder(listed):
             return True
         return not breaks(measured, limit)
 
     return holds
-
-
-def _number(value: Any) -> Any:
-    return value if _is_number(value) else None
 
 
 def _length(value: Any) -> int | None:
@@ -381,7 +365,11 @@ def _length(value: Any) -> int | None:
 
 
 def _count(value: Any) -> int | None:
-    return len(cast("list[Any]", value)) if isinstance(value, list) else None
+    return None if (listed := as_list(value)) is None else len(listed)
+
+
+def _number(value: Any) -> Any:
+    return value if _is_number(value) else None
 
 
 _HOLDS: Mapping[str, _Holds] = {
@@ -392,14 +380,14 @@ _HOLDS: Mapping[str, _Holds] = {
     "const": _is_const,
     "required": _required,
     "additionalProperties": _closed,
-    "minimum": _bound(_number, lambda value, limit: value < limit),
-    "maximum": _bound(_number, lambda value, limit: value > limit),
-    "exclusiveMinimum": _bound(_number, lambda value, limit: value <= limit),
-    "exclusiveMaximum": _bound(_number, lambda value, limit: value >= limit),
-    "minLength": _bound(_length, lambda value, limit: value < limit),
-    "maxLength": _bound(_length, lambda value, limit: value > limit),
-    "minItems": _bound(_count, lambda value, limit: value < limit),
-    "maxItems": _bound(_count, lambda value, limit: value > limit),
+    "minimum": _bound(_number, operator.lt),
+    "maximum": _bound(_number, operator.gt),
+    "exclusiveMinimum": _bound(_number, operator.le),
+    "exclusiveMaximum": _bound(_number, operator.ge),
+    "minLength": _bound(_length, operator.lt),
+    "maxLength": _bound(_length, operator.gt),
+    "minItems": _bound(_count, operator.lt),
+    "maxItems": _bound(_count, operator.gt),
 }
 """Keywords that a value as a whole keeps or breaks."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
+
+from ...records.loose_json import as_list, as_object
 
 _PREVIOUS = re.compile(r"^\W*PREVIOUS_(?:STEP_)?(?:RESULT|OUTPUT)\w*\W*(?:\.[\w.\[\]]*)?$")
 _TOOL_REF = re.compile(
@@ -34,8 +36,6 @@ _STOPGAP = re.compile(
     r"^\W*(?:tbd|todo|unknown|n/?a|none|null|placeholder|some(?:thing|where)?|any|example|xxx+|\.\.\.|…)?\W*$",
     re.IGNORECASE,
 )
-
-
 LONGEST_MARK = 200
 """Longer values are text, not marks; patterns that could turn slow never see them."""
 
@@ -51,12 +51,10 @@ def strings(value: Any, path: str) -> Iterator[Leaf]:
     """Every string in a JSON value (nesting is bounded when the reply is read)."""
     if isinstance(value, str):
         yield Leaf(path, value)
-    elif isinstance(value, dict):
-        for key, child in cast("dict[str, Any]", value).items():
-            yield from strings(child, f"{path}.{key}")
-    elif isinstance(value, list):
-        for i, child in enumerate(cast("list[Any]", value)):
-            yield from strings(child, f"{path}[{i}]")
+    for key, child in (as_object(value) or {}).items():
+        yield from strings(child, f"{path}.{key}")
+    for i, child in enumerate(as_list(value) or ()):
+        yield from strings(child, f"{path}[{i}]")
 
 
 def is_previous_result(text: str) -> bool:
@@ -103,9 +101,7 @@ def is_placeholder(value: object) -> bool:
     """
     if isinstance(value, str):
         return _PLACEHOLDER.search(value[:LONGEST_MARK]) is not None
-    if not isinstance(value, dict):
-        return False
-    names = {name.lower().lstrip("$") for name in cast("dict[str, Any]", value)}
+    names = {name.lower().lstrip("$") for name in as_object(value) or ()}
     return names <= _REFERENCE_WORDS and not names.isdisjoint(_REFERENCE_SIGNS)
 
 
