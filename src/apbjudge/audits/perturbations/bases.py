@@ -9,13 +9,14 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ...errors import RowError
-from ...judge import BadRow, Task
+from ...judge import Task
 from ...judge.source import Entry
 from ...protocols import Protocol
 from ...records import Finding, Item, Row
 from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
+from ...runs.rows import BadRow
 from ..variants import CORRECT, PASSES, SOLVER, Role, Severity, Truth, Variant
 from .parts import ReplyParts
 

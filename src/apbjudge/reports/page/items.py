@@ -147,7 +147,7 @@ _CALL_KEYS = (
 def _message_calls(message: Mapping[str, Any]) -> tuple[Call, ...]:
     if message.get("role") in _NEVER_CALLING:
         return ()  # an answer may name its tool the way a call does
-    calls = list(message_calls(message))
+    calls = list(message_calls(dict(message)))
     listed: list[Any] = [message.get("function_call")]
     content = message.get("content")
     if isinstance(content, list):
