@@ -58,6 +58,20 @@ def test_code_alone_judges_by_the_codes_of_the_rubric() -> None:
     assert [v.grade for v in verdicts(run)] == [1.0, 0.0, 0.0, 0.0]
 
 
+def test_the_summary_has_a_rate_for_each_code_of_the_rubric_and_none_for_others() -> None:
+    summary = apbjudge.grade(ROWS, protocol="approvals").summary
+    rates = {
+        group.tested_model: {
+            n: e.value for n, e in group.figures.items() if "code" in n or n[0] == "E"
+        }
+        for group in summary.groups
+    }
+    assert rates == {
+        "careful": {"code A1": 0.0, "code A2": 0.0, "code Other": 0.5},
+        "hasty": {"code A1": 1.0, "code A2": 0.0, "code Other": 0.0},
+    }
+
+
 def test_a_model_is_asked_for_the_codes_of_the_rubric_and_facts_are_enforced() -> None:
     reply = {"A1": False, "A2": True, "Other": False, "grade": 0.5, "is_correct": False}
     run, requests = judged(reply)

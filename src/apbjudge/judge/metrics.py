@@ -26,7 +26,7 @@ CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "
 
 
 def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
-    """CR, Grade and E1–E6 over the scored rows; E2 is named by its subtype.
+    """CR, Grade and error codes over the scored rows; E2 is named by its subtype.
 
     Args:
         c: All judgements.
@@ -50,6 +50,12 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
         figures[name] = rate((c.flags[flagged] >> i) & 1, cases(flagged))
+    by_set = [dict(flags) for flags in c.own_errors]
+    used = set(c.own_error[scored].tolist())
+    for code in sorted({code for at in used for code in by_set[at]}):
+        stated = scored[np.array([code in flags for flags in by_set])[c.own_error[scored]]]
+        is_set = np.array([flags.get(code, False) for flags in by_set])
+        figures[f"code {code}"] = rate(is_set[c.own_error[stated]].astype(np.int8), cases(stated))
     return figures
 
 

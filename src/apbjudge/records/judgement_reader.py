@@ -24,7 +24,7 @@ from .columns import (
     tristate,
 )
 from .judgement_table import GROUPS, PROFILE, JudgementTable, Problems
-from .judgements import Usage
+from .judgements import ERROR_CODES, Usage
 from .labels import CATEGORY, GRADE, place_of_category, place_of_grade
 from .scales import ScaleCheck
 
@@ -146,6 +146,16 @@ _RANGES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 }
 
 
+def _own_errors(errors: Mapping[str, bool] | None) -> tuple[tuple[str, bool], ...]:
+    """The flags of codes other than E1 to E6, by code."""
+    if not errors or errors.keys() <= _SHIPPED_CODES:
+        return ()
+    return tuple(sorted((c, f) for c, f in errors.items() if c not in _SHIPPED_CODES))
+
+
+_SHIPPED_CODES = frozenset(ERROR_CODES)
+
+
 def _flags(row: Mapping[str, Any]) -> Iterable[object]:
     return () if row["errors"] is None else row["errors"].values()
 
@@ -177,7 +187,7 @@ class _Reader:
         self._judge = self._first_judge = self._example = ""
         self._n_others = 0
         self._right: set[tuple[Any, ...]] = set()
-        self._profiles, self._reasons = Codes(), Codes()
+        self._profiles, self._reasons, self._own_errors = Codes(), Codes(), Codes()
         self._rows = ColumnBuilder(("position", *_NAMES), self._columns_of)
 
     def add(self, row: Mapping[str, Any] | RowError, line: int, offset: int) -> str:
@@ -283,6 +293,7 @@ class _Reader:
             "cost_usd": _bounded(of["cost_usd"]),
             "latency_s": numbers(of["latency_s"]),
             "reason": self._reasons.of([reason or NOT_STATED for reason in of["reason"]]),
+            "own_error": self._own_errors.of(list(map(_own_errors, of["errors"]))),
             "usage": _usage_columns(of["usage"]),
         }
 
@@ -294,6 +305,7 @@ class _Reader:
             path=self.path,
             profiles=self._profiles.names,
             reasons=self._reasons.names,
+            own_errors=self._own_errors.names,
             **columns,
         )
 

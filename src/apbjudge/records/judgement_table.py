@@ -76,6 +76,8 @@ class JudgementTable(Scores):
         latency_s: Seconds, NaN where not known.
         reason: Index into ``reasons``: why there is no verdict.
         reasons: The different reasons.
+        own_error: Index into ``own_errors``: the flags of codes that are a rubric's own.
+        own_errors: The different sets of them, each as pairs of code and flag.
         usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.
     """
 
@@ -101,6 +103,8 @@ class JudgementTable(Scores):
     latency_s: Vector
     reason: Vector
     reasons: list[str] = field(repr=False)
+    own_error: Vector
+    own_errors: list[tuple[tuple[str, bool], ...]] = field(repr=False)
     usage: Vector
 
     def take(self, rows: Vector) -> Self:
@@ -119,17 +123,19 @@ class JudgementTable(Scores):
         """The rows of several runs; judge and path are those of the first."""
         if len(tables) == 1:
             return tables[0]
-        profiles, reasons = Codes(), Codes()
+        profiles, reasons, own_errors = Codes(), Codes(), Codes()
         found: dict[str, Any] = {
             name: Texts.joined([getattr(table, name) for table in tables])
             if name in {"item_id", "case_id"}
             else np.concatenate([getattr(table, name) for table in tables])
             for name in _ROW_FIELDS
         }
-        for name, codes in (("profile", profiles), ("reason", reasons)):
+        lists = {"profile": profiles, "reason": reasons, "own_error": own_errors}
+        for name, codes in lists.items():
             parts = [codes.of(getattr(t, name + "s"))[getattr(t, name)] for t in tables]
             found[name] = np.concatenate(parts)
-        return replace(tables[0], profiles=profiles.names, reasons=reasons.names, **found)
+        distinct = {f"{name}s": codes.names for name, codes in lists.items()}
+        return replace(tables[0], **distinct, **found)
 
     # Items ----------------------------------------------------------------------------------------
 
@@ -275,7 +281,9 @@ class JudgementTable(Scores):
 
 
 _ROW_FIELDS = tuple(
-    f.name for f in fields(JudgementTable) if f.name not in {"judge", "path", "profiles", "reasons"}
+    f.name
+    for f in fields(JudgementTable)
+    if f.name not in set("judge path profiles reasons own_errors".split())
 )
 
 
