@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,7 +65,6 @@ def grade(values: Values) -> int:
     from ..reports.summary import summary_text
     from .progress import Reporter
 
-    _tune_collector()
     rows = take(Predictions, values).predictions
     config = _config(values)
     out = config.out or _default_out(rows, config, values.get("escalate"))
@@ -198,10 +196,3 @@ def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
             click.echo(f"and {spec.model}, if every item were escalated:")
         click.echo(forecast_text(found), nl=False)
     return 0
-
-
-def _tune_collector() -> None:
-    """What is loaded by now stays, so the garbage collector does not look at it again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
