@@ -106,8 +106,7 @@ def _text(result: Report, output: ReportOutput) -> str:
     import orjson
 
     from ..reports.changes import changes_csv, changes_markdown, changes_text
-    from ..reports.paper.flat import tables_csv, tables_json
-    from ..reports.paper.formatting import tables_markdown, tables_text
+    from ..reports.paper.formatting import tables_csv, tables_json, tables_markdown, tables_text
     from ..reports.paper.latex import tables_latex
 
     tables, changes = result.tables, result.changes

@@ -123,16 +123,14 @@ class ReportItems:
             key = (task.protocol.name, task.item.item_id, task.item.tested_model, None)
             if (found := places.pop(key, None)) is not None:
                 yield self._entry(key, found, answers, task.item)
-        self._name_missing([key[1] for key in places if key[0] is not None])
-        for key, found in places.items():
-            yield self._entry(key, found, answers, None)
-
-    def _name_missing(self, items: Sequence[str]) -> None:
-        if items and self.sources:  # without any, that was said, or nobody can know
+        missing = [key[1] for key in places if key[0] is not None]
+        if missing and self.sources:  # without any, that was said, or nobody can know
             self.problems.append(
-                f"{len(items)} judged items, such as {visible(items[0])}, are not in the "
+                f"{len(missing)} judged items, such as {visible(missing[0])}, are not in the "
                 "predictions and cases as they lie now: they are shown without their content"
             )
+        for key, found in places.items():
+            yield self._entry(key, found, answers, None)
 
     def picture(self, item: Item, file: FileRef) -> str | None:
         """A picture of the item that was yielded last, as a data URL; None where there is none."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..calibration.results import CorrectedFigure, Reliability, ReliabilityReport
+from ..statistics.analyses import Diversity
 from ..statistics.estimates import Estimate
-from ..statistics.measures import PAPER
+from ..statistics.measures import PAPER, Calibration
 from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table
 from .numbers import Unit, level_text, number
 from .tables import across, difference, down, is_missing, matrix, reasons
@@ -41,7 +42,7 @@ def reliability_document(report: ReliabilityReport) -> Document:
     parts: list[Part] = []
     for at in range(0, len(report.judges), JUDGES_ACROSS):
         judges = report.judges[at : at + JUDGES_ACROSS]
-        columns = {name: _whole(judge) for name, judge in _by_name(judges).items()}
+        columns = {name: _measures(judge.whole) for name, judge in _by_name(judges).items()}
         heads = dict.fromkeys(line for judge in judges for line in _head(judge))
         parts += [Notes(tuple(heads)), down(columns, _OF_JUDGE)]
     for judge in report.judges:
@@ -53,8 +54,8 @@ def reliability_document(report: ReliabilityReport) -> Document:
     return Document((*parts, Notes(tuple(_legend(report)))))
 
 
-def _whole(judge: Reliability) -> dict[str, Estimate]:
-    return {"scored": judge.whole.scored, **judge.whole.measures}
+def _measures(part: Calibration) -> dict[str, Estimate]:
+    return {"scored": part.scored, **part.measures}
 
 
 def _by_name(judges: Sequence[Reliability]) -> dict[str, Reliability]:
@@ -95,7 +96,7 @@ def _sections(judge: Reliability) -> Iterator[tuple[str, list[Part]]]:
     yield "judge minus humans, by tested model", _self_evaluation(judge)
     for field in dict.fromkeys(group.field for group in judge.groups):
         rows = {
-            group.value or "not stated": {"scored": group.found.scored, **group.found.measures}
+            group.value or "not stated": _measures(group.found)
             for group in judge.groups
             if group.field == field
         }
@@ -118,13 +119,18 @@ def _between(judge: Reliability) -> list[Part]:
     found = judge.between
     if found is None:
         return []
-    pairs = {
-        f"{judge.raters[pair.first]} and {judge.raters[pair.second]}": pair.measures
-        for pair in found.pairs
-    }
+    pairs = _pairs(judge)
     whole = ", ".join(f"{name} {Figure.named(name, e)}" for name, e in found.together.items())
     head = Notes((f"over all pairs of raters: {whole}",))
     return [head, *([across(pairs, _OF_PAIR)] if pairs else [])]
+
+
+def _pairs(judge: Reliability) -> dict[str, Mapping[str, Estimate]]:
+    """Measures of two raters against each other, by their names."""
+    return {
+        f"{judge.raters[pair.first]} and {judge.raters[pair.second]}": pair.measures
+        for pair in (judge.between.pairs if judge.between else ())
+    }
 
 
 def _stand_in(judge: Reliability) -> list[Part]:
@@ -159,20 +165,21 @@ def _diversity(judge: Reliability) -> list[Part]:
     found = judge.diversity
     if found is None:
         return []
-    groups = {
-        "other chain": {"agreement": found.different.agreement, "grade MAE": found.different.error},
-        "reference's chain": {
-            "agreement": found.standard.agreement,
-            "grade MAE": found.standard.error,
-        },
-    }
     lines = [
         f"difference of agreement {difference(found.agreement, 'percent')}",
         f"difference of MAE {difference(found.error, 'grade')}",
     ]
     if found.n_unknown:
         lines.append(f"{found.n_unknown} more items whose chain is not known")
-    return [across(groups, ("agreement", "grade MAE")), Notes(tuple(lines))]
+    return [across(_chains(found), ("agreement", "grade MAE")), Notes(tuple(lines))]
+
+
+def _chains(found: Diversity) -> dict[str, dict[str, Estimate]]:
+    groups = {"other chain": found.different, "reference's chain": found.standard}
+    return {
+        name: {"agreement": group.agreement, "grade MAE": group.error}
+        for name, group in groups.items()
+    }
 
 
 def _self_evaluation(judge: Reliability) -> list[Part]:
@@ -270,17 +277,20 @@ _Shown = tuple[str, str, Estimate]
 
 def _shown(judge: Reliability) -> Iterator[_Shown]:
     """Every estimate of the text."""
-    whole = {"scored": judge.whole.scored, **judge.whole.measures}
+    whole = _measures(judge.whole)
     yield from ((name, "", whole[name]) for name in _OF_JUDGE if name in whole)
     for code, figures in judge.whole.codes.items():
         yield from ((name, code, figures[name]) for name in _OF_CODE if name in figures)
     for group in judge.groups:
-        part = {"scored": group.found.scored, **group.found.measures}
+        part = _measures(group.found)
         where = _part(group.field, group.value)
         yield from ((name, where, part[name]) for name in ("scored", *_OF_GROUP))
     if judge.category is not None:
         yield from ((name, "behaviours", e) for name, e in judge.category.measures.items())
-    yield from _shown_of_raters(judge)
+    if judge.between is not None:
+        yield from ((name, "all raters", e) for name, e in judge.between.together.items())
+    for raters, measures in _pairs(judge).items():
+        yield from ((name, raters, measures[name]) for name in _OF_PAIR)
     yield from _shown_of_analyses(judge)
     for part in _shown_corrections(judge):
         where = _part(part.field, part.value)
@@ -290,20 +300,10 @@ def _shown(judge: Reliability) -> Iterator[_Shown]:
             yield f"{part.figure} corrected", where, part.found.rectified
 
 
-def _shown_of_raters(judge: Reliability) -> Iterator[_Shown]:
-    if judge.between is None:
-        return
-    yield from ((name, "all raters", e) for name, e in judge.between.together.items())
-    for pair in judge.between.pairs:
-        names = f"{judge.raters[pair.first]} and {judge.raters[pair.second]}"
-        yield from ((name, names, pair.measures[name]) for name in _OF_PAIR)
-
-
 def _shown_of_analyses(judge: Reliability) -> Iterator[_Shown]:
     if (found := judge.diversity) is not None:
-        parts = {"other chain": found.different, "reference's chain": found.standard}
-        for name, of in parts.items():
-            yield from (("agreement", name, of.agreement), ("grade MAE", name, of.error))
+        for chain, figures in _chains(found).items():
+            yield from ((name, chain, e) for name, e in figures.items())
         yield "difference of agreement", "", found.agreement.estimate
         yield "difference of MAE", "", found.error.estimate
     if (own := judge.self_evaluation) is not None:

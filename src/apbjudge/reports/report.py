@@ -18,7 +18,7 @@ from ..judge import JudgeSpec
 from ..judge.session import data_roots
 from ..records.consensus import Answers, answers_of
 from ..records.judgement_table import JudgementTable, Problems, Totals
-from ..records.run_folder import RunFolder, read_run
+from ..records.run_folder import read_run
 from ..version import VERSION
 from .config import CHANGES, ReportConfig
 from .frames import judgement_frame
@@ -35,6 +35,8 @@ Paths = str | Path | Sequence[str | Path]
 
 MAX_ITEMS = 200_000
 """Items that one page may show: a browser holds no more at once."""
+
+_NO_LABELS = "Nobody's labels were given: nothing here says how far the judge can be trusted."
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Report:
     def _refined(self) -> Iterator[RefinedResults]:
         for method, path in self.config.refined:
             run = read_run(path)
-            base = next((j for j in self.judges if _is_by(run, j)), None)
+            own = (j for j in self.judges if run.identity in [of.identity for of in j.runs])
+            base = next(own, None)
             if base is None:
                 names = ", ".join(visible(judge.name) for judge in self.judges)
                 raise OptionError(
@@ -217,24 +220,16 @@ class Report:
         items = ReportItems(self.judges, sources, self.labels, self.problems)
         report = ReportInput(
             title=_title(self.results),
-            judges=tuple(self._facts()),
+            judges=tuple(map(_facts, self.judges, self.results.judges)),
             tables=self.tables,
             changed=self._changed,
             figures=self.figures,
             entries=items,
-            notes=tuple(self._notes()),
+            notes=(_NO_LABELS,) if self.labels is None else (),
             pictures=items.picture if self.config.pictures else None,
             version=VERSION,
         )
         return write_report(report, path)
-
-    def _facts(self) -> Iterator[JudgeFacts]:
-        for judge, result in zip(self.judges, self.results.judges, strict=True):
-            yield _facts(judge, result)
-
-    def _notes(self) -> Iterator[str]:
-        if self.labels is None:
-            yield "Nobody's labels were given: nothing here says how far the judge can be trusted."
 
     def to_json(self) -> dict[str, Any]:
         """Judges and changes as nested JSON values."""
@@ -293,10 +288,6 @@ def report(runs: Paths, **settings: Any) -> Report:
         OptionError: If a setting is unusable.
     """
     return open_report(ReportConfig(runs=runs, **settings))  # type: ignore[arg-type]
-
-
-def _is_by(run: RunFolder, judge: JudgeRuns) -> bool:
-    return any(run.identity == other.identity for other in judge.runs)
 
 
 def _scored(totals: Totals) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from apbjudge.calibration.results import Reliability, ReliabilityReport
 from apbjudge.records import judgement_reader
 from apbjudge.reports.paper.building import paper_tables
-from apbjudge.reports.paper.formatting import shown
+from apbjudge.reports.paper.formatting import figure_of
 from apbjudge.reports.paper.table import Table, TableRow
 from apbjudge.reports.results import JudgeResults, RefinedResults, Results
 from apbjudge.statistics.analyses import diversity, self_evaluation
@@ -82,11 +82,7 @@ def row_of(table: Table, *heads: str, judge: str | None = None) -> TableRow:
 def printed(table: Table, *heads: str, section: str | None = None) -> list[str]:
     """The figures of a row as they are shown, of one section or of all."""
     row = row_of(table, *heads)
-    return [
-        shown(row.cells.get(c.id), c, None).value
-        for c in table.columns
-        if section in (None, c.section)
-    ]
+    return [figure_of(row, c).value for c in table.columns if section in (None, c.section)]
 
 
 def percents(table: Table, *heads: str, places: int, section: str | None = None) -> list[str]:

@@ -12,11 +12,8 @@ import pytest
 from apbjudge.errors import OptionError
 from apbjudge.records import UNSOLVABLE_TYPES
 from apbjudge.reports.paper.building import paper_tables
-from apbjudge.reports.paper.definitions import DEFINITIONS, TABLE_KEYS
-from apbjudge.reports.paper.judged import _parts
-from apbjudge.reports.paper.kinds import FIGURES, MEANINGS
-from apbjudge.reports.paper.measuring import contender_of, figures_of
-from apbjudge.reports.paper.refining import refined_rows
+from apbjudge.reports.paper.definitions import DEFINITIONS, FIGURES, TABLE_KEYS
+from apbjudge.reports.paper.rows import contender_of, figures_of, parts_of, refined_rows
 from apbjudge.reports.paper.table import Counts
 from apbjudge.reports.results import Results
 
@@ -97,7 +94,7 @@ def test_columns_have_titles_of_their_own_within_a_section_and_all_are_in_one_li
         titles = [(column.section, column.title) for column in definition.columns]
         assert len(titles) == len(set(titles))
     used = {column.key for definition in DEFINITIONS for column in definition.columns}
-    assert used == set(FIGURES) == set(MEANINGS)
+    assert used == set(FIGURES)
 
 
 def test_sections_without_rows_are_left_out() -> None:
@@ -155,7 +152,7 @@ def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
     seen: set[str] = set()
     for definition in DEFINITIONS:
         for section in definition.sections if definition.key != "refinement" else ():
-            for _, part in _parts(c, section, definition.split) if section.protocol else ():
+            for _, part in parts_of(c, section, definition.split) if section.protocol else ():
                 for key, estimate in figures_of(part, section.columns).items():
                     if FIGURES[key].better is None or estimate.value is None:
                         continue

@@ -17,11 +17,14 @@ import pytest
 
 from apbjudge.reports.numbers import Unit, number
 from apbjudge.reports.paper.building import paper_tables
-from apbjudge.reports.paper.flat import tables_csv, tables_json
-from apbjudge.reports.paper.formatting import tables_markdown, tables_text
-from apbjudge.reports.paper.latex import tables_latex
+from apbjudge.reports.paper.formatting import (
+    tables_csv,
+    tables_json,
+    tables_markdown,
+    tables_text,
+)
+from apbjudge.reports.paper.latex import tables_latex, tex
 from apbjudge.reports.paper.table import Table
-from apbjudge.reports.paper.tex import tex
 from apbjudge.reports.results import Results
 
 from ..rows import Row, unscored, verdict

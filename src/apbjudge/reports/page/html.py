@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 _SHARED: Mapping[str, Callable[..., Any]] = {
     "by_judge": overview.by_judge,
     "columns_of": formatting.columns_of,
+    "figure_of": formatting.figure_of,
     "judge_facts": overview.judge_facts,
     "scored": formatting.scored,
-    "shown_cell": overview.shown_cell,
     "table_notes": overview.table_notes,
 }
 """Functions that the template calls."""

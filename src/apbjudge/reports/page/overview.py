@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from ...calibration.changes import KINDS, Changes, ItemScore
 from ..changes import changes_summary, score_text
 from ..numbers import level_text
-from ..paper.formatting import Shown, best_note, shown
-from ..paper.kinds import MEANINGS
-from ..paper.table import Column, Table, TableRow
+from ..paper.definitions import FIGURES
+from ..paper.formatting import best_note
+from ..paper.table import Table, TableRow
 from .entries import JudgeFacts
 from .index import Share, Tally
 
@@ -29,16 +29,11 @@ def by_judge(table: Table) -> dict[str, list[TableRow]]:
     return {judge: [r for r in table.rows if r.judge == judge] for judge in table.judges}
 
 
-def shown_cell(row: TableRow, column: Column) -> Shown:
-    """The cell of a row in a column."""
-    return shown(row.cells.get(column.id), column, row.counts.get(column.section))
-
-
 def table_notes(table: Table) -> list[str]:
     """The notes below a table, its legend first."""
     meanings: dict[str, dict[str, None]] = {}
     for column in table.columns:
-        meanings.setdefault(column.title, {})[MEANINGS[column.key]] = None
+        meanings.setdefault(column.title, {})[FIGURES[column.key].meaning] = None
     legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
     how = f"Below a figure: its {level_text(table.level)} interval."
     of = "After a stroke: the rows that it is over, where these are not all scored rows."

@@ -11,14 +11,96 @@ Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .kinds import FIGURES
-from .table import Column
+from ..numbers import Unit
+from .table import Better, Column
 
 Rivals = Literal["tested models", "methods"]
 Split = Literal["level", "steps", "modality", "horizon", "stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """One kind of figure.
+
+    Attributes:
+        better: Which direction is better; None where neither is.
+        meaning: A few words to stand behind the title and a colon.
+        latex: Its title for LaTeX, where that differs.
+    """
+
+    title: str
+    unit: Unit
+    better: Better | None
+    meaning: str
+    latex: str = ""
+
+
+FIGURES: Mapping[str, FigureKind] = {
+    "CR": FigureKind("CR", "percent", "higher", "correct"),
+    "Grade": FigureKind("Grade", "grade", "higher", "mean grade, 0 to 1"),
+    "E1": FigureKind("E1", "percent", "lower", "goal misunderstood"),
+    "E2-H": FigureKind("E2-H", "percent", "lower", "part of the task missing"),
+    "E2-S": FigureKind("E2-S", "percent", "lower", "concluded too early"),
+    "E3": FigureKind("E3", "percent", "lower", "constraint broken"),
+    "E4": FigureKind("E4", "percent", "lower", "logic broken"),
+    "E5": FigureKind("E5", "percent", "lower", "tool misused"),
+    "E6": FigureKind("E6", "percent", "lower", "invention"),
+    "Rp": FigureKind("Rp", "percent", "higher", "the replacement called"),
+    "Al": FigureKind("Al", "percent", None, "another tool that can help"),
+    "Rt": FigureKind("Rt", "percent", "lower", "the broken tool again"),
+    "Rf": FigureKind("Rf", "percent", "lower", "gave up"),
+    "Ot": FigureKind("Ot", "percent", "lower", "anything else"),
+    "Conf": FigureKind("Conf", "percent", "higher", "declined contradictory constraints"),
+    "Info": FigureKind("Info", "percent", "higher", "declined, or asked for, missing information"),
+    "Tool": FigureKind("Tool", "percent", "higher", "declined without the tool it takes"),
+    "Vis": FigureKind("Vis", "percent", "higher", "declined without the picture it takes"),
+    "TC": FigureKind("TC", "count", "lower", "a distractor called"),
+    "ExtUse": FigureKind("ExtUse", "count", "lower", "a distractor called"),
+    "CR_B": FigureKind(
+        "CR_B", "percent", "higher", "correct without distractors", r"CR\textsubscript{B}"
+    ),
+    "CR_E": FigureKind(
+        "CR_E", "percent", "higher", "correct with distractors", r"CR\textsubscript{E}"
+    ),
+    "CR Δ": FigureKind("CR Δ", "points", "higher", "their difference", r"CR $\Delta$"),
+    "Grade_B": FigureKind(
+        "Grade_B", "grade", "higher", "mean grade without distractors", r"Grade\textsubscript{B}"
+    ),
+    "Grade_E": FigureKind(
+        "Grade_E", "grade", "higher", "mean grade with distractors", r"Grade\textsubscript{E}"
+    ),
+    "Grade Δ": FigureKind(
+        "Grade Δ", "grade difference", "higher", "their difference", r"Grade $\Delta$"
+    ),
+    "Base": FigureKind("Base", "percent", None, "correct before refinement"),
+    "Refined": FigureKind("Refined", "percent", "higher", "correct after it"),
+    "Δ": FigureKind("Δ", "points", "higher", "their difference", r"$\Delta$"),
+    "C_all": FigureKind("C_all", "cost", "lower", "mean cost of a plan", r"$C_\mathrm{all}$"),
+    "C_pass": FigureKind("C_pass", "cost", "lower", "of a correct plan", r"$C_\mathrm{pass}$"),
+    "C_com": FigureKind(
+        "C_com", "cost", "lower", "of a plan for cases that all have right", r"$C_\mathrm{com}$"
+    ),
+    "agreement": FigureKind("Agreement", "percent", None, "same verdict as humans"),
+    "precision": FigureKind("Precision", "percent", None, "human-correct of judge-correct"),
+    "recall": FigureKind("Recall", "percent", None, "judge-correct of human-correct"),
+    "F1": FigureKind("F1", "grade", None, "of precision and recall, 0 to 1"),
+    "grade MAE": FigureKind("Grade MAE", "grade", None, "mean distance of the grades"),
+    "Err-Type (human-incorrect)": FigureKind(
+        "Err-Type", "percent", None, "codes that agree, on what humans failed"
+    ),
+    "human CR": FigureKind("Human", "percent", None, "correct, say humans"),
+    "judge CR": FigureKind("Judge", "percent", None, "correct, says the judge"),
+    "CR bias": FigureKind("Bias", "points", None, "judge less human"),
+    "human grade": FigureKind("Human", "grade", None, "mean grade by humans"),
+    "judge grade": FigureKind("Judge", "grade", None, "by the judge"),
+    "grade bias": FigureKind("Bias", "grade difference", None, "judge less human"),
+}
+"""By key. Without a direction: Al, because another tool may be as good or a detour; Base, which no
+refinement changes; and all figures of judges, see ``rows.label_rows``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +108,14 @@ class Section:
     """Columns that stand together, over the same rows.
 
     Attributes:
-        title: What stands above them; empty for none.
-        columns: Keys of FIGURES.
+        title: Empty for none.
+        columns: Keys of ``FIGURES``.
         protocol: Protocol of the rows; empty where they are no judgements of one protocol.
         form: ``holistic`` or ``step-wise``; None for both.
     """
 
-    title: str
     columns: tuple[str, ...]
+    title: str = ""
     protocol: str = ""
     form: str | None = None
 
@@ -43,11 +125,8 @@ class Definition:
     """One table.
 
     Attributes:
-        key: What it is asked for by.
-        number: Its number in the paper.
-        title: What it shows.
+        number: Such as ``Table 1``.
         heads: Titles of the leading columns.
-        sections: Its columns.
         needs: What it is made of, for the message that there is none.
         split: What rows of a tested model are told apart by; None where they are not.
         rivals: What the best set is chosen among: the tested models that share all other heads,
@@ -86,23 +165,32 @@ def _common(e2: str) -> tuple[str, ...]:
     return ("CR", "Grade", "E1", *e2.split(), "E3", "E4", "E5", "E6")
 
 
+def _extraneous(
+    *columns: str, forms: tuple[str, ...] = ("holistic", "step-wise")
+) -> tuple[Section, ...]:
+    """A section for each form, titled where there are several."""
+    return tuple(
+        Section(
+            title=form.capitalize() if len(forms) > 1 else "",
+            columns=columns,
+            protocol="tool-extraneous",
+            form=form,
+        )
+        for form in forms
+    )
+
+
 _MODEL = "Tested model"
 _HOLISTIC, _STEP_WISE = "Holistic", "Step-wise"
 _LEVELS = "rows with distractors (protocol tool-extraneous) of this form"
-_USES = (
-    "ExtUse counts the rows in which a distractor is used, and its best set is that of their share"
-)
+_USES = "{} counts the rows in which a distractor is used, and its best set is that of their share"
 _PAIRS = (
-    (
-        "CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the "
-        "scored row of its case without; Δ is their difference"
-    ),
+    "CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the "
+    "scored row of its case without; Δ is their difference"
 )
 _SHARED = (
-    (
-        "Nothing is marked as best: the judges share their labelled items, and apbjudge compare "
-        "--labels tests their differences item by item"
-    ),
+    "Nothing is marked as best: the judges share their labelled items, and apbjudge compare "
+    "--labels tests their differences item by item"
 )
 
 DEFINITIONS: tuple[Definition, ...] = (
@@ -134,23 +222,9 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 2",
         title="What distractor tools change",
         heads=(_MODEL,),
-        sections=tuple(
-            Section(
-                title=title,
-                columns=("TC", "CR_B", "CR_E", "CR Δ"),
-                protocol="tool-extraneous",
-                form=form,
-            )
-            for title, form in ((_HOLISTIC, "holistic"), (_STEP_WISE, "step-wise"))
-        ),
+        sections=_extraneous("TC", "CR_B", "CR_E", "CR Δ"),
         needs="rows with distractors (protocol tool-extraneous)",
-        notes=(
-            (
-                "TC counts the rows in which a distractor is used, and its best set is that of "
-                "their share"
-            ),
-            *_PAIRS,
-        ),
+        notes=(_USES.format("TC"), _PAIRS),
     ),
     Definition(
         key="refinement",
@@ -171,11 +245,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         title="Correctness and cost of plans",
         heads=(_MODEL,),
         sections=(
-            Section(
-                title="",
-                columns=("CR", "Grade", "C_all", "C_pass", "C_com"),
-                protocol="efficiency",
-            ),
+            Section(columns=("CR", "Grade", "C_all", "C_pass", "C_com"), protocol="efficiency"),
         ),
         needs="judgements of the protocol efficiency",
         notes=(
@@ -192,7 +262,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         heads=("Judge",),
         sections=(
             Section(
-                title="",
                 columns=(
                     "agreement",
                     "precision",
@@ -207,7 +276,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         rivals=None,
         notes=(
             "Err-Type is the share of error flags that agree, on plans that humans found incorrect",
-            *_SHARED,
+            _SHARED,
         ),
     ),
     Definition(
@@ -221,7 +290,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ),
         needs="human labels of correct plans that are known to match the reference or not",
         rivals=None,
-        notes=_SHARED,
+        notes=(_SHARED,),
     ),
     Definition(
         key="self-evaluation",
@@ -241,7 +310,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 12",
         title="Holistic planning by the number of steps of the reference",
         heads=(_MODEL, "Steps"),
-        sections=(Section(title="", columns=_common("E2-H"), protocol="holistic"),),
+        sections=(Section(columns=_common("E2-H"), protocol="holistic"),),
         needs="judgements of the protocol holistic whose rows state a range of steps",
         split="steps",
     ),
@@ -250,7 +319,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 13",
         title="Holistic planning by input modality",
         heads=(_MODEL, "Modality"),
-        sections=(Section(title="", columns=_common("E2-H"), protocol="holistic"),),
+        sections=(Section(columns=_common("E2-H"), protocol="holistic"),),
         needs="judgements of the protocol holistic whose rows state a modality",
         split="modality",
     ),
@@ -259,7 +328,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 14",
         title="Step-wise planning by the number of steps predicted",
         heads=(_MODEL, "Steps predicted"),
-        sections=(Section(title="", columns=_common("E2-S"), protocol="step-wise"),),
+        sections=(Section(columns=_common("E2-S"), protocol="step-wise"),),
         needs="judgements of the protocol step-wise",
         split="horizon",
     ),
@@ -268,7 +337,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 15",
         title="Step-wise planning by the stage of the trajectory",
         heads=(_MODEL, "Stage"),
-        sections=(Section(title="", columns=_common("E2-S"), protocol="step-wise"),),
+        sections=(Section(columns=_common("E2-S"), protocol="step-wise"),),
         needs="judgements of the protocol step-wise with one step, whose rows state a stage",
         split="stage",
         notes=("Rows with one predicted step only",),
@@ -278,51 +347,29 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 16",
         title="Step-wise planning by the number of distractor tools",
         heads=(_MODEL, "Level"),
-        sections=(
-            Section(
-                title="",
-                columns=("ExtUse", *_common("E2-S")),
-                protocol="tool-extraneous",
-                form="step-wise",
-            ),
-        ),
+        sections=_extraneous("ExtUse", *_common("E2-S"), forms=("step-wise",)),
         needs=_LEVELS,
         split="level",
-        notes=(_USES,),
+        notes=(_USES.format("ExtUse"),),
     ),
     Definition(
         key="extraneous-levels-holistic",
         number="Table 17",
         title="Holistic planning by the number of distractor tools",
         heads=(_MODEL, "Level"),
-        sections=(
-            Section(
-                title="",
-                columns=("ExtUse", *_common("E2-H")),
-                protocol="tool-extraneous",
-                form="holistic",
-            ),
-        ),
+        sections=_extraneous("ExtUse", *_common("E2-H"), forms=("holistic",)),
         needs=_LEVELS,
         split="level",
-        notes=(_USES,),
+        notes=(_USES.format("ExtUse"),),
     ),
     Definition(
         key="extraneous-average",
         number="Table 18",
         title="Correctness and grade with distractor tools, averaged over levels",
         heads=(_MODEL,),
-        sections=tuple(
-            Section(
-                title=title,
-                columns=("CR_B", "CR_E", "CR Δ", "Grade_B", "Grade_E", "Grade Δ"),
-                protocol="tool-extraneous",
-                form=form,
-            )
-            for title, form in ((_HOLISTIC, "holistic"), (_STEP_WISE, "step-wise"))
-        ),
+        sections=_extraneous("CR_B", "CR_E", "CR Δ", "Grade_B", "Grade_E", "Grade Δ"),
         needs="rows with distractors (protocol tool-extraneous)",
-        notes=(*_PAIRS, "Grade_B, Grade_E and their Δ are over those of them that have a grade"),
+        notes=(_PAIRS, "Grade_B, Grade_E and their Δ are over those of them that have a grade"),
     ),
 )
 

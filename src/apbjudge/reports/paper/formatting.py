@@ -1,60 +1,46 @@
-"""How figures of the paper's tables read, and the tables as text and Markdown."""
+"""The paper's tables as text, Markdown, CSV (a line per figure) and nested JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
 
-from .. import document, numbers
-from ..document import Document, Heading, Notes, Part
+from ...errors import visible
+from ...records.tables import text_cell
+from ...statistics.estimates import nothing
+from .. import document
+from ..document import Document, Figure, Heading, Notes, Part
 from ..markdown import render_markdown
 from ..numbers import DASH, level_text
 from ..text import render_text
-from .table import Cell, Column, Counts, Table, TableRow
+from .table import Column, Table, TableRow
 
 WIDTH = 120
+_CSV_COLUMNS = (
+    "table number judge row_is row part_is part section column value low high level method "
+    "n_items n_clusters n_resamples seed rows scored best note"
+).split()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A cell as texts.
+def figure_of(row: TableRow, column: Column) -> Figure:
+    """A row's figure in a column; one without a value where the row has none.
 
-    Attributes:
-        value: The figure, a dash where there is none.
-        interval: ``[low, high]``; empty where there is none.
-        of: ``/n`` where the denominator is not the section's scored rows; empty otherwise.
-        best: Whether it is in the best set.
+    ``/n`` stands where the denominator is not the section's scored rows.
     """
-
-    value: str
-    interval: str = ""
-    of: str = ""
-    best: bool = False
-
-
-def shown(cell: Cell | None, column: Column, counts: Counts | None) -> Shown:
-    """A cell as texts.
-
-    Args:
-        cell: The cell; None where the row has no such figure.
-        column: Its column.
-        counts: The rows behind the section; None where the row has none.
-    """
+    cell, counts = row.cells.get(column.id), row.counts.get(column.section)
     if cell is None:
-        return Shown(value=DASH)
-    found = _figure(cell, column, counts)
-    value = numbers.number(cell.estimate.value, column.unit)
-    return Shown(value=value, interval=found.interval, of=found.of, best=found.best)
-
-
-def _figure(cell: Cell, column: Column, counts: Counts | None) -> document.Figure:
+        return Figure(estimate=nothing(), unit=column.unit, denominator=False)
     of = cell.estimate
-    alone = counts is not None and counts.scored == of.n_items
-    return document.Figure(
+    is_scored = counts is not None and counts.scored == of.n_items
+    return Figure(
         estimate=of,
         unit=column.unit,
         best=bool(cell.best),
-        denominator=not alone and of.value is not None,
+        denominator=not is_scored and of.value is not None,
     )
 
 
@@ -64,19 +50,9 @@ def scored(row: TableRow, section: str) -> str:
     return DASH if counts is None else f"{counts.scored}/{counts.rows}"
 
 
-def held(row: TableRow, section: str) -> bool:
-    """Whether a row says anything of a section."""
-    return section in row.counts
-
-
 def columns_of(table: Table, section: str) -> tuple[Column, ...]:
     """The columns of a section."""
     return tuple(column for column in table.columns if column.section == section)
-
-
-def has_best(table: Table) -> bool:
-    """Whether anything is marked."""
-    return any(cell.best for row in table.rows for cell in row.cells.values())
 
 
 def best_note(table: Table, mark: str) -> str:
@@ -86,7 +62,7 @@ def best_note(table: Table, mark: str) -> str:
         table: The table.
         mark: How a figure is marked, such as ``*``.
     """
-    if not has_best(table):
+    if not any(cell.best for row in table.rows for cell in row.cells.values()):
         return ""
     rivals = "methods of the tested model" if table.key == "refinement" else "tested models"
     if len(table.heads) > 1 and table.key != "refinement":
@@ -128,7 +104,7 @@ def _parts(table: Table, mark: str) -> Iterator[Part]:
     yield Heading(f"{table.title} ({table.number}; --table {table.key})")
     for judge in table.judges:
         for section in table.sections:
-            rows = [row for row in table.rows if row.judge == judge and held(row, section)]
+            rows = [row for row in table.rows if row.judge == judge and section in row.counts]
             if rows:
                 title = ", ".join(filter(None, (f"Judge {judge}" if judge else "", section)))
                 yield from [Heading(title, 3)] if title else []
@@ -137,18 +113,103 @@ def _parts(table: Table, mark: str) -> Iterator[Part]:
     yield Notes((legend, *filter(None, (best_note(table, mark), *table.notes))))
 
 
-def _section(table: Table, section: str, rows: Sequence[TableRow]) -> document.Table:
+def _section(table: Table, section: str, rows: Iterable[TableRow]) -> document.Table:
     columns = columns_of(table, section)
-    heads = [document.Column(title=head) for head in table.heads]
-    heads.append(document.Column(title="scored", align="right"))
-    body: list[tuple[document.Cell, ...]] = []
-    for row in rows:
-        cells = [
-            DASH
-            if (cell := row.cells.get(column.id)) is None
-            else _figure(cell, column, row.counts.get(section))
-            for column in columns
-        ]
-        body.append((*row.heads, scored(row, section), *cells))
-    titles = [document.Column(title=column.title, align="value") for column in columns]
-    return document.Table(columns=(*heads, *titles), rows=tuple(body), leads=len(heads))
+    n_heads = len(table.heads)
+    return document.Table.of(
+        [*table.heads, "scored", *(column.title for column in columns)],
+        [
+            [*row.heads, scored(row, section), *(figure_of(row, column) for column in columns)]
+            for row in rows
+        ],
+        align="l" * n_heads + "r" + "v" * len(columns),
+        leads=n_heads + 1,
+    )
+
+
+def tables_csv(tables: Iterable[Table]) -> str:
+    """All tables in long form, one line per figure.
+
+    Figures are as estimated: rates from 0 to 1, not in percent; missing ones are empty. ``row_is``
+    says what a row is of (``Tested model``), ``part_is`` what tells rows of one apart (``Level``;
+    empty where nothing does). ``best`` is 1 in the best set, 0 outside, and empty where
+    nothing is shown. Of texts from data, what can't be printed is escaped.
+    """
+    out = io.StringIO()
+    writer = csv.DictWriter(out, _CSV_COLUMNS)
+    writer.writeheader()
+    for table in tables:
+        for line in _csv_lines(table):
+            writer.writerow({name: text_cell(value) for name, value in line.items()})
+    return out.getvalue()
+
+
+def _csv_lines(table: Table) -> Iterator[dict[Any, Any]]:
+    row_is, part_is = [*table.heads, ""][:2]
+    for row in table.rows:
+        name, part = [*map(visible, row.heads), ""][:2]
+        for column in table.columns:
+            if (cell := row.cells.get(column.id)) is None:
+                continue
+            yield {
+                "table": table.key,
+                "number": table.number,
+                "judge": visible(row.judge),
+                "row_is": row_is,
+                "row": name,
+                "part_is": part_is,
+                "part": part,
+                "section": column.section,
+                "column": column.key,
+                **asdict(cell.estimate),
+                **asdict(row.counts[column.section]),
+                "best": None if cell.best is None else int(cell.best),
+            }
+
+
+def tables_json(tables: Iterable[Table]) -> str:
+    """All tables as nested JSON in ASCII; figures as estimated, missing ones null, never NaN.
+
+    ``best`` is true in the best set, false outside, and null where nothing is shown. Half
+    characters (lone surrogates), which JSON can't hold, are escaped.
+    """
+    found = {"tables": [_table_json(table) for table in tables]}
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+
+
+def _table_json(table: Table) -> dict[str, Any]:
+    def whole(text: str) -> str:
+        return text.encode(errors="backslashreplace").decode()
+
+    return {
+        "key": table.key,
+        "number": table.number,
+        "title": table.title,
+        "heads": table.heads,
+        "columns": [
+            {name: value for name, value in asdict(column).items() if name != "latex"}
+            for column in table.columns
+        ],
+        "rows": [
+            {
+                "judge": whole(row.judge),
+                "heads": [whole(head) for head in row.heads],
+                "counts": [
+                    {"section": section, **asdict(counts)} for section, counts in row.counts.items()
+                ],
+                "cells": [
+                    {
+                        "section": column.section,
+                        "column": column.key,
+                        "best": cell.best,
+                        **asdict(cell.estimate),
+                    }
+                    for column in table.columns
+                    if (cell := row.cells.get(column.id)) is not None
+                ],
+            }
+            for row in table.rows
+        ],
+        "notes": [whole(note) for note in table.notes],
+        "level": table.level,
+    }

@@ -19,12 +19,10 @@ class Column:
     """One column of figures.
 
     Attributes:
-        section: What it belongs to, such as ``Holistic``; empty where the table has no sections.
-        key: Its name, unique within the section, such as ``CR`` or ``E2-H``.
-        title: What stands above it.
-        latex: The same for LaTeX, where it differs; empty otherwise.
-        unit: How its figures are shown.
-        better: Which figures are better; None where neither is.
+        section: Such as ``Holistic``; empty where the table has no sections.
+        key: Unique within the section, such as ``CR`` or ``E2-H``.
+        latex: The title for LaTeX, where it differs; empty otherwise.
+        better: Which direction is better; None where neither is.
     """
 
     section: str
@@ -45,7 +43,6 @@ class Cell:
     """One figure.
 
     Attributes:
-        estimate: The figure with its interval and denominator.
         best: True where nothing shows that a row that it competes with is better in this column,
             False where something does; None where nothing is compared, or none of those that
             compete is shown to be better than another. The table's notes say which rows compete.
@@ -57,12 +54,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The rows behind a section of a table's row.
-
-    Attributes:
-        rows: Rows, unscored ones included.
-        scored: Those with a verdict.
-    """
+    """The rows behind a section of a table's row: all, and those with a verdict."""
 
     rows: int
     scored: int
@@ -91,13 +83,13 @@ class Table:
     """One table of the benchmark's paper, for whatever was judged.
 
     Attributes:
-        key: What it is asked for by, such as ``overall``.
+        key: Its name for ``--table``, such as ``overall``.
         number: Its number in arXiv:2606.04874, such as ``Table 1``.
-        title: What it shows, without a full stop.
+        title: Without a full stop.
         heads: Titles of the leading columns, such as ``Tested model`` and ``Level``.
-        columns: The columns of figures, in order; those of one section stand together.
-        rows: The rows, those of one judge together.
-        notes: What must be said beside it, a sentence each.
+        columns: Those of one section stand together.
+        rows: Those of one judge stand together.
+        notes: A sentence each.
         level: Confidence level of its intervals.
     """
 
