@@ -50,8 +50,8 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
         figures[name] = rate((c.flags[flagged] >> i) & 1, cases(flagged))
-    by_set = [dict(flags) for flags in c.own_errors]
-    used = set(c.own_error[scored].tolist())
+    by_set: list[dict[str, bool]] = [dict(flags) for flags in c.own_errors]
+    used: set[int] = set(c.own_error[scored].tolist())
     for code in sorted({code for at in used for code in by_set[at]}):
         stated = scored[np.array([code in flags for flags in by_set])[c.own_error[scored]]]
         is_set = np.array([flags.get(code, False) for flags in by_set])
