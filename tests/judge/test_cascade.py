@@ -233,11 +233,6 @@ def test_who_was_asked_moves_the_fingerprint() -> None:
     assert len(prints) == 4
 
 
-def test_a_cascade_is_about_one_item() -> None:
-    with pytest.raises(ValueError, match="expected item i, got j"):
-        cascade_judgement(cheap(0.9), strong(item_id="j"), strong_judge="large")
-
-
 def test_what_is_left_to_humans() -> None:
     weak = [cheap(0.9), cheap(0.8), cheap(0.1), cheap(0.7), cheap(1.0), silent(), cheap(0.6)]
     better = [
@@ -384,10 +379,3 @@ def test_a_hundred_thousand_items_with_two_thousand_thresholds() -> None:
     # Odd levels are labelled wrong: the strong verdict is right there and only there.
     assert [p.n_agree for p in points[:4]] == [n // 2, n // 2 + 50, n // 2, n // 2 + 50]
     assert (points[1].threshold, points[-1].threshold) == (1 - 1 / levels, 0.0)
-
-
-def test_lists_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="strong: expected 1 entries, got 0"):
-        queue([cheap(0.0)], [], ENTROPY)
-    with pytest.raises(ValueError, match="reference: expected 1 entries, got 2"):
-        curve([cheap(0.0)], [None], [None, None])

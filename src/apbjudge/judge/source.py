@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import RowError
+from ..errors import OptionError, RowError
 from ..protocols import (
     AUTO,
     Protocol,
@@ -19,8 +19,12 @@ from ..protocols import (
 )
 from ..records import Finding, Item, Row
 from ..records.keys import KeySet, short_key
-from ..rubrics import Rubric
-from ..runs.rows import BadRow, RawRow, RowSource
+from ..rubrics import Rubric, load_rubric
+from ..runs.rows import BadRow, RawRow, RowSource, parse_shard
+from .config import GradeConfig, InputConfig
+
+Rows = str | Path | Iterable[Mapping[str, Any]]
+"""A JSONL file, or rows as dicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +146,47 @@ def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubr
     rubric = protocol.rubric_for(item, own)
     protocol.admit(item)
     return protocol, rubric
+
+
+def source_of(rows: Rows, config: InputConfig) -> Source:
+    """The input of a call.
+
+    Raises:
+        OptionError: If the rubric, the folder of pictures or the shard is unusable.
+    """
+    shard = config.shard if isinstance(config, GradeConfig) else None
+    return Source(
+        rows=Path(rows) if isinstance(rows, str) else rows,
+        protocol=config.protocol,
+        rubric=own_rubric(config.rubric, config.protocol),
+        cases=config.cases,
+        data_roots=data_roots(config.data_root),
+        shard=parse_shard(shard) if shard is not None else None,
+    )
+
+
+def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
+    """The user's own rubric, None for each protocol's default.
+
+    Raises:
+        OptionError: If it can't be read or can't serve the protocol.
+    """
+    rubric = load_rubric(ref) if ref else None
+    if protocol != AUTO:
+        chosen = get_protocol(protocol)
+        if rubric is not None:
+            chosen.check_rubric(rubric)
+    return rubric
+
+
+def data_roots(data_root: Path | None) -> tuple[Path, ...]:
+    """The folder that the user named for pictures, if any.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    if data_root is None:
+        return ()
+    if not data_root.is_dir():
+        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
+    return (data_root,)
