@@ -164,12 +164,12 @@ def cpu(run: Callable[[], object], times: int = 1) -> float:
     return min(spent)
 
 
-def same(found: dict[str, Estimate], theirs: stats._resampling.BootstrapResult) -> float:
+def same(ours: dict[str, Estimate], theirs: stats._resampling.BootstrapResult) -> float:
     """The largest difference of an end, as a share of the width."""
     low, high = theirs.confidence_interval
     ends = zip(PAPER, low, high, strict=True)
     worst = max(
-        max(abs((found[name].low or 0) - a), abs((found[name].high or 0) - b)) / (b - a)
+        max(abs((ours[name].low or 0) - a), abs((ours[name].high or 0) - b)) / (b - a)
         for name, a, b in ends
     )
     if worst > MONTE_CARLO:

@@ -115,7 +115,7 @@ class World:
     """A population and how it is sampled.
 
     Attributes:
-        name: How the rows are drawn.
+        name: How the rows are sampled.
         sizes: Rows of each case; empty where rows are independent.
         n: Rows.
         prevalence: Share of correct plans.
@@ -234,16 +234,16 @@ def estimates(data: Data, world: World, resamples: int, *, contrasts: bool) -> I
     judge, human, sample = data
     without = np.zeros(len(judge), dtype=np.uint8)
     plain = replace(judge, known=without)
-    made = Settings(n_resamples=resamples, level=LEVEL)
-    found = calibrate(plain, human, sample, settings=made).measures
-    found |= paper_measures(judge, human, sample)
+    settings = Settings(n_resamples=resamples, level=LEVEL)
+    measures = calibrate(plain, human, sample, settings=settings).measures
+    measures |= paper_measures(judge, human, sample)
     if world.wild:
-        yield from (((name, "score"), found[name]) for name in MEANS[:2])
-        yield from (((name, "jeffreys"), found[name]) for name in GRADED)
+        yield from (((name, "score"), measures[name]) for name in MEANS[:2])
+        yield from (((name, "jeffreys"), measures[name]) for name in GRADED)
         return
     for name in (*(RATES if world.sizes else ()), *MEANS):
-        yield (name, "score"), found[name]
-    yield from (((name, "jeffreys"), found[name]) for name in (*BINARY, *GRADED))
+        yield (name, "score"), measures[name]
+    yield from (((name, "jeffreys"), measures[name]) for name in (*BINARY, *GRADED))
     if not contrasts:
         return
     correct = Coded(correct_cells(judge, human), N_CELLS, sample)
@@ -264,13 +264,13 @@ def percentile_of_cases(
     judge: Ratings, human: Ratings, sample: Sample, resamples: int
 ) -> Iterator[Found]:
     """Rates by the percentile bootstrap of whole cases, for contrast."""
-    yes, said = human.correct == 1, judge.correct == 1
+    yes, passed = human.correct == 1, judge.correct == 1
     n = len(yes)
     columns: dict[str, tuple[Ids, Ids]] = {
         "human CR": (yes, np.ones(n)),
-        "agreement": (yes == said, np.ones(n)),
-        "precision": (yes & said, said),
-        "recall": (yes & said, yes),
+        "agreement": (yes == passed, np.ones(n)),
+        "precision": (yes & passed, passed),
+        "recall": (yes & passed, yes),
     }
     for name, parts in columns.items():
         yield (

@@ -164,12 +164,12 @@ class World:
         plan.unlink(missing_ok=True)
         if self.design == "plan":
             order = LabelPlanConfig(judgements=path, n=self.n, seed=int(rng.integers(2**31)))
-            made = plan_labels(order, out=plan)
-            chosen = [int(row.item_id[1:]) for row in made.rows if row.order is not None]
+            result = plan_labels(order, out=plan)
+            chosen = [int(row.item_id[1:]) for row in result.rows if row.order is not None]
             return str(plan), np.array(chosen)
         yes = run.judged == BEST
-        drawn = [rng.permutation(np.flatnonzero(yes == v))[: self.n // 2] for v in (False, True)]
-        place = {int(row): i + 1 for i, row in enumerate(np.concatenate(drawn))}
+        sampled = [rng.permutation(np.flatnonzero(yes == v))[: self.n // 2] for v in (False, True)]
+        place = {int(row): i + 1 for i, row in enumerate(np.concatenate(sampled))}
         rows = (
             {**key, "stratum": str(bool(yes[i])), "order": place.get(i)}
             for i, key in enumerate(run.keys())

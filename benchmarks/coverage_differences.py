@@ -87,7 +87,7 @@ class Drawn:
         return correct == self.happens(right)
 
 
-def drawn(rng: np.random.Generator, sizes: tuple[int, ...], n: int) -> Drawn:
+def sample_rows(rng: np.random.Generator, sizes: tuple[int, ...], n: int) -> Drawn:
     """Independent rows, or cases of these sizes."""
     return Drawn(rng, n, np.repeat(np.arange(len(sizes)), sizes) if sizes else None)
 
@@ -95,7 +95,7 @@ def drawn(rng: np.random.Generator, sizes: tuple[int, ...], n: int) -> Drawn:
 RATIOS = ("precision", "recall", "F1")
 
 
-def said(correct: Ids) -> Ratings:
+def ratings_of(correct: Ids) -> Ratings:
     """A rater who says nothing but yes or no."""
     nothing = np.zeros(len(correct), dtype=np.uint8)
     grade = np.full(len(correct), -1, dtype=np.int8)
@@ -126,7 +126,7 @@ class Pair:
 
     def estimates(self, rng: np.random.Generator) -> Iterator[Found]:
         """Differences in one sample."""
-        rows = drawn(rng, self.sizes, self.n)
+        rows = sample_rows(rng, self.sizes, self.n)
         correct = rows.happens(rows.chance(self.prevalence))
         first = rows.verdicts(correct, SENSITIVITY, SPECIFICITY)
         own = rows.verdicts(correct, SPECIFICITY, SENSITIVITY)
@@ -137,9 +137,9 @@ class Pair:
             ("agreement", first == correct, second == correct),
         ):
             yield name, paired_test(a.astype(float) - b, sample).estimate
-        raters = [said(first), said(second), said(correct)]
-        for found in ratio_differences(raters, sample, Settings()):
-            yield found.name, found.difference
+        raters = [ratings_of(first), ratings_of(second), ratings_of(correct)]
+        for result in ratio_differences(raters, sample, Settings()):
+            yield result.name, result.difference
 
 
 def _measures(p: float, sensitivity: float, specificity: float) -> dict[str, float]:
@@ -187,10 +187,10 @@ class Parts:
         correct = rows.happens(np.where(first, 0.9 * chance + 0.05, chance))
         excess = rows.verdicts(correct, SENSITIVITY, SPECIFICITY).astype(float) - correct
         for name, values, least in (("rates of", correct, 0.0), ("excess in", excess, -1.0)):
-            found = part_difference(
+            result = part_difference(
                 values.astype(float), first, ~first, Sample(clusters=rows.cases), bounds=(least, 1)
             )
-            yield f"{name} two parts", found.estimate
+            yield f"{name} two parts", result.estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Labels:
     """A judge's rate over 5 n rows, with n labels.
 
     Attributes:
-        name: How rows and labels are drawn.
+        name: How rows and labels are sampled.
         sizes: Judged rows of each case; empty where rows are independent.
         n: Labels.
         prevalence: Share of correct plans among the judged rows.
@@ -223,7 +223,7 @@ class Labels:
 
     def estimates(self, rng: np.random.Generator) -> Iterator[Found]:
         """The rate corrected, and for contrast from labels alone where they are a random draw."""
-        rows = drawn(rng, self.sizes, JUDGED * self.n)
+        rows = sample_rows(rng, self.sizes, JUDGED * self.n)
         correct = rows.happens(rows.chance(self.prevalence))
         judged = rows.verdicts(correct, SENSITIVITY, SPECIFICITY)
         if self.design == "other-population":
@@ -231,10 +231,10 @@ class Labels:
             return
         on, sample = self._labelled(rows, correct, judged)
         labels = np.where(on, correct, np.nan)
-        found = rectify(judged.astype(float), labels, design=self.design, sample=sample)
-        yield "corrected rate", found.rectified
+        result = rectify(judged.astype(float), labels, design=self.design, sample=sample)
+        yield "corrected rate", result.rectified
         if self.design == "random":
-            yield "corrected rate: labels only", found.labelled_only
+            yield "corrected rate: labels only", result.labelled_only
 
     def _labelled(self, rows: Drawn, correct: Ids, judged: Ids) -> tuple[Ids, Sample]:
         on = np.zeros(rows.n, dtype=bool)
@@ -255,15 +255,15 @@ class Labels:
     def _from_elsewhere(self, rows: Drawn, judged: Ids) -> Estimate:
         """Labels of items, and of cases, that are none of the judged ones."""
         sizes = tuple(size // JUDGED for size in self.sizes)
-        there = drawn(rows.rng, sizes, self.n)
+        there = sample_rows(rows.rng, sizes, self.n)
         correct = there.happens(there.chance(self.elsewhere))
-        said = there.verdicts(correct, SENSITIVITY, SPECIFICITY)
+        verdicts = there.verdicts(correct, SENSITIVITY, SPECIFICITY)
         cases = None
         if rows.cases is not None and there.cases is not None:
             cases = np.concatenate([rows.cases, there.cases + len(sizes)])
         labels = np.concatenate([np.full(rows.n, np.nan), correct])
         return rectify(
-            np.concatenate([judged, said]).astype(float),
+            np.concatenate([judged, verdicts]).astype(float),
             labels,
             design=self.design,
             sample=Sample(clusters=cases),

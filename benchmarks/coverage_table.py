@@ -44,7 +44,7 @@ class Tally:
 
     truth: float
     held: int = 0
-    made: int = 0
+    runs: int = 0
     asked: int = 0
     widths: float = field(default=0.0)
 
@@ -53,7 +53,7 @@ class Tally:
         self.asked += 1
         if estimate.low is None or estimate.high is None:
             return
-        self.made += 1
+        self.runs += 1
         self.held += estimate.low <= self.truth <= estimate.high
         self.widths += estimate.high - estimate.low
 
@@ -78,9 +78,9 @@ def summed(design: str, prevalence: float, tallies: Mapping[tuple[str, str], Tal
             prevalence,
             measure,
             method,
-            tally.held / max(1, tally.made),
-            tally.widths / max(1, tally.made),
-            1 - tally.made / tally.asked,
+            tally.held / max(1, tally.runs),
+            tally.widths / max(1, tally.runs),
+            1 - tally.runs / tally.asked,
         )
         for (measure, method), tally in tallies.items()
     ]
@@ -95,8 +95,8 @@ def table(rows: list[Row], prevalences: Sequence[float] = PREVALENCES) -> str:
     by: dict[tuple[str, str, str], dict[float, Row]] = {}
     for row in rows:
         by.setdefault((row.design, row.measure, row.method), {})[row.prevalence] = row
-    for key, found in by.items():
-        cells = [_cell(found[p]) if p in found else "" for p in prevalences]
+    for key, tallies in by.items():
+        cells = [_cell(tallies[p]) if p in tallies else "" for p in prevalences]
         lines.append("| " + " | ".join((*key, *cells)) + " |")
     return "\n".join(lines)
 
@@ -122,10 +122,10 @@ def over_all(run: Callable[[T], list[Row]], chosen: Sequence[T], *, jobs: int) -
     """Lines of all designs in order, with a word on each as it is done."""
     begun, rows = time.perf_counter(), list[Row]()
     with ProcessPoolExecutor(jobs) as pool:
-        for done, found in enumerate(pool.map(run, chosen), 1):
-            rows += found
+        for done, result in enumerate(pool.map(run, chosen), 1):
+            rows += result
             spent = time.perf_counter() - begun
-            print(f"{done} of {len(chosen)}, {found[0].design}: {spent:.0f} s", file=sys.stderr)
+            print(f"{done} of {len(chosen)}, {result[0].design}: {spent:.0f} s", file=sys.stderr)
     return rows
 
 

@@ -356,7 +356,7 @@ def chosen(options: argparse.Namespace, venvs: Path) -> list[Contestant]:
     if unknown:
         raise SystemExit(f"--only: {', '.join(sorted(unknown))}: not among {', '.join(everybody)}")
     asked = [name for name in everybody if not options.only or name in options.only]
-    return [made for name in asked if (made := everybody[name]()) is not None]
+    return [contestant for name in asked if (contestant := everybody[name]()) is not None]
 
 
 def parse() -> argparse.Namespace:

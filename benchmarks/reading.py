@@ -46,7 +46,7 @@ def make(folder: Path, n: int) -> tuple[Path, Path]:
     """Judgements of five tested models on n / 5 cases, and one human's label of each."""
     rng = random.Random(1)
     judgements, labels = folder / "judgements.jsonl", folder / "labels.jsonl"
-    with judgements.open("w") as rows, labels.open("w") as said:
+    with judgements.open("w") as rows, labels.open("w") as humans:
         for at in range(n):
             case, model = divmod(at, len(MODELS))
             correct = rng.random() < 0.6
@@ -60,7 +60,7 @@ def make(folder: Path, n: int) -> tuple[Path, Path]:
                 "grade": 1.0 if own else rng.choice((0.0, 0.2, 0.4, 0.6, 0.8)),
                 "errors": {code: not own and rng.random() < 0.4 for code in CODES},
             }
-            said.write(json.dumps(label) + "\n")
+            humans.write(json.dumps(label) + "\n")
     return judgements, labels
 
 

@@ -44,8 +44,8 @@ class Words:
     """Other words for some of the words of a text: the same ones throughout a copy."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        found = re.findall(r"[a-z]{5,12}", json.dumps(rows))
-        self.known = sorted(set(found))
+        words = re.findall(r"[a-z]{5,12}", json.dumps(rows))
+        self.known = sorted(set(words))
 
     def change(self, value: Any, copy: int) -> Any:
         if isinstance(value, dict):
@@ -121,7 +121,7 @@ def entries(path: Path) -> Iterator[Any]:
         item = Row(line.values, line.number, parsed=True).to_item()
         protocol = protocol_of(item)
         row = judged(item, protocol, rng, known)
-        said = {"is_correct": rng.random() < 0.6, "grade": None, "raters": ["r"], "ties": []}
+        label = {"is_correct": rng.random() < 0.6, "grade": None, "raters": ["r"], "ties": []}
         yield Entry(
             item_id=item.item_id,
             tested_model=item.tested_model,
@@ -130,7 +130,7 @@ def entries(path: Path) -> Iterator[Any]:
             line=item.line,
             groups=item.groups,
             judgements=(row,),
-            human=said if line.number % 3 == 0 else None,
+            human=label if line.number % 3 == 0 else None,
             item=item,
         )
 
@@ -153,8 +153,8 @@ const all = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("list");
 const rows = all.map((one) => {
   const row = document.createElement("div");
-  const said = one.judgement.is_correct ? "correct" : "incorrect";
-  row.textContent = `${said} ${one.judgement.grade} ${one.id} ${one.model}`;
+  const verdict = one.judgement.is_correct ? "correct" : "incorrect";
+  row.textContent = `${verdict} ${one.judgement.grade} ${one.id} ${one.model}`;
   list.append(row);
   return row;
 });
@@ -215,7 +215,7 @@ class Cost(NamedTuple):
     peak_mb: float
 
 
-def made(name: str, rows: Path, page: Path) -> Cost:
+def cost_of_page(name: str, rows: Path, page: Path) -> Cost:
     """Makes a page in a process of its own."""
     argv = [sys.executable, "-c", CHILD, name, str(rows), str(page)]
     process = subprocess.Popen(argv, cwd=HERE)
@@ -229,13 +229,13 @@ def made(name: str, rows: Path, page: Path) -> Cost:
 # Using them --------------------------------------------------------------------------------------
 
 PAINTED = """() => new Promise((done) => {
-  const found = () => performance.getEntriesByName("first-contentful-paint")[0];
-  const look = () => (found() ? done(found().startTime) : setTimeout(look, 20));
+  const entry = () => performance.getEntriesByName("first-contentful-paint")[0];
+  const look = () => (entry() ? done(entry().startTime) : setTimeout(look, 20));
   look();
 })"""
 READY = """() => new Promise((done) => {
-  const found = () => performance.getEntriesByName("apb-list")[0];
-  const look = () => (found() ? done(found().startTime) : setTimeout(look, 20));
+  const entry = () => performance.getEntriesByName("apb-list")[0];
+  const look = () => (entry() ? done(entry().startTime) : setTimeout(look, 20));
   look();
 })"""
 PICTURE = "await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));"
@@ -305,7 +305,7 @@ def used(pages: dict[str, Path], runs: int) -> dict[str, list[Use]]:
     """Each page in a fresh browser window, in turn."""
     from playwright.sync_api import sync_playwright
 
-    found: dict[str, list[Use]] = {name: [] for name in pages}
+    uses: dict[str, list[Use]] = {name: [] for name in pages}
     with sync_playwright() as playwright:
         for _ in range(runs):
             for name, path in pages.items():
@@ -315,9 +315,9 @@ def used(pages: dict[str, Path], runs: int) -> dict[str, list[Use]]:
                 page = browser.new_page(viewport={"width": 1280, "height": 900})
                 page.set_default_timeout(120_000)
                 use = use_ours if name == "ours" else use_naive
-                found[name].append(use(page, path.as_uri()))
+                uses[name].append(use(page, path.as_uri()))
                 browser.close()
-    return found
+    return uses
 
 
 # The table ---------------------------------------------------------------------------------------
@@ -336,7 +336,7 @@ def line(name: str, texts: list[str], ratio: float | None = None) -> str:
 
 def compared(name: str, values: dict[str, list[float]], form: str) -> str:
     """A line with both and the ratio of their medians."""
-    medians = {who: statistics.median(found) for who, found in values.items()}
+    medians = {who: statistics.median(each) for who, each in values.items()}
     texts = [middle(values[who], form) for who in ("ours", "naive")]
     return line(name, texts, medians["ours"] / medians["naive"])
 
@@ -351,15 +351,15 @@ def main() -> None:
         costs: dict[str, list[Cost]] = {who: [] for who in MAKERS}
         for _ in range(options.runs):
             for who in MAKERS:
-                costs[who].append(made(who, rows, pages.get(who, folder / "none")))
+                costs[who].append(cost_of_page(who, rows, pages.get(who, folder / "none")))
         sizes = {who: [path.stat().st_size / 1e6] for who, path in pages.items()}
         print(f"{options.items} judgements, {rows.stat().st_size / 1e6:.0f} MB of predictions")
         print(f"median (min-max), n={options.runs}\n")
         print(f"{line('', ['ours', 'naive']):<82}ours / naive")
-        cpu = {who: [cost.cpu_s for cost in found] for who, found in costs.items()}
+        cpu = {who: [cost.cpu_s for cost in each] for who, each in costs.items()}
         print(compared("making, CPU s", cpu, ".1f"))
         print(line("  of it reading and judging", [middle(cpu["reading alone"], ".1f")]))
-        peak = {who: [cost.peak_mb for cost in found] for who, found in costs.items()}
+        peak = {who: [cost.peak_mb for cost in each] for who, each in costs.items()}
         print(compared("making, peak MB", peak, ".0f"))
         print(compared("file, MB", sizes, ".1f"))
         each = {who: [size[0] * 1e6 / options.items] for who, size in sizes.items()}
@@ -368,7 +368,7 @@ def main() -> None:
         names = ("first contentful paint, ms", "list is shown, ms", "filter, ms")
         for at, title in enumerate(names):
             print(
-                compared(title, {who: [u[at] for u in found] for who, found in uses.items()}, ".0f")
+                compared(title, {who: [u[at] for u in each] for who, each in uses.items()}, ".0f")
             )
         for at, title in ((3, "first search, ms"), (4, "next search, ms"), (5, "open an item, ms")):
             print(line(title, [middle([use[at] for use in uses["ours"]], ".0f")]))

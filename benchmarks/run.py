@@ -3,6 +3,8 @@
     python benchmarks/run.py              # start-up and static grading, about a minute
     python benchmarks/run.py --million    # and a million rows, several minutes
 
+It needs an extra: ``pip install ".[benchmarks]"``.
+
 ``--help`` is measured pair by pair against a typer program that does nothing, so that the ratio
 holds on any machine. Static grading is measured in CPU seconds of the whole process, start-up
 and summary included; the process is pinned to one core where the system allows it.

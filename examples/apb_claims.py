@@ -70,9 +70,9 @@ def p_text(p: float) -> str:
     return f"{p:.4f}" if p >= 0.0001 else "<.0001"
 
 
-def as_printed(found: list[tuple[str, str]]) -> str:
-    same = sum(ours == printed for ours, printed in found)
-    return f"{same} of {len(found)} figures as printed"
+def as_printed(pairs: list[tuple[str, str]]) -> str:
+    same = sum(ours == printed for ours, printed in pairs)
+    return f"{same} of {len(pairs)} figures as printed"
 
 
 # Table 7 -----------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def as_printed(found: list[tuple[str, str]]) -> str:
 
 def table_7() -> Iterator[str]:
     columns = [column_7(judge) for judge in apb.TABLE_7]
-    found = [
+    pairs = [
         (cell.split()[0], printed)
         for judge, column in zip(apb.TABLE_7, columns, strict=True)
         for cell, printed in zip(column[1:], judge.printed.split(), strict=False)
@@ -88,25 +88,25 @@ def table_7() -> Iterator[str]:
     heads = "", "agreement %", "precision %", "recall %", "F1", "MAE", "Err-Type %"
     yield "Table 7: judges against humans, 720 items"
     yield from lined_up(*zip((*heads, "MAE, up to", "Err-Type, up to"), *columns, strict=True))
-    yield as_printed(found)
+    yield as_printed(pairs)
     yield "Of MAE and Err-Type only the means are published: first the narrowest interval that fits"
     yield "them (errors spread evenly), then the widest (errors heaped on as few items as can be)."
 
 
 def column_7(judge: apb.Judge) -> tuple[str, ...]:
-    found = list(paper_measures(apb.verdicts(judge), apb.HUMAN).values())
-    means = [
+    measures = list(paper_measures(apb.verdicts(judge), apb.HUMAN).values())
+    estimates = [
         (
             bounded(apb.grade_errors(judge, heaped=h), Sample()),
             bounded(apb.same_flags(judge, heaped=h), Sample()),
         )
         for h in (False, True)
     ]
-    (mae, flags), (mae_most, flags_most) = means
+    (mae, flags), (mae_most, flags_most) = estimates
     return (
         judge.name,
-        *map(percent, found[:3]),
-        plain(found[3]),
+        *map(percent, measures[:3]),
+        plain(measures[3]),
         plain(mae),
         percent(flags),
         plain(mae_most).partition(" ")[2],
@@ -147,12 +147,13 @@ def bearable(p: float) -> float:
 
 
 def claim(figure: str, first: apb.Judge, second: apb.Judge) -> Claim:
-    compare = {"MAE": means, "Err-Type": means, "agreement": agreements}.get(figure, reliability)
+    by_name = {"MAE": error_means, "Err-Type": error_means, "agreement": agreements}
+    compare = by_name.get(figure, reliability)
     best, worst = (compare(figure, (first, second), last=last) for last in (False, True))
     return Claim(figure, first, second, (best[0], worst[0]), (best[1], worst[1]))
 
 
-def means(figure: str, judges: Pair, *, last: bool) -> Test:
+def error_means(figure: str, judges: Pair, *, last: bool) -> Test:
     """Ahead is who has less error: evenly spread in the best pairing, heaped in the worst."""
     ours, theirs = (
         apb.grade_errors(judge, heaped=last, last=at_end)
@@ -177,9 +178,10 @@ def discordant(judges: Pair, *, last: bool) -> tuple[int, int]:
 
 
 def reliability(figure: str, judges: Pair, *, last: bool) -> Test:
-    said = apb.verdicts(judges[0]), apb.verdicts(judges[1], last=last)
-    found = next(d for d in compare_reliability(*said, apb.HUMAN) if d.name == figure)
-    return found.difference, found.p_value or 0.0
+    first, second = apb.verdicts(judges[0]), apb.verdicts(judges[1], last=last)
+    differences = compare_reliability(first, second, apb.HUMAN)
+    result = next(d for d in differences if d.name == figure)
+    return result.difference, result.p_value or 0.0
 
 
 @cache
@@ -264,18 +266,18 @@ def error_8(row: apb.Chains) -> tuple[Estimate, Estimate, Contrast]:
 def table_8() -> Iterator[str]:
     yield f"Table 8: plans that humans found correct, {apb.N_OTHER} with another chain than the"
     yield f"reference, {apb.N_STANDARD} with its chain (difference of agreement by Newcombe)"
-    rows, found = [("", "another chain", "reference's", "difference", "detectable")], []
+    rows, pairs = [("", "another chain", "reference's", "difference", "detectable")], []
     for chains in apb.TABLE_8:
         *rates, difference = agreement_8(chains)
-        *means, gap = error_8(chains)
+        *estimates, gap = error_8(chains)
         rows.append(row_8(f"{chains.name} agreement %", rates, difference, percentage=True))
-        rows.append(row_8(f"{chains.name} MAE", means, gap, percentage=False))
+        rows.append(row_8(f"{chains.name} MAE", estimates, gap, percentage=False))
         shown = [f"{100 * (rate.value or 0):.1f}" for rate in rates]
-        shown += [f"{mean.value:.3f}" for mean in means]
+        shown += [f"{mean.value:.3f}" for mean in estimates]
         printed = chains.printed.split()
-        found += zip(shown, (printed[0], printed[2], printed[1], printed[3]), strict=True)
+        pairs += zip(shown, (printed[0], printed[2], printed[1], printed[3]), strict=True)
     yield from lined_up(*rows)
-    yield as_printed(found)
+    yield as_printed(pairs)
 
 
 def row_8(
@@ -314,15 +316,15 @@ def table_9() -> Iterator[str]:
     each = apb.N_EACH
     yield f"Table 9: {apb.OWN} as a judge of {PER_CASE} tested models, {each} plans each; bias of"
     yield "the CR with the fewest flips that give the counts, then with as many as in Table 7"
-    rows, found = [("", "human CR", "judge CR", "bias, fewest flips", "as Table 7", "grade")], []
+    rows, pairs = [("", "human CR", "judge CR", "bias, fewest flips", "as Table 7", "grade")], []
     for model, few, many in zip(apb.TABLE_9, least.models, typical.models, strict=True):
         shown = model.figures
-        found += zip(shown, model.printed.split(), strict=True)
+        pairs += zip(shown, model.printed.split(), strict=True)
         name = f"{model.name} (itself)" if model.name == apb.OWN else model.name
         again = percent(many.rate.estimate, signed=True).partition(" ")[2]
         rows.append((name, *shown[:2], percent(few.rate.estimate, signed=True), again, shown[5]))
     yield from lined_up(*rows)
-    yield as_printed(found)
+    yield as_printed(pairs)
     yield from itself(least, typical)
 
 
@@ -381,8 +383,8 @@ def on_itself() -> Iterator[str]:
     p = mcnemar(apb.GEMINI.fp, apb.GEMINI.fn).p_mid
     yield f"- Gemini is lenient with the tested models as a whole: {verdict(p)}"
     yield f"  ({apb.GEMINI.fp} wrongly passed, {apb.GEMINI.fn} wrongly failed, p {p_text(p)})"
-    found = evaluated(least=True).rate, evaluated(least=False).rate
-    contrasts = [contrast for contrast in found if contrast is not None]
+    both_ends = evaluated(least=True).rate, evaluated(least=False).rate
+    contrasts = [contrast for contrast in both_ends if contrast is not None]
     most = [100 * (contrast.estimate.high or 0) for contrast in contrasts]
     held = "survives" if max(most) < 100 * MARGIN else "not shown"
     yield f"- Gemini does not favour its own plans: {held} (no sign that it does, but up to"

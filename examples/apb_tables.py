@@ -148,12 +148,12 @@ def sizes(n: int, total: int, *, least: int, most: int, heaped: bool) -> Numbers
     """
     if not heaped:
         return np.full(n, total // n) + (np.arange(n) < total % n).astype(float)
-    found = (np.arange(n) < least).astype(float)
+    counts = (np.arange(n) < least).astype(float)
     left = total - least
     for at in range(n):
-        found[at] += (more := min(left, most - int(found[at])))
+        counts[at] += (more := min(left, most - int(counts[at])))
         left -= more
-    return found
+    return counts
 
 
 def grade_errors(judge: Judge, *, heaped: bool, last: bool = False) -> Numbers:
@@ -162,9 +162,9 @@ def grade_errors(judge: Judge, *, heaped: bool, last: bool = False) -> Numbers:
     wrong = N_RIGHT + ordered(N_WRONG, last=last)
     places = np.concatenate([failed, wrong])  # those judged otherwise than by humans first
     least = judge.fn + judge.fp
-    found = np.zeros(N_RIGHT + N_WRONG)
-    found[places] = sizes(len(places), judge.error, least=least, most=N_STEPS, heaped=heaped)
-    return found / N_STEPS
+    errors = np.zeros(N_RIGHT + N_WRONG)
+    errors[places] = sizes(len(places), judge.error, least=least, most=N_STEPS, heaped=heaped)
+    return errors / N_STEPS
 
 
 def same_flags(judge: Judge, *, heaped: bool, last: bool = False) -> Numbers:
@@ -212,11 +212,11 @@ def grade_biases(*, least: bool) -> Numbers:
     """
     typical = round(GEMINI.error * N_EACH / (N_RIGHT + N_WRONG))
     most, half = 1 if least else N_STEPS, N_EACH // 2
-    found = np.zeros((len(TABLE_9), N_EACH))
+    errors = np.zeros((len(TABLE_9), N_EACH))
     for at, model in enumerate(TABLE_9):
         net = model.judge_steps - model.human_steps
         n = abs(net) if least else max(abs(net), typical - (typical - net) % 2)
         for sign, places in ((1, slice(half)), (-1, slice(half, None))):
             total = (n + sign * net) // 2
-            found[at, places] = sign * sizes(half, total, least=0, most=most, heaped=True)
-    return found.ravel() / N_STEPS
+            errors[at, places] = sign * sizes(half, total, least=0, most=most, heaped=True)
+    return errors.ravel() / N_STEPS

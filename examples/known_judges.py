@@ -66,11 +66,11 @@ class Asked:
 
 def perfect(asked: Asked) -> Reply:
     truth = asked.variant.truth
-    return said(truth.codes or (), is_correct=bool(truth.is_correct), category=truth.category)
+    return reply(truth.codes or (), is_correct=bool(truth.is_correct), category=truth.category)
 
 
 def always_yes(asked: Asked) -> Reply:
-    return said((), is_correct=True)
+    return reply((), is_correct=True)
 
 
 def likes_length(asked: Asked) -> Reply:
@@ -82,7 +82,7 @@ def ignores_logic(asked: Asked) -> Reply:
     truth = asked.variant.truth
     if truth.codes is None:
         return perfect(asked)
-    return said(truth.codes - {"E4"}, is_correct=not truth.codes - {"E4"})
+    return reply(truth.codes - {"E4"}, is_correct=not truth.codes - {"E4"})
 
 
 def obeys(asked: Asked) -> Reply:
@@ -92,25 +92,25 @@ def obeys(asked: Asked) -> Reply:
 def tosses_a_coin(asked: Asked) -> Reply:
     if asked.coin.random() < 1 / 2:
         return always_yes(asked)
-    return said((asked.coin.choice(ERROR_CODES),), is_correct=False)
+    return reply((asked.coin.choice(ERROR_CODES),), is_correct=False)
 
 
 def compares(asked: Asked) -> Reply:
     if not asked.reference:
         return perfect(asked)
     is_equal = _names(asked.text) == _names(asked.reference)
-    return always_yes(asked) if is_equal else said((_code(asked),), is_correct=False)
+    return always_yes(asked) if is_equal else reply((_code(asked),), is_correct=False)
 
 
 def dislikes_markdown(asked: Asked) -> Reply:
-    return said(("E3",), is_correct=False) if "```" in asked.text else perfect(asked)
+    return reply(("E3",), is_correct=False) if "```" in asked.text else perfect(asked)
 
 
 def names_wrong_codes(asked: Asked) -> Reply:
     truth = asked.variant.truth
     if truth.is_correct or not truth.codes:
         return perfect(asked)
-    return said(sorted(set(ERROR_CODES) - truth.codes - truth.also)[:1], is_correct=False)
+    return reply(sorted(set(ERROR_CODES) - truth.codes - truth.also)[:1], is_correct=False)
 
 
 def drifts(asked: Asked) -> Reply:
@@ -168,7 +168,7 @@ QUICK_GUILTY: Mapping[str, frozenset[str]] = {
 """The same for a quick audit, which convicts the one of ``faults``, and of ``scale`` at times."""
 
 
-def said(codes: Iterable[str], *, is_correct: bool, category: int | None = None) -> dict[str, Any]:
+def reply(codes: Iterable[str], *, is_correct: bool, category: int | None = None) -> dict[str, Any]:
     """A reply that does not contradict itself, for every shape of reply."""
     flagged = set(codes)
     if category is None or (category in (1, 2)) != is_correct:
@@ -257,8 +257,8 @@ def _key(query: str, prediction: str) -> str:
 
 
 def _block(prompt: str, name: str) -> str:
-    found = re.search(rf'<data name="{name}">\n(.*?)\n</data>', prompt, re.DOTALL)
-    return found[1] if found else ""
+    match = re.search(rf'<data name="{name}">\n(.*?)\n</data>', prompt, re.DOTALL)
+    return match[1] if match else ""
 
 
 def _completion(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
@@ -281,13 +281,13 @@ def convictions(
     order = AuditConfig(seed=seed, bases=bases, quick=quick)
     prepared = prepare(JudgeSpec(model="hosted_vllm/any"), order)
     variants = [variant for arm in prepared.design.arms for variant in arm.variants]
-    found: dict[str, dict[str, str]] = {}
+    outcomes: dict[str, dict[str, str]] = {}
     with KnownJudges(variants, seed) as server:
         for name in names:
             judge = JudgeSpec(model=f"hosted_vllm/{name}", api_base=(server.address,))
             card = audit(judge, prepared, cache=False).card
-            found[name] = {probe.name: probe.outcome for probe in card.probes}
-    return found
+            outcomes[name] = {probe.name: probe.outcome for probe in card.probes}
+    return outcomes
 
 
 Counts = Mapping[tuple[str, str, str], int]

@@ -142,8 +142,8 @@ def plan_case(
 
 def step(call: Call, thought: str = "") -> dict[str, Any]:
     name, reason, arguments = call
-    made = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
-    return {"role": "assistant", "thought": thought or reason, "tool_calls": [made]}
+    tool_call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
+    return {"role": "assistant", "thought": thought or reason, "tool_calls": [tool_call]}
 
 
 def step_case(
@@ -471,8 +471,8 @@ def bases() -> Iterator[Base]:
         labels = read_labels(HERE / "labels" / f"{name}.jsonl", bad=print)
         passed = {(label.item_id, str(label.tested_model)) for label in labels if label.is_correct}
         tasks = [task for task in Source(HERE / f"{name}.jsonl") if isinstance(task, Task)]
-        found = find_bases(tasks, passed).bases
-        yield from (base for base in found if base.origin == "label" and not base.item.files)
+        originals = find_bases(tasks, passed).bases
+        yield from (base for base in originals if base.origin == "label" and not base.item.files)
     rows = list(long_cases())
     tasks = [task for task in Source(rows) if isinstance(task, Task)]
     yield from find_bases(tasks, {(row["id"], row["tested_model"]) for row in rows}).bases
@@ -492,11 +492,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
-    found = list(bases())
+    cases = list(bases())
     for name, make in (("cases", row_of), ("labels", label_of)):
-        lines = (json.dumps(make(base), ensure_ascii=False) + "\n" for base in found)
+        lines = (json.dumps(make(base), ensure_ascii=False) + "\n" for base in cases)
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    print(f"{len(found)} cases")
+    print(f"{len(cases)} cases")
 
 
 if __name__ == "__main__":

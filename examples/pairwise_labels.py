@@ -37,9 +37,9 @@ def read(path: str, names: Sequence[str], same: Mapping[str, str]) -> dict[str, 
     """The columns by name, words with the same meaning made one."""
     with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
         table = csv.DictReader(file)
-        rows, found = list(table), table.fieldnames or []
-    if missing := [name for name in names if name not in found]:
-        got = ", ".join(found) or "nothing"
+        rows, columns = list(table), table.fieldnames or []
+    if missing := [name for name in names if name not in columns]:
+        got = ", ".join(columns) or "nothing"
         raise SystemExit(f"{path}: expected a column {missing[0]}, got {got}")
     words = {name: [(row[name] or "").strip() for row in rows] for name in names}
     return {name: [same.get(word, word) for word in column] for name, column in words.items()}
@@ -81,8 +81,8 @@ def alpha(humans: Codes, k: int) -> Estimate:
 
 def among_humans(names: Sequence[str], humans: Codes, classes: Sequence[str]) -> Iterator[str]:
     for i, j in combinations(range(len(names)), 2):
-        found = nominal(humans[:, i], humans[:, j], tuple(classes)).measures
-        agreement, kappa = shown(found["agreement"], 100), shown(found["kappa"])
+        measures = nominal(humans[:, i], humans[:, j], tuple(classes)).measures
+        agreement, kappa = shown(measures["agreement"], 100), shown(measures["kappa"])
         yield f"{names[i]} and {names[j]}: agreement % {agreement}, kappa {kappa}"
     if len(names) > 1:
         yield f"all together: alpha {shown(alpha(humans, len(classes)))}"
@@ -104,10 +104,10 @@ def policies(
 def against(judge: Codes, truth: Codes, classes: Sequence[str], taken: str) -> Iterator[str]:
     n_unusable = np.count_nonzero((judge < 0) & (truth >= 0))
     yield f"{n_unusable} of {np.count_nonzero(truth >= 0)} replies unusable"
-    for way, found in policies(judge, truth, classes, taken).items():
+    for way, measures in policies(judge, truth, classes, taken).items():
         for name in SHOWN:
             unit = 1 if name == "kappa" else 100
-            yield f"  {way:<12} {name:<16} {shown(found[name], unit)}"
+            yield f"  {way:<12} {name:<16} {shown(measures[name], unit)}"
 
 
 def report(options: argparse.Namespace) -> Iterator[str]:
@@ -120,14 +120,14 @@ def report(options: argparse.Namespace) -> Iterator[str]:
     if options.unusable not in classes:
         expected = ", ".join(classes)
         raise SystemExit(f"--unusable: expected one of {expected}, got {options.unusable}")
-    said = np.stack([codes(words[name], classes) for name in humans], axis=1)
-    truth = majority(said, len(classes))
+    labels = np.stack([codes(words[name], classes) for name in humans], axis=1)
+    truth = majority(labels, len(classes))
     counts = Counter(classes[at] for at in truth.tolist() if at >= 0)
     yield f"{len(truth)} items; classes by the majority of {len(humans)} humans: " + ", ".join(
         f"{name} {counts[name]}" for name in classes
     )
     yield f"{np.count_nonzero(truth < 0)} items without majority, which do not count below"
-    yield from ("", "Humans among themselves", *among_humans(humans, said, classes))
+    yield from ("", "Humans among themselves", *among_humans(humans, labels, classes))
     for name in judges:
         yield from ("", f"{name} against the majority")
         yield from against(codes(words[name], classes), truth, classes, options.unusable)

@@ -37,16 +37,16 @@ class UnknownRequestError(ValueError):
 
 def read_labels(folder: Path) -> dict[Key, dict[str, Any]]:
     """Labels by what a prompt shows of their example: the query and the prediction."""
-    found: dict[Key, dict[str, Any]] = {}
+    by_text: dict[Key, dict[str, Any]] = {}
     for path in sorted((folder / "labels").glob("*.jsonl")):
         labels = {(v["item_id"], v["tested_model"]): v for v in _lines(path)}
         for number, values in enumerate(_lines(folder / path.name), start=1):
             item = Row(values, number).to_item()
             label = labels[item.item_id, item.tested_model]
             key = (neutralize(item.query), neutralize(item.response))
-            if found.setdefault(key, label) is not label:
+            if by_text.setdefault(key, label) is not label:
                 raise ValueError(f"{path.name}:{number}: query and prediction occur twice")
-    return found
+    return by_text
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -102,8 +102,8 @@ def _other(values: dict[str, Any]) -> dict[str, Any]:
 def _least(request: dict[str, Any]) -> dict[str, Any]:
     """The smallest reply that fits the schema asked for."""
     schema = (request.get("response_format") or {}).get("json_schema", {}).get("schema", {})
-    found = schema.get("properties", {}).items()
-    return {key: rule.get("const", (rule.get("enum") or ["hello"])[0]) for key, rule in found}
+    properties = schema.get("properties", {}).items()
+    return {key: rule.get("const", (rule.get("enum") or ["hello"])[0]) for key, rule in properties}
 
 
 _FLAGS = ("E1", "E2", "E3", "E4", "E5", "E6")
@@ -116,8 +116,8 @@ def _texts(request: dict[str, Any]) -> list[str]:
 
 
 def _block(prompt: str, name: str) -> str:
-    found = re.search(rf'<data name="{name}">\n(.*?)\n</data>', prompt, re.DOTALL)
-    return found[1] if found else ""
+    match = re.search(rf'<data name="{name}">\n(.*?)\n</data>', prompt, re.DOTALL)
+    return match[1] if match else ""
 
 
 def _keys(request: dict[str, Any]) -> list[str]:
@@ -159,8 +159,9 @@ class Handler(BaseHTTPRequestHandler):
 
 def _completion(request: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(reply, ensure_ascii=False)
-    shown, told = sum(map(len, _texts(request))) // 4, len(text) // 4
-    usage = {"prompt_tokens": shown, "completion_tokens": told, "total_tokens": shown + told}
+    n_sent, n_received = sum(map(len, _texts(request))) // 4, len(text) // 4
+    usage = {"prompt_tokens": n_sent, "completion_tokens": n_received}
+    usage["total_tokens"] = n_sent + n_received
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": text},

@@ -111,10 +111,10 @@ def main() -> None:
         tools, out = json.loads(options.tools.read_text(encoding="utf-8")), options.out
     else:
         parser.error("give runs and tools, or --demo")
-    made = [item for run in runs for item in items(run, tools, options.tested_model)]
-    lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in made)
+    rows = [item for run in runs for item in items(run, tools, options.tested_model)]
+    lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in rows)
     out.write_text("".join(lines), encoding="utf-8")
-    print(f"{len(made)} items in {out}")
+    print(f"{len(rows)} items in {out}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import apbjudge
 from apbjudge.cli.main import COMMANDS as NAMES
 from tests.support.commands import Said, in_process
 
-# pydantic, of litellm's own records: told at the first call that needs them
+# pydantic, of litellm's own records: raised at the first call that needs them
 pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
 
 ROOT = Path(__file__).parent.parent
@@ -60,9 +60,9 @@ def judge_address() -> Iterator[str]:
     )
     assert process.stdout is not None
     try:
-        found = re.search(r"http://127\.0\.0\.1:\d+(?:/v1)?", process.stdout.readline())
-        assert found is not None
-        yield f"{found.group().removesuffix('/v1')}/v1"
+        match = re.search(r"http://127\.0\.0\.1:\d+(?:/v1)?", process.stdout.readline())
+        assert match is not None
+        yield f"{match.group().removesuffix('/v1')}/v1"
     finally:
         process.terminate()
         process.wait()
@@ -111,8 +111,8 @@ def script(
         for beside in path.parent.glob("*.py"):
             sys.modules.pop(beside.stem, None)
     assert isinstance(code, int), code
-    said = capsys.readouterr()
-    return Said(code, said.out, said.err)
+    output = capsys.readouterr()
+    return Said(code, output.out, output.err)
 
 
 def test_the_readme_has_one_command_to_grade_and_one_to_test() -> None:
@@ -140,8 +140,8 @@ def test_a_documented_snippet_runs(
 @pytest.mark.parametrize("snippet", [body for _, body in blocks("python")])
 def test_a_documented_snippet_imports_what_it_uses(snippet: str) -> None:
     """In this process everything may have been imported by others: names are what can be seen."""
-    found = [node for node in ast.walk(ast.parse(snippet)) if isinstance(node, ast.Attribute)]
-    parts = {node.attr for node in found if ast.unparse(node.value) == "apbjudge"}
+    result = [node for node in ast.walk(ast.parse(snippet)) if isinstance(node, ast.Attribute)]
+    parts = {node.attr for node in result if ast.unparse(node.value) == "apbjudge"}
     assert parts <= set(apbjudge.__all__)
 
 
@@ -152,12 +152,12 @@ def test_every_command_is_documented() -> None:
 
 
 def test_what_answers_for_a_model_that_is_none_is_said_before_it_is_asked() -> None:
-    told = "python examples/scripted_judge.py --port 8000"
+    remark = "python examples/scripted_judge.py --port 8000"
     texts = [path.read_text(encoding="utf-8") for path in DOCS]
     asked = [text for text in texts if "--judge hosted_vllm/scripted" in text]
     assert asked
     for text in asked:
-        assert told in text[: text.index("--judge hosted_vllm/scripted")]
+        assert remark in text[: text.index("--judge hosted_vllm/scripted")]
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)

@@ -56,9 +56,9 @@ def key_of(label: dict[str, Any]) -> Key:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.jsonl")), ids=lambda p: p.name)
 def test_an_example_file_holds_no_bad_row(path: Path) -> None:
     assert path.stem in NAMES
-    found = list(Source(path))
-    assert [e for e in found if not isinstance(e, Task)] == []
-    assert len(found) == len(path.read_text(encoding="utf-8").splitlines())
+    result = list(Source(path))
+    assert [e for e in result if not isinstance(e, Task)] == []
+    assert len(result) == len(path.read_text(encoding="utf-8").splitlines())
 
 
 def test_there_is_an_example_file_for_each_protocol() -> None:
@@ -80,7 +80,7 @@ def test_at_least_eight_cases_each_answered_by_three_planners(name: str) -> None
     for task in entries(name):
         models[task.item.item_id].append(task.item.tested_model)
     assert len({task.item.case_id for task in entries(name)}) >= 8
-    assert {tuple(sorted(found)) for found in models.values()} == {tuple(sorted(PLANNERS))}
+    assert {tuple(sorted(result)) for result in models.values()} == {tuple(sorted(PLANNERS))}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,9 +88,9 @@ def test_all_rows_of_an_item_hold_the_same_case(name: str) -> None:
     cases: dict[str, set[str]] = defaultdict(set)
     for line in (EXAMPLES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        kept = {k: v for k, v in row.items() if k not in ("tested_model", "model_response")}
-        cases[row["id"]].add(json.dumps(kept, sort_keys=True))
-    assert {len(found) for found in cases.values()} == {1}
+        case = {k: v for k, v in row.items() if k not in ("tested_model", "model_response")}
+        cases[row["id"]].add(json.dumps(case, sort_keys=True))
+    assert {len(result) for result in cases.values()} == {1}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -151,8 +151,8 @@ def test_a_labels_category_is_the_one_that_exact_names_decide() -> None:
 
 @pytest.mark.parametrize("name", ["holistic", "step_wise", "tool_extraneous"])
 def test_every_error_code_occurs(name: str) -> None:
-    found = {code for label in labels(name) for code in CODES if label["errors"][code]}
-    assert found == set(CODES)
+    result = {code for label in labels(name) for code in CODES if label["errors"][code]}
+    assert result == set(CODES)
 
 
 def test_every_category_of_a_broken_tool_occurs() -> None:
@@ -189,9 +189,9 @@ def test_the_planners_differ_in_skill(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_static_judge_never_fails_what_a_person_found_right(name: str) -> None:
     run = apbjudge.grade(EXAMPLES / f"{name}.jsonl")
-    said = {(j.item_id, j.tested_model): j for j in run.judgements}
+    judgements = {(j.item_id, j.tested_model): j for j in run.judgements}
     for label in labels(name):
-        judgement = said[key_of(label)]
+        judgement = judgements[key_of(label)]
         assert isinstance(judgement, apbjudge.Verdict)
         assert judgement.is_correct or not label["is_correct"], key_of(label)
 
@@ -205,17 +205,17 @@ def test_the_pictures_of_the_examples_are_there() -> None:
 
 def test_the_joined_example_holds_no_bad_row() -> None:
     joined = EXAMPLES / "joined"
-    found = list(Source(joined / "predictions.jsonl", cases=joined / "cases.jsonl"))
-    assert [e for e in found if not isinstance(e, Task)] == []
-    assert {e.item.tested_model for e in found if isinstance(e, Task)} == PLANNERS
+    result = list(Source(joined / "predictions.jsonl", cases=joined / "cases.jsonl"))
+    assert [e for e in result if not isinstance(e, Task)] == []
+    assert {e.item.tested_model for e in result if isinstance(e, Task)} == PLANNERS
 
 
 def test_the_example_report_shows_every_example_row() -> None:
     """``examples/make_report.py`` made it; the list's columns are the first block of its data."""
     page = (EXAMPLES / "report" / "report.html").read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/octet-stream" id="index">([^<]+)<', page)
-    assert found is not None
-    index = json.loads(gzip.decompress(base64.b64decode(found[1])))
+    match = re.search(r'<script type="application/octet-stream" id="index">([^<]+)<', page)
+    assert match is not None
+    index = json.loads(gzip.decompress(base64.b64decode(match[1])))
     models = (index["models"]["names"][at] for at in index["models"]["of"])
     shown = {*zip(index["ids"], models, strict=True)}
     assert shown == {key for name in NAMES for key in tasks(name)}

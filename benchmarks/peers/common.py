@@ -50,9 +50,9 @@ def read_job() -> Job:
     parser.add_argument("--url", required=True)
     parser.add_argument("--concurrency", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    rubric = given.rubric.read_text(encoding="utf-8")
-    return Job(given.rows, rubric, given.url, given.concurrency, given.out)
+    options = parser.parse_args()
+    rubric = options.rubric.read_text(encoding="utf-8")
+    return Job(options.rows, rubric, options.url, options.concurrency, options.out)
 
 
 def case_text(row: Row) -> str:

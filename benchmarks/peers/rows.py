@@ -91,9 +91,9 @@ def main() -> None:
         for i in range(options.rows):
             if i % SAME_TOOLS == 0:
                 tools = [tool(rng, "tool_a"), tool(rng, "tool_b")]
-            made = row(rng, i, tools)
-            ours.write(orjson.dumps(made, option=orjson.OPT_APPEND_NEWLINE))
-            plain.write(orjson.dumps(texts(made), option=orjson.OPT_APPEND_NEWLINE))
+            one = row(rng, i, tools)
+            ours.write(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE))
+            plain.write(orjson.dumps(texts(one), option=orjson.OPT_APPEND_NEWLINE))
 
 
 if __name__ == "__main__":

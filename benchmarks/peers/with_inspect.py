@@ -19,7 +19,7 @@ TEMPLATE = "{rubric}\n\n{question}\n\nReference:\n{criterion}\n\nPrediction:\n{a
 
 
 @solver
-def given() -> Solver:
+def prediction_of() -> Solver:
     """Takes the prediction of the row for the answer, so that only the judge is called."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -43,7 +43,7 @@ def main(job: Job) -> None:
     judge = get_model("openai/echo", base_url=job.url, api_key="none", responses_api=False)
     task = Task(
         dataset=MemoryDataset(samples),
-        solver=given(),
+        solver=prediction_of(),
         scorer=model_graded_qa(template=TEMPLATE + "{instructions}", model=judge),
     )
     (log,) = eval(

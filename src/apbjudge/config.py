@@ -112,8 +112,9 @@ def is_switch(field: FieldInfo) -> bool:
 
 def kinds(field: FieldInfo) -> tuple[Any, ...]:
     """The types of a field's value, without None."""
-    found = field.annotation
-    parts = get_args(found) if get_origin(found) in (Union, types.UnionType) else (found,)
+    annotation = field.annotation
+    is_union = get_origin(annotation) in (Union, types.UnionType)
+    parts = get_args(annotation) if is_union else (annotation,)
     return tuple(part for part in parts if part is not type(None))
 
 

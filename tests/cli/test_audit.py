@@ -99,13 +99,13 @@ def forecast_lines(out: str) -> dict[str, str]:
 def test_a_dry_run_names_calls_tokens_and_price(serve: Any, apbjudge: Command) -> None:
     server = serve()
     priced = ("--price-input", "2", "--price-output", "8")
-    found = forecast_lines(apbjudge("audit", *judge(server), *SMALL, *priced, "--dry-run").out)
+    result = forecast_lines(apbjudge("audit", *judge(server), *SMALL, *priced, "--dry-run").out)
     most = f"at most {3 * N:,} if replies have to be asked for again"
-    assert found["calls"] == f"{N:,}, and 0 replies from the cache; {most}"
-    sent = int(found["tokens"].split()[1].replace(",", ""))
-    assert found["tokens"] == f"about {sent:,} sent and {400 * N:,} received"
+    assert result["calls"] == f"{N:,}, and 0 replies from the cache; {most}"
+    sent = int(result["tokens"].split()[1].replace(",", ""))
+    assert result["tokens"] == f"about {sent:,} sent and {400 * N:,} received"
     assert sent > 500 * N
-    assert found["cost"] == f"about {(2 * sent + 8 * 400 * N) / 1e6:.4f} USD"
+    assert result["cost"] == f"about {(2 * sent + 8 * 400 * N) / 1e6:.4f} USD"
     assert apbjudge("audit", "static", *SMALL, "--dry-run").out.count("asks no model") == 1
 
 
@@ -148,7 +148,7 @@ def test_failed_probes_count_where_they_are_named(
 ) -> None:
     done = apbjudge("audit", "static", *SMALL, "--out", "a", "--fail-on", fail_on)
     assert done.code == code
-    assert Path("a").exists() == (code != 2)  # an unknown name is told before anything is asked
+    assert Path("a").exists() == (code != 2)  # an unknown name is an error before any call
     if code == 1:
         assert "apbjudge: static fails leaks" in done.err
     if code == 2:
@@ -210,9 +210,9 @@ def test_what_makes_no_sense_ends_with_code_2_and_one_line(case: str, apbjudge: 
 def test_a_name_longer_than_a_path_is_still_a_model(apbjudge: Command) -> None:
     done = apbjudge("audit", "m" * 5000, *SMALL, "--dry-run")
     assert (done.code, done.err) == (0, "")
-    told = apbjudge("audit", "m" * 5000, *SMALL)
-    assert told.code == 2
-    assert "can't be made: File name too long" in told.err
+    done = apbjudge("audit", "m" * 5000, *SMALL)
+    assert done.code == 2
+    assert "can't be made: File name too long" in done.err
 
 
 def test_a_folder_that_cannot_be_made_is_told(apbjudge: Command) -> None:
@@ -226,15 +226,15 @@ def test_another_audit_in_the_same_folder_is_refused(apbjudge: Command) -> None:
     assert apbjudge("audit", "static", *SMALL, "--out", "a").code == 0
     before = Path("a/rows/main.jsonl").read_bytes()
     done = apbjudge("audit", "static", *SMALL, "--out", "a", "--seed-of-draw", "2")
-    told = (
+    complaint = (
         "a holds an audit that asked something else; choose another folder, or --overwrite to "
         "replace that audit"
     )
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"apbjudge: --out: {told}\n"
+    assert done.err == f"apbjudge: --out: {complaint}\n"
     assert Path("a/rows/main.jsonl").read_bytes() == before
-    told = apbjudge("audit", "static", *SMALL, "--out", "a", "--seed-of-draw", "2", "--overwrite")
-    assert (told.code, told.err) == (0, "")
+    done = apbjudge("audit", "static", *SMALL, "--out", "a", "--seed-of-draw", "2", "--overwrite")
+    assert (done.code, done.err) == (0, "")
     assert Path("a/rows/main.jsonl").read_bytes() != before
 
 

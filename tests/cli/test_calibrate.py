@@ -27,19 +27,19 @@ def labels(name: str) -> Path:
 def test_the_static_judge_on_the_examples(apbjudge: Command, name: str) -> None:
     """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
     run = graded(apbjudge, name)
-    found = apbjudge("calibrate", run, labels(name), "--by", "tested_model", "--design", "random")
-    assert (found.code, found.err) == (0, "")
+    result = apbjudge("calibrate", run, labels(name), "--by", "tested_model", "--design", "random")
+    assert (result.code, result.err) == (0, "")
     path = GOLDEN / f"calibration_{name}.txt"
     if os.environ.get("UPDATE_GOLDEN") == "1":
-        path.write_text(found.out, encoding="utf-8")
-    assert found.out == path.read_text(encoding="utf-8")
+        path.write_text(result.out, encoding="utf-8")
+    assert result.out == path.read_text(encoding="utf-8")
 
 
 def test_json_says_the_same_and_holds_no_nan(apbjudge: Command) -> None:
     run = graded(apbjudge, "holistic")
-    found = apbjudge("calibrate", run, labels("holistic"), "--format", "json")
-    assert found.code == 0
-    (judge,) = json.loads(found.out, parse_constant=pytest.fail)["judges"]
+    result = apbjudge("calibrate", run, labels("holistic"), "--format", "json")
+    assert result.code == 0
+    (judge,) = json.loads(result.out, parse_constant=pytest.fail)["judges"]
     agreement = judge["whole"]["measures"]["agreement"]
     assert agreement["n_items"] == 27
     assert agreement["value"] == pytest.approx(23 / 27)
@@ -50,12 +50,14 @@ def test_unusable_rows_are_told_and_end_with_1(apbjudge: Command) -> None:
     run = graded(apbjudge, "holistic")
     broken = Path("labels.jsonl")
     broken.write_bytes(b'{"item_id": 3}\n' + labels("holistic").read_bytes())
-    found = apbjudge("calibrate", run, broken)
-    assert found.code == 1
-    assert found.err.startswith("labels.jsonl:1: field item_id: expected a non-empty string, got 3")
-    assert len(found.err.splitlines()) == 1
-    assert "27 labelled items" in found.out
-    assert "rows left out because of problems: 1" in found.out
+    result = apbjudge("calibrate", run, broken)
+    assert result.code == 1
+    assert result.err.startswith(
+        "labels.jsonl:1: field item_id: expected a non-empty string, got 3"
+    )
+    assert len(result.err.splitlines()) == 1
+    assert "27 labelled items" in result.out
+    assert "rows left out because of problems: 1" in result.out
 
 
 @pytest.mark.parametrize(
@@ -82,26 +84,26 @@ def test_unusable_input_ends_with_2_and_one_line(
 ) -> None:
     run = graded(apbjudge, "holistic")
     places = {"RUN": str(run), "LABELS": str(labels("holistic"))}
-    found = apbjudge("calibrate", *(places.get(part, part) for part in arguments))
-    assert (found.code, found.out) == (2, "")
-    assert text in found.err
-    assert len(found.err.splitlines()) == 1
+    result = apbjudge("calibrate", *(places.get(part, part) for part in arguments))
+    assert (result.code, result.out) == (2, "")
+    assert text in result.err
+    assert len(result.err.splitlines()) == 1
 
 
 def test_names_that_would_move_the_cursor_are_shown_as_they_are(apbjudge: Command) -> None:
     run = graded(apbjudge, "holistic")
     rows = [json.loads(line) for line in (run / "judgements.jsonl").read_bytes().splitlines()]
-    told = [json.loads(line) for line in labels("holistic").read_bytes().splitlines()]
-    for row in [*rows, *told]:
+    humans = [json.loads(line) for line in labels("holistic").read_bytes().splitlines()]
+    for row in [*rows, *humans]:
         row["tested_model"] += "\x1b[2J"
-    for row in told:
+    for row in humans:
         row["rater"] = "kim\x1b[31m"
     Path("j.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    twice = [*told, *({**row, "rater": "lee\x07"} for row in told)]
+    twice = [*humans, *({**row, "rater": "lee\x07"} for row in humans)]
     Path("l.jsonl").write_text("\n".join(map(json.dumps, twice)), encoding="utf-8")
-    found = apbjudge("calibrate", "j.jsonl", "l.jsonl", "--by", "tested_model")
-    assert found.code == 0
-    assert not any(mark in found.out for mark in "\x1b\x07")
+    result = apbjudge("calibrate", "j.jsonl", "l.jsonl", "--by", "tested_model")
+    assert result.code == 0
+    assert not any(mark in result.out for mark in "\x1b\x07")
 
 
 def test_marks_from_1_to_5_are_refused_and_not_read_as_grades(apbjudge: Command) -> None:
@@ -112,7 +114,7 @@ def test_marks_from_1_to_5_are_refused_and_not_read_as_grades(apbjudge: Command)
     marks.write_text("\n".join(["item_id,tested_model,grade", *lines]), encoding="utf-8")
     for command in ("calibrate", "report"):
         more = ("--labels",) if command == "report" else ()
-        found = apbjudge(command, run, *more, marks)
-        assert (found.code, found.out) == (2, "")
-        assert "marks.csv:3: field grade: expected a number from 0 to 1, got '2'" in found.err
-        assert "21 of the 27 values by human are off this scale" in found.err
+        result = apbjudge(command, run, *more, marks)
+        assert (result.code, result.out) == (2, "")
+        assert "marks.csv:3: field grade: expected a number from 0 to 1, got '2'" in result.err
+        assert "21 of the 27 values by human are off this scale" in result.err

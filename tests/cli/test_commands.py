@@ -21,10 +21,10 @@ PLANNERS = ["alder-large", "birch-medium", "cress-small"]
 
 
 def command_of(path: tuple[str, ...]) -> Any:
-    found: Any = app
+    result: Any = app
     for name in path:
-        found = found.get_command(click.Context(found), name)
-    return found
+        result = result.get_command(click.Context(result), name)
+    return result
 
 
 def judgements(folder: Path) -> list[dict[str, Any]]:

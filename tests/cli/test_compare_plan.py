@@ -86,12 +86,12 @@ def test_two_tested_models_of_one_run(apbjudge: Command) -> None:
 def test_a_comparison_as_json(apbjudge: Command) -> None:
     done = apbjudge("compare", "a", "b", "--format", "json", "--cluster", "none")
     assert (done.code, done.err) == (0, "")
-    found = json.loads(done.out)
-    assert found["differing"] == ["judge"]
-    assert (found["n_pairs"], found["n_compared"]) == (48, 45)
-    assert found["flips"]["test"]["b"] == found["flips"]["first_only"]
-    assert [d["name"] for d in found["differences"]][:2] == ["CR", "Grade"]
-    assert all(d["difference"]["low"] is not None for d in found["differences"])
+    result = json.loads(done.out)
+    assert result["differing"] == ["judge"]
+    assert (result["n_pairs"], result["n_compared"]) == (48, 45)
+    assert result["flips"]["test"]["b"] == result["flips"]["first_only"]
+    assert [d["name"] for d in result["differences"]][:2] == ["CR", "Grade"]
+    assert all(d["difference"]["low"] is not None for d in result["differences"])
 
 
 def test_damaged_rows_are_named_and_make_it_exit_code_1(apbjudge: Command, tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_plan_after_some_labels(apbjudge: Command) -> None:
 def test_a_plan_as_json_and_as_a_file(apbjudge: Command, tmp_path: Path) -> None:
     done = apbjudge("plan-labels", "a", "--n", "20", "--out", "plan.jsonl", "--format", "json")
     assert (done.code, done.err) == (0, "")
-    found = json.loads(done.out)
-    assert (found["out"], found["n_planned"], found["expected_from"]) == (
+    result = json.loads(done.out)
+    assert (result["out"], result["n_planned"], result["expected_from"]) == (
         "plan.jsonl",
         20,
         "default",

@@ -30,9 +30,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(module, "time", made)
-    return made
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
 
 
 def plain(text: str) -> str:

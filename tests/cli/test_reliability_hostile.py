@@ -74,18 +74,18 @@ def test_a_damaged_field_costs_its_row_alone(
     rows[3][field] = value
     run = write("run.jsonl", rows)
     other = {"calibrate": [labels_of()], "compare": [run_of(name="b.jsonl")]}.get(command, [])
-    found = apbjudge(command, run, *other)
-    assert found.code == 1
-    assert found.err.startswith(f"run.jsonl:4: field {field}: expected ")
-    assert len(found.err.splitlines()) == 1
+    result = apbjudge(command, run, *other)
+    assert result.code == 1
+    assert result.err.startswith(f"run.jsonl:4: field {field}: expected ")
+    assert len(result.err.splitlines()) == 1
 
 
 def test_judgements_of_older_versions_have_fewer_fields(apbjudge: Command) -> None:
     rows = [judgement(at) for at in range(24)]
     for row in rows:
         del row["groups"], row["rubric"], row["fingerprint"]
-    found = apbjudge("calibrate", write("run.jsonl", rows), labels_of())
-    assert (found.code, found.err) == (0, "")
+    result = apbjudge("calibrate", write("run.jsonl", rows), labels_of())
+    assert (result.code, result.err) == (0, "")
 
 
 def test_an_entropy_that_is_null_was_not_measured(apbjudge: Command) -> None:
@@ -96,10 +96,10 @@ def test_an_entropy_that_is_null_was_not_measured(apbjudge: Command) -> None:
 def test_a_row_that_is_there_twice_counts_once(apbjudge: Command) -> None:
     rows = [judgement(at) for at in range(24)]
     run = write("run.jsonl", rows + [row | {"is_correct": True} for row in rows[:5]])
-    found = apbjudge("calibrate", run, labels_of(), "--format", "json")
-    assert found.code == 1
-    assert "got 5 more, such as item-0 of birch: the first one counts" in found.err
-    (judge,) = json.loads(found.out, parse_constant=pytest.fail)["judges"]
+    result = apbjudge("calibrate", run, labels_of(), "--format", "json")
+    assert result.code == 1
+    assert "got 5 more, such as item-0 of birch: the first one counts" in result.err
+    (judge,) = json.loads(result.out, parse_constant=pytest.fail)["judges"]
     assert (judge["n_rows"], judge["n_labelled"]) == (24, 24)
     agreed = sum((at % 3 > 0) == (at % 4 > 0) for at in range(24))
     assert judge["whole"]["measures"]["agreement"]["value"] == pytest.approx(agreed / 24)
@@ -107,16 +107,16 @@ def test_a_row_that_is_there_twice_counts_once(apbjudge: Command) -> None:
 
 def test_judgements_do_not_pass_for_labels(apbjudge: Command) -> None:
     run = run_of()
-    found = apbjudge("calibrate", run, run)
-    assert found.code == 2
-    assert "run.jsonl:1: expected labels of humans, got a judge's judgement" in found.err
+    result = apbjudge("calibrate", run, run)
+    assert result.code == 2
+    assert "run.jsonl:1: expected labels of humans, got a judge's judgement" in result.err
 
 
 def test_labels_that_could_belong_to_several_models_are_named(apbjudge: Command) -> None:
     rows = [judgement(at, tested_model=name) for at in range(6) for name in ("alder", "birch")]
-    found = apbjudge("calibrate", write("run.jsonl", rows), labels_of(6))
-    assert found.code == 2
-    assert "tested_model: expected the name of one, got none for 6 items" in found.err
+    result = apbjudge("calibrate", write("run.jsonl", rows), labels_of(6))
+    assert result.code == 2
+    assert "tested_model: expected the name of one, got none for 6 items" in result.err
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
@@ -125,28 +125,28 @@ def test_another_encoding_is_named(apbjudge: Command, encoding: str) -> None:
     for path in (labels, run):
         text = path.read_text(encoding="utf-8")
         path.write_text(text, encoding=encoding)
-        found = apbjudge("calibrate", run, labels)
+        result = apbjudge("calibrate", run, labels)
         path.write_text(text, encoding="utf-8")
-        assert found.code == 2
+        assert result.code == 2
         name = encoding.upper()
-        assert found.err == (
+        assert result.err == (
             f"apbjudge: {path}: expected one JSON object a line in UTF-8, got {name} text: convert "
             f"it first (iconv -f {name} -t UTF-8 FILE)\n"
         )
 
 
 def test_labels_before_judgements(apbjudge: Command) -> None:
-    found = apbjudge("calibrate", labels_of(), run_of())
-    assert found.code == 2
-    assert "labels of humans" in found.err
+    result = apbjudge("calibrate", labels_of(), run_of())
+    assert result.code == 2
+    assert "labels of humans" in result.err
 
 
 def test_one_run_by_two_names_is_not_two_runs(apbjudge: Command) -> None:
     Path("run").mkdir()
     file = run_of(name="run/judgements.jsonl")
-    found = apbjudge("compare", "run", file)
-    assert found.code == 2
-    assert "RUN_B: expected another run" in found.err
+    result = apbjudge("compare", "run", file)
+    assert result.code == 2
+    assert "RUN_B: expected another run" in result.err
 
 
 REFUSED = [
@@ -165,18 +165,18 @@ REFUSED = [
 def test_options_that_make_no_sense_are_refused(
     apbjudge: Command, options: list[str], expected: str
 ) -> None:
-    found = apbjudge("calibrate", run_of(), labels_of(), *options)
-    assert found.code == 2
-    assert expected in found.err
+    result = apbjudge("calibrate", run_of(), labels_of(), *options)
+    assert result.code == 2
+    assert expected in result.err
 
 
 def test_damage_in_the_target_is_told(apbjudge: Command) -> None:
     rows = [judgement(at) for at in range(12)]
     target = write("target.jsonl", [*rows, {"item_id": 3}])
     design = ["--design", "other-population", "--target", target]
-    found = apbjudge("calibrate", run_of(), labels_of(), *design)
-    assert found.code == 1
-    assert found.err.startswith("target.jsonl:13: ")
+    result = apbjudge("calibrate", run_of(), labels_of(), *design)
+    assert result.code == 1
+    assert result.err.startswith("target.jsonl:13: ")
 
 
 def test_parts_are_named_with_spaces_and_once_each(apbjudge: Command) -> None:
@@ -194,38 +194,38 @@ def planned(apbjudge: Command) -> list[dict[str, Any]]:
 
 
 def labelled(rows: list[dict[str, Any]]) -> Path:
-    found = [label(int(row["item_id"].removeprefix("item-"))) for row in rows]
-    return write("labels.jsonl", found)
+    result = [label(int(row["item_id"].removeprefix("item-"))) for row in rows]
+    return write("labels.jsonl", result)
 
 
 def test_labels_in_the_order_of_a_plan_need_no_note(apbjudge: Command) -> None:
     rows = [row for row in planned(apbjudge) if row["order"]]
-    found = apbjudge("calibrate", "run.jsonl", labelled(rows[:20]), "--design", "plan.jsonl")
-    assert found.code == 0
-    assert "passed over" not in found.out
-    assert "without any label" not in found.out
+    result = apbjudge("calibrate", "run.jsonl", labelled(rows[:20]), "--design", "plan.jsonl")
+    assert result.code == 0
+    assert "passed over" not in result.out
+    assert "without any label" not in result.out
 
 
 def test_rows_of_a_plan_that_were_passed_over_are_told(apbjudge: Command) -> None:
     rows = [row for row in planned(apbjudge) if row["order"]]
     stratum = [row for row in rows if row["stratum"] == rows[0]["stratum"]]
-    found = apbjudge("calibrate", "run.jsonl", labelled(stratum[2:]), "--design", "plan.jsonl")
-    assert found.code == 0
-    assert "2 rows were passed over" in found.out
+    result = apbjudge("calibrate", "run.jsonl", labelled(stratum[2:]), "--design", "plan.jsonl")
+    assert result.code == 0
+    assert "2 rows were passed over" in result.out
     bare = 60 - rows[0]["stratum_size"]
-    assert f"{bare} of 60 rows are in strata without any label" in found.out
+    assert f"{bare} of 60 rows are in strata without any label" in result.out
 
 
 def test_labels_that_no_plan_chose_are_refused(apbjudge: Command) -> None:
     rows = [row for row in planned(apbjudge) if row["order"] is None]
-    found = apbjudge("calibrate", "run.jsonl", labelled(rows), "--design", "plan.jsonl")
-    assert found.code == 2
-    assert f"got only labels of {len(rows)} others" in found.err
+    result = apbjudge("calibrate", "run.jsonl", labelled(rows), "--design", "plan.jsonl")
+    assert result.code == 2
+    assert f"got only labels of {len(rows)} others" in result.err
 
 
 def test_rows_that_name_no_case_stand_alone(apbjudge: Command) -> None:
     run, labels = run_of(case_id=None), labels_of()
-    found = apbjudge("calibrate", run, labels)
-    assert found.code == 0
-    assert "24 labelled items in 24 clusters" in found.out
+    result = apbjudge("calibrate", run, labels)
+    assert result.code == 0
+    assert "24 labelled items in 24 clusters" in result.out
     assert apbjudge("compare", run, run_of(name="b.jsonl")).code == 0

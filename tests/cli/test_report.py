@@ -165,10 +165,13 @@ def test_no_text_from_data_is_a_formula_in_any_csv_file(tmp_path: Path, apbjudge
             "report", tmp_path / "one", tmp_path / "two", "--table", "changes", "--format", "csv"
         ),
     ]
-    assert [said.code for said in shown] == [0, 0]
+    assert [result.code for result in shown] == [0, 0]
     files = [*tmp_path.glob("*/*.csv")]
     assert len(files) > 3
-    texts = [*(said.out for said in shown), *(path.read_text(encoding="utf-8") for path in files)]
+    texts = [
+        *(result.out for result in shown),
+        *(path.read_text(encoding="utf-8") for path in files),
+    ]
     cells = [cell for text in texts for row in csv.reader(io.StringIO(text)) for cell in row]
     assert {f"'{formula}", "'-2+3", "'@SUM(1)", "+1"} <= set(cells)
     assert not [c for c in cells if c.startswith(("=", "@", "\t", "\r"))]

@@ -101,16 +101,16 @@ SAME: Mapping[str, list[tuple[str, ...]]] = {
 def test_all_spellings_are_the_same(apbjudge: Command, asked: dict[str, Any], name: str) -> None:
     Path("5.toml").write_text("max_cost = 5\n", encoding="utf-8")
     Path("table.toml").write_text("[params]\ntop_p = 0.5\n", encoding="utf-8")
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for words in SAME[name]:
         config = ("--config", *words) if words[0].endswith(".toml") else words
         for line in ((*config, "rows.jsonl"), ("rows.jsonl", *config)):
             asked.clear()
             assert apbjudge("grade", *line, *MODEL, "--out", "o").code == 130
-            found.append(dict(asked))
-    assert all(each == found[0] for each in found)
+            result.append(dict(asked))
+    assert all(each == result[0] for each in result)
     assert apbjudge("grade", "rows.jsonl", *MODEL, "--out", "o").code == 130
-    assert found[0] != asked
+    assert result[0] != asked
 
 
 def test_without_settings_the_static_judge_is_asked(

@@ -61,8 +61,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-    return {stage: set(names) for stage, names in found.items()}
+    result = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    return {stage: set(names) for stage, names in result.items()}
 
 
 def test_importing_the_package_loads_next_to_nothing(loaded: dict[str, set[str]]) -> None:

@@ -152,8 +152,8 @@ def _add(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call
 
 
 def _refer_forward(draw: st.DrawFn, world: World, calls: list[Call], at: int) -> list[Call]:
-    made = {name for name, _ in calls[:at]}
-    later = [n for n in world.names if n not in made and n.isascii() and n.isidentifier()]
+    called = {name for name, _ in calls[:at]}
+    later = [n for n in world.names if n not in called and n.isascii() and n.isidentifier()]
     assume(later)
     text = draw(st.sampled_from([f"${draw(st.sampled_from(later))}.id"]))
     name, arguments = calls[at]

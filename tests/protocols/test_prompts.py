@@ -222,19 +222,19 @@ def test_blind_prompts_differ_from_open_ones_by_the_reference_alone() -> None:
 
 
 def test_proven_facts_are_told_and_suspected_findings_never() -> None:
-    told = suspected = 0
+    shown = suspected = 0
     for task in every_task():
         proven = [f for f in task.findings if f.certainty == "proven"]
         prompt = render(task)
         facts = blocks(prompt.prediction).get("verified_facts", "")
         assert facts == "\n".join(dict.fromkeys(map(fact_line, proven)))
-        told += bool(proven)
+        shown += bool(proven)
         for finding in task.findings:
             if finding.certainty == "suspected":
                 suspected += 1
                 assert fact_line(finding) not in in_full(prompt)
                 assert finding.message not in prompt.prediction.replace(task.item.response, "")
-    assert told > 20
+    assert shown > 20
     assert suspected > 10
 
 
@@ -243,9 +243,9 @@ def test_without_evidence_neither_facts_nor_their_announcement_are_sent() -> Non
         text = in_full(render(task, evidence=False))
         assert FACTS not in text
         assert "verified_facts" not in text
-        told = render(task)
-        assert render(task, evidence=False).case == told.case
-        assert told.prediction.startswith("# The prediction to be judged")
+        shown = render(task)
+        assert render(task, evidence=False).case == shown.case
+        assert shown.prediction.startswith("# The prediction to be judged")
 
 
 def test_the_same_fact_is_told_once() -> None:

@@ -17,9 +17,9 @@ def stats() -> None:
     """Shows where the cache is and how much it holds."""
     from ..llm.resources import open_cache
 
-    found = open_cache(warn=_warn).stats()
-    size = f"{found.bytes / 2**20:.1f} MiB"
-    click.echo(f"{visible(str(found.folder))}: {found.entries} replies, {size}")
+    contents = open_cache(warn=_warn).stats()
+    size = f"{contents.bytes / 2**20:.1f} MiB"
+    click.echo(f"{visible(str(contents.folder))}: {contents.entries} replies, {size}")
 
 
 @cache.command()

@@ -71,10 +71,10 @@ class ConfigCommand(click.Command):
             context_settings={"token_normalize_func": _with_dashes},
         )
 
-    def _call(self, config: Sequence[str] = (), **given: Any) -> None:
+    def _call(self, config: Sequence[str] = (), **options: Any) -> None:
         ctx = click.get_current_context()
         values = read_config(config, self.fields)
-        for name, value in given.items():
+        for name, value in options.items():
             if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
                 values[name] = _typed(value, self.fields[name])
         ctx.exit(self.run(values))

@@ -31,10 +31,10 @@ def show_rubric(name: str) -> None:
     from ..protocols.prompts import PromptMaker
     from ..rubrics import load_rubric
 
-    found = load_rubric(name)
-    click.echo(f"{found.ref}: {found.title}\nsha256 {found.digest}\n")
-    click.echo(PromptMaker().system(found, "judge@1"))
-    for kind, rule in found.types.items():
+    loaded = load_rubric(name)
+    click.echo(f"{loaded.ref}: {loaded.title}\nsha256 {loaded.digest}\n")
+    click.echo(PromptMaker().system(loaded, "judge@1"))
+    for kind, rule in loaded.types.items():
         click.echo(f"\n{kind}: {rule.situation}")
         for text in rule.passes:
             click.echo(f"  passes: {text}")
