@@ -61,18 +61,8 @@ def export_requests(
     """Writes a batch file of every request that the reply cache has no reply to.
 
     The judge must have the settings and the address that it will get from ``grade``. An older
-    batch file in the place of ``out`` is replaced, another file only with ``overwrite``. The size
-    of the file is not limited to what a service takes.
-
-    Args:
-        rows: As for ``grade``.
-        out: The file.
-        config: The settings; ``cache`` may name the folder of the caches.
-        **settings: The fields of ``GradeConfig``, in place of ``config``.
-
-    Raises:
-        OptionError: If an option or the rubric is unusable, or ``out`` is another file.
-        InputError: If the input can't be read or the file not be written.
+    batch file in the place of ``out`` is replaced, another file only with ``overwrite``. ``cache``
+    may name the folder of the caches. The size of the file is not limited to what a service takes.
     """
     config = config or GradeConfig(**settings)
     judge, *others = config.judge
@@ -140,13 +130,6 @@ def import_answers(path: Path, *, cache: Path | None = None) -> Import:
     """Puts the replies of an answered batch file into the reply cache.
 
     Failed requests are in the next export, or asked by ``grade``.
-
-    Args:
-        path: The file as ``vllm run-batch`` or the service wrote it.
-        cache: Folder of the caches, None for the usual one.
-
-    Raises:
-        InputError: If the file can't be read or the cache not be written.
     """
     replies = ReplyCache((cache or default_cache_folder()) / REPLIES, warn=_fail)
     taken: list[bool] = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
@@ -109,12 +109,7 @@ class BatchList(BaseModel):
 
     @classmethod
     def open(cls, folder: Path, endpoint: str, form: Format) -> BatchList:
-        """Opens the list in a folder, or begins one.
-
-        Raises:
-            InputError: If there is a list that can't be read, or names files that are not its own.
-            OptionError: If the batches are another endpoint's.
-        """
+        """Opens the list in a folder, or begins one."""
         path = folder / LIST
         if not path.exists():
             return cls(folder=folder, endpoint=endpoint, form=form)
@@ -166,16 +161,8 @@ def run_batched(config: RunConfig, *, poll_s: float = 30.0) -> Run:
 
     May take a day. A run that was stopped anywhere continues with the same call: no batch is
     made twice, no answer is lost. Requests that fail in a way that may pass, and those that a
-    batch left unanswered, are in a batch of the next round, at most ``retries`` times.
-
-    Args:
-        config: The run.
-        poll_s: Seconds between two questions how far the batches are.
-
-    Raises:
-        OptionError: If the judge or a setting does not go with batches, the folder holds another
-            run, or the provider refuses.
-        InputError: If the input can't be read or the folder not be written.
+    batch left unanswered, are in a batch of the next round, at most ``retries`` times. The
+    provider is asked every ``poll_s`` seconds how far the batches are.
     """
     spec, resources = config.spec, config.resources
     if spec.is_static:
@@ -204,20 +191,16 @@ class _PendingRowsError(ApbJudgeError):
         self.progress = progress
 
 
-@dataclass(slots=True)
 class _BatchRun:
     """A run in rounds: judge what there are answers for, and send the other requests away."""
 
-    config: RunConfig
-    poll_s: float
-    batches: BatchList = field(init=False)
-    api: BatchApi = field(init=False)
-    results: BatchResults = field(init=False)
-    notes: dict[str, str] = field(default_factory=dict[str, str])
-    """The last note about each batch, by its tag."""
-
-    def __post_init__(self) -> None:
-        spec, resources = self.config.spec, self.config.resources
+    def __init__(self, config: RunConfig, poll_s: float) -> None:
+        spec, resources, rows = config.spec, config.resources, config.source.rows
+        if not isinstance(rows, Path | Sequence):
+            config = replace(config, source=replace(config.source, rows=list(rows)))
+        self.config = config
+        self.poll_s = poll_s
+        self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
         self.api = BatchApi(
             spec.model,
             spec.api_base[0] if spec.api_base else None,
@@ -228,15 +211,11 @@ class _BatchRun:
         )
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
         form = known_format(spec, spec.addresses[0], resources.cache)
-        self.batches = BatchList.open(self.config.folder / FOLDER, endpoint, form)
+        self.batches = BatchList.open(config.folder / FOLDER, endpoint, form)
         self.results = BatchResults(prices_of(spec, batched=True).cost_usd)
         for batch in self.batches.batches:
             if batch.step in ("fetched", "entered"):
                 self._read(batch)
-        rows = self.config.source.rows
-        if not isinstance(rows, Path | Sequence):
-            source = replace(self.config.source, rows=list(rows))
-            self.config = replace(self.config, source=source)
 
     def run(self) -> Run:
         """Carries everything out; see ``run_batched``."""
@@ -278,11 +257,7 @@ class _BatchRun:
         return work
 
     def _finish_batches(self) -> None:
-        """Brings every batch of the list to its end.
-
-        Raises:
-            OptionError: If the provider refuses or can't be reached.
-        """
+        """Brings every batch of the list to its end."""
         if not self.batches.pending:
             return
         try:

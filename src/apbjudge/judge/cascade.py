@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, fsum, inf, isinf, nextafter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -49,11 +49,7 @@ _SHARE = re.compile(rf"share\s*=\s*{_NUMBER}", re.ASCII)
 
 
 def parse_rule(text: str) -> EscalationRule:
-    """Reads a condition such as ``entropy>0.5``, ``entropy.max>=1`` or ``share=0.2``.
-
-    Raises:
-        OptionError: If it is none.
-    """
+    """Reads a condition such as ``entropy>0.5``, ``entropy.max>=1`` or ``share=0.2``."""
     condition = text.strip()
     if match := _ENTROPY.fullmatch(condition):
         bits = float(match[3])
@@ -69,13 +65,8 @@ def parse_rule(text: str) -> EscalationRule:
 def uncertainty_score(judgement: Judgement, rule: EscalationRule) -> float:
     """How doubtful a judgement of the cheap judge is, in bits.
 
-    Returns:
-        Infinity where there is no verdict, or where the field was answered and its entropy is
-        not known; 0 where the rubric does not have the field.
-
-    Raises:
-        OptionError: If the verdict comes without any measure of doubt, or the field is a code
-            that its rubric does not have.
+    Infinity where there is no verdict, or where the field was answered and its entropy is not
+    known; 0 where the rubric does not have the field.
     """
     if isinstance(judgement, Unscored):
         return inf
@@ -117,15 +108,10 @@ def choose(scores: Sequence[float], rule: EscalationRule) -> list[int]:
 def cascade_judgement(
     cheap: Judgement, strong: Judgement | None, *, strong_judge: str
 ) -> Judgement:
-    """The judgement of both judges together.
+    """The judgement of both judges together; the strong one may not have been asked.
 
     The strong judge's verdict decides where there is one, else the cheap judge's; ``decided_by``
     says whose it is. ``doubt`` stays the cheap judge's, as that is what sent the item on.
-
-    Args:
-        cheap: Judgement of the cheap judge.
-        strong: Judgement of the strong one on the same item; None where it was not asked.
-        strong_judge: Its name, also for the items it was not asked about.
     """
     asked = [cheap] if strong is None else [cheap, strong]
     latencies = [j.latency_s for j in asked if j.latency_s is not None]
@@ -149,38 +135,17 @@ def cascade_judgement(
 # For humans ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedItem:
-    """An item that a human should look at.
-
-    Attributes:
-        index: Its place in the input.
-        reason: ``no verdict`` (the last judge asked gave none), ``not asked`` (it was due to go
-            to the strong judge and the budget ended before) or ``in doubt`` (the strong judge
-            doubts as well).
-        score: Doubt of the last judge that was asked, in bits; infinity without a verdict.
-    """
-
-    index: int
-    reason: Literal["no verdict", "not asked", "in doubt"]
-    score: float
-
-
 def queue(
     cheap: Sequence[Judgement], strong: Sequence[Judgement | None], rule: EscalationRule
-) -> list[QueuedItem]:
+) -> list[dict[str, Any]]:
     """The items that the judges leave to humans, most doubtful first, ties in input order.
+
+    Their ``reason`` is ``no verdict`` (the last judge asked gave none), ``not asked`` (it was due
+    to go to the strong judge and the budget ended before) or ``in doubt`` (the strong judge doubts
+    as well), ``entropy`` the doubt of the last judge that was asked, None without a verdict.
 
     A strong judge's verdict without a measure of doubt is taken as final. Where ``rule`` is a
     share, its doubt counts from that of the least doubtful item that was due to go to it.
-
-    Args:
-        cheap: Judgements of the cheap judge.
-        strong: Those of the strong one, None where it was not asked.
-        rule: The condition by which items went to the strong judge.
-
-    Raises:
-        OptionError: See ``uncertainty_score``.
     """
     scores = [uncertainty_score(judgement, rule) for judgement in cheap]
     due = set(choose(scores, rule))
@@ -188,16 +153,25 @@ def queue(
     if rule.share is not None:
         least = min((scores[i] for i in due if scores[i] < inf), default=0.0)
         above = nextafter(least, -inf) if least > 0 else 0.0
-    queued: list[QueuedItem] = []
+    queued: list[tuple[float, int, str]] = []
     for i, last in enumerate(strong):
         if last is None or (isinstance(last, Unscored) and last.reason == "budget"):
             if i in due or last is not None:
-                queued.append(QueuedItem(i, "not asked", scores[i]))
+                queued.append((-scores[i], i, "not asked"))
         elif isinstance(last, Unscored):
-            queued.append(QueuedItem(i, "no verdict", inf))
+            queued.append((-inf, i, "no verdict"))
         elif last.doubt is not None and (score := uncertainty_score(last, rule)) > above:
-            queued.append(QueuedItem(i, "in doubt", score))
-    return sorted(queued, key=lambda item: -item.score)
+            queued.append((-score, i, "in doubt"))
+    return [
+        {
+            "item_id": cheap[i].item_id,
+            "tested_model": cheap[i].tested_model,
+            "line": cheap[i].line,
+            "reason": reason,
+            "entropy": None if isinf(score) else -score,
+        }
+        for score, i, reason in sorted(queued)
+    ]
 
 
 # What a threshold costs ---------------------------------------------------------------------------
@@ -257,25 +231,12 @@ def curve(
     *,
     field: str = "is_correct",
 ) -> list[CurvePoint]:
-    """Cost and agreement at every threshold that makes a difference.
+    """Cost and agreement at every threshold that makes a difference, from no item escalated to all.
 
     The reference of an item is its human label, else the strong judge's verdict. Where it is
     the latter, the item agrees as soon as it is escalated: such a curve shows how much of the
     strong judge's work the cheap one can take over, not how right either is. An escalated item
     without strong verdict keeps the cheap one; what was never asked costs nothing.
-
-    Args:
-        cheap: Judgements of the cheap judge, with doubt.
-        strong: Those of the strong judge on the same items; None where it was not asked.
-        reference: Human labels of is_correct; None where there is none.
-        field: Whose entropy counts.
-
-    Returns:
-        Points from the highest threshold to the lowest: no item escalated first, all last.
-        Computed in O(n log n).
-
-    Raises:
-        OptionError: See ``uncertainty_score``.
     """
     rule = EscalationRule(field=field)
     n = len(cheap)

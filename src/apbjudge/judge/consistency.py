@@ -81,11 +81,7 @@ def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
 
 
 def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:
-    """Makes a contradictory verdict consistent by the written rule above.
-
-    Raises:
-        ReplyError: If the rule can't.
-    """
+    """Makes a contradictory verdict consistent by the written rule above."""
     if rubric.shape == "category":
         changed = replace(verdict, is_correct=rubric.category_is_correct(verdict.category))
         return changed, _changes(verdict, changed, "the category decides")

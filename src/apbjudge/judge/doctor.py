@@ -53,18 +53,9 @@ def check_up(
 ) -> Checkup:
     """Asks every endpoint of a judge what it can do, with at most seven tiny calls each.
 
-    The format of replies and the context are cached for later runs and estimates.
-
-    Args:
-        spec: The judge.
-        rows: What is to be graded, for the longest prompt; None leaves that out.
-        config: How it is graded, whoever judges.
-        client: Answers in place of the network, which is then not used at all.
-        **settings: The fields of ``GradeConfig``, in place of ``config``.
-
-    Raises:
-        OptionError: If an option, the rubric or the transport is unusable.
-        InputError: If an input file as a whole is unusable.
+    The format of replies and the context are cached for later runs and estimates. ``rows`` are
+    what is to be graded, for the longest prompt; ``config``, or its fields one by one, says how.
+    ``client`` answers in place of the network, which is then not used at all.
     """
     config = config or GradeConfig(**settings)
     folder = cache_folder(wanted=config.cache, client=client)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -18,7 +18,6 @@ from ..llm.endpoint_checks import context_text
 from ..llm.engine import place_of
 from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, prices_of
-from ..protocols.prompts import Prompt
 from ..records import Record, Usage
 from ..runs.folder import finished_in
 from .config import STATIC, GradeConfig, JudgeSpec
@@ -82,7 +81,6 @@ class Forecast(Record):
     cost_usd: float | None = 0.0
     seconds: float | None = 0.0
     longest_prompt_tokens: int = 0
-    longest_prompt_characters: int = 0
     max_reply_tokens: int = 0
     rates: Rates = Rates()
 
@@ -99,14 +97,7 @@ class Forecast(Record):
 def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> Forecast:
     """Estimates what a run of one judge takes; no call is made and nothing is written.
 
-    Args:
-        rows: As for ``grade``.
-        config: The settings; the folder ``out`` may hold finished judgements.
-        **settings: The fields of ``GradeConfig``, in place of ``config``.
-
-    Raises:
-        OptionError: If an option or the rubric is unusable, or ``out`` holds another run.
-        InputError: If an input file as a whole is unusable.
+    The fields of ``GradeConfig`` may be given one by one. ``out`` may hold finished judgements.
     """
     config = config or GradeConfig(**settings)
     with nullcontext(config.out) if config.out else TemporaryDirectory() as folder:
@@ -123,37 +114,33 @@ def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> 
 def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Forecast:
     """Estimates what several runs at one endpoint take together.
 
-    Args:
-        runs: The runs, at least one; model, prices and limits are those of the first.
-        is_input: Whether the rows are those of files that the runs' folders must be of.
-
-    Raises:
-        OptionError: If a folder holds another run.
-        InputError: If an input file as a whole is unusable.
+    Model, prices and limits are those of the first. ``is_input`` says whether the rows are those
+    of the files that the runs' folders must be of.
     """
     spec, cache = runs[0].spec, runs[0].resources.cache
     finished = [_finished(run, is_input=is_input) for run in runs]  # refuses others before any work
-    count = _Count()
+    count: Counter[str] = Counter()
     for run, is_finished in zip(runs, finished, strict=True):
-        (_count_static if spec.is_static else _count)(count, run, is_finished)
-    totals = {name: value for name, value in asdict(count).items() if name != "characters"}
+        _count(count, run, is_finished)
+    characters, longest = count.pop("characters", 0), count.pop("longest", 0)
+    counts: dict[str, Any] = dict(count)
     if spec.is_static:
-        return Forecast(judge=STATIC, **totals)
-    rates = known_rates(spec, cache)
-    prompt_tokens = round(count.characters * rates.tokens_per_character)
-    reply_tokens = round(count.calls * rates.reply_tokens)
+        return Forecast(judge=STATIC, **counts)
+    calls, rates = count["calls"], known_rates(spec, cache)
+    prompt_tokens = round(characters * rates.tokens_per_character)
+    reply_tokens = round(calls * rates.reply_tokens)
     usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=reply_tokens)
     return Forecast(
         judge=spec.model,
-        most_calls=count.calls + (count.calls + count.reused) * spec.max_reasks,
+        most_calls=calls + (calls + count["reused"]) * spec.max_reasks,
         prompt_tokens=prompt_tokens,
         reply_tokens=reply_tokens,
-        cost_usd=prices_of(spec).cost_usd(usage) if count.calls else 0.0,
-        seconds=_seconds(spec, count.calls, prompt_tokens + reply_tokens, rates.latency_s),
-        longest_prompt_tokens=round(count.longest_prompt_characters * rates.tokens_per_character),
+        cost_usd=prices_of(spec).cost_usd(usage) if calls else 0.0,
+        seconds=_seconds(spec, calls, prompt_tokens + reply_tokens, rates.latency_s),
+        longest_prompt_tokens=round(longest * rates.tokens_per_character),
         max_reply_tokens=spec.max_reply_tokens,
         rates=rates,
-        **totals,
+        **counts,
     )
 
 
@@ -193,65 +180,44 @@ def known_rates(spec: JudgeSpec, folder: Path | None) -> Rates:
     )
 
 
-@dataclass(slots=True)
-class _Count:
-    rows: int = 0
-    bad_rows: int = 0
-    finished: int = 0
-    pictures: int = 0
-    reused: int = 0
-    calls: int = 0
-    characters: int = 0
-    longest_prompt_characters: int = 0
-
-    def add(self, prompt: Prompt, *, calls: int, reused: int) -> None:
-        """Counts an item that is to be judged."""
-        joint = 0 if prompt.images else 2  # between case and prediction, where they are one text
-        characters = len(prompt.system) + len(prompt.case) + joint + len(prompt.prediction)
-        self.calls += calls
-        self.reused += reused
-        self.characters += calls * characters
-        self.longest_prompt_characters = max(self.longest_prompt_characters, characters)
-        self.pictures += calls * len(prompt.images)
-
-
 _IsFinished = Callable[[Task, str], bool]
 """Whether the judgement of an item with a fingerprint is there."""
 
 
-def _count_static(count: _Count, run: RunConfig, is_finished: _IsFinished) -> None:
-    judge = StaticJudge()
-    for entry in run.source:
-        count.rows += 1
-        if isinstance(entry, Task):
-            count.finished += is_finished(entry, judge.fingerprint(entry))
-        else:
-            count.bad_rows += 1
-
-
-def _count(count: _Count, run: RunConfig, is_finished: _IsFinished) -> None:
+def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> None:
     """Reads the rows once and adds them; memory stays at one row."""
     spec, folder = run.spec, run.resources.cache
-    judge = make_judge(spec, run.source.roots, Resources())
+    static = StaticJudge()
+    model = None if spec.is_static else make_judge(spec, run.source.roots, Resources())
     place, form = place_of(spec.addresses), known_format(spec, spec.addresses[0], folder)
     has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
     cache = run.resources.open_cache() if has_cache else None  # none is created here
     with closing(cache) if cache else nullcontext():
         for entry in run.source:
-            count.rows += 1
+            count["rows"] += 1
             try:
-                prompt = judge.prompt(entry) if isinstance(entry, Task) else None
+                if not isinstance(entry, Task):
+                    raise entry.error
+                prompt = model.prompt(entry) if model else None
             except RowError:
-                prompt = None
-            if not isinstance(entry, Task) or prompt is None:
-                count.bad_rows += 1
-            elif is_finished(entry, judge.fingerprint(entry, prompt)):
-                count.finished += 1
+                count["bad_rows"] += 1
+                continue
+            if model is None or prompt is None:
+                count["finished"] += is_finished(entry, static.fingerprint(entry))
+            elif is_finished(entry, model.fingerprint(entry, prompt)):
+                count["finished"] += 1
             else:
-                requests = judge.first_requests(entry, prompt) if cache else []
+                requests = model.first_requests(entry, prompt) if cache else []
                 keys = [cache_key(each.key(place), each.format_at(form)) for each in requests]
                 reused = sum(cache.get(key) is not None for key in keys) if cache else 0
-                count.add(prompt, calls=spec.samples - reused, reused=reused)
+                calls = spec.samples - reused
+                joint = 0 if prompt.images else 2  # between case and prediction, in one text
+                length = len(prompt.system) + len(prompt.case) + joint + len(prompt.prediction)
+                count["calls"] += calls
+                count["reused"] += reused
+                count["pictures"] += calls * len(prompt.images)
+                count["characters"] += calls * length
+                count["longest"] = max(count["longest"], length)
 
 
 def _finished(run: RunConfig, *, is_input: bool) -> _IsFinished:

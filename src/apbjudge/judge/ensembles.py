@@ -21,7 +21,6 @@ from ..rubrics import Rubric, load_rubric
 from ..runs.loop import Progress
 from .cascade import (
     CascadeCurve,
-    QueuedItem,
     cascade_judgement,
     choose,
     curve,
@@ -49,17 +48,7 @@ def run_panel(
     specs: Sequence[JudgeSpec],
     rule: Literal["majority", "mean", "dawid-skene"],
 ) -> Run:
-    """Lets several judges judge every row, one judge after the other, and votes.
-
-    Args:
-        config: The run; its own ``spec`` is not looked at.
-        specs: The judges, at least two.
-        rule: How they decide.
-
-    Raises:
-        OptionError: If judges have one name, or see ``run_in``.
-        InputError: See ``run_in``.
-    """
+    """Lets several judges judge every row, one judge after the other, and votes."""
     if rule == "dawid-skene":
         load_dawid_skene(len(specs))
     name = f"panel({'+'.join(spec.model for spec in specs)})"
@@ -82,15 +71,8 @@ def run_panel(
 def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
     """Lets a cheap judge judge every row and a strong one what the cheap one doubts.
 
-    Args:
-        config: The run, with the cheap judge; ``queue.jsonl`` in its folder lists the items that
-            are left to humans, ``curve.csv`` cost and agreement for every threshold.
-        strong: The strong judge.
-        rule_text: What is escalated; see ``judge.cascade.parse_rule``.
-
-    Raises:
-        OptionError: If the condition can't be read or the cheap judge states no doubt.
-        InputError: See ``run_in``.
+    ``queue.jsonl`` in the run's folder lists the items that are left to humans, ``curve.csv``
+    cost and agreement for every threshold.
     """
     rule, cheap = parse_rule(rule_text), config.spec
     if cheap.samples < 2 and not cheap.logprobs:
@@ -116,27 +98,18 @@ def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
     known = tuple(point for point in points if point.is_known)
     left = queue(rows, asked, rule)
     if not config.in_memory:
-        write_atomically(config.folder / QUEUE, _queue_lines(rows, left))
+        lines = (orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE) for item in left)
+        write_atomically(config.folder / QUEUE, b"".join(lines))
         write_atomically(config.folder / CURVE, curve_csv(known).encode())
     ensemble = CascadeCurve(points=known, reference=strong.model, n_queued=len(left))
     return replace(run, ensemble=ensemble)
 
 
 def compare_runs(cheap: Path, strong: Path, labels: Path | None, rule_text: str) -> str:
-    """Cost against agreement for every threshold, from two finished runs on the same rows.
+    """Cost against agreement for every threshold, as CSV, from two finished runs on the same rows.
 
-    Args:
-        cheap: Folder of the cheap judge's run.
-        strong: Folder of the strong judge's.
-        labels: JSONL or CSV of human labels; None compares with the strong judge's verdicts.
-        rule_text: Says whose entropy counts.
-
-    Returns:
-        The table as CSV, as far down as the strong judge was asked.
-
-    Raises:
-        InputError: If a folder holds no run, or the labels are unusable.
-        OptionError: If the cheap run states no doubt.
+    Goes down to where the strong judge was asked. Without human labels the agreement is with the
+    strong judge's verdicts.
     """
     rule = parse_rule(rule_text)
     _, rows = _parted(read_judgements(cheap))
@@ -226,17 +199,3 @@ def _rubric_of(item: Sequence[Judgement], own: Rubric | None) -> Rubric | None:
     if ref is None:
         return None
     return own if own is not None and own.ref == ref else load_rubric(ref)
-
-
-def _queue_lines(rows: Sequence[Judgement], left: Sequence[QueuedItem]) -> bytes:
-    lines = [
-        {
-            "item_id": rows[entry.index].item_id,
-            "tested_model": rows[entry.index].tested_model,
-            "line": rows[entry.index].line,
-            "reason": entry.reason,
-            "entropy": None if entry.score == float("inf") else entry.score,
-        }
-        for entry in left
-    ]
-    return b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)

@@ -241,12 +241,7 @@ class LLMJudge(Judge):
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
     async def judge(self, task: Task, prompt: Prompt, fingerprint: str) -> Judgement:
-        """Judges one item; a failure of the judge comes back as Unscored.
-
-        Raises:
-            AccessError: If no call of this run can succeed.
-            PendingError: If a reply is still to come.
-        """
+        """Judges one item; a failure of the judge comes back as Unscored."""
         started = time.monotonic()
         spec = self._spec
         conversations = [
@@ -345,10 +340,7 @@ def make_judges(
 ) -> list[LLMJudge]:
     """Model judges that ask the same endpoint: they share its addresses, limits and rates.
 
-    Args:
-        settings: Each judge's settings, which differ in what is asked and not in who is, and its
-            resources, which differ in the cache alone; at least one.
-        roots: Folders that pictures may lie in.
+    Their settings differ in what is asked and not in who is, their resources in the cache alone.
     """
     first, resources = settings[0]
     engine = make_engine(first, resources)

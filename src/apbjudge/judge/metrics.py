@@ -33,13 +33,7 @@ def rate(values: Vector, cases: Vector | None) -> Estimate:
 
 
 def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
-    """CR, Grade and error codes over the scored rows; E2 is named by its subtype.
-
-    Args:
-        c: All judgements.
-        rows: Indices of the group's rows.
-        form: ``holistic`` or ``step-wise``.
-    """
+    """CR, Grade and error codes over the scored rows; E2 is named by its form's subtype."""
     scored = rows[c.scored[rows] == 1]
     alone = not c.share_cases(rows)
 
@@ -182,16 +176,9 @@ def _against_base(
 def pairs_with_base(
     c: JudgementTable, of: Vector, rows: Vector, base: Vector
 ) -> tuple[Vector, Array]:
-    """Scored rows with distractors that have a scored base row.
+    """Rows with distractors that have a base row, and the mean value of each one's base rows.
 
-    Args:
-        c: All judgements.
-        of: A column of values, such as ``c.correct``; rows where it is NaN don't count.
-        rows: Rows with distractors.
-        base: Rows of the same tested model and form without distractors.
-
-    Returns:
-        Shape (n_pairs,), the rows; shape (n_pairs,), the mean value of each one's base rows.
+    Rows without a value in the column ``of`` don't count.
     """
     base = base[(c.scored[base] == 1) & ~np.isnan(of[base])]
     scored = rows[(c.scored[rows] == 1) & ~np.isnan(of[rows])]

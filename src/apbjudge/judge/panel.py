@@ -29,19 +29,11 @@ MIN_JUDGES = 3
 def panel_judgement(
     judgements: Sequence[Judgement], rubric: Rubric, *, rule: Literal["majority", "mean"]
 ) -> Judgement:
-    """The panel's judgement of one item.
+    """The panel's judgement of one item: a verdict with the judges' doubt, or why there is none.
 
-    Judges without a verdict abstain; when all do, the panel has none either.
-
-    Args:
-        judgements: One of each judge, at least one, all on the same item.
-        rubric: What they were made by.
-        rule: ``majority``: as ``combine`` says. ``mean``: the same, but the grade is the mean
-            of the judges' grades, not rounded. It is then mostly no level of the scale, and may
-            lie outside the band of the flags.
-
-    Returns:
-        A verdict whose ``doubt`` is over the judges that gave one, or why there is none.
+    Judges without a verdict abstain; when all do, the panel has none either. ``majority`` is
+    ``combine``. ``mean`` is the same, but the grade is the mean of the judges' grades, not
+    rounded: mostly no level of the scale, and perhaps outside the band of the flags.
     """
     fingerprint = joint_fingerprint(rule, (j.fingerprint for j in judgements))
     verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
@@ -64,13 +56,6 @@ def panel_dawid_skene(
     majority: fits of their own would now and then flag an item that is called correct. The
     grade is the lower median of those judges. Where no judge has that verdict, the
     majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
-
-    Args:
-        items: Per item one judgement of each judge, distinguished by ``judge``.
-        rubrics: The rubric of each item.
-
-    Raises:
-        OptionError: See ``dawid_skene``.
     """
     p_correct = dawid_skene([_votes(judgements) for judgements in items])
     # One item's verdict depends on all the others through the fit.
@@ -156,20 +141,11 @@ def dawid_skene(
 ) -> list[float | None]:
     """The probability that each item is correct (doi:10.2307/2346806); None where nobody voted.
 
-    Judges are weighed by how well they agree with the others.
-
-    Expectation-maximisation from the library crowd-kit, started from the majority. It assumes
-    that judges err independently given the truth: models of one family seldom do, so the
+    Judges, of whom one may be missing on an item, are weighed by how well they agree with the
+    others. Expectation-maximisation from the library crowd-kit, started from the majority. It
+    assumes that judges err independently given the truth: models of one family seldom do, so the
     probabilities are too sure of themselves. It knows no human label and can't see a fault
     that most judges share.
-
-    Args:
-        votes: Per item, each judge's is_correct; judges without a verdict are left out.
-        n_iterations: Most iterations.
-        tolerance: Stops when the mean log-likelihood per vote gains less than this.
-
-    Raises:
-        OptionError: With fewer than three judges, or if crowd-kit is not installed.
     """
     judges = sorted({judge for item in votes for judge in item})
     aggregation = load_dawid_skene(len(judges))
@@ -187,11 +163,7 @@ def dawid_skene(
 
 
 def load_dawid_skene(n_judges: int) -> Any:
-    """The library's module; refuses what can't be fitted.
-
-    Raises:
-        OptionError: With fewer than three judges, or if crowd-kit is not installed.
-    """
+    """The library's module; refuses what can't be fitted."""
     if n_judges < MIN_JUDGES:
         raise OptionError(
             f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {n_judges}: "

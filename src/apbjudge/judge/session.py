@@ -151,16 +151,8 @@ async def ask_judge(
     """Judges every row that has no judgement yet, of one run or of several as one stream.
 
     Several runs are of one judge, its settings apart: they share endpoints, limits and pace, and
-    keep their replies each where their ``resources`` say.
-
-    Args:
-        configs: The runs; the first one's settings hold for the endpoint.
-        logs: Where the judgements go, one for each run.
-        turns: For each row of the stream, the index of the run whose next row it is; None for a
-            single run.
-
-    Raises:
-        OptionError: If the endpoint refuses every call.
+    keep their replies each where their ``resources`` say. ``turns`` has, for each row of the
+    stream, the index of the run whose next row it is.
     """
     first = configs[0]
     if first.spec.is_static:
@@ -201,18 +193,9 @@ def run_in(config: RunConfig, work: Work | None = None) -> Run:
 
 
 def run_together(configs: Sequence[RunConfig], work: Work | None = None) -> list[Run]:
-    """Carries out one run, or several at once.
+    """Carries out one run, or several at once; the progress of each is that of all.
 
-    Args:
-        configs: The runs.
-        work: Fills the logs, one for each run in their order; None asks the judge of a single run.
-
-    Returns:
-        The runs in their order; the progress of each is that of all.
-
-    Raises:
-        OptionError: If a folder holds another run, or the endpoint refuses every call.
-        InputError: If the input can't be read or a folder not be written.
+    ``work`` fills their logs; None asks the judge of a single run.
     """
     with ExitStack() as stack:
         opened: list[tuple[Log, dict[str, Any]]] = []
@@ -252,10 +235,6 @@ def claim(config: RunConfig) -> None:
     """Refuses a folder that holds another run, and marks a new one as this run's.
 
     For runs that work below the folder before there is anything to be written into it.
-
-    Raises:
-        OptionError: If the folder holds another run.
-        InputError: If the input can't be read or the folder not be written.
     """
     log = _open_log(config)
     try:

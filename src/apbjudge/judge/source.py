@@ -105,11 +105,7 @@ class Source(RowSource):
         return (*self.data_roots, anchor.parent if isinstance(anchor, Path) else Path())
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yields an entry for every row that is not blank.
-
-        Raises:
-            InputError: If a file can't be read or holds no row at all.
-        """
+        """Yields an entry for every row that is not blank."""
         seen = KeySet()
         parsed = isinstance(self.rows, Path)
 
@@ -131,14 +127,7 @@ class Source(RowSource):
 def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubric]:
     """The protocol and the rubric of an item.
 
-    Args:
-        item: The item.
-        name: A protocol's name, or ``auto``.
-        own: The user's own rubric, or None. With ``auto`` it serves the items whose shape and
-            form it has.
-
-    Raises:
-        RowError: If the protocol needs what the item lacks.
+    With ``auto`` the user's own rubric serves the items whose shape and form it has.
     """
     protocol = protocol_of(item) if name == AUTO else get_protocol(name)
     if own is not None and name == AUTO:
@@ -149,11 +138,7 @@ def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubr
 
 
 def source_of(rows: Rows, config: InputConfig) -> Source:
-    """The input of a call.
-
-    Raises:
-        OptionError: If the rubric, the folder of pictures or the shard is unusable.
-    """
+    """The input of a call."""
     shard = config.shard if isinstance(config, GradeConfig) else None
     return Source(
         rows=Path(rows) if isinstance(rows, str) else rows,
@@ -166,11 +151,7 @@ def source_of(rows: Rows, config: InputConfig) -> Source:
 
 
 def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
-    """The user's own rubric, None for each protocol's default.
-
-    Raises:
-        OptionError: If it can't be read or can't serve the protocol.
-    """
+    """The user's own rubric, None for each protocol's default."""
     rubric = load_rubric(ref) if ref else None
     if protocol != AUTO:
         chosen = get_protocol(protocol)
@@ -180,11 +161,7 @@ def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
 
 
 def data_roots(data_root: Path | None) -> tuple[Path, ...]:
-    """The folder that the user named for pictures, if any.
-
-    Raises:
-        OptionError: If it is none.
-    """
+    """The folder that the user named for pictures, if any."""
     if data_root is None:
         return ()
     if not data_root.is_dir():

@@ -53,13 +53,10 @@ def uncertainty_of(verdicts: Sequence[ParsedVerdict], method: Method, rubric: Ru
 
 
 def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Doubt | None:
-    """How sure one reply was, from the probabilities of its tokens.
+    """How sure one reply was, from the probabilities of its tokens; None if is_correct has none.
 
     Each field's shares are those given what was written before it (see ``yes_share``), so the
     entropy of ``is_correct`` may be near 0 where the doubt sits in a flag.
-
-    Returns:
-        The doubt, with every field that could be read; None when ``is_correct`` could not.
     """
     fields = ("is_correct", *rubric.codes)
     shares = ((field, yes_share(tokens, field)) for field in fields)
@@ -127,10 +124,8 @@ def combine_agreeing(
 ) -> tuple[ParsedVerdict, tuple[Override, ...]]:
     """Flags, grade and category once is_correct is decided, by rules 2 to 4 of ``combine``.
 
-    Args:
-        agreeing: The verdicts with the decided is_correct, at least one.
-        rubric: What they were made by.
-        graded_by: The verdicts whose grades count.
+    ``agreeing`` are the verdicts with the decided is_correct, ``graded_by`` those whose grades
+    count.
     """
     errors: dict[ErrorCode, bool] | None = None
     if voters := [verdict for verdict in agreeing if verdict.errors is not None]:
