@@ -24,11 +24,9 @@ from .config import CHANGES, ReportConfig
 from .frames import judgement_frame
 from .judged_items import ReportItems, sources_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
-from .paper.building import paper_tables
-from .paper.definitions import TABLE_KEYS
-from .paper.table import Table
+from .paper.building import JudgeResults, Results, paper_tables
+from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
-from .results import JudgeResults, RefinedResults, Results
 from .run_files import JudgeRuns, by_judge
 
 Paths = str | Path | Sequence[str | Path]
@@ -76,9 +74,9 @@ class Report:
                 f"{visible(judge.name)}: {n_never} of {totals.rows} rows never became items, "
                 "because their input could not be used: no table counts them"
             )
-        return JudgeResults(judge=judge.name, note=judge.note, columns=table, totals=totals)
+        return JudgeResults(judge=judge.name, note=judge.note, columns=table)
 
-    def _refined(self) -> Iterator[RefinedResults]:
+    def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
             run = read_run(path)
             own = (j for j in self.judges if run.identity in [of.identity for of in j.runs])
@@ -91,7 +89,7 @@ class Report:
                 )
             self.problems.extend(run.problems)
             table = run.table.first_rows(self.problems, by_protocol=True).items()
-            yield RefinedResults(method=method, judge=base.name, columns=table)
+            yield JudgeResults(method=method, judge=base.name, columns=table)
 
     @cached_property
     def reliability(self) -> ReliabilityReport | None:
@@ -202,7 +200,7 @@ class Report:
         """
         from .page.html import write_report
 
-        n_rows = max(result.totals.rows for result in self.results.judges)
+        n_rows = max(judge.table.totals.rows for judge in self.judges)
         if n_rows > MAX_ITEMS:
             raise OptionError(
                 f"--format html: expected at most {MAX_ITEMS} items a judge, got {n_rows}; grade "
@@ -220,7 +218,7 @@ class Report:
         items = ReportItems(self.judges, sources, self.labels, self.problems)
         report = ReportInput(
             title=_title(self.results),
-            judges=tuple(map(_facts, self.judges, self.results.judges)),
+            judges=tuple(map(_facts, self.judges)),
             tables=self.tables,
             changed=self._changed,
             figures=self.figures,
@@ -237,14 +235,14 @@ class Report:
             "apbjudge": VERSION,
             "judges": [
                 {
-                    "judge": result.judge,
-                    "note": result.note,
+                    "judge": judge.name,
+                    "note": judge.note,
                     "runs": [str(run.path) for run in judge.runs],
-                    "rows": result.totals.rows,
-                    "scored": _scored(result.totals),
-                    "unscored": result.totals.unscored,
+                    "rows": judge.table.totals.rows,
+                    "scored": _scored(judge.table.totals),
+                    "unscored": judge.table.totals.unscored,
                 }
-                for judge, result in zip(self.judges, self.results.judges, strict=True)
+                for judge in self.judges
             ],
             "changes": None if self.changes is None else self.changes.to_json(),
         }
@@ -316,8 +314,8 @@ def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, str(value)
 
 
-def _facts(judge: JudgeRuns, result: JudgeResults) -> JudgeFacts:
-    totals = result.totals
+def _facts(judge: JudgeRuns) -> JudgeFacts:
+    totals = judge.table.totals
     return JudgeFacts(
         name=judge.name,
         note=judge.note,
@@ -326,7 +324,7 @@ def _facts(judge: JudgeRuns, result: JudgeResults) -> JudgeFacts:
         unscored=totals.unscored,
         cost_usd=totals.cost_usd,
         calls=totals.calls,
-        rubrics=tuple(sorted(filter(None, result.columns.labels["rubric"]))),
+        rubrics=tuple(sorted(filter(None, judge.table.items().labels["rubric"]))),
         settings=tuple(_settings(judge.runs[0].settings)),
         source=", ".join(run.place for run in judge.runs),
     )

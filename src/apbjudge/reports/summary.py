@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from ..judge.summary import Group, Summary
 from ..records.judgement_table import Totals
 from ..statistics.estimates import Estimate
-from .document import Cell, Document, Figure, Heading, Notes, Part, Table
+from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing
 from .numbers import Unit, money
-from .tables import reasons
 from .text import render_text
 
 MODELS_ACROSS = 3
@@ -24,44 +23,29 @@ _UNITS: dict[str, Unit] = {
 
 
 def summary_text(summary: Summary) -> str:
-    """The summary as text."""
-    return render_text(summary_document(summary))
-
-
-def summary_document(summary: Summary) -> Document:
-    """The whole summary.
+    """The summary as text.
 
     Rates are in percent, Grade on its scale of 0 to 1, costs in the cases' unit.
     """
-    head = [f"judge {summary.judge}: {_totals(summary)}"]
-    head += [summary.note] if summary.note else []
+    return render_text(_document(summary))
+
+
+def _document(summary: Summary) -> Document:
+    head = (f"judge {summary.judge}: {_totals(summary)}", *filter(None, [summary.note]))
     parts: list[Part] = [Notes((*head, *summary.warnings))]
+    figures = [(name, e) for group in summary.groups for name, e in group.figures.items()]
+    present = {name for name, estimate in figures if estimate.value is not None}
     for block in _blocks(summary.groups):
         names = dict.fromkeys(name for group in block for name in group.figures)
-        rows = [
-            [name, *(_cell(name, group.figures.get(name)) for group in block)] for name in names
-        ]
-        parts += [
-            Heading(_title(block[0])),
-            Table.of(["", *(group.tested_model for group in block)], rows),
-        ]
-    figures = [(group, *figure) for group in summary.groups for figure in group.figures.items()]
+        rows = [[name, *(_cell(name, group, present) for group in block)] for name in names]
+        heads = ["", *(group.tested_model for group in block)]
+        parts += [Heading(_title(block[0])), Table.of(heads, rows)]
     foot: list[str] = []
     if summary.groups:
         foot.append("value [95 % interval] /n; rates in percent, differences in percentage points")
-    if any(_is_rough(estimate) for _, _, estimate in figures):
+    if any(_is_rough(estimate) for _, estimate in figures):
         foot.append(f"intervals from fewer than {FEW_CASES} cases are rough")
-    present = {name for _, name, estimate in figures if estimate.value is not None}
-    foot += reasons(
-        (
-            estimate.note,
-            name,
-            f"{_title(group)} {group.tested_model}" if name in present else "",
-        )
-        for group, name, estimate in figures
-        if estimate.value is None
-    )
-    return Document((*parts, Notes(tuple(foot))))
+    return Document((*parts, Notes((*foot, *missing(parts)))))
 
 
 def _is_rough(estimate: Estimate) -> bool:
@@ -97,8 +81,7 @@ def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:
     """Groups of one protocol, form and breakdown value, a few tested models at a time."""
     blocks: dict[tuple[object, ...], list[Group]] = {}
     for group in groups:
-        key = (group.protocol, group.form, *group.by.items())
-        blocks.setdefault(key, []).append(group)
+        blocks.setdefault((group.protocol, group.form, *group.by.items()), []).append(group)
     for block in blocks.values():
         for at in range(0, len(block), MODELS_ACROSS):
             yield block[at : at + MODELS_ACROSS]
@@ -111,7 +94,9 @@ def _title(group: Group) -> str:
     return title
 
 
-def _cell(name: str, estimate: Estimate | None) -> Cell:
-    if estimate is None:
+def _cell(name: str, group: Group, present: set[str]) -> Cell:
+    """A figure; where it is missing, its place is named only if other groups have it."""
+    if (estimate := group.figures.get(name)) is None:
         return ""
-    return Figure(estimate=estimate, unit=_UNITS.get(name, "percent"))
+    place = f"{_title(group)} {group.tested_model}" if name in present else ""
+    return Figure(estimate=estimate, unit=_UNITS.get(name, "percent"), name=name, place=place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Part, Preformatted, Table
+from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table
 
 _GAP = "  "
 
@@ -17,52 +17,36 @@ def render_text(document: Document, *, width: int | None = None) -> str:
 
     Args:
         document: The document.
-        width: Columns of a table beyond so many characters continue below; None for no limit.
+        width: Columns of a table beyond so many characters continue below, one always beside the
+            leading ones; None for no limit.
     """
-    parts: list[Part] = [*([Heading(document.title, 1)] if document.title else []), *document.parts]
     lines: list[str] = []
-    for i, part in enumerate(parts):
-        body = list(_part(part, width))
-        if not body:
-            continue
-        if lines and not isinstance(parts[i - 1], Heading):
-            lines.append("")
-        lines += body
+    is_below_heading = True
+    for part in document:
+        match part:
+            case Heading(text) | Paragraph(text):
+                body = [visible(text)]
+            case Notes(texts):
+                body = [*map(visible, texts)]
+            case _:
+                body = [*_table(part, width)]
+        if body:
+            lines += body if is_below_heading else ["", *body]
+            is_below_heading = isinstance(part, Heading)
     return "\n".join(lines) + "\n"
 
 
-def _part(part: Part, width: int | None) -> Iterator[str]:
-    match part:
-        case Heading(text) | Paragraph(text):
-            yield visible(text)
-        case Notes(lines):
-            yield from map(visible, lines)
-        case Preformatted(text):
-            yield from map(visible, text.splitlines())
-        case _:
-            yield from table_lines(part, width)
-
-
-def table_lines(table: Table, width: int | None = None) -> Iterator[str]:
-    """The lines of a table.
-
-    Args:
-        table: The table.
-        width: See ``render_text``; one column always fits beside the leading ones.
-    """
+def _table(table: Table, width: int | None) -> Iterator[str]:
     columns = [_column(table, i) for i in range(len(table.columns))]
-    leads, rest = columns[: table.leads], columns[table.leads :]
-    taken = sum(len(column[0]) + len(_GAP) for column in leads)
-    lot: list[list[str]] = []
-    used = taken
-    for column in rest:
-        wide = len(column[0]) + len(_GAP)
-        if lot and width is not None and used + wide - len(_GAP) > width:
-            yield from _joined([*leads, *lot])
-            lot, used = [], taken
-        lot.append(column)
-        used += wide
-    yield from _joined([*leads, *lot])
+    leads = columns[: table.leads]
+    block = [*leads]
+    for column in columns[table.leads :]:
+        wide = sum(len(each[0]) + len(_GAP) for each in block) + len(column[0])
+        if len(block) > len(leads) and width is not None and wide > width:
+            yield from _joined(block)
+            block = [*leads]
+        block.append(column)
+    yield from _joined(block)
 
 
 def _joined(columns: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -76,16 +60,13 @@ def _column(table: Table, i: int) -> list[str]:
     if column.align == "value":
         texts = _by_value(cells)
     else:
-        texts = [visible(_marked(cell)) for cell in cells]
+        texts = [
+            visible(cell.marked("", "*") if isinstance(cell, Figure) else str(cell))
+            for cell in cells
+        ]
     lines = [visible(column.title), *texts]
     wide = max(map(len, lines))
     return [line.rjust(wide) if column.align == "right" else line.ljust(wide) for line in lines]
-
-
-def _marked(cell: Cell) -> str:
-    if isinstance(cell, Figure) and cell.best:
-        return " ".join(filter(None, (f"{cell.value}*", cell.interval, cell.of)))
-    return str(cell)
 
 
 def _by_value(cells: Sequence[Cell]) -> list[str]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from apbjudge.calibration.results import Reliability, ReliabilityReport
 from apbjudge.records import judgement_reader
-from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.paper.building import JudgeResults, Results, paper_tables
 from apbjudge.reports.paper.formatting import figure_of
 from apbjudge.reports.paper.table import Table, TableRow
-from apbjudge.reports.results import JudgeResults, RefinedResults, Results
 from apbjudge.statistics.analyses import diversity, self_evaluation
 from apbjudge.statistics.measures import calibrate
 from apbjudge.statistics.ratings import Ratings
@@ -56,14 +55,14 @@ def graded(
 
 def judged(rows: Iterable[Row], judge: str = "j", note: str | None = None) -> JudgeResults:
     """All that a judge said."""
-    table = judgement_reader.table_of(rows)
-    return JudgeResults(judge=judge, note=note, columns=table.items(), totals=table.totals)
+    table = judgement_reader.table_of(rows).items()
+    return JudgeResults(judge=judge, note=note, columns=table)
 
 
-def refined(rows: Iterable[Row], method: str, judge: str = "j") -> RefinedResults:
+def refined(rows: Iterable[Row], method: str, judge: str = "j") -> JudgeResults:
     """The same judge on refined responses."""
     table = judgement_reader.table_of(rows).items()
-    return RefinedResults(method=method, judge=judge, columns=table)
+    return JudgeResults(method=method, judge=judge, columns=table)
 
 
 def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Table:
