@@ -11,7 +11,7 @@ Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
@@ -28,16 +28,18 @@ class Column:
     """One column of figures.
 
     Attributes:
-        section: Such as ``Holistic``; empty where the table has no sections.
         key: Unique within the section, such as ``CR`` or ``E2-H``.
         better: Which direction is better; None where neither is.
+        section: Such as ``Holistic``; empty where the table has no sections.
+        meaning: A few words to stand behind the title and a colon.
     """
 
-    section: str
     key: str
     title: str
     unit: Unit
     better: Better | None = None
+    section: str = ""
+    meaning: str = ""
 
     @property
     def id(self) -> ColumnId:
@@ -123,66 +125,66 @@ class Table:
 # Definitions -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FigureKind:
-    """One kind of figure; ``meaning`` stands behind its title and a colon."""
-
-    title: str
-    unit: Unit
-    better: Better | None
-    meaning: str
-
-
-FIGURES: Mapping[str, FigureKind] = {
-    "CR": FigureKind("CR", "percent", "higher", "correct"),
-    "Grade": FigureKind("Grade", "grade", "higher", "mean grade, 0 to 1"),
-    "E1": FigureKind("E1", "percent", "lower", "goal misunderstood"),
-    "E2-H": FigureKind("E2-H", "percent", "lower", "part of the task missing"),
-    "E2-S": FigureKind("E2-S", "percent", "lower", "concluded too early"),
-    "E3": FigureKind("E3", "percent", "lower", "constraint broken"),
-    "E4": FigureKind("E4", "percent", "lower", "logic broken"),
-    "E5": FigureKind("E5", "percent", "lower", "tool misused"),
-    "E6": FigureKind("E6", "percent", "lower", "invention"),
-    "Rp": FigureKind("Rp", "percent", "higher", "the replacement called"),
-    "Al": FigureKind("Al", "percent", None, "another tool that can help"),
-    "Rt": FigureKind("Rt", "percent", "lower", "the broken tool again"),
-    "Rf": FigureKind("Rf", "percent", "lower", "gave up"),
-    "Ot": FigureKind("Ot", "percent", "lower", "anything else"),
-    "Conf": FigureKind("Conf", "percent", "higher", "declined contradictory constraints"),
-    "Info": FigureKind("Info", "percent", "higher", "declined, or asked for, missing information"),
-    "Tool": FigureKind("Tool", "percent", "higher", "declined without the tool it takes"),
-    "Vis": FigureKind("Vis", "percent", "higher", "declined without the picture it takes"),
-    "TC": FigureKind("TC", "count", "lower", "a distractor called"),
-    "ExtUse": FigureKind("ExtUse", "count", "lower", "a distractor called"),
-    "CR_B": FigureKind("CR_B", "percent", "higher", "correct without distractors"),
-    "CR_E": FigureKind("CR_E", "percent", "higher", "correct with distractors"),
-    "CR Δ": FigureKind("CR Δ", "points", "higher", "their difference"),
-    "Grade_B": FigureKind("Grade_B", "grade", "higher", "mean grade without distractors"),
-    "Grade_E": FigureKind("Grade_E", "grade", "higher", "mean grade with distractors"),
-    "Grade Δ": FigureKind("Grade Δ", "grade difference", "higher", "their difference"),
-    "Base": FigureKind("Base", "percent", None, "correct before refinement"),
-    "Refined": FigureKind("Refined", "percent", "higher", "correct after it"),
-    "Δ": FigureKind("Δ", "points", "higher", "their difference"),
-    "C_all": FigureKind("C_all", "cost", "lower", "mean cost of a plan"),
-    "C_pass": FigureKind("C_pass", "cost", "lower", "of a correct plan"),
-    "C_com": FigureKind("C_com", "cost", "lower", "of a plan for cases that all have right"),
-    "agreement": FigureKind("Agreement", "percent", None, "same verdict as humans"),
-    "precision": FigureKind("Precision", "percent", None, "human-correct of judge-correct"),
-    "recall": FigureKind("Recall", "percent", None, "judge-correct of human-correct"),
-    "F1": FigureKind("F1", "grade", None, "of precision and recall, 0 to 1"),
-    "grade MAE": FigureKind("Grade MAE", "grade", None, "mean distance of the grades"),
-    "Err-Type (human-incorrect)": FigureKind(
-        "Err-Type", "percent", None, "codes that agree, on what humans failed"
-    ),
-    "human CR": FigureKind("Human", "percent", None, "correct, say humans"),
-    "judge CR": FigureKind("Judge", "percent", None, "correct, says the judge"),
-    "CR bias": FigureKind("Bias", "points", None, "judge less human"),
-    "human grade": FigureKind("Human", "grade", None, "mean grade by humans"),
-    "judge grade": FigureKind("Judge", "grade", None, "by the judge"),
-    "grade bias": FigureKind("Bias", "grade difference", None, "judge less human"),
+_KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
+    ("CR", "percent", "higher", "correct"),
+    ("Grade", "grade", "higher", "mean grade, 0 to 1"),
+    ("E1", "percent", "lower", "goal misunderstood"),
+    ("E2-H", "percent", "lower", "part of the task missing"),
+    ("E2-S", "percent", "lower", "concluded too early"),
+    ("E3", "percent", "lower", "constraint broken"),
+    ("E4", "percent", "lower", "logic broken"),
+    ("E5", "percent", "lower", "tool misused"),
+    ("E6", "percent", "lower", "invention"),
+    ("Rp", "percent", "higher", "the replacement called"),
+    ("Al", "percent", None, "another tool that can help"),
+    ("Rt", "percent", "lower", "the broken tool again"),
+    ("Rf", "percent", "lower", "gave up"),
+    ("Ot", "percent", "lower", "anything else"),
+    ("Conf", "percent", "higher", "declined contradictory constraints"),
+    ("Info", "percent", "higher", "declined, or asked for, missing information"),
+    ("Tool", "percent", "higher", "declined without the tool it takes"),
+    ("Vis", "percent", "higher", "declined without the picture it takes"),
+    ("TC", "count", "lower", "a distractor called"),
+    ("ExtUse", "count", "lower", "a distractor called"),
+    ("CR_B", "percent", "higher", "correct without distractors"),
+    ("CR_E", "percent", "higher", "correct with distractors"),
+    ("CR Δ", "points", "higher", "their difference"),
+    ("Grade_B", "grade", "higher", "mean grade without distractors"),
+    ("Grade_E", "grade", "higher", "mean grade with distractors"),
+    ("Grade Δ", "grade difference", "higher", "their difference"),
+    ("Base", "percent", None, "correct before refinement"),
+    ("Refined", "percent", "higher", "correct after it"),
+    ("Δ", "points", "higher", "their difference"),
+    ("C_all", "cost", "lower", "mean cost of a plan"),
+    ("C_pass", "cost", "lower", "of a correct plan"),
+    ("C_com", "cost", "lower", "of a plan for cases that all have right"),
+    ("agreement", "percent", None, "same verdict as humans"),
+    ("precision", "percent", None, "human-correct of judge-correct"),
+    ("recall", "percent", None, "judge-correct of human-correct"),
+    ("F1", "grade", None, "of precision and recall, 0 to 1"),
+    ("grade MAE", "grade", None, "mean distance of the grades"),
+    ("Err-Type (human-incorrect)", "percent", None, "codes that agree, on what humans failed"),
+    ("human CR", "percent", None, "correct, say humans"),
+    ("judge CR", "percent", None, "correct, says the judge"),
+    ("CR bias", "points", None, "judge less human"),
+    ("human grade", "grade", None, "mean grade by humans"),
+    ("judge grade", "grade", None, "by the judge"),
+    ("grade bias", "grade difference", None, "judge less human"),
+)
+_TITLES = {
+    **{key: key.capitalize() for key in ("agreement", "precision", "recall")},
+    "grade MAE": "Grade MAE",
+    "Err-Type (human-incorrect)": "Err-Type",
+    **{f"{who} {what}": who.capitalize() for who in ("human", "judge") for what in ("CR", "grade")},
+    "CR bias": "Bias",
+    "grade bias": "Bias",
+}
+FIGURES: Mapping[str, Column] = {
+    key: Column(key=key, title=_TITLES.get(key, key), unit=unit, better=better, meaning=meaning)
+    for key, unit, better, meaning in _KINDS
 }
 """By key. Without a direction: Al, because another tool may be as good or a detour; Base, which no
-refinement changes; and all figures of judges, see ``rows.label_rows``."""
+refinement changes; and all figures of judges, see ``building``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,10 +228,9 @@ class Definition:
     def columns(self) -> tuple[Column, ...]:
         """All columns in order."""
         return tuple(
-            Column(section=section.title, key=key, title=of.title, unit=of.unit, better=of.better)
+            replace(FIGURES[key], section=section.title)
             for section in self.sections
             for key in section.columns
-            for of in [FIGURES[key]]
         )
 
 
