@@ -123,9 +123,8 @@ def _text(result: Report, output: ReportOutput) -> str:
     if output.format == "csv":
         return changes_csv(changes) if changes is not None else tables_csv(tables)
     is_md = output.format == "md"
-    parts = [tables_markdown(tables) if is_md else tables_text(tables)] if tables else []
-    if changes is not None:
-        parts.append(changes_markdown(changes) if is_md else changes_text(changes))
+    parts = [(tables_markdown if is_md else tables_text)(tables)] if tables else []
+    parts += [(changes_markdown if is_md else changes_text)(changes)] if changes else []
     return "\n".join(parts)
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..statistics.estimates import Estimate
 from .numbers import Unit, interval, number, unit_of
 
+T = TypeVar("T")
 Align = Literal["left", "right", "value"]
 """``value``: cells begin at the left, and values before intervals are right-aligned."""
 
@@ -158,6 +159,20 @@ class Document:
         if self.title:
             yield Heading(self.title, 1)
         yield from self.parts
+
+
+def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
+    """Items with their sizes, in order, in lots that have room; a lot has one item at least."""
+    lot: list[T] = []
+    used = 0.0
+    for item, size in items:
+        if lot and used + size > room:
+            yield lot
+            lot, used = [], 0.0
+        lot.append(item)
+        used += size
+    if lot:
+        yield lot
 
 
 def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from math import ceil
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Part, Table
+from .document import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Part, Table, packed
 from .numbers import DASH
 
 _HEAD = r"""% Tables made by apbjudge.
@@ -31,8 +32,6 @@ _WORD_WIDTH = 16.0  # longer words may break
 _NARROW = frozenset(" .,:;/|[]()!'ijlt-")
 
 _Row = tuple[Cell, ...]
-_Tabular = tuple[list[str], int]
-"""Lines and height."""
 
 
 def render_latex(document: Document, *, intervals: bool = True) -> str:
@@ -61,7 +60,7 @@ def render_latex(document: Document, *, intervals: bool = True) -> str:
 
 def _float(heading: Heading, parts: Sequence[Part], *, intervals: bool) -> Iterator[str]:
     sentences = [heading.text]
-    tabulars: list[_Tabular] = []
+    tabulars: list[tuple[list[str], float]] = []
     title = ""
     for part in parts:
         match part:
@@ -73,7 +72,7 @@ def _float(heading: Heading, parts: Sequence[Part], *, intervals: bool) -> Itera
                 sentences += lines
             case _:
                 tabulars += _tabulars(part, title, intervals=intervals)
-    for i, page in enumerate(_pages(tabulars)):
+    for i, page in enumerate(packed(tabulars, _PAGE_HEIGHT)):
         if i:
             yield r"\clearpage"  # LaTeX keeps no more than 52 floats waiting
         yield from (r"\begin{table*}", r"\centering", r"\scriptsize")
@@ -89,69 +88,42 @@ def _float(heading: Heading, parts: Sequence[Part], *, intervals: bool) -> Itera
         yield r"\end{table*}"
 
 
-def _pages(tabulars: Iterable[_Tabular]) -> Iterator[list[list[str]]]:
-    """Tabulars that fit on one page together."""
-    page: list[list[str]] = []
-    used = 0
-    for lines, height in tabulars:
-        if page and used + height > _PAGE_HEIGHT:
-            yield page
-            page, used = [], 0
-        page.append(lines)
-        used += height
-    yield page
-
-
-def _tabulars(table: Table, title: str, *, intervals: bool) -> Iterator[_Tabular]:
-    """The table, divided where it is wider or higher than a page."""
-    wide = ceil(text_width(title) / _PAGE_WIDTH)
-    for columns in _side_by_side(table, intervals=intervals):
-        rows = [row for row in table.rows if any(row[i] != "" for i in columns)]
-        for part, height in _parts(rows, table.leads, 2 if intervals else 1):
-            lines = [rf"\emph{{{_name(title)}}}\par"] if title else []
-            lines += _tabular(table, [*range(table.leads), *columns], part, intervals=intervals)
-            yield lines, height + wide
-
-
-def _parts(rows: Iterable[_Row], leads: int, per_row: int) -> Iterator[tuple[list[_Row], int]]:
-    """Rows that fit on a page, with the height of their tabular; those of one name together."""
-    part: list[_Row] = []
-    used = _HEADING_HEIGHT
-    for name, same in groupby(rows, key=lambda row: str(row[0])):
-        group = list(same)
-        names = [name, *(str(cell) for row in group for cell in row[1:leads])]
-        # a name too long for one line goes on in others, which hold less than they could
-        widths = [width for width in map(text_width, names) if width > _NAME_WIDTH]
-        more = sum(ceil(width / (0.7 * _NAME_WIDTH)) - 1 for width in widths)
-        height = per_row * len(group) + more
-        if part and used + height > _PAGE_HEIGHT:
-            yield part, used
-            part, used = [], _HEADING_HEIGHT
-        part += group
-        used += height
-    yield part, used
-
-
-def _side_by_side(table: Table, *, intervals: bool) -> Iterator[list[int]]:
-    """The columns that go into one tabular; a section joins another only where all of it fits."""
+def _tabulars(table: Table, title: str, *, intervals: bool) -> Iterator[tuple[list[str], float]]:
+    """Lines and heights of a table, divided where it is wider or higher than a page."""
     widths = [_width(table, i, intervals=intervals) for i in range(len(table.columns))]
     room = _PAGE_WIDTH - sum(min(width, _GAP + _NAME_WIDTH) for width in widths[: table.leads])
-    together: list[int] = []
-    left = room
+    heading = _HEADING_HEIGHT + ceil(text_width(title) / _PAGE_WIDTH)
+    for sections in packed(_sections(table, widths, room), room):
+        columns = [i for section in sections for i in section]
+        rows = [row for row in table.rows if any(row[i] != "" for i in columns)]
+        heights = partial(_height, leads=table.leads, intervals=intervals)
+        groups = [list(group) for _, group in groupby(rows, key=lambda row: str(row[0]))]
+        for part in packed(((group, heights(group)) for group in groups), _PAGE_HEIGHT - heading):
+            lines = [rf"\emph{{{_name(title)}}}\par"] if title else []
+            shown = [row for group in part for row in group]
+            lines += _tabular(table, [*range(table.leads), *columns], shown, intervals=intervals)
+            yield lines, heading + sum(map(heights, part))
+
+
+def _sections(
+    table: Table, widths: Sequence[float], room: float
+) -> Iterator[tuple[list[int], float]]:
+    """Columns of each section with their width; a section that is too wide, in parts."""
     rest = range(table.leads, len(table.columns))
     for _, section in groupby(rest, key=lambda i: table.columns[i].section):
         columns = list(section)
-        n_parts = ceil(sum(widths[i] for i in columns) / max(room, 1.0))
-        size = ceil(len(columns) / n_parts)
+        size = ceil(len(columns) / ceil(sum(widths[i] for i in columns) / max(room, 1.0)))
         for at in range(0, len(columns), size):
             part = columns[at : at + size]
-            needed = sum(widths[i] for i in part)
-            if together and (at or needed > left):
-                yield together
-                together, left = [], room
-            together += part
-            left -= needed
-    yield together
+            yield part, sum(widths[i] for i in part)
+
+
+def _height(group: Sequence[_Row], *, leads: int, intervals: bool) -> float:
+    """Of the rows of one name, in lines; a name too long for one goes on in others, less full."""
+    names = [str(group[0][0]), *(str(cell) for row in group for cell in row[1:leads])]
+    widths = [width for width in map(text_width, names) if width > _NAME_WIDTH]
+    more = sum(ceil(width / (0.7 * _NAME_WIDTH)) - 1 for width in widths)
+    return len(group) * (2 if intervals else 1) + more
 
 
 def _tabular(

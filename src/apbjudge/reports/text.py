@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table
+from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table, packed
 
 _GAP = "  "
 
@@ -39,18 +40,11 @@ def render_text(document: Document, *, width: int | None = None) -> str:
 def _table(table: Table, width: int | None) -> Iterator[str]:
     columns = [_column(table, i) for i in range(len(table.columns))]
     leads = columns[: table.leads]
-    block = [*leads]
-    for column in columns[table.leads :]:
-        wide = sum(len(each[0]) + len(_GAP) for each in block) + len(column[0])
-        if len(block) > len(leads) and width is not None and wide > width:
-            yield from _joined(block)
-            block = [*leads]
-        block.append(column)
-    yield from _joined(block)
-
-
-def _joined(columns: Sequence[Sequence[str]]) -> Iterator[str]:
-    return (_GAP.join(line).rstrip() for line in zip(*columns, strict=True))
+    room = inf if width is None else width + len(_GAP) - sum(len(c[0]) + len(_GAP) for c in leads)
+    sized = ((column, len(column[0]) + len(_GAP)) for column in columns[table.leads :])
+    for block in [*packed(sized, room)] or [[]]:
+        for line in zip(*leads, *block, strict=True):
+            yield _GAP.join(line).rstrip()
 
 
 def _column(table: Table, i: int) -> list[str]:

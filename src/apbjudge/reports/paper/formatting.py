@@ -20,7 +20,7 @@ from ..text import render_text
 from .table import Column, Table, TableRow
 
 WIDTH = 120
-_CSV_COLUMNS = (
+_CSV_COLUMNS: list[str] = (
     "table number judge row_is row part_is part section column value low high level method "
     "n_items n_clusters n_resamples seed rows scored best note"
 ).split()
@@ -164,33 +164,22 @@ def tables_csv(tables: Iterable[Table]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, _CSV_COLUMNS)
     writer.writeheader()
-    for table in tables:
-        for line in _csv_lines(table):
-            writer.writerow({name: text_cell(value) for name, value in line.items()})
-    return out.getvalue()
-
-
-def _csv_lines(table: Table) -> Iterator[dict[Any, Any]]:
-    row_is, part_is = [*table.heads, ""][:2]
-    for row in table.rows:
-        name, part = [*map(visible, row.heads), ""][:2]
-        for column in table.columns:
-            if (cell := row.cells.get(column.id)) is None:
-                continue
-            yield {
-                "table": table.key,
-                "number": table.number,
-                "judge": visible(row.judge),
-                "row_is": row_is,
-                "row": name,
-                "part_is": part_is,
-                "part": part,
-                "section": column.section,
-                "column": column.key,
-                **asdict(cell.estimate),
-                **asdict(row.counts[column.section]),
-                "best": None if cell.best is None else int(cell.best),
+    for table in tables_json(tables):
+        row_is, part_is = [*table["heads"], ""][:2]
+        for row in table["rows"]:
+            name, part = [*map(visible, row["heads"]), ""][:2]
+            head = {
+                "table": table["key"],
+                "number": table["number"],
+                "judge": visible(row["judge"]),
             }
+            head |= {"row_is": row_is, "row": name, "part_is": part_is, "part": part}
+            counts = {counts["section"]: counts for counts in row["counts"]}
+            for cell in row["cells"]:
+                best = None if cell["best"] is None else int(cell["best"])
+                line = {**head, **cell, **counts[cell["section"]], "best": best}
+                writer.writerow({column: text_cell(value) for column, value in line.items()})
+    return out.getvalue()
 
 
 def tables_json(tables: Iterable[Table]) -> list[dict[str, Any]]:
