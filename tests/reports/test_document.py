@@ -101,7 +101,10 @@ def test_no_format_runs_what_texts_hold(render: object) -> None:
     [
         (0.1234, "percent", "12.3"),
         (-0.0001, "percent", "0.0"),
+        (1.0, "percent", "100.0"),
         (0.1, "points", "+10.0"),
+        (-0.2197, "points", "-22.0"),
+        (-0.00001, "points", "0.0"),
         (0.0, "points", "0.0"),
         (-0.0001, "grade difference", "0.000"),
         (0.5, "grade", "0.500"),

@@ -20,13 +20,10 @@ Align = Literal["left", "right", "value"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """An estimate in a cell.
+    """An estimate in a cell, with ``/n`` if ``denominator``; ``best`` for the best set, marked.
 
-    Attributes:
-        best: Whether it is in the best set, which renderers mark.
-        denominator: Whether ``/n`` is shown; a missing value may go without.
-        name: Its name in notes on missing figures; empty where they leave it out.
-        place: What it is of, in such notes; empty for the whole.
+    ``name`` and ``place`` are what it is and what it is of in notes on missing figures, which leave
+    out those without a name.
     """
 
     estimate: Estimate
@@ -115,12 +112,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table.
-
-    Attributes:
-        rows: Each as long as ``columns``.
-        leads: Columns that are repeated where a renderer breaks a wide table.
-    """
+    """A table; its first columns, ``leads``, are repeated where a renderer breaks a wide one."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -128,13 +120,7 @@ class Table:
 
     @classmethod
     def of(cls, heads: Iterable[str], rows: Iterable[Sequence[Cell]], *, align: str = "") -> Table:
-        """A table from titles and rows.
-
-        Args:
-            heads: Titles of the columns.
-            rows: The cells.
-            align: A letter a column, ``l``, ``r`` or ``v``; columns beyond it are left-aligned.
-        """
+        """A table from titles and rows; ``align`` has a letter a column, ``l``, ``r`` or ``v``."""
         names: dict[str, Align] = {"l": "left", "r": "right", "v": "value"}
         titles = list(heads)
         columns = (
@@ -176,12 +162,7 @@ def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
 
 
 def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
-    """Why named figures in tables have no value, as ``reasons``.
-
-    Args:
-        parts: The parts of a document.
-        intervals: Whether reasons for missing intervals count too.
-    """
+    """Why named figures in tables have no value (or no interval), as ``reasons``."""
     figures = (
         cell
         for part in parts
@@ -199,14 +180,9 @@ def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
 
 
 def reasons(notes: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Reasons for missing or rough figures, a line each, with the figures concerned.
+    """Reasons for missing or rough figures, a line each such as ``recall (E1, E3), F1: no item``.
 
-    Args:
-        notes: Reason, figure, and what the figure is of (a judge, a part of the rows); empty for
-            the whole.
-
-    Returns:
-        Lines such as ``recall (E1, E3), F1: no item``; figures and reasons in order.
+    A note is a reason, a figure, and what the figure is of, empty for the whole.
     """
     by_reason: dict[str, dict[str, dict[str, None]]] = {}
     for reason, name, place in notes:

@@ -37,12 +37,7 @@ def disagreement_document(disagreement: Disagreement) -> Document:
 
 
 def cascade_document(points: Sequence[CurvePoint], *, reference: str) -> Document:
-    """A few of the thresholds, from no item escalated to all, evenly by share.
-
-    Args:
-        points: All thresholds; at most ``POINTS_SHOWN`` are shown, the first and last among them.
-        reference: The judge that verdicts are compared with.
-    """
+    """At most ``POINTS_SHOWN`` thresholds, from no item escalated to all, evenly by share."""
     shown = list(points)
     if len(shown) > POINTS_SHOWN:
         wanted = [i / (POINTS_SHOWN - 1) for i in range(POINTS_SHOWN)]

@@ -26,12 +26,7 @@ _GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "leve
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRuns:
-    """The runs of one judge.
-
-    Attributes:
-        name: The judge's name in the report, which no other judge has.
-        runs: The runs; no item and tested model occurs in two of them.
-    """
+    """The runs of one judge, under a name of its own; no item occurs in two of them."""
 
     name: str
     runs: tuple[RunFolder, ...]

@@ -34,13 +34,8 @@ def sources_of(
 ) -> list[tuple[Source, str]]:
     """The predictions that were judged, named by the settings or else by the manifests.
 
-    Args:
-        judges: The runs.
-        config: The settings.
-        problems: Gets a line for each file that is not there.
-
-    Returns:
-        Each with the SHA-256 of the file as it was judged; empty where that is not known.
+    Each with the SHA-256 of the file as it was judged, empty where that is not known. A file that
+    is not there is one of the problems.
     """
 
     def source(path: Path, cases: Path | None, protocol: str, data_root: Path | None) -> Source:
@@ -70,14 +65,10 @@ def sources_of(
 
 @dataclass(slots=True)
 class ReportItems:
-    """Yields an entry for every judged item, in the order of the predictions.
+    """Yields an entry for every judged item, in the order of the predictions, see ``sources_of``.
 
-    Attributes:
-        judges: Who judged.
-        sources: The predictions, see ``sources_of``.
-        labels: What humans said; None without.
-        problems: Gets a line for what could not be used.
-        roots: Data folders of the item that was yielded last, for its pictures.
+    ``problems`` gets a line for what could not be used; ``roots`` are the data folders of the item
+    that was yielded last, for its pictures.
     """
 
     judges: Sequence[JudgeRuns]

@@ -39,11 +39,8 @@ def render_latex(document: Document, *, intervals: bool = True) -> str:
 
     Its notes are the caption; headings below it are titles of tabulars. Sections of columns that
     do not fit side by side stand in tabulars below each other, and what does not fit on a page goes
-    on in another ``table*`` of the same number. Figures of the best set are bold.
-
-    Args:
-        document: The document; its texts are escaped.
-        intervals: Whether intervals stand below the figures, as a line of their own in ``\tiny``.
+    on in another ``table*`` of the same number. Figures of the best set are bold; ``intervals``
+    stand below the figures, as a line of their own in ``\tiny``.
     """
     floats: list[tuple[Heading, list[Part]]] = []
     for part in document.parts:

@@ -44,10 +44,6 @@ def table(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    r"""Text that Markdown shows as it is: on one line, nothing in it a mark, link or tag.
-
-    Args:
-        text: Any text; what can't be printed comes out escaped, such as a line break as ``\n``.
-    """
+    """Text that Markdown shows as it is: on one line, nothing in it a mark, link or tag."""
     escaped = _SPECIAL.sub(r"\\\1", visible(text)).strip()
     return _ADDRESS.sub(lambda match: f"{match[0][:-1]}\\.", escaped)

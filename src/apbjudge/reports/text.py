@@ -14,12 +14,8 @@ _GAP = "  "
 def render_text(document: Document, *, width: int | None = None) -> str:
     """The document: parts with an empty line between, except below a heading.
 
-    A figure is ``value [low, high] /n``, with ``*`` behind the value in the best set.
-
-    Args:
-        document: The document.
-        width: Columns of a table beyond so many characters continue below, one always beside the
-            leading ones; None for no limit.
+    A figure is ``value [low, high] /n``, with ``*`` behind the value in the best set. Columns of a
+    table beyond ``width`` characters continue below; None for no limit.
     """
     lines: list[str] = []
     is_below_heading = True

@@ -16,7 +16,6 @@ import orjson
 import pytest
 
 from apbjudge.reports.latex import tex
-from apbjudge.reports.numbers import Unit, number
 from apbjudge.reports.paper.building import Results, paper_tables
 from apbjudge.reports.paper.formatting import (
     tables_csv,
@@ -83,25 +82,6 @@ def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) ->
 
 
 # figures -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "expected"),
-    [
-        (0.745, "percent", "74.5"),
-        (1.0, "percent", "100.0"),
-        (None, "percent", "–"),
-        (-0.2197, "points", "-22.0"),
-        (0.029, "points", "+2.9"),
-        (-0.00001, "points", "0.0"),
-        (0.8974, "grade", "0.897"),
-        (-0.0001, "grade difference", "0.000"),
-        (13.214, "cost", "13.21"),
-        (115.0, "count", "115"),
-    ],
-)
-def test_figures_are_shown_in_their_unit(value: float | None, unit: Unit, expected: str) -> None:
-    assert number(value, unit) == expected
 
 
 def test_text_keeps_to_the_width_and_shows_every_figure(plain: tuple[Table, ...]) -> None:

@@ -60,14 +60,10 @@ _MOST_DIGITS = 18  # a longer value, from damaged data, stands as a text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeResults:
-    """All judgements by one judge, perhaps of several runs.
+    """All judgements of items by one judge, perhaps of several runs.
 
-    Attributes:
-        judge: The judge's name in the report.
-        columns: The judgements, items included.
-        note: What must be said beside every figure; None for nothing.
-        method: How the tested models refined their responses, such as ``Self_R+``; empty where
-            they did not.
+    ``note`` must be said beside every figure; ``method`` is how the tested models refined their
+    responses, such as ``Self_R+``, empty where they did not.
     """
 
     judge: str
@@ -78,13 +74,7 @@ class JudgeResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Everything that tables are made of.
-
-    Attributes:
-        judges: In the order in which they are shown.
-        refined: Refined runs, to be set against the base run of the same judge.
-        reliability: Judges against human labels; None without labels.
-    """
+    """What tables are made of; ``refined`` runs are set against the run of the same judge."""
 
     judges: tuple[JudgeResults, ...]
     refined: tuple[JudgeResults, ...] = ()
@@ -93,11 +83,7 @@ class Results:
 
 @dataclass(slots=True)
 class Draft:
-    """A row before the best are marked; see ``TableRow``.
-
-    Attributes:
-        contenders: By column, what figures with a direction are the means of.
-    """
+    """A row before the best are marked; contenders are what figures are the means of."""
 
     judge: str
     heads: tuple[str, ...]
@@ -128,12 +114,8 @@ def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ..
     where all else is the same (judge, level, stage, …), refinement methods for one tested model.
     Figures of judges against humans are not marked, see ``_LABEL_ROWS``.
 
-    Args:
-        results: Read with items told apart.
-        names: Keys of the tables wanted; empty for all there are.
-
     Raises:
-        OptionError: If there is nothing for a table that was named.
+        OptionError: If there is nothing for a table that is among ``names``.
     """
     tables: list[Table] = []
     for definition in DEFINITIONS:
@@ -255,13 +237,10 @@ def _best(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Judgements of one tested model that one section of a row is about.
+    """Judgements of one tested model, by index in all of the judge, that a section is about.
 
-    Attributes:
-        c: All judgements of the judge.
-        rows: Their indices, at least one.
-        form: ``holistic`` or ``step-wise``; None for both together.
-        rivals: Indices of the rows of all tested models under this protocol.
+    ``form`` is ``holistic`` or ``step-wise``, None for both together; ``rivals`` are the rows of
+    all tested models under this protocol.
     """
 
     c: JudgementTable
@@ -429,10 +408,7 @@ def _priced(part: Part, key: str) -> Vector:
 
 
 def refined_rows(definition: Definition, results: Results) -> list[Draft]:
-    """Rows by judge, tested model and method; methods in the order of the results.
-
-    Refined runs without a base run of the same judge have no rows.
-    """
+    """Rows by judge, tested model and method, for refined runs with a base run of their judge."""
     drafts: list[Draft] = []
     for base in results.judges:
         own = [run for run in results.refined if run.judge == base.judge]

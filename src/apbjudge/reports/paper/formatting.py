@@ -20,7 +20,7 @@ from ..text import render_text
 from .table import Column, Table, TableRow
 
 WIDTH = 120
-_CSV_COLUMNS: list[str] = (
+_CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "
     "n_items n_clusters n_resamples seed rows scored best note"
 ).split()

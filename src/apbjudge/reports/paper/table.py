@@ -25,13 +25,10 @@ ColumnId = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of figures.
+    """One column of figures, whose ``key`` (``CR``, ``E2-H``) is unique within the ``section``.
 
-    Attributes:
-        key: Unique within the section, such as ``CR`` or ``E2-H``.
-        better: Which direction is better; None where neither is.
-        section: Such as ``Holistic``; empty where the table has no sections.
-        meaning: A few words to stand behind the title and a colon.
+    ``better`` is None where neither direction is; ``meaning`` can stand behind the title and a
+    colon.
     """
 
     key: str
@@ -94,11 +91,9 @@ class Table:
     Attributes:
         key: Its name for ``--table``, such as ``overall``.
         number: Its number in arXiv:2606.04874, such as ``Table 1``.
-        title: Without a full stop.
         heads: Titles of the leading columns, such as ``Tested model`` and ``Level``.
         columns: Those of one section stand together.
         rows: Those of one judge stand together.
-        notes: A sentence each.
         level: Confidence level of its intervals.
     """
 
@@ -189,13 +184,7 @@ refinement changes; and all figures of judges, see ``building``."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Columns that stand together, over the same rows.
-
-    Attributes:
-        columns: Keys of ``FIGURES``.
-        protocol: Protocol of the rows; empty where they are no judgements of one protocol.
-        form: ``holistic`` or ``step-wise``; None for both.
-    """
+    """Columns (keys of ``FIGURES``) over the same rows: of one protocol, and one form or both."""
 
     columns: tuple[str, ...]
     title: str = ""
