@@ -80,11 +80,10 @@ Cell = Figure | Number | str
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; what follows stands directly below it. ``label`` is for references in LaTeX."""
+    """A heading; what follows stands directly below it."""
 
     text: str
     level: int = 2
-    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

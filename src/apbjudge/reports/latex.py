@@ -14,13 +14,14 @@ from itertools import groupby
 from math import ceil
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Part, Table, packed
+from .document import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Table, packed
 from .numbers import DASH
 
-_HEAD = r"""% Tables made by apbjudge.
+HEAD = r"""% Tables made by apbjudge.
 % Packages needed: \usepackage{booktabs}
 % Characters that plain LaTeX lacks stand by their number, such as U+4F60.
 """
+"""Comment to stand before all tables."""
 # Widths are in digits of the size of figures, heights in lines.
 _PAGE_WIDTH = 104.0
 _PAGE_HEIGHT = 66  # less a caption
@@ -34,55 +35,43 @@ _NARROW = frozenset(" .,:;/|[]()!'ijlt-")
 _Row = tuple[Cell, ...]
 
 
-def render_latex(document: Document, *, intervals: bool = True) -> str:
-    r"""The document as ``table*`` environments, one for each heading of level 1 or 2.
+def render_latex(document: Document, *, label: str = "", intervals: bool = True) -> str:
+    r"""The document as one ``table*``, with its title and notes as caption and a label.
 
-    Its notes are the caption; headings below it are titles of tabulars. Sections of columns that
-    do not fit side by side stand in tabulars below each other, and what does not fit on a page goes
-    on in another ``table*`` of the same number. Figures of the best set are bold; ``intervals``
-    stand below the figures, as a line of their own in ``\tiny``.
+    Headings are titles of tabulars. Sections of columns that do not fit side by side stand in
+    tabulars below each other, and what does not fit on a page goes on in another ``table*`` of the
+    same number. Figures of the best set are bold; ``intervals`` stand below the figures, as a line
+    of their own in ``\tiny``.
     """
-    floats: list[tuple[Heading, list[Part]]] = []
-    for part in document.parts:
-        if isinstance(part, Heading) and part.level <= 2:
-            floats.append((part, []))
-        else:
-            floats = floats or [(Heading(document.title), [])]
-            floats[-1][1].append(part)
-    return _HEAD + "".join(
-        "\n" + "\n".join(_float(heading, parts, intervals=intervals)) + "\n"
-        for heading, parts in floats
-    )
-
-
-def _float(heading: Heading, parts: Sequence[Part], *, intervals: bool) -> Iterator[str]:
-    sentences = [heading.text]
+    sentences = [document.title]
     tabulars: list[tuple[list[str], float]] = []
     title = ""
-    for part in parts:
+    for part in document.parts:
         match part:
             case Heading(title):
                 pass
             case Paragraph(text):
                 sentences.append(text)
-            case Notes(lines):
-                sentences += lines
+            case Notes(texts):
+                sentences += texts
             case _:
                 tabulars += _tabulars(part, title, intervals=intervals)
-    for i, page in enumerate(packed(tabulars, _PAGE_HEIGHT)):
-        if i:
-            yield r"\clearpage"  # LaTeX keeps no more than 52 floats waiting
-        yield from (r"\begin{table*}", r"\centering", r"\scriptsize")
-        yield r"\setlength{\tabcolsep}{2pt}"
-        yield "\n\\par\\vspace{1ex}\n".join("\n".join(lines) for lines in page)
-        if i:
-            yield r"\addtocounter{table}{-1}"
-            yield rf"\caption{{{tex(heading.text)}, continued.}}"
+    lines: list[str] = []
+    for page in packed(tabulars, _PAGE_HEIGHT):
+        first = not lines
+        lines += [] if first else [r"\clearpage"]  # LaTeX keeps no more than 52 floats waiting
+        lines += [r"\begin{table*}", r"\centering", r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]
+        lines.append("\n\\par\\vspace{1ex}\n".join("\n".join(tabular) for tabular in page))
+        if first:
+            lines.append(rf"\caption{{{' '.join(f'{tex(text)}.' for text in sentences)}}}")
+            lines += [rf"\label{{{label}}}"] if label else []
         else:
-            yield rf"\caption{{{' '.join(f'{tex(text)}.' for text in sentences)}}}"
-            if heading.label:
-                yield rf"\label{{{heading.label}}}"
-        yield r"\end{table*}"
+            lines += [
+                r"\addtocounter{table}{-1}",
+                rf"\caption{{{tex(document.title)}, continued.}}",
+            ]
+        lines.append(r"\end{table*}")
+    return "\n".join(lines) + "\n"
 
 
 def _tabulars(table: Table, title: str, *, intervals: bool) -> Iterator[tuple[list[str], float]]:
@@ -165,7 +154,7 @@ def _figure(cell: Cell) -> tuple[str, str]:
     if isinstance(cell, str):
         return tex(cell), ""
     if isinstance(cell, Number):
-        return _number(str(cell)), ""
+        return _number(tex(str(cell))) if cell.value is not None else "--", ""
     value = _number(cell.value or DASH)
     return (rf"\textbf{{{value}}}" if cell.best else value) + _tiny(cell.of), _tiny(cell.interval)
 
@@ -189,11 +178,11 @@ def _title(text: str) -> str:
 
 def _number(text: str) -> str:
     """A figure with a real minus sign; a dash for a missing one."""
-    return "--" if text == DASH else tex(text).replace("-", "$-$").replace("+", "$+$")
+    return "--" if text == DASH else text.replace("-", "$-$").replace("+", "$+$")
 
 
 def _tiny(text: str) -> str:
-    return rf"{{\tiny {text.replace('-', '$-$').replace('+', '$+$')}}}" if text else ""
+    return rf"{{\tiny {_number(text)}}}" if text else ""
 
 
 def _line(cells: Iterable[str]) -> str:

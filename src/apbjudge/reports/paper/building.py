@@ -31,7 +31,6 @@ from ...statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, noth
 from ...statistics.proportions import bounded
 from ...statistics.sample import Sample
 from ..document import reasons
-from ..numbers import Unit
 from .table import (
     DEFINITIONS,
     FIGURES,
@@ -46,15 +45,6 @@ from .table import (
     TableRow,
 )
 
-_BOUNDS: Mapping[Unit, tuple[float, float] | None] = {
-    "percent": (0.0, 1.0),
-    "grade": (0.0, 1.0),
-    "count": (0.0, 1.0),
-    "points": (-1.0, 1.0),
-    "grade difference": (-1.0, 1.0),
-    "cost": None,
-}
-"""Of a single item's value, by the unit of the column; what is counted is 0 or 1 an item."""
 _MOST_DIGITS = 18  # a longer value, from damaged data, stands as a text
 
 
@@ -219,10 +209,11 @@ def _best(
                 for i in group
                 if (contender := rows[i].contenders.get(column.id)) and len(contender.values)
             }
-            marks = best_set(
+            lowest = -1.0 if column.unit in {"points", "grade difference"} else 0.0
+            marks = best_set(  # what is counted is 0 or 1 an item
                 [*contenders.values()],
                 better=column.better or "higher",
-                bounds=_BOUNDS[column.unit],
+                bounds=None if column.unit == "cost" else (lowest, 1.0),
                 level=CONFIDENCE_LEVEL,
             )
             if any(marks) and not all(marks):

@@ -13,7 +13,7 @@ from ...records.tables import text_cell
 from ...statistics.estimates import nothing
 from .. import document
 from ..document import Document, Figure, Heading, Notes, Part
-from ..latex import render_latex
+from ..latex import HEAD, render_latex
 from ..markdown import render_markdown
 from ..numbers import DASH, level_text
 from ..text import render_text
@@ -88,44 +88,41 @@ def tables_markdown(tables: Iterable[Table]) -> str:
 
 def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
     """All tables as ``table*`` environments, sections side by side where they fit."""
-    parts: list[Part] = []
+    text = HEAD
     for table in tables:
-        parts.append(Heading(table.title, label=f"tab:apb-{table.key}"))
-        parts += _parts(table, [table.sections])
-        layout = f"Layout: {table.number} of arXiv:2606.04874"
-        parts.append(Notes((*_notes(table, "Bold:", intervals=intervals), layout)))
-    return render_latex(Document(tuple(parts)), intervals=intervals)
+        layout = Notes((f"Layout: {table.number} of arXiv:2606.04874",))
+        parts = _parts(table, [table.sections], "Bold:", intervals=intervals)
+        document = Document((*parts, layout), title=table.title)
+        text += "\n" + render_latex(document, label=f"tab:apb-{table.key}", intervals=intervals)
+    return text
 
 
 def _document(tables: Iterable[Table], mark: str) -> Document:
     parts: list[Part] = []
     for table in tables:
         parts.append(Heading(f"{table.title} ({table.number}; --table {table.key})"))
-        parts += _parts(table, [(section,) for section in table.sections])
-        parts.append(Notes(_notes(table, mark)))
+        parts += _parts(table, [(section,) for section in table.sections], mark)
     return Document(tuple(parts))
 
 
-def _notes(table: Table, mark: str, *, intervals: bool = True) -> tuple[str, ...]:
+def _parts(
+    table: Table, blocks: Sequence[tuple[str, ...]], mark: str, *, intervals: bool = True
+) -> Iterator[Part]:
+    """A table per judge and block of sections, which stand side by side; then all notes."""
+    for judge in table.judges:
+        for block in blocks:
+            section = block[0] if len(block) == 1 else ""
+            title = ", ".join(filter(None, (f"Judge {judge}" if judge else "", section)))
+            rows = [row for row in table.rows if row.judge == judge and set(block) & {*row.counts}]
+            if rows:
+                yield from [Heading(title, 3)] if title else []
+                yield _block(table, block, rows)
     cell = f"value [{level_text(table.level)} interval]" if intervals else "value"
     legend = (
         f"Cells: {cell}, /n where the denominator is not scored; rates in percent, differences of "
         "rates in points"
     )
-    return (legend, *filter(None, [best_note(table, mark)]), *table.notes)
-
-
-def _parts(table: Table, blocks: Sequence[tuple[str, ...]]) -> Iterator[Part]:
-    """A table per judge and block of sections; those of a block stand side by side."""
-    for judge in table.judges:
-        rows = [row for row in table.rows if row.judge == judge]
-        for block in blocks:
-            section = block[0] if len(block) == 1 else ""
-            title = ", ".join(filter(None, (f"Judge {judge}" if judge else "", section)))
-            own = [row for row in rows if not row.counts.keys().isdisjoint(block)]
-            if own:
-                yield from [Heading(title, 3)] if title else []
-                yield _block(table, block, own)
+    yield Notes((legend, *filter(None, [best_note(table, mark)]), *table.notes))
 
 
 def _block(table: Table, sections: tuple[str, ...], rows: Iterable[TableRow]) -> document.Table:

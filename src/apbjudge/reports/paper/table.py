@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
+from ...statistics.measures import PAPER
 from ..numbers import Unit
 
 Better = Literal["higher", "lower"]
@@ -182,13 +183,13 @@ FIGURES: Mapping[str, Column] = {
 refinement changes; and all figures of judges, see ``building``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Section:
     """Columns (keys of ``FIGURES``) over the same rows: of one protocol, and one form or both."""
 
     columns: tuple[str, ...]
-    title: str = ""
     protocol: str = ""
+    title: str = ""
     form: str | None = None
 
 
@@ -223,26 +224,15 @@ class Definition:
         )
 
 
-def _common(e2: str) -> tuple[str, ...]:
-    return ("CR", "Grade", "E1", *e2.split(), "E3", "E4", "E5", "E6")
+def _common(e2: str, *more: str) -> tuple[str, ...]:
+    return (*more, "CR", "Grade", "E1", *e2.split(), "E3", "E4", "E5", "E6")
 
 
-def _extraneous(
-    *columns: str, forms: tuple[str, ...] = ("holistic", "step-wise")
-) -> tuple[Section, ...]:
-    """A section for each form, titled where there are several."""
-    return tuple(
-        Section(
-            title=form.capitalize() if len(forms) > 1 else "",
-            columns=columns,
-            protocol="tool-extraneous",
-            form=form,
-        )
-        for form in forms
-    )
+def _by_form(*columns: str) -> tuple[Section, ...]:
+    forms = {"holistic": "Holistic", "step-wise": "Step-wise"}
+    return tuple(Section(columns, "tool-extraneous", forms[form], form) for form in forms)
 
 
-_HOLISTIC, _STEP_WISE = "Holistic", "Step-wise"
 _LEVELS = "rows with distractors (protocol tool-extraneous) of this form"
 _USES = "{} counts the rows in which a distractor is used, and its best set is that of their share"
 _PAIRS = (
@@ -260,19 +250,11 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 1",
         title="Overall results by protocol",
         sections=(
-            Section(title=_HOLISTIC, columns=_common("E2-H"), protocol="holistic"),
-            Section(
-                title="Tool-extraneous", columns=_common("E2-H E2-S"), protocol="tool-extraneous"
-            ),
-            Section(title=_STEP_WISE, columns=_common("E2-S"), protocol="step-wise"),
-            Section(
-                title="Tool-broken",
-                columns=("Rp", "Al", "Rt", "Rf", "Ot"),
-                protocol="tool-broken",
-            ),
-            Section(
-                title="Unsolvable", columns=("Conf", "Info", "Tool", "Vis"), protocol="unsolvable"
-            ),
+            Section(_common("E2-H"), "holistic", "Holistic"),
+            Section(_common("E2-H E2-S"), "tool-extraneous", "Tool-extraneous"),
+            Section(_common("E2-S"), "step-wise", "Step-wise"),
+            Section(("Rp", "Al", "Rt", "Rf", "Ot"), "tool-broken", "Tool-broken"),
+            Section(("Conf", "Info", "Tool", "Vis"), "unsolvable", "Unsolvable"),
         ),
         needs="judgements of one of the protocols holistic, step-wise, tool-extraneous, "
         "tool-broken or unsolvable",
@@ -281,7 +263,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="extraneous",
         number="Table 2",
         title="What distractor tools change",
-        sections=_extraneous("TC", "CR_B", "CR_E", "CR Δ"),
+        sections=_by_form("TC", "CR_B", "CR_E", "CR Δ"),
         needs="rows with distractors (protocol tool-extraneous)",
         notes=(_USES.format("TC"), _PAIRS),
     ),
@@ -290,9 +272,9 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 4",
         title="Correctness before and after refinement",
         heads=("Tested model", "Method"),
-        sections=tuple(
-            Section(title=title, columns=("Base", "Refined", "Δ"), protocol=protocol)
-            for title, protocol in ((_HOLISTIC, "holistic"), (_STEP_WISE, "step-wise"))
+        sections=(
+            Section(("Base", "Refined", "Δ"), "holistic", "Holistic"),
+            Section(("Base", "Refined", "Δ"), "step-wise", "Step-wise"),
         ),
         needs="a run of refined responses beside the base run of the same judge",
         rivals="methods",
@@ -302,9 +284,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="efficiency",
         number="Table 5",
         title="Correctness and cost of plans",
-        sections=(
-            Section(columns=("CR", "Grade", "C_all", "C_pass", "C_com"), protocol="efficiency"),
-        ),
+        sections=(Section(("CR", "Grade", "C_all", "C_pass", "C_com"), "efficiency"),),
         needs="judgements of the protocol efficiency",
         notes=(
             (
@@ -318,18 +298,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 7",
         title="Judges against human labels",
         heads=("Judge",),
-        sections=(
-            Section(
-                columns=(
-                    "agreement",
-                    "precision",
-                    "recall",
-                    "F1",
-                    "grade MAE",
-                    "Err-Type (human-incorrect)",
-                ),
-            ),
-        ),
+        sections=(Section(PAPER),),
         needs="human labels",
         rivals=None,
         notes=(
@@ -342,9 +311,9 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 8",
         title="Judges on correct plans, by whether they are the reference's",
         heads=("Judge",),
-        sections=tuple(
-            Section(title=title, columns=("agreement", "grade MAE"))
-            for title in ("Correct but different", "Correct as the reference")
+        sections=(
+            Section(("agreement", "grade MAE"), title="Correct but different"),
+            Section(("agreement", "grade MAE"), title="Correct as the reference"),
         ),
         needs="human labels of correct plans that are known to match the reference or not",
         rivals=None,
@@ -355,8 +324,8 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 9",
         title="The judge against humans, by tested model",
         sections=(
-            Section(title="CR", columns=("human CR", "judge CR", "CR bias")),
-            Section(title="Grade", columns=("human grade", "judge grade", "grade bias")),
+            Section(("human CR", "judge CR", "CR bias"), title="CR"),
+            Section(("human grade", "judge grade", "grade bias"), title="Grade"),
         ),
         needs="human labels of at least two tested models",
         rivals=None,
@@ -367,7 +336,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 12",
         title="Holistic planning by the number of steps of the reference",
         heads=("Tested model", "Steps"),
-        sections=(Section(columns=_common("E2-H"), protocol="holistic"),),
+        sections=(Section(_common("E2-H"), "holistic"),),
         needs="judgements of the protocol holistic whose rows state a range of steps",
         split="steps",
     ),
@@ -376,7 +345,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 13",
         title="Holistic planning by input modality",
         heads=("Tested model", "Modality"),
-        sections=(Section(columns=_common("E2-H"), protocol="holistic"),),
+        sections=(Section(_common("E2-H"), "holistic"),),
         needs="judgements of the protocol holistic whose rows state a modality",
         split="modality",
     ),
@@ -385,7 +354,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 14",
         title="Step-wise planning by the number of steps predicted",
         heads=("Tested model", "Steps predicted"),
-        sections=(Section(columns=_common("E2-S"), protocol="step-wise"),),
+        sections=(Section(_common("E2-S"), "step-wise"),),
         needs="judgements of the protocol step-wise",
         split="horizon",
     ),
@@ -394,7 +363,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 15",
         title="Step-wise planning by the stage of the trajectory",
         heads=("Tested model", "Stage"),
-        sections=(Section(columns=_common("E2-S"), protocol="step-wise"),),
+        sections=(Section(_common("E2-S"), "step-wise"),),
         needs="judgements of the protocol step-wise with one step, whose rows state a stage",
         split="stage",
         notes=("Rows with one predicted step only",),
@@ -404,7 +373,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 16",
         title="Step-wise planning by the number of distractor tools",
         heads=("Tested model", "Level"),
-        sections=_extraneous("ExtUse", *_common("E2-S"), forms=("step-wise",)),
+        sections=(Section(_common("E2-S", "ExtUse"), "tool-extraneous", form="step-wise"),),
         needs=_LEVELS,
         split="level",
         notes=(_USES.format("ExtUse"),),
@@ -414,7 +383,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 17",
         title="Holistic planning by the number of distractor tools",
         heads=("Tested model", "Level"),
-        sections=_extraneous("ExtUse", *_common("E2-H"), forms=("holistic",)),
+        sections=(Section(_common("E2-H", "ExtUse"), "tool-extraneous", form="holistic"),),
         needs=_LEVELS,
         split="level",
         notes=(_USES.format("ExtUse"),),
@@ -423,7 +392,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="extraneous-average",
         number="Table 18",
         title="Correctness and grade with distractor tools, averaged over levels",
-        sections=_extraneous("CR_B", "CR_E", "CR Δ", "Grade_B", "Grade_E", "Grade Δ"),
+        sections=_by_form("CR_B", "CR_E", "CR Δ", "Grade_B", "Grade_E", "Grade Δ"),
         needs="rows with distractors (protocol tool-extraneous)",
         notes=(_PAIRS, "Grade_B, Grade_E and their Δ are over those of them that have a grade"),
     ),
