@@ -104,6 +104,6 @@ def count(n: float | None) -> str:
     return f"{n:,.0f}" if n % 1 == 0 else f"{n:,.1f}"
 
 
-def money(usd: float | None, *, unknown: str = "unknown") -> str:
+def money(usd: float | None) -> str:
     """US dollars to four places."""
-    return unknown if usd is None else f"{usd:,.4f} USD"
+    return "unknown" if usd is None else f"{usd:,.4f} USD"

@@ -53,16 +53,12 @@ def graded(
     return rows
 
 
-def judged(rows: Iterable[Row], judge: str = "j", note: str | None = None) -> JudgeResults:
-    """All that a judge said."""
+def judged(
+    rows: Iterable[Row], judge: str = "j", note: str | None = None, method: str = ""
+) -> JudgeResults:
+    """All judgements by a judge."""
     table = judgement_reader.table_of(rows).items()
-    return JudgeResults(judge=judge, note=note, columns=table)
-
-
-def refined(rows: Iterable[Row], method: str, judge: str = "j") -> JudgeResults:
-    """The same judge on refined responses."""
-    table = judgement_reader.table_of(rows).items()
-    return JudgeResults(method=method, judge=judge, columns=table)
+    return JudgeResults(judge=judge, note=note, columns=table, method=method)
 
 
 def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Table:
@@ -100,15 +96,9 @@ def best_of(table: Table, key: str, section: str = "", judge: str | None = None)
     return [
         ", ".join(row.heads)
         for row in table.rows
-        if judge in (None, row.judge) and row.cells.get((section, key), _BLANK).best
+        if judge in (None, row.judge)
+        if (cell := row.cells.get((section, key))) and cell.best
     ]
-
-
-class _Unmarked:
-    best = False
-
-
-_BLANK: Any = _Unmarked()
 
 
 def ratings(correct: Any, grade: Any = None, flags: Any = None) -> Ratings:
