@@ -40,7 +40,7 @@ class Figure:
 
     @property
     def value(self) -> str:
-        """The value alone; empty where an interval stands in its place."""
+        """The value alone; empty where an interval takes its place."""
         if self.estimate.value is None and self.interval:
             return ""
         return number(self.estimate.value, self.unit)
@@ -80,7 +80,7 @@ Cell = Figure | Number | str
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; what follows stands directly below it."""
+    """A heading; what follows is directly below it."""
 
     text: str
     level: int = 2

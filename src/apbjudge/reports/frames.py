@@ -120,7 +120,7 @@ def frame(
 
 
 def judgement_frame(judges: Sequence[JudgeRuns], labels: Labels | None) -> DataFrame:
-    """The frame of some judges' runs, whose names stand in the column ``judge``; see ``frame``."""
+    """The frame of some judges' runs, whose names are in the column ``judge``; see ``frame``."""
     import pandas
 
     table = JudgementTable.joined([judge.table for judge in judges])

@@ -1,4 +1,4 @@
-"""A document as a fragment of HTML, to stand in a page."""
+"""A document as a fragment of HTML, for a page."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class ReportItems:
             if (rows := places.pop(key, None)) is not None:
                 yield self._entry(key, rows, answers, task.item)
         missing = [key[1] for key in places if key[0] is not None]
-        if missing and self.sources:  # without any, that was said, or nobody can know
+        if missing and self.sources:  # without any, another line says so, or nothing is known
             self.problems.append(
                 f"{len(missing)} judged items, such as {visible(missing[0])}, are not in the "
                 "predictions and cases as they lie now: they are shown without their content"

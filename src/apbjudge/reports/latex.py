@@ -19,9 +19,9 @@ from .numbers import DASH
 
 HEAD = r"""% Tables made by apbjudge.
 % Packages needed: \usepackage{booktabs}
-% Characters that plain LaTeX lacks stand by their number, such as U+4F60.
+% Characters that plain LaTeX lacks are written by their number, such as U+4F60.
 """
-"""Comment to stand before all tables."""
+"""Comment above all tables."""
 # Widths are in digits of the size of figures, heights in lines.
 _PAGE_WIDTH = 104.0
 _PAGE_HEIGHT = 66  # less a caption
@@ -38,9 +38,9 @@ _Row = tuple[Cell, ...]
 def render_latex(document: Document, *, label: str = "", intervals: bool = True) -> str:
     r"""The document as one ``table*``, with its title and notes as caption and a label.
 
-    Headings are titles of tabulars. Sections of columns that do not fit side by side stand in
+    Headings are titles of tabulars. Sections of columns that do not fit side by side are
     tabulars below each other, and what does not fit on a page goes on in another ``table*`` of the
-    same number. Figures of the best set are bold; ``intervals`` stand below the figures, as a line
+    same number. Figures of the best set are bold; ``intervals`` are below the figures, in a line
     of their own in ``\tiny``.
     """
     sentences = [document.title]
@@ -150,7 +150,7 @@ def _layout(table: Table, at: int) -> str:
 
 
 def _figure(cell: Cell) -> tuple[str, str]:
-    """What stands in a row, and the interval below it."""
+    """A cell, and the interval below it."""
     if isinstance(cell, str):
         return tex(cell), ""
     if isinstance(cell, Number):
@@ -208,16 +208,14 @@ def _width(table: Table, at: int, *, intervals: bool) -> float:
 
 def text_width(text: str) -> float:
     """Width in digits: most letters are as wide as one, capitals wider, some marks narrow."""
-    return sum(
-        6.5  # stands by its number
-        if ord(c) > 255 and r"\ttfamily" in tex(c)
-        else 0.55
-        if c in _NARROW
-        else 1.4
-        if c.isupper() or ord(c) > 255
-        else 1.0
-        for c in visible(text)
-    )
+    by_number = 6.5
+
+    def width(c: str) -> float:
+        if ord(c) > 255:
+            return by_number if "U+" in tex(c) else 1.4
+        return 0.55 if c in _NARROW else 1.4 if c.isupper() else 1.0
+
+    return sum(map(width, visible(text)))
 
 
 # Texts -------------------------------------------------------------------------------------------

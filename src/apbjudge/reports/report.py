@@ -33,7 +33,7 @@ from .plots import Figure, paper_figures
 MAX_ITEMS = 200_000
 """Items that one page may show: a browser holds no more at once."""
 
-_NO_LABELS = "Nobody's labels were given: nothing here says how far the judge can be trusted."
+_NO_LABELS = "There are no human labels: nothing here says how far the judge can be trusted."
 _DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
 _UNSAID = frozenset({"model", "judges", "api_base"})
 """Settings that the page leaves out: the name says two of them, and addresses are private."""
@@ -46,7 +46,7 @@ class Report:
     Attributes:
         config: The settings.
         judges: The judges with their runs.
-        labels: What humans said; None without.
+        labels: The human labels; None without.
         problems: Grows by a line for each row that can't be used.
     """
 

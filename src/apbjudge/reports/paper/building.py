@@ -45,7 +45,7 @@ from .table import (
     TableRow,
 )
 
-_MOST_DIGITS = 18  # a longer value, from damaged data, stands as a text
+_MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Draft:
 def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
     """The tables of the paper that results have something for, in its order.
 
-    Rows of one judge stand together, sorted by tested model; sections that no row has anything for
+    Rows of one judge are together, sorted by tested model; sections that no row has anything for
     are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
     but those that another one is shown to be better than. Tested models compete with each other
     where all else is the same (judge, level, stage, …), refinement methods for one tested model.
@@ -193,7 +193,7 @@ def _missing(definition: Definition, rows: list[Draft]) -> list[str]:
 def _best(
     rows: Sequence[Draft], columns: Iterable[Column], definition: Definition
 ) -> dict[tuple[int, ColumnId], bool]:
-    """Who is in the best set of a column and who is not; nobody where all are.
+    """Which rows are in the best set of a column and which are not; none where all are.
 
     A row without values neither is best nor lets others be.
     """

@@ -29,7 +29,7 @@ _CSV_COLUMNS: Sequence[str] = (
 def figure_of(row: TableRow, column: Column) -> Figure:
     """A row's figure in a column; one without a value where the row has none.
 
-    ``/n`` stands where the denominator is not the section's scored rows.
+    ``/n`` is shown where the denominator is not the section's scored rows.
     """
     cell, counts = row.cells.get(column.id), row.counts.get(column.section)
     if cell is None:
@@ -108,7 +108,7 @@ def _document(tables: Iterable[Table], mark: str) -> Document:
 def _parts(
     table: Table, blocks: Sequence[tuple[str, ...]], mark: str, *, intervals: bool = True
 ) -> Iterator[Part]:
-    """A table per judge and block of sections, which stand side by side; then all notes."""
+    """A table per judge and block of sections, side by side; then all notes."""
     for judge in table.judges:
         for block in blocks:
             section = block[0] if len(block) == 1 else ""

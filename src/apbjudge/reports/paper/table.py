@@ -4,7 +4,7 @@ Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874.
 
 * E2 is two codes, E2-H (some required part of a whole plan is missing) and E2-S (a stop too
   early), each over the rows of its own form. The paper's Table 1 has the two exchanged under
-  Tool-extraneous, as its Tables 16 and 17 show; ours stand in the right place.
+  Tool-extraneous, as its Tables 16 and 17 show; ours are in the right place.
 * Table 12 prints counts of flags there and rates here, so that ranges of different size compare.
 """
 
@@ -28,7 +28,7 @@ ColumnId = tuple[str, str]
 class Column:
     """One column of figures, whose ``key`` (``CR``, ``E2-H``) is unique within the ``section``.
 
-    ``better`` is None where neither direction is; ``meaning`` can stand behind the title and a
+    ``better`` is None where neither direction is; ``meaning`` explains the title, behind a
     colon.
     """
 
@@ -93,8 +93,8 @@ class Table:
         key: Its name for ``--table``, such as ``overall``.
         number: Its number in arXiv:2606.04874, such as ``Table 1``.
         heads: Titles of the leading columns, such as ``Tested model`` and ``Level``.
-        columns: Those of one section stand together.
-        rows: Those of one judge stand together.
+        columns: Those of one section are together.
+        rows: Those of one judge are together.
         level: Confidence level of its intervals.
     """
 
