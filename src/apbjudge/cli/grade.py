@@ -61,8 +61,7 @@ def grade(values: Values) -> int:
     """
     from ..judge.grade import grade as grade_rows
     from ..judge.session import Run
-    from ..reports.ensembles import ensemble_text
-    from ..reports.summary import summary_text
+    from ..reports.summary import ensemble_text, summary_text
     from .progress import Reporter
 
     rows = take(Predictions, values).predictions
