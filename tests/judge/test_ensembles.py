@@ -19,7 +19,7 @@ from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import compare_runs
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
-from apbjudge.reports.ensembles import ensemble_text
+from apbjudge.reports.summary import ensemble_text
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
 
 A, B, C = ("scripted/a", "scripted/b", "scripted/c")

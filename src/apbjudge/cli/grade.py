@@ -59,8 +59,7 @@ def grade(values: Values) -> int:
     input or options.
     """
     from ..judge.grade import grade as grade_rows
-    from ..reports.ensembles import ensemble_text
-    from ..reports.summary import summary_text
+    from ..reports.summary import ensemble_text, summary_text
     from .progress import Reporter
 
     rows = take(Predictions, values).predictions
