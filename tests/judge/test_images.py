@@ -74,8 +74,8 @@ def test_pictures_reach_the_endpoint_between_case_and_prediction(serve: Any, fol
     "settings", [{"images": False}, {"vision": "no"}, {"images": False, "vision": "no"}]
 )
 def test_judges_that_get_no_pictures_are_told_so(folder: Path, settings: dict[str, Any]) -> None:
-    found, requests = judge(folder, picture_row("x", "a.png"), **settings)
-    assert found["x"].kind == "verdict"
+    judged, requests = judge(folder, picture_row("x", "a.png"), **settings)
+    assert judged["x"].kind == "verdict"
     text = requests[0].messages[1]["content"]
     assert isinstance(text, str)
     assert "base64" not in text
@@ -139,10 +139,10 @@ UNUSABLE: dict[str, Any] = {
 @pytest.mark.parametrize("make", UNUSABLE.values(), ids=UNUSABLE)
 def test_a_picture_that_can_not_be_used_makes_one_bad_row(folder: Path, make: Any) -> None:
     rows = [picture_row("bad", "a.png", make(folder)), picture_row("good", "a.png")]
-    found, requests = judge(folder, *rows, max_image_bytes=1000)
-    assert (found["bad"].kind, found["bad"].reason) == ("unscored", "bad_input")
-    assert f"{folder / 'rows.jsonl'}:1: field files[1].path:" in found["bad"].detail
-    assert found["good"].kind == "verdict"
+    judged, requests = judge(folder, *rows, max_image_bytes=1000)
+    assert (judged["bad"].kind, judged["bad"].reason) == ("unscored", "bad_input")
+    assert f"{folder / 'rows.jsonl'}:1: field files[1].path:" in judged["bad"].detail
+    assert judged["good"].kind == "verdict"
     assert len(requests) == 1
     sent = json.dumps([request.messages for request in requests])
     assert base64.b64encode(b"secret").decode() not in sent
@@ -156,12 +156,12 @@ def test_a_pipe_in_the_data_folder_is_no_picture(folder: Path) -> None:
     before = signal.signal(signal.SIGALRM, fail)
     signal.alarm(5)
     try:
-        found, _ = judge(folder, picture_row("bad", "pipe.png"), picture_row("good", "a.png"))
+        judged, _ = judge(folder, picture_row("bad", "pipe.png"), picture_row("good", "a.png"))
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-    assert (found["bad"].kind, found["bad"].reason) == ("unscored", "bad_input")
-    assert found["good"].kind == "verdict"
+    assert (judged["bad"].kind, judged["bad"].reason) == ("unscored", "bad_input")
+    assert judged["good"].kind == "verdict"
 
 
 def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
@@ -172,12 +172,12 @@ def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
 
 
 def test_unusable_pictures_do_not_matter_to_a_judge_without_sight(folder: Path) -> None:
-    found, _ = judge(folder, picture_row("x", "nowhere.png"), images=False)
-    assert found["x"].kind == "verdict"
+    judged, _ = judge(folder, picture_row("x", "nowhere.png"), images=False)
+    assert judged["x"].kind == "verdict"
 
 
 @pytest.mark.parametrize(
-    ("count", "limit", "kept"),
+    ("count", "limit", "sampled"),
     [
         (1, 4, [0]),
         (4, 4, [0, 1, 2, 3]),
@@ -188,14 +188,14 @@ def test_unusable_pictures_do_not_matter_to_a_judge_without_sight(folder: Path) 
     ],
 )
 def test_long_lists_of_frames_are_sampled_evenly_with_both_ends(
-    folder: Path, count: int, limit: int, kept: list[int]
+    folder: Path, count: int, limit: int, sampled: list[int]
 ) -> None:
     names = [f"frame_{i:03}.png" for i in range(count)]
     for name in names:
         (folder / name).write_bytes(name.encode())
     _, requests = judge(folder, picture_row("x", *names), max_images=limit)
     shown = [base64.b64decode(url.split(",")[1]).decode() for url in urls(requests[0])]
-    assert shown == [names[i] for i in kept]
+    assert shown == [names[i] for i in sampled]
 
 
 def test_a_picture_that_was_put_in_place_is_judged_when_the_run_goes_on(
