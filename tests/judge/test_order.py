@@ -121,10 +121,6 @@ def test_bad_rows_pass_at_once(cases: list[str]) -> None:
             assert watched.entries[watched.taken - 1] is entry
 
 
-def test_nothing_in_nothing_out() -> None:
-    assert list(adjacent([])) == []
-
-
 STEPS = st.lists(st.tuples(st.sampled_from(["job", "job", "land"]), st.integers(0, 4)), max_size=60)
 
 
