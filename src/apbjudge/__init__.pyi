@@ -22,8 +22,8 @@ from .errors import UsageError as UsageError
 from .judge import GradeConfig as GradeConfig
 from .judge import JudgeSpec as JudgeSpec
 from .judge.grade import grade as grade
+from .judge.llm_judge import prompts_for as prompts_for
 from .judge.merge import merge_runs as merge_runs
-from .judge.prompts import prompts_for as prompts_for
 from .judge.session import Run as Run
 from .judge.summary import Summary as Summary
 from .judge.summary import summarize as summarize

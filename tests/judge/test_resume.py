@@ -207,16 +207,6 @@ def test_other_settings_need_another_folder(
     assert read_rows(bench(server).folder / "run") == before
 
 
-def test_static_and_model_judgements_never_share_a_folder(serve: Any, tmp_path: Path) -> None:
-    server = serve([OK])
-    out = tmp_path / "out"
-    apbjudge.grade(ROWS, judge="static", out=out)
-    with pytest.raises(OptionError, match="--out"):
-        apbjudge.grade(ROWS, judge=JudgeSpec(model=MODEL, api_base=server.address), out=out)
-    assert {row["judge"] for row in read_rows(out)} == {"static"}
-    assert server.requests == []
-
-
 def test_judgements_without_their_manifest_are_left_alone(serve: Any, tmp_path: Path) -> None:
     spec = JudgeSpec(model=MODEL, api_base=serve([OK]).address)
     apbjudge.grade(ROWS, judge=spec, out=tmp_path / "out")

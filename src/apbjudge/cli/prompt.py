@@ -34,7 +34,7 @@ _SHOWN = {"blind", "evidence", "images"}
 )
 def prompt(values: Values) -> int:
     """Prints what a judge would get for an item."""
-    from ..judge.prompts import prompts_for
+    from ..judge.llm_judge import prompts_for
 
     spec = take(
         JudgeSpec, values, model="prompt", vision="yes" if values.get("images", True) else "no"

@@ -98,7 +98,6 @@ class BatchList(BaseModel):
         endpoint: Model and address of the endpoint.
         form: The reply format that the endpoint takes, as far as known.
         nonce: Sets the tags of this run apart from those of another with the same requests.
-        batches: The batches, oldest first.
     """
 
     folder: Path = Field(default=Path(), exclude=True)

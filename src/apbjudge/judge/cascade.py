@@ -23,11 +23,9 @@ from .worker import Judgement
 class EscalationRule:
     """Which items go to the stronger judge.
 
-    Attributes:
-        field: Whose entropy decides: ``is_correct``, ``grade``, ``category``, a code of the rubric,
-            or ``max``, the largest that is known.
-        above: Items with more bits than this, unless there is a share.
-        share: This share of the items, 0 to 1, the most doubtful first; None for a threshold.
+    Those whose entropy of a field is above so many bits, or a share of all items, 0 to 1, the most
+    doubtful first. The field is ``is_correct``, ``grade``, ``category``, a code of the rubric, or
+    ``max``, the largest that is known.
     """
 
     field: str = "is_correct"
@@ -184,12 +182,9 @@ class CurvePoint:
     Attributes:
         threshold: Items with this many bits or more go to the strong judge; infinity means
             those without a verdict alone, None no item at all.
-        n_escalated: How many do.
-        share: Their share of all items, 0 to 1; 0 when there is none.
+        share: Share of the escalated items, 0 to 1; 0 when there is no item.
         cost_usd: Price of all cheap judgements and these strong ones; None when one is unknown.
-        calls: Calls of the same.
-        n_agree: Items whose verdict is the reference.
-        n_compared: Items with both a verdict and a reference.
+        n_agree: Items whose verdict is the reference, of ``n_compared`` that have both.
         n_asked: Items among those escalated that the strong judge was really asked about. Where
             they are fewer, the point is a guess that the others would change nothing.
     """
@@ -211,12 +206,10 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeCurve:
-    """What a cascade would cost and yield, and what it leaves to humans.
+    """What a cascade would cost and yield, and how many items it leaves to humans.
 
-    Attributes:
-        points: One for every threshold down to which the strong judge was asked.
-        reference: Whose verdicts the agreement is with.
-        n_queued: Items left to humans.
+    There is a point for every threshold down to which the strong judge was asked; agreement is
+    with the verdicts of the judge ``reference``.
     """
 
     points: tuple[CurvePoint, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -18,13 +18,16 @@ import orjson
 
 from ..errors import (
     AccessError,
+    InputError,
     JudgeError,
+    OptionError,
     PendingError,
     RefusalError,
     ReplyError,
+    RowError,
     TruncatedError,
 )
-from ..llm.base import Client, Completion, Request, schema_json
+from ..llm.base import Client, Completion, Request, ScriptedClient, schema_json
 from ..llm.failures import fit_to_show
 from ..llm.logprobs import TokenChoice
 from ..llm.replies import read_reply
@@ -34,9 +37,9 @@ from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Doubt, Override, Unscored, Usage, Verdict
 from ..rubrics import Rubric, reply_model
 from ..runs.loop import Job
-from .config import JudgeSpec
+from .config import InputConfig, JudgeSpec
 from .consistency import ParsedVerdict, contradiction, enforce, parsed_verdict, resolve
-from .source import Task
+from .source import Rows, Task, source_of
 from .uncertainty import combine, joint_account, token_uncertainty, uncertainty_of
 from .worker import Judge, Judgement, record_fields
 
@@ -332,3 +335,47 @@ def make_judges(
         if other.cache not in engines:
             engines[other.cache] = engine.sharing(other.open_cache())
     return [LLMJudge(spec, engines[own.cache], roots=roots, sees=sees) for spec, own in settings]
+
+
+def prompts_for(
+    rows: Rows,
+    config: InputConfig | None = None,
+    *,
+    item_id: str,
+    tested_model: str | None = None,
+    spec: JudgeSpec | None = None,
+    **settings: Any,
+) -> Iterator[tuple[Task, Prompt]]:
+    """Yields what a judge would be sent for an item, for each of its tested models.
+
+    Args:
+        rows: As for ``grade``.
+        config: How the rows are read; else its settings are given one by one.
+        item_id: The item.
+        tested_model: The only tested model, where it is named.
+        spec: The judge's settings: pictures are shown unless ``images`` is off.
+        **settings: The fields of ``InputConfig``, in place of ``config``.
+
+    Raises:
+        OptionError: If no row has the id.
+        InputError: If the row with the id is bad.
+    """
+    spec = spec or JudgeSpec(model="prompt")
+    source = source_of(rows, config or InputConfig(**settings))
+    client = ScriptedClient(lambda request: "")  # prompts are only rendered here
+    judge = LLMJudge(spec, client, roots=source.roots, sees=spec.vision != "no")
+    is_there = False
+    for entry in source:
+        row = entry.item if isinstance(entry, Task) else entry
+        if row.item_id != item_id or tested_model not in (None, row.tested_model):
+            continue
+        try:
+            if not isinstance(entry, Task):
+                raise entry.error
+            is_there = True
+            yield entry, judge.prompt(entry)
+        except RowError as error:
+            raise InputError(f"{source.name}:{row.line}: {error}") from None
+    if not is_there:
+        of = f" of tested model {tested_model!r}" if tested_model is not None else ""
+        raise OptionError(f"--id: no row with id {item_id!r}{of} in {source.name}")

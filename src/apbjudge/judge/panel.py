@@ -195,11 +195,7 @@ class Pair:
 class Disagreement:
     """How often judges differ on whether a plan is correct.
 
-    Attributes:
-        n_items: All items.
-        n_shared: Items with at least two verdicts.
-        n_split: Those on which the verdicts are not all the same.
-        pairs: Every two judges, in the order in which they first appear.
+    Of ``n_items``, ``n_shared`` have at least two verdicts, which differ on ``n_split``.
     """
 
     n_items: int

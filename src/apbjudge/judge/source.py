@@ -32,9 +32,6 @@ class Task:
     """An item that is ready to be judged.
 
     Attributes:
-        item: The item.
-        protocol: How it is graded.
-        rubric: What it is graded by.
         findings: What code found.
         digest: SHA-256 of the row as it came (and of its case, when joined).
         offset: Bytes of the input read so far.

@@ -31,12 +31,7 @@ JUDGEMENT_RECORDS: RecordKind[Judgement] = RecordKind(
 
 
 class Judge(ABC):
-    """A judge as the worker of a run loop.
-
-    Attributes:
-        name: Its model, or ``static``.
-        waits: Whether its jobs wait for a model.
-    """
+    """A judge as the worker of a run loop; ``waits`` says whether its jobs wait for a model."""
 
     name: str
     waits: bool
