@@ -125,7 +125,7 @@ class Report:
         names, tables = pair
         whole = JudgementTable.joined([judge.table for judge in self.judges])
         answers = answers_of(whole.item[whole.has_id], whole.key[whole.has_id])
-        changes = find_changes(names, tables, self.labels, answers if self.labels else None)
+        changes = find_changes(names, tables, self.labels, answers)
         if not changes.n_pairs:
             raise OptionError(
                 "--table changes: expected two runs on the same items, got none that are in both "
