@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,10 @@ from hypothesis import strategies as st
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source
-from apbjudge.judge.batch_list import BatchList
-from apbjudge.judge.batching import (
-    export_requests,
-    import_answers,
-    run_batched,
-)
+from apbjudge.judge.batch_files import export_requests, import_answers
+from apbjudge.judge.batching import BatchList, run_batched
 from apbjudge.judge.grade import grade
-from apbjudge.judge.session import Run, RunConfig, run_identity
+from apbjudge.judge.session import Run, RunConfig
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
@@ -91,12 +87,16 @@ class Job:
             client=client,
         )
         quiet = Events(lambda progress: None, self.notes.append, self.notes.append)
-        spec = self.spec(**changes)
-        identity = run_identity(spec, "auto", None)
-        return RunConfig(Source(path), spec, identity, (), quiet, resources)
+        return RunConfig(
+            folder=self.out,
+            source=Source(path),
+            spec=self.spec(**changes),
+            resources=resources,
+            events=quiet,
+        )
 
     def run(self, rows: Any = NAMES, **changes: Any) -> Run:
-        return run_batched(self.out, self.config(rows, **changes))
+        return run_batched(self.config(rows, **changes))
 
     @property
     def out(self) -> Path:
@@ -626,7 +626,7 @@ def test_rows_in_memory_are_read_once_and_a_loop_may_be_running(job: Job) -> Non
     rows = (plan_row(name) for name in NAMES)
 
     async def notebook() -> Run:
-        return run_batched(job.out, job.config(rows), keep=False)
+        return run_batched(replace(job.config(rows), in_memory=True))
 
     job.server.replies = by_text({"(row-1)": contrary}, right)
     run = asyncio.run(notebook())

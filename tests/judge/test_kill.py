@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.judge import JudgeSpec
+from apbjudge.judge import JudgeSpec, Source
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.runs.folder import RecordLog
@@ -110,7 +110,7 @@ def test_a_second_process_in_the_same_folder_is_turned_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
-    identity = run_identity(JudgeSpec(), "auto", None)
+    identity = run_identity(JudgeSpec(), Source(rows))
     first = RecordLog(tmp_path / "out", JUDGEMENT_RECORDS, identity)
     first.write_manifest({"identity": identity})
     arguments = ["grade", rows, "--out", tmp_path / "out"]

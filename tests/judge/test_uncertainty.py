@@ -229,13 +229,6 @@ def test_all_small_panels_of_a_pass_rubric(n: int) -> None:
         assert together.is_correct == (votes.count(True) > votes.count(False))
 
 
-def test_nothing_can_be_made_of_nothing() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        combine([], PLANS)
-    with pytest.raises(ValueError, match="at least one"):
-        uncertainty_of([], "samples", PLANS)
-
-
 def sure(text: str) -> TokenChoice:
     return TokenChoice(text, 0.0, ((text, 0.0),))
 

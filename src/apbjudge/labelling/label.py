@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import OptionError
-from ..judge.session import data_roots, own_rubric
+from ..judge.source import data_roots, own_rubric
 from .config import LabelConfig
 from .item_reader import ItemReader, Problem, QueuedItem, in_plan_order, shuffled
 from .label_log import LabelLog

@@ -17,7 +17,7 @@ from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
-from ..judge.session import data_roots
+from ..judge.source import data_roots
 from ..records.consensus import answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import read_run
