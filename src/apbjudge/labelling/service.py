@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
@@ -234,8 +233,8 @@ def question_view(item: Item, protocol: Protocol, rubric: Rubric) -> Json:
         "principles": list(rubric.principles),
         "criteria": [criterion.model_dump(exclude={"key"}) for criterion in rubric.criteria],
         "grades": [
-            {"grade": band.grade, "label": band.label, "text": band.text, "key": key}
-            for band, key in zip_longest(bands, GRADE_KEYS[: len(bands)], fillvalue="")
+            {"grade": band.grade, "label": band.label, "text": band.text, "key": key.strip()}
+            for band, key in zip(bands, GRADE_KEYS.ljust(len(bands)), strict=False)
         ],
         "categories": [category.model_dump() for category in rubric.categories],
         "rule": rule.model_dump() if rule else None,
