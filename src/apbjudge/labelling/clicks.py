@@ -84,8 +84,9 @@ def _note(value: object) -> str:
 
 
 def _grade(value: object, rubric: Rubric) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    grade = rubric.scale.snap(value) if is_number else None
+    grade = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        grade = rubric.scale.snap(value)
     if grade is None:
         raise RowError("to", f"one of {', '.join(map(str, rubric.scale.grades))}", value)
     return grade
