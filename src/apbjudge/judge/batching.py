@@ -165,8 +165,6 @@ def run_batched(config: RunConfig, *, poll_s: float = 30.0) -> Run:
     provider is asked every ``poll_s`` seconds how far the batches are.
     """
     spec, resources = config.spec, config.resources
-    if spec.is_static:
-        raise OptionError("--batch: expected a judge that is a model, got static")
     if resources.client is not None:
         raise OptionError("--batch: expected a provider, got a client in its place")
     if len(spec.api_base) > 1:

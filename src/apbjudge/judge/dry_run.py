@@ -207,7 +207,7 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Non
             elif is_finished(entry, model.fingerprint(entry, prompt)):
                 count["finished"] += 1
             else:
-                requests = model.first_requests(entry, prompt) if cache else []
+                requests = model.requests(entry, prompt) if cache else []
                 keys = [cache_key(each.key(place), each.format_at(form)) for each in requests]
                 reused = sum(cache.get(key) is not None for key in keys) if cache else 0
                 calls = spec.samples - reused

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,6 @@ class Outcome:
     """A consistent verdict, and how it came about.
 
     Attributes:
-        verdict: The verdict.
-        reasoning: The judge's reasons.
         overrides: What the written rule changed.
         inconsistent: Whether the judge contradicted itself to the end.
         tokens: Probabilities of the reply's tokens, empty when not asked for.
@@ -81,19 +79,14 @@ class Conversation:
     """One conversation about one item.
 
     Attributes:
-        client: Who answers.
         rubric: What the verdict must fit.
-        request: Makes a request from messages and a token limit.
-        messages: Messages so far.
-        max_tokens: Limit of a reply.
+        request: The first request, then the next.
         reasks: How often the judge may still be asked again.
     """
 
     client: Client
     rubric: Rubric
-    request: Callable[[list[dict[str, Any]], int], Request]
-    messages: list[dict[str, Any]]
-    max_tokens: int
+    request: Request
     reasks: int
     replies: list[str] = field(default_factory=list[str])
     usage: Usage = _NOTHING
@@ -124,9 +117,11 @@ class Conversation:
                 return last
             if not self._may_ask_again():
                 break
+            messages = list(self.request.messages)
             if self.replies and self.replies[-1]:
-                self.messages.append({"role": "assistant", "content": self.replies[-1]})
-            self.messages.append({"role": "user", "content": f"{complaint}. {_AGAIN}"})
+                messages.append({"role": "assistant", "content": self.replies[-1]})
+            messages.append({"role": "user", "content": f"{complaint}. {_AGAIN}"})
+            self.request = replace(self.request, messages=messages)
         if last is None:
             raise failure or ReplyError("no reply")
         try:
@@ -142,13 +137,13 @@ class Conversation:
 
     async def _ask(self) -> Outcome:
         """One reply, read. A cut-off reply is asked for once more with a higher limit."""
-        limit = self.max_tokens
-        completion = await self._call(limit)
+        request = self.request
+        completion = await self._call(request)
         if completion.finish_reason == "length" and self._may_ask_again():
-            limit *= LONGER
-            completion = await self._call(limit)
+            request = replace(request, max_tokens=LONGER * request.max_tokens)
+            completion = await self._call(request)
         if completion.finish_reason == "length":
-            raise TruncatedError(f"the reply did not end within {limit} tokens")
+            raise TruncatedError(f"the reply did not end within {request.max_tokens} tokens")
         if completion.refusal or completion.finish_reason in _REFUSED:
             reason = completion.refusal or f"stopped: {completion.finish_reason}"
             raise RefusalError(fit_to_show(reason))
@@ -156,9 +151,9 @@ class Conversation:
         verdict = parsed_verdict(reply, self.rubric)
         return Outcome(verdict, reply.reasoning, tokens=completion.logprobs)
 
-    async def _call(self, max_tokens: int) -> Completion:
+    async def _call(self, request: Request) -> Completion:
         try:
-            completion = await self.client.complete(self.request(list(self.messages), max_tokens))
+            completion = await self.client.complete(request)
         except JudgeError as error:
             self.usage += Usage(calls=error.calls, lost=error.lost)
             raise
@@ -240,20 +235,31 @@ class LLMJudge(Judge):
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
+    def requests(self, task: Task, prompt: Prompt) -> list[Request]:
+        """The first request of each sample."""
+        spec = self._spec
+        return [
+            Request(
+                model=spec.model,
+                messages=prompt.messages(),
+                reply=reply_model(task.rubric),
+                max_tokens=spec.max_reply_tokens,
+                timeout_s=spec.timeout_s,
+                settings=spec.sampling(sample),
+                logprobs=spec.logprobs,
+                sample=sample,
+                prefix=task.case_id,
+            )
+            for sample in range(spec.samples)
+        ]
+
     async def judge(self, task: Task, prompt: Prompt, fingerprint: str) -> Judgement:
         """Judges one item; a failure of the judge comes back as Unscored."""
         started = time.monotonic()
         spec = self._spec
         conversations = [
-            Conversation(
-                client=self._client,
-                rubric=task.rubric,
-                request=self._requests(task, sample),
-                messages=prompt.messages(),
-                max_tokens=spec.max_reply_tokens,
-                reasks=spec.max_reasks,
-            )
-            for sample in range(spec.samples)
+            Conversation(self._client, task.rubric, request, spec.max_reasks)
+            for request in self.requests(task, prompt)
         ]
         # the first fills the endpoint's prefix cache
         ended = [await conversations[0].end()] if spec.lead or spec.samples == 1 else []
@@ -273,7 +279,7 @@ class LLMJudge(Judge):
         if not outcomes:
             failure = next(o for o in ended if isinstance(o, JudgeError))
             return Unscored(reason=failure.reason, detail=str(failure), **account)
-        outcome = _merged(task, outcomes)
+        outcome = _merged(task, outcomes) if len(outcomes) > 1 else outcomes[0]
         verdict, overrides = outcome.verdict, outcome.overrides
         if spec.evidence:
             verdict, more = enforce(verdict, task.item, task.protocol, task.rubric, task.findings)
@@ -297,33 +303,9 @@ class LLMJudge(Judge):
         self.silent += doubt is None
         return doubt
 
-    def _requests(self, task: Task, sample: int) -> Callable[[list[dict[str, Any]], int], Request]:
-        """Makes the requests of one of an item's conversations."""
-        return lambda messages, max_tokens: Request(
-            model=self._spec.model,
-            messages=messages,
-            reply=reply_model(task.rubric),
-            max_tokens=max_tokens,
-            timeout_s=self._spec.timeout_s,
-            settings=self._spec.sampling(sample),
-            logprobs=self._spec.logprobs,
-            sample=sample,
-            prefix=task.case_id,
-        )
-
-    def first_requests(self, task: Task, prompt: Prompt) -> list[Request]:
-        """The first request of each sample."""
-        limit = self._spec.max_reply_tokens
-        return [
-            self._requests(task, sample)(prompt.messages(), limit)
-            for sample in range(self._spec.samples)
-        ]
-
 
 def _merged(task: Task, outcomes: list[Outcome]) -> Outcome:
     """One outcome of several replies; the reasons are those of the first that agrees."""
-    if len(outcomes) == 1:
-        return outcomes[0]
     verdict, overrides = combine([outcome.verdict for outcome in outcomes], task.rubric)
     agreeing = (o.reasoning for o in outcomes if o.verdict.is_correct == verdict.is_correct)
     inconsistent = any(outcome.inconsistent for outcome in outcomes)

@@ -103,12 +103,6 @@ class RunConfig:
     """The configuration of a run.
 
     Attributes:
-        folder: Where its files are.
-        source: What to judge.
-        spec: The judge.
-        resources: Client, limits, caches and clock of the session.
-        events: Receivers of what the run reports.
-        by: Fields to break results down by.
         in_memory: Whether the rows are returned and no figures are written.
         overwrite: Whether another run in the folder is deleted instead of refused.
         more_identity: What must be equal for two sessions to be the same run, beside judge, rubric,
