@@ -13,7 +13,6 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
-from tests.support.commands import Said, in_process
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import Answer, Seen, Status
 
@@ -29,13 +28,6 @@ REFUSALS = {
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in NAMES])
-
-
-@pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    return in_process(monkeypatch, capsys)
 
 
 def grade_arguments(rows: Path, server: Any, *more: object) -> list[object]:
@@ -61,7 +53,7 @@ def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal
 
 
 def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
-    serve: Any, rows: Path, command: Callable[..., Said]
+    serve: Any, rows: Path, command: Any
 ) -> None:
     server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else REFUSALS["401"])
     refused = command(*grade_arguments(rows, server))
@@ -88,7 +80,7 @@ def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) 
 
 @pytest.mark.parametrize("model", ["gpt-nobody-made", "no_such_provider/model"])
 def test_a_model_name_without_a_known_provider_is_an_unusable_option(
-    rows: Path, command: Callable[..., Said], model: str
+    rows: Path, command: Any, model: str
 ) -> None:
     said = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
     assert said.code == 2
@@ -96,7 +88,7 @@ def test_a_model_name_without_a_known_provider_is_an_unusable_option(
 
 
 def test_a_provider_without_a_key_is_an_unusable_option(
-    rows: Path, command: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+    rows: Path, command: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
@@ -106,9 +98,7 @@ def test_a_provider_without_a_key_is_an_unusable_option(
     assert "ANTHROPIC_API_KEY" in said.err
 
 
-def test_an_endpoint_can_not_write_to_the_terminal(
-    serve: Any, rows: Path, command: Callable[..., Said]
-) -> None:
+def test_an_endpoint_can_not_write_to_the_terminal(serve: Any, rows: Path, command: Any) -> None:
     server = serve([Status(401, "\x1b[2J\x1b]0;owned\x07 no such \u202ekey\r\nsecond line")])
     said = command(*grade_arguments(rows, server))
     assert said.code == 2
@@ -119,16 +109,11 @@ def test_an_endpoint_can_not_write_to_the_terminal(
 SECRETS = ("sk-proj-Ab12Cd34Ef56Gh78", "hf_QwErTyUiOpAsDfGhJk", "0123456789abcdef0123456789abcdef")
 
 
-@pytest.fixture(params=["direct", "litellm"])
-def transport(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 @pytest.fixture
 def told(
     serve: Any,
     rows: Path,
-    command: Callable[..., Said],
+    command: Any,
     monkeypatch: pytest.MonkeyPatch,
     transport: str,
 ) -> Callable[[str, Sequence[int]], str]:
@@ -163,7 +148,7 @@ def test_a_key_that_an_endpoint_repeats_is_never_shown_or_written(
 
 @pytest.mark.parametrize("name", ["api_key", "extra_headers"])
 def test_a_key_among_the_parameters_is_not_shown_or_written(
-    serve: Any, rows: Path, command: Callable[..., Said], name: str
+    serve: Any, rows: Path, command: Any, name: str
 ) -> None:
     config = rows.parent / "judge.toml"
     value = {"api_key": SECRETS[0], "extra_headers": {"Authorization": f"Bearer {SECRETS[0]}"}}
@@ -188,7 +173,7 @@ def test_a_key_among_the_parameters_is_not_shown_or_written(
     ],
 )
 def test_parameters_can_not_take_over_what_the_toolkit_sets_itself(
-    serve: Any, rows: Path, command: Callable[..., Said], name: str, value: Any
+    serve: Any, rows: Path, command: Any, name: str, value: Any
 ) -> None:
     server = serve([Answer(RIGHT)])
     config = rows.parent / "judge.toml"

@@ -36,11 +36,6 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY, raising=False)
 
 
-@pytest.fixture(params=["direct", "litellm"])
-def transport(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 def spec(*addresses: str, **settings: Any) -> JudgeSpec:
     return JudgeSpec(model=MODEL, api_base=addresses, **settings)
 

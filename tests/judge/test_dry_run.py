@@ -69,7 +69,6 @@ def test_the_figures_of_known_rows(rows: Path) -> None:
         reply_tokens=1200,
         cost_usd=(prompt_tokens * 2 + 1200 * 8) / 1e6,
         seconds=30.0,
-        longest_prompt_characters=max(sizes),
         longest_prompt_tokens=round(max(sizes) * TOKENS_PER_CHARACTER),
         max_reply_tokens=2048,
     )
@@ -123,7 +122,7 @@ def test_pictures_are_counted_and_their_tokens_are_not(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", [row])
     found = forecast(path, judge=spec(vision="yes", samples=2), cache=False)
     assert (found.pictures, found.calls) == (2, 2)
-    assert found.longest_prompt_characters < 2 * characters(path, "seen")
+    assert found.longest_prompt_tokens < 2 * characters(path, "seen") * TOKENS_PER_CHARACTER
     assert ", without those of 2 pictures" in forecast_text(found)
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from apbjudge.errors import OptionError
 from apbjudge.judge import JudgeSpec
-from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, verdict, write_rows
 from tests.support.server import Answer, Behaviour, Body, Seen, Status, completion
 
@@ -79,8 +78,7 @@ def test_without_a_seed_none_is_sent(serve: Any, bench: Any) -> None:
 def test_samples_at_temperature_0_are_refused(
     tmp_path: Path,
     serve: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Any,
     sent: list[str],
 ) -> None:
     with pytest.raises(OptionError, match="expected --temperature above 0, got 0"):
@@ -88,7 +86,7 @@ def test_samples_at_temperature_0_are_refused(
     server = serve([OK])
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    said = in_process(monkeypatch, capsys)("grade", rows, *place, *sent)
+    said = command("grade", rows, *place, *sent)
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
     assert "samples: expected --temperature above 0, got 0" in said.err
     assert server.requests == []
@@ -206,16 +204,13 @@ def test_probabilities_outlive_the_cache(serve: Any, tmp_path: Path) -> None:
 
 
 def test_without_probabilities_doubt_is_null_and_one_remark_says_so(
-    serve: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    serve: Any, tmp_path: Path, command: Any
 ) -> None:
     answers = {"(a)": told(verdict(), {}, with_them=False), "(b)": OK, "(c)": told(verdict(), {})}
     server = serve(lambda seen: next(v for key, v in answers.items() if key in seen.text))
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in "abc"])
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    said = in_process(monkeypatch, capsys)("grade", rows, *place, "--logprobs")
+    said = command("grade", rows, *place, "--logprobs")
     assert said.code == 0
     assert said.err == "2 verdicts came without the token probabilities asked for\n"
     text = (tmp_path / "out" / "judgements.jsonl").read_text(encoding="utf-8")

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Body, Reset, Seen, Status
 
@@ -141,13 +140,13 @@ def assert_kept_secret(out: Path) -> None:
 
 
 def test_a_reply_that_repeats_the_prompt_is_in_the_raw_reply_and_the_cache_alone(
-    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Any
 ) -> None:
     monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path / "cache"))
     rows = write_rows(tmp_path / "rows.jsonl", ROWS[:2])
     server = serve(lambda seen: Answer(f"You ask of {MARK}. {RIGHT}"))
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    said = in_process(monkeypatch, capsys)("grade", rows, *place)
+    said = command("grade", rows, *place)
     assert said.code == 0
     assert MARK not in said.out + said.err
     where = {name for name, text in files_of(tmp_path) if MARK in text and name != "rows.jsonl"}
@@ -186,13 +185,9 @@ def logged() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_nothing_secret_is_logged_even_when_everything_is(
-    transport: str,
-    arguments: Callable[[str], list[str]],
-    logged: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    transport: str, arguments: Callable[[str], list[str]], logged: list[str], command: Any
 ) -> None:
-    said = in_process(monkeypatch, capsys)(*arguments(transport))
+    said = command(*arguments(transport))
     assert said.code == 0
     assert any(entry.startswith("asyncio: ") for entry in logged)  # it does listen
     for entry in logged:

@@ -23,7 +23,7 @@ from apbjudge.llm.cache import DATABASE
 from apbjudge.llm.endpoint_cache import FILE
 from apbjudge.runs.loop import Progress
 from tests.judge.test_disk import Disk
-from tests.support.commands import in_process, start
+from tests.support.commands import start
 from tests.support.hurry import hurried
 from tests.support.judging import CODES, MODEL, Bench, Judged, plan_row, read_rows, verdict
 from tests.support.judging import write_rows as write
@@ -447,7 +447,7 @@ def test_a_wall_clock_that_jumps_changes_nothing(
 
 
 def test_a_run_killed_in_the_storm_asks_for_no_finished_row_again(
-    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    serve: Any, tmp_path: Path, command: Any
 ) -> None:
     storm = Storm(["truncated", "contradictory", "in prose"])
     lock = threading.Lock()
@@ -468,7 +468,7 @@ def test_a_run_killed_in_the_storm_asks_for_no_finished_row_again(
     assert saved
     before = Counter(map(name_in, server.requests))
     server.behave = storm
-    said = in_process(monkeypatch, capsys)(*arguments)
+    said = command(*arguments)
     assert said.code == 0, said.err
     after = Counter(map(name_in, server.requests))
     finished = read_rows(tmp_path / "out")
