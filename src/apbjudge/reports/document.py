@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from ..statistics.estimates import Estimate
-from .numbers import Unit, interval, number, unit_of
+from .numbers import Unit, number, unit_of
 
 T = TypeVar("T")
 Align = Literal["left", "right", "value"]
@@ -48,7 +48,10 @@ class Figure:
     @property
     def interval(self) -> str:
         """``[low, high]`` or empty."""
-        return interval(self.estimate, self.unit)
+        low, high = self.estimate.low, self.estimate.high
+        if low is None or high is None:
+            return ""
+        return f"[{number(low, self.unit)}, {number(high, self.unit)}]"
 
     @property
     def of(self) -> str:

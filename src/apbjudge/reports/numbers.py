@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ..statistics.estimates import Estimate
 from ..statistics.proportions import wilson
 
 DASH = "–"
@@ -63,13 +62,6 @@ def number(value: float | None, unit: Unit) -> str:
     times, places, plus = _FORMS[unit]
     rounded = round(value * times, places) + 0.0
     return f"{rounded:{'+' if plus and rounded else ''}.{places}f}"
-
-
-def interval(estimate: Estimate, unit: Unit) -> str:
-    """``[low, high]``; empty where there is no interval."""
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
 
 
 def size(value: float, unit: Unit) -> str:

@@ -254,7 +254,7 @@ def _contrasts(
         low, high = estimate.low, estimate.high
         if low is not None and high is not None and low <= 0 <= high and detectable is not None:
             lines.append(
-                f"{title} of {name}: no difference seen, detectable: {size(detectable, unit)}"
+                f"{title}, {name}: no difference seen, detectable: {size(detectable, unit)}"
             )
     return row, lines
 

@@ -80,22 +80,21 @@ class Report:
             OptionError: If there is nothing for a table that was asked for, or a refined run is by
                 no judge of the report.
         """
-        judges = tuple(map(self._results_of, self.judges))
+        judges: list[JudgeResults] = []
+        for judge in self.judges:
+            items, n_rows = judge.table.items(), len(judge.table)
+            judges.append(JudgeResults(judge=judge.name, note=judge.note, columns=items))
+            if n_never := n_rows - len(items):
+                self.problems.append(
+                    f"{visible(judge.name)}: {n_never} of {n_rows} rows never became items, "
+                    "because their input could not be used: no table counts them"
+                )
         refined = tuple(self._refined())
         names = [name for name in self.config.tables if name != CHANGES]
         if self.config.tables and not names:
             return ()
-        results = Results(judges=judges, refined=refined, reliability=self.reliability)
+        results = Results(judges=tuple(judges), refined=refined, reliability=self.reliability)
         return paper_tables(results, names)
-
-    def _results_of(self, judge: JudgeRuns) -> JudgeResults:
-        items = judge.table.items()
-        if n_never := len(judge.table) - len(items):
-            self.problems.append(
-                f"{visible(judge.name)}: {n_never} of {len(judge.table)} rows never became items, "
-                "because their input could not be used: no table counts them"
-            )
-        return JudgeResults(judge=judge.name, note=judge.note, columns=items)
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
@@ -126,7 +125,7 @@ class Report:
         names, tables = pair
         whole = JudgementTable.joined([judge.table for judge in self.judges])
         answers = answers_of(whole.item[whole.has_id], whole.key[whole.has_id])
-        changes = find_changes(names, tables, self.labels, answers if self.labels else None)
+        changes = find_changes(names, tables, self.labels, answers)
         if not changes.n_pairs:
             raise OptionError(
                 "--table changes: expected two runs on the same items, got none that are in both "

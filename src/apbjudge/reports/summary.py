@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from ..judge.cascade import CascadeCurve, CurvePoint, threshold_text
-from ..judge.panel import Disagreement
 from ..judge.summary import Group, Summary
 from ..records.judgement_table import Totals
 from ..statistics.estimates import Estimate
 from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing
 from .numbers import Unit, money, percent, share
 from .text import render_text
+
+if TYPE_CHECKING:
+    from ..judge.cascade import CascadeCurve, CurvePoint
+    from ..judge.panel import Disagreement
 
 MODELS_ACROSS = 3
 POINTS_SHOWN = 11
@@ -110,6 +113,8 @@ def _cell(name: str, group: Group, present: set[str]) -> Cell:
 
 def ensemble_text(ensemble: Disagreement | CascadeCurve) -> str:
     """How often several judges disagree, or what their cascade costs, for a terminal."""
+    from ..judge.panel import Disagreement
+
     if isinstance(ensemble, Disagreement):
         return render_text(disagreement_document(ensemble))
     text = render_text(cascade_document(ensemble.points, reference=ensemble.reference))
@@ -133,6 +138,8 @@ def disagreement_document(disagreement: Disagreement) -> Document:
 
 def cascade_document(points: Sequence[CurvePoint], *, reference: str) -> Document:
     """At most ``POINTS_SHOWN`` thresholds, from no item escalated to all, evenly by share."""
+    from ..judge.cascade import threshold_text
+
     shown = list(points)
     if len(shown) > POINTS_SHOWN:
         wanted = [i / (POINTS_SHOWN - 1) for i in range(POINTS_SHOWN)]

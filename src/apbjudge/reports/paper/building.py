@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -102,7 +102,7 @@ def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ..
     are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
     but those that another one is shown to be better than. Tested models compete with each other
     where all else is the same (judge, level, stage, …), refinement methods for one tested model.
-    Figures of judges against humans are not marked, see ``_LABEL_ROWS``.
+    Figures of judges against humans are not marked, see ``_label_rows``.
 
     Raises:
         OptionError: If there is nothing for a table that is among ``names``.
@@ -121,10 +121,9 @@ def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ..
 
 
 def _rows(definition: Definition, results: Results) -> list[Draft]:
-    if definition.key in _LABEL_ROWS:
-        rows_of = _LABEL_ROWS[definition.key]
+    if definition.key in _OF_LABELS:
         judges = results.reliability.judges if results.reliability else ()
-        return [row for judge in judges for row in rows_of(definition, judge)]
+        return [row for judge in judges for row in _label_rows(definition, judge)]
     if definition.key == "refinement":
         return refined_rows(definition, results)
     return [row for judge in results.judges for row in _judged_rows(definition, judge)]
@@ -163,7 +162,7 @@ def _table(definition: Definition, rows: list[Draft], results: Results) -> Table
 
 def _judge_notes(definition: Definition, rows: list[Draft], results: Results) -> list[str]:
     """What must be said of each judge, and which tested model is the judge itself."""
-    if definition.key not in _LABEL_ROWS or not results.reliability:
+    if definition.key not in _OF_LABELS or not results.reliability:
         shown = {row.judge for row in rows}
         return [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
     judges = results.reliability.judges
@@ -427,9 +426,8 @@ def _refined_by(definition: Definition, base: JudgeResults, run: JudgeResults) -
             cases = old_cases[at]  # each run numbers its own; methods compete by the base run's
             estimates = {key: _estimate(key, of, cases) for key, of in values.items()}
             contenders = {
-                key: Contender(values=of, items=items, cases=cases)
-                for key, of in values.items()
-                if key != "Base"
+                key: Contender(values=values[key], items=items, cases=cases)
+                for key in ("Refined", "Δ")
             }
             draft.add(section.title, _counts(run.columns, after), estimates, contenders)
         if draft.counts:
@@ -454,45 +452,42 @@ def _by_item(c: JudgementTable, rows: Vector) -> tuple[Array, Ids, Ids]:
 # Judges against human labels ---------------------------------------------------------------------
 
 
-def _agreement(definition: Definition, judge: Reliability) -> Iterator[Draft]:
-    whole = judge.whole
-    scored = round((whole.scored.value or 0.0) * whole.scored.n_items)
-    keys = definition.sections[0].columns
-    estimates = {key: whole.measures[key] for key in keys if key in whole.measures}
-    yield Draft("", (judge.judge,)).add("", Counts(rows=whole.n_items, scored=scored), estimates)
+_OF_LABELS = frozenset({"judges", "diversity", "self-evaluation"})
 
 
-def _diversity(definition: Definition, judge: Reliability) -> Iterator[Draft]:
-    if (result := judge.diversity) is None:
-        return
+def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Draft]:
+    """By judge or, for self-evaluation, tested model. Nothing is marked as best in these tables.
+
+    The judges share their labelled items, so that their figures are correlated, and a reliability
+    report holds the figures alone. The tables name ``apbjudge compare --labels``, which compares
+    judges item by item.
+    """
+    whole, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
     draft = Draft("", (judge.judge,))
-    groups = (result.different, result.standard)
-    for section, group in zip(definition.sections, groups, strict=True):
-        estimates = {"agreement": group.agreement, "grade MAE": group.error}
-        draft.add(section.title, _all(group.agreement), estimates)
-    yield draft
-
-
-def _self_evaluation(_: Definition, judge: Reliability) -> Iterator[Draft]:
-    models = judge.self_evaluation.models if judge.self_evaluation else ()
-    for of in sorted(models, key=lambda f: (f.tested_model.casefold(), f.tested_model)):
-        rate, grade = of.rate.estimate, of.grade.estimate
-        rates = {"human CR": of.human_rate, "judge CR": of.judge_rate, "CR bias": rate}
-        grades = {"human grade": of.human_grade, "judge grade": of.judge_grade, "grade bias": grade}
-        draft = Draft(judge.judge, (of.tested_model,))
-        yield draft.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
+    if definition.key == "judges":
+        scored = round((whole.scored.value or 0.0) * whole.scored.n_items)
+        keys = definition.sections[0].columns
+        figures = {key: whole.measures[key] for key in keys if key in whole.measures}
+        yield draft.add("", Counts(rows=whole.n_items, scored=scored), figures)
+    elif definition.key == "diversity" and diversity is not None:
+        groups = (diversity.different, diversity.standard)
+        for section, group in zip(definition.sections, groups, strict=True):
+            figures = {"agreement": group.agreement, "grade MAE": group.error}
+            draft.add(section.title, _all(group.agreement), figures)
+        yield draft
+    elif definition.key == "self-evaluation" and own is not None:
+        for of in sorted(own.models, key=lambda f: (f.tested_model.casefold(), f.tested_model)):
+            rate, grade = of.rate.estimate, of.grade.estimate
+            rates = {"human CR": of.human_rate, "judge CR": of.judge_rate, "CR bias": rate}
+            grades = {
+                "human grade": of.human_grade,
+                "judge grade": of.judge_grade,
+                "grade bias": grade,
+            }
+            draft = Draft(judge.judge, (of.tested_model,))
+            yield draft.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
 
 
 def _all(estimate: Estimate) -> Counts:
     """Unscored rows are none of the rows that such a figure is about."""
     return Counts(rows=estimate.n_items, scored=estimate.n_items)
-
-
-_LABEL_ROWS: Mapping[str, Callable[[Definition, Reliability], Iterator[Draft]]] = {
-    "judges": _agreement,
-    "diversity": _diversity,
-    "self-evaluation": _self_evaluation,
-}
-"""Tables that set judges against human labels. Nothing is marked as best in them: the judges share
-their labelled items, so that their figures are correlated, and a reliability report holds the
-figures alone. The tables name ``apbjudge compare --labels``, which compares judges item by item."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ...errors import visible
@@ -192,12 +192,7 @@ def _table_json(table: Table) -> dict[str, Any]:
     def whole(text: str) -> str:
         return text.encode(errors="backslashreplace").decode()
 
-    return {
-        "key": table.key,
-        "number": table.number,
-        "title": table.title,
-        "heads": table.heads,
-        "columns": [asdict(column) for column in table.columns],
+    return asdict(replace(table, rows=())) | {
         "rows": [
             {
                 "judge": whole(row.judge),
@@ -219,5 +214,4 @@ def _table_json(table: Table) -> dict[str, Any]:
             for row in table.rows
         ],
         "notes": [whole(note) for note in table.notes],
-        "level": table.level,
     }
