@@ -26,6 +26,18 @@ from .session import Log, RunConfig, Work, run_in, run_judges
 from .source import Rows, source_of
 
 
+def batch_writer(config: RunConfig, files: BatchFiles, form: Format, **more: Any) -> BatchWriter:
+    """The client of a run that takes replies from the cache and writes the other requests."""
+    return BatchWriter(
+        files=files,
+        place=place_of(config.spec.api_base or (None,)),
+        body=body_maker(config.spec.model),
+        cache=config.resources.open_cache(),
+        form=form,
+        **more,
+    )
+
+
 def work_with(client: BatchWriter, config: RunConfig) -> Work:
     """Lets a run's judge ask a batch client, seeing what it would see over the network."""
 
@@ -75,20 +87,18 @@ def export_requests(
         _check_replaceable(out)
     part = out.with_name(f"{out.name}.part")
     folder = config.cache if isinstance(config.cache, Path) else default_cache_folder()
-    client = BatchWriter(
-        files=BatchFiles(part, max_lines=None, max_bytes=None),
-        place=place_of(judge.api_base or (None,)),
-        body=body_maker(judge.model),
-        cache=ReplyCache(folder / REPLIES, warn=_fail),
-        form=known_format(judge, judge.addresses[0], folder),
-    )
     with TemporaryDirectory(prefix="apbjudge-") as scratch:
-        resources = Resources(cache=folder)
         run = RunConfig(
-            folder=Path(scratch), source=source, spec=judge, resources=resources, in_memory=True
+            folder=Path(scratch),
+            source=source,
+            spec=judge,
+            resources=Resources(cache=folder, warn=_fail),
+            in_memory=True,
         )
+        files = BatchFiles(part, max_lines=None, max_bytes=None)
+        client = batch_writer(run, files, known_format(judge, judge.addresses[0], folder))
         progress = run_in(run, work_with(client, run)).progress
-    size = sum(written.size for written in client.files.written)
+    size = sum(written.size for written in files.written)
     try:
         part.touch()
         part.replace(out)

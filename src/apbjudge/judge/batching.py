@@ -37,16 +37,14 @@ from ..llm.batch_requests import (
     BatchFiles,
     BatchResults,
     BatchWriter,
-    body_maker,
 )
 from ..llm.batches import BatchApi, BatchState
-from ..llm.engine import place_of
 from ..llm.limits import Limits
 from ..llm.resources import known_format, prices_of
 from ..runs.event_loops import beside_any_loop
 from ..runs.folder import take_folder_lock
 from ..runs.loop import Progress
-from .batch_files import put_reply, work_with
+from .batch_files import batch_writer, put_reply, work_with
 from .session import Log, Run, RunConfig, Work, claim, run_in
 
 FOLDER = "batch"
@@ -216,20 +214,18 @@ class _BatchRun:
 
     def run(self) -> Run:
         """Carries everything out; see ``run_batched``."""
-        spec = self.config.spec
         since = min((batch.turn for batch in self.batches.pending), default=self.batches.turn + 1)
         passes: list[Progress] = []
         is_last = False
         while True:
             self._finish_batches()
-            client = BatchWriter(
-                files=BatchFiles(self.batches.folder / f"requests-{self.batches.turn + 1}.jsonl"),
-                place=place_of(spec.api_base or (None,)),
-                body=body_maker(spec.model),
+            name = f"requests-{self.batches.turn + 1}.jsonl"
+            client = batch_writer(
+                self.config,
+                BatchFiles(self.batches.folder / name),
+                self.batches.form,
                 results=self.results,
-                cache=self.config.resources.open_cache(),
-                form=self.batches.form,
-                retries=spec.retries,
+                retries=self.config.spec.retries,
                 since=since,
                 is_last=is_last,
             )
