@@ -58,8 +58,9 @@ def grade(
         raise OptionError("--batch: expected one judge that is a model")
     source = source_of(rows, config)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    out = nullcontext(config.out) if config.out is not None else TemporaryDirectory("", "apbjudge-")
-    with out as folder:
+    with (
+        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
+    ) as folder:
         run = RunConfig(
             folder=Path(folder),
             source=source,
