@@ -214,7 +214,16 @@ def nominal(
             settings,
             bounds=(0.0, 1.0),
         )
-    coefficients = {"kappa": cohen_kappa, "AC1": gwet_ac, "alpha": lambda t: _alpha(t, k)}
+
+    def alpha(tables: Array) -> Array:
+        """Over the items that both named a class for: unusable replies are missing to it."""
+        return krippendorff_alpha(coincidences_of_table(tables[..., :k, :k]))
+
+    coefficients: Mapping[str, Callable[[Array], Array]] = {
+        "kappa": cohen_kappa,
+        "AC1": gwet_ac,
+        "alpha": alpha,
+    }
     for name, coefficient in coefficients.items():
         measures[name] = counted.measure(square(coefficient, k), settings, prior=prior)
     return Nominal(
@@ -233,8 +242,3 @@ def _macro(tables: Array, k: int, name: str) -> Array:
     n = occurs.sum(axis=-1)
     ratios = hits / np.where(below > 0, below, 1.0)
     return (ratios * occurs).sum(axis=-1) / np.where(n > 0, n, np.nan)
-
-
-def _alpha(tables: Array, k: int) -> Array:
-    """Alpha over the items that both named a class for: unusable replies are missing to it."""
-    return krippendorff_alpha(coincidences_of_table(tables[..., :k, :k]))

@@ -393,9 +393,8 @@ def _within_strata(
     sums: Array = np.bincount(strata, contributions, size).astype(float)
     means = np.where(sizes > 1, sums / np.maximum(sizes, 1), 0.0)
     distances = contributions - means[strata]
-    second, fourth = (
-        np.bincount(strata, distances**k, size).astype(float) + left_out * means**k for k in (2, 4)
-    )
+    second: Array = np.bincount(strata, distances**2, size) + left_out * means**2
+    fourth: Array = np.bincount(strata, distances**4, size) + left_out * means**4
     within = variance = _sum_of((sizes, second, fourth))
     n_units, n_strata = len(contributions), int(np.count_nonzero(np.bincount(strata)))
     slopes = np.zeros(size)

@@ -89,7 +89,7 @@ def nested_components(
         if share.low is not None and share.high is not None:
             share = replace(share, low=max(0.0, share.low), high=min(1.0, share.high))
         shares[part] = share
-    cut = tuple(part for part, value in zip(PARTS, raw, strict=True) if value < 0)
+    cut: tuple[Part, ...] = tuple(part for part, value in zip(PARTS, raw, strict=True) if value < 0)
     return Components(variances=variances, shares=shares, cut=cut)
 
 
