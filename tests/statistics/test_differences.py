@@ -39,12 +39,6 @@ def test_fagerland_s_printed_p_values_come_out(b: int, c: int, exact: float, mid
     assert (round(found.p_exact, 3), round(found.p_mid, 3)) == (exact, mid)
 
 
-def test_mcnemar_by_hand() -> None:
-    found = mcnemar(1, 7)
-    assert found.p_exact == pytest.approx(2 * 9 / 256, rel=1e-12)
-    assert found.p_mid == pytest.approx(2 * 9 / 256 - 8 / 256, rel=1e-12)
-
-
 @given(COUNTS, COUNTS)
 def test_mcnemar_agrees_with_statsmodels_and_with_a_sum(b: int, c: int) -> None:
     found = mcnemar(b, c)
@@ -214,11 +208,6 @@ def test_differences_without_spread_still_have_an_interval(same: float) -> None:
 def test_a_difference_out_of_bounds_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="differences: expected numbers from"):
         paired_test(np.array([0.0, bad]), Sample())
-
-
-def test_few_clusters_are_said_so() -> None:
-    found = paired_test(paired(5, 3, 40), Sample(clusters=np.arange(40) // 8))
-    assert found.estimate.note.startswith("5 clusters")
 
 
 def exact_coverage(n: int, psi: float, difference: float) -> float:

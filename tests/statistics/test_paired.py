@@ -28,23 +28,9 @@ from apbjudge.statistics.paired import (
 )
 from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ratings
 
 VALUES = np.asarray(LEVELS)
-
-
-def ratings(
-    correct: Sequence[int] | np.ndarray,
-    grade: Sequence[int] | np.ndarray | None = None,
-    flags: Sequence[int] | np.ndarray | None = None,
-    known: int = 0,
-) -> Ratings:
-    n = len(correct)
-    return Ratings(
-        correct=np.array(correct, dtype=np.int8),
-        grade=np.full(n, -1, dtype=np.int8) if grade is None else np.array(grade, dtype=np.int8),
-        flags=np.array(np.zeros(n) if flags is None else flags, dtype=np.uint8),
-        known=np.full(n, known, dtype=np.uint8),
-    )
 
 
 def drawn(rng: np.random.Generator, n: int) -> Ratings:

@@ -93,10 +93,8 @@ def square(measure: Callable[[Array], Array], k: int, *, unscored: bool | None =
 class Confusion:
     """Counts of one rater's answers against another's.
 
-    Attributes:
-        first: Labels of the rows, the judge's answers; ``unscored`` may be among them.
-        second: Labels of the columns, the humans' answers.
-        counts: Shape (len(first), len(second)): items, or sums of their weights of mean 1.
+    ``first``: labels of the rows, the judge's answers, ``unscored`` perhaps last; ``second``: of
+    the columns. ``counts``: items, or sums of their weights of mean 1.
     """
 
     first: tuple[str, ...]

@@ -20,8 +20,7 @@ class Components:
     """A variance in three parts.
 
     Attributes:
-        variances: By part, in squared units of the values, at least 0; empty where the design
-            can't tell them apart.
+        variances: By part, in squared units of the values; empty where they can't be told apart.
         shares: Each part's share of their sum, with its interval where there is one.
         cut: Parts that came out below 0 and were set to 0.
         note: Why there are none; empty otherwise.
