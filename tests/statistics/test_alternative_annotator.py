@@ -245,9 +245,7 @@ def test_the_signed_rank_test_with_ties_counts_all_signs(differences: Array) -> 
     assert _signed_rank(differences) == pytest.approx(np.mean(signs @ ranks <= found))
 
 
-@given(
-    hnp.arrays(np.float64, st.integers(1, 29), elements=st.floats(-9, 9), unique=True),
-)
+@given(hnp.arrays(np.float64, st.integers(1, 29), elements=st.floats(-9, 9), unique=True))
 def test_the_signed_rank_test_without_ties_is_scipy_s_exact_one(differences: Array) -> None:
     sizes = np.abs(differences)
     assume(sizes.min() > 0 and len(np.unique(sizes)) == len(sizes))

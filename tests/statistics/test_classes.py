@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import (
-    accuracy_score,
-    cohen_kappa_score,
-    precision_recall_fscore_support,
-)
+from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
 from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.confusion import Nominal, nominal

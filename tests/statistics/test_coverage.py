@@ -237,11 +237,7 @@ class Planned:
 
 @pytest.mark.parametrize(
     "planned",
-    [
-        Planned(0.9, 200, 750, half=False),
-        Planned(0.5, 360, 750),
-        Planned(0.7, 200, 1000, cases=60),
-    ],
+    [Planned(0.9, 200, 750, half=False), Planned(0.5, 360, 750), Planned(0.7, 200, 1000, cases=60)],
     ids=["by size", "half per verdict", "cases"],
 )
 def test_measures_under_a_label_plan_are_covered(planned: Planned) -> None:

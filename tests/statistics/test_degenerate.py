@@ -7,15 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from apbjudge.statistics import (
-    Estimate,
-    Sample,
-    bounded,
-    cluster_bootstrap,
-    ratio,
-    share,
-    wilson,
-)
+from apbjudge.statistics import Estimate, Sample, bounded, cluster_bootstrap, ratio, share, wilson
 from apbjudge.statistics.estimates import Array
 
 

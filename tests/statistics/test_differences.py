@@ -231,22 +231,6 @@ def test_few_discordant_items_are_covered(n: int, psi: float, difference: float)
     assert 0.935 <= exact_coverage(n, psi, difference) <= 1
 
 
-def test_clusters_are_covered_and_would_not_be_without() -> None:
-    rng = np.random.default_rng(11)
-    clusters = np.repeat(np.arange(40), 6)
-    covered = naive = 0
-    for _ in range(400):
-        shared = rng.choice([-1.0, 0.0, 1.0], 40, p=[0.1, 0.6, 0.3])[clusters]
-        own = rng.choice([-1.0, 0.0, 1.0], 240, p=[0.1, 0.6, 0.3])
-        differences = np.where(rng.random(240) < 0.6, shared, own)
-        found = paired_test(differences, Sample(clusters=clusters)).estimate
-        covered += found.low <= 0.2 <= found.high
-        found = paired_test(differences, Sample()).estimate
-        naive += found.low <= 0.2 <= found.high
-    assert 0.92 <= covered / 400 <= 0.98
-    assert naive / 400 < 0.9
-
-
 @settings(max_examples=10)  # Holm takes statsmodels 60 ms
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
 def test_adjusted_p_values_agree_with_statsmodels(p_values: list[float | None]) -> None:
