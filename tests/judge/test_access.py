@@ -43,8 +43,8 @@ def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal
     with pytest.raises(OptionError, match=f"--judge {MODEL}: .*{refusal.message}"):
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
     assert len(server.requests) == 3
-    kept = read_rows(rows.parent / "out")
-    assert [(row["item_id"], row["is_correct"]) for row in kept] == [
+    finished = read_rows(rows.parent / "out")
+    assert [(row["item_id"], row["is_correct"]) for row in finished] == [
         ("amber", True),
         ("birch", True),
     ]
@@ -82,9 +82,9 @@ def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) 
 def test_a_model_name_without_a_known_provider_is_an_unusable_option(
     rows: Path, command: Any, model: str
 ) -> None:
-    said = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
-    assert said.code == 2
-    assert said.err.startswith(f"apbjudge: --judge {model}: ")
+    done = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
+    assert done.code == 2
+    assert done.err.startswith(f"apbjudge: --judge {model}: ")
 
 
 def test_a_provider_without_a_key_is_an_unusable_option(
@@ -93,24 +93,24 @@ def test_a_provider_without_a_key_is_an_unusable_option(
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
     model = "anthropic/claude-sonnet-4-5"
-    said = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
-    assert said.code == 2
-    assert "ANTHROPIC_API_KEY" in said.err
+    done = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
+    assert done.code == 2
+    assert "ANTHROPIC_API_KEY" in done.err
 
 
 def test_an_endpoint_can_not_write_to_the_terminal(serve: Any, rows: Path, command: Any) -> None:
     server = serve([Status(401, "\x1b[2J\x1b]0;owned\x07 no such \u202ekey\r\nsecond line")])
-    said = command(*grade_arguments(rows, server))
-    assert said.code == 2
-    assert "no such" in said.err
-    assert said.err.removesuffix("\n").isprintable()
+    done = command(*grade_arguments(rows, server))
+    assert done.code == 2
+    assert "no such" in done.err
+    assert done.err.removesuffix("\n").isprintable()
 
 
 SECRETS = ("sk-proj-Ab12Cd34Ef56Gh78", "hf_QwErTyUiOpAsDfGhJk", "0123456789abcdef0123456789abcdef")
 
 
 @pytest.fixture
-def told(
+def outputs(
     serve: Any,
     rows: Path,
     command: Any,
@@ -127,10 +127,10 @@ def told(
             return Status(status, f"bad key: {seen.header('authorization')} ({status})")
 
         server = serve(complain)
-        said = command(*grade_arguments(rows, server, "--config", f"transport={transport}"))
+        done = command(*grade_arguments(rows, server, "--config", f"transport={transport}"))
         assert secret in server.requests[0].header("authorization")
         files = [path.read_text(encoding="utf-8") for path in (rows.parent / "out").iterdir()]
-        return "".join([said.out, said.err, *files])
+        return "".join([done.out, done.err, *files])
 
     return run
 
@@ -138,9 +138,9 @@ def told(
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("statuses", [(400, 500), (401,)], ids=str)
 def test_a_key_that_an_endpoint_repeats_is_never_shown_or_written(
-    told: Callable[[str, Sequence[int]], str], secret: str, statuses: Sequence[int]
+    outputs: Callable[[str, Sequence[int]], str], secret: str, statuses: Sequence[int]
 ) -> None:
-    everything = told(secret, statuses)
+    everything = outputs(secret, statuses)
     complaints = re.findall(r"bad key[^\n]*?\((\d+)\)", everything)
     assert set(map(int, complaints)) == set(statuses)
     assert secret not in everything
@@ -153,8 +153,8 @@ def test_a_key_among_the_parameters_is_not_shown_or_written(
     config = rows.parent / "judge.toml"
     value = {"api_key": SECRETS[0], "extra_headers": {"Authorization": f"Bearer {SECRETS[0]}"}}
     config.write_text(f"[params]\n{name} = {_toml(value[name])}\n", encoding="utf-8")
-    said = command(*grade_arguments(rows, serve([Answer(RIGHT)]), "--config", config))
-    assert SECRETS[0] not in said.out + said.err
+    done = command(*grade_arguments(rows, serve([Answer(RIGHT)]), "--config", config))
+    assert SECRETS[0] not in done.out + done.err
     out = rows.parent / "out"
     for path in out.iterdir() if out.exists() else ():
         assert SECRETS[0] not in path.read_text(encoding="utf-8")
@@ -178,9 +178,9 @@ def test_parameters_can_not_take_over_what_the_toolkit_sets_itself(
     server = serve([Answer(RIGHT)])
     config = rows.parent / "judge.toml"
     config.write_text(f"[params]\n{name} = {_toml(value)}\n", encoding="utf-8")
-    said = command(*grade_arguments(rows, server, "--config", config))
-    assert said.code == 2
-    assert name in said.err
+    done = command(*grade_arguments(rows, server, "--config", config))
+    assert done.code == 2
+    assert name in done.err
     assert server.requests == []
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
 from apbjudge.judge.cascade import (
-    CurvePoint,
     EscalationRule,
     cascade_judgement,
     choose,
@@ -175,10 +174,6 @@ def test_a_share_takes_the_most_doubtful(scores: list[float], share: float) -> N
     assert inf not in rest
 
 
-def test_no_items_no_choice() -> None:
-    assert choose([], parse_rule("share=0.5")) == choose([], ENTROPY) == []
-
-
 def test_the_strong_verdict_stands_and_both_are_paid() -> None:
     used = Usage(prompt_tokens=10, calls=2)
     weak = cheap(0.9, cost_usd=0.1, usage=used, latency_s=1.0, raw="weak", reasoning="hm")
@@ -270,39 +265,6 @@ def test_of_a_share_the_least_doubt_that_was_due_is_the_measure() -> None:
     answered = [strong(doubt=doubt(0.0)), strong(doubt=doubt(0.1))]
     for weak in ([cheap(0.0), cheap(0.0)], [silent(), silent()]):
         assert left(weak, answered, "share=1") == [(1, "in doubt", 0.1)]
-
-
-def test_the_curve_of_four_items() -> None:
-    calls = Usage(calls=1)
-    bill: dict[str, Any] = {"cost_usd": 1.0, "usage": calls}
-    dear: dict[str, Any] = {"cost_usd": 10.0, "usage": Usage(calls=2)}
-    weak = [
-        cheap(0.9, is_correct=True, **bill),
-        cheap(0.0, is_correct=False, **bill),
-        silent(**bill),
-        cheap(0.9, is_correct=True, **bill),
-    ]
-    better = [strong(is_correct=False, **dear), strong(**dear), strong(**dear), None]
-    reference = [False, False, None, False]
-
-    def point(*values: Any) -> CurvePoint:
-        names = CurvePoint.__dataclass_fields__
-        return CurvePoint(**dict(zip(names, values, strict=True)))
-
-    assert curve(weak, better, reference) == [
-        point(None, 0, 0.0, 4.0, 4, 1, 3, 0),
-        point(inf, 1, 0.25, 14.0, 6, 2, 4, 1),
-        point(0.9, 3, 0.75, 24.0, 8, 3, 4, 2),
-        point(0.0, 4, 1.0, 34.0, 10, 2, 4, 3),
-    ]
-    assert [p.is_known for p in curve(weak, better, reference)] == [True, True, False, False]
-    free = curve([cheap(0.5)], [strong()], [None])
-    assert [(p.cost_usd, p.n_agree, p.n_compared) for p in free] == [(None, 1, 1), (None, 1, 1)]
-
-
-def test_the_curve_of_nothing_is_one_point() -> None:
-    (only,) = curve([], [], [])
-    assert astuple(only) == (None, 0, 0.0, 0.0, 0, 0, 0, 0)
 
 
 def brute_force(

@@ -79,10 +79,10 @@ def test_a_killed_run_goes_on_without_asking_for_what_is_on_disk(
     saved = run.written
     assert len(saved) == FINISHED
     run.answer_all()
-    said = command(*run.arguments)
-    assert said.code == 0
-    assert "12 rows, 12 scored" in said.out
-    assert [line for line in said.err.splitlines() if " done before, " not in line] == []
+    done = command(*run.arguments)
+    assert done.code == 0
+    assert "12 rows, 12 scored" in done.out
+    assert [line for line in done.err.splitlines() if " done before, " not in line] == []
     assert run.asked == sorted(set(NAMES) - set(saved))
     assert run.written == NAMES
     assert run.state() == "done"
@@ -97,8 +97,8 @@ def test_a_stopped_run_says_so_and_goes_on(run: Interrupted, command: Any) -> No
     saved = run.written
     assert len(saved) == FINISHED
     run.answer_all()
-    said = command(*run.arguments)
-    assert said.code == 0
+    done = command(*run.arguments)
+    assert done.code == 0
     assert run.asked == sorted(set(NAMES) - set(saved))
     assert run.written == NAMES
     assert run.state() == "done"

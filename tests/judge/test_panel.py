@@ -65,8 +65,8 @@ def common(judge: str, **changes: Any) -> dict[str, Any]:
 
 def says(judge: str, grade: float = 1.0, *flags: str, **changes: Any) -> Verdict:
     errors = {code: code in flags for code in ERROR_CODES}
-    given: dict[str, Any] = {"is_correct": not flags, "grade": grade, "errors": errors}
-    return Verdict(**common(judge, **{**given, **changes}))
+    fields: dict[str, Any] = {"is_correct": not flags, "grade": grade, "errors": errors}
+    return Verdict(**common(judge, **{**fields, **changes}))
 
 
 def votes(judge: str, is_correct: bool, **changes: Any) -> Verdict:
@@ -79,8 +79,8 @@ def behaves(judge: str, category: int) -> Verdict:
 
 
 def silent(judge: str, **changes: Any) -> Unscored:
-    given = {"reason": "timeout", "detail": "no answer", **changes}
-    return Unscored(**common(judge, **given))
+    fields = {"reason": "timeout", "detail": "no answer", **changes}
+    return Unscored(**common(judge, **fields))
 
 
 def verdict_of(judgement: Verdict | Unscored) -> Verdict:
@@ -334,9 +334,9 @@ def test_who_differs_from_whom_and_how_often() -> None:
         [silent("a"), votes("b", True), silent("c")],
         [votes("d", True)],
     ]
-    found = disagreement(items)
-    assert (found.n_items, found.n_shared, found.n_split) == (5, 3, 2)
-    assert found.pairs == (
+    differences = disagreement(items)
+    assert (differences.n_items, differences.n_shared, differences.n_split) == (5, 3, 2)
+    assert differences.pairs == (
         Pair("a", "b", 3, 2),
         Pair("a", "c", 2, 1),
         Pair("a", "d", 0, 0),

@@ -47,14 +47,14 @@ ROWS = [plan_row(name) for name in NAMES]
 SHARE = 0.3
 
 
-def told(name: str) -> dict[str, Any]:
+def reply_on(name: str) -> dict[str, Any]:
     """The right reply on a row: they differ, so that an answer to another row would be seen."""
     number = int(name[-2:])
     return verdict() if number % 3 else verdict(CODES[1 + number % 5])
 
 
 def good(name: str) -> Answer:
-    return Answer(json.dumps(told(name)))
+    return Answer(json.dumps(reply_on(name)))
 
 
 def says(text: str) -> Callable[[str], Behaviour]:
@@ -66,11 +66,11 @@ def does(behaviour: Behaviour) -> Callable[[str], Behaviour]:
 
 
 def in_prose(name: str) -> Answer:
-    return Answer(f"Let me think. {{a}} first.\n```json\n{json.dumps(told(name))}\n```\nDone.")
+    return Answer(f"Let me think. {{a}} first.\n```json\n{json.dumps(reply_on(name))}\n```\nDone.")
 
 
 def in_japanese(name: str) -> Answer:
-    reply = told(name) | {"reasoning": "計画は問題ありません。"}
+    reply = reply_on(name) | {"reasoning": "計画は問題ありません。"}
     return Answer(json.dumps(reply, ensure_ascii=False))
 
 
@@ -150,7 +150,7 @@ def ending(row: Mapping[str, Any]) -> str:
     if row["kind"] == "unscored":
         assert row["detail"]
         return row["reason"]
-    expected = told(row["item_id"])
+    expected = reply_on(row["item_id"])
     flags = [code for code in CODES if expected[code]]
     values = (row["is_correct"], row["grade"], [c for c in CODES if row["errors"][c]])
     if values == (expected["is_correct"], expected["grade"], flags):
@@ -468,8 +468,8 @@ def test_a_run_killed_in_the_storm_asks_for_no_finished_row_again(
     assert saved
     before = Counter(map(name_in, server.requests))
     server.behave = storm
-    said = command(*arguments)
-    assert said.code == 0, said.err
+    done = command(*arguments)
+    assert done.code == 0, done.err
     after = Counter(map(name_in, server.requests))
     finished = read_rows(tmp_path / "out")
     assert all(row in finished for row in saved)
