@@ -99,28 +99,22 @@ NO_JSON = {
 
 
 @pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON)
-def test_a_reply_without_json_is_asked_for_again(serve: Any, bench: Any, text: str | None) -> None:
-    server = serve([Answer(text), OK])
-    judged = bench(server).judge([plan_row("a")])["a"]
-    assert (judged["is_correct"], judged["inconsistent"]) == (True, False)
-    assert judged["usage"]["calls"] == len(server.requests) == 2
-    first, second = (request.body["messages"] for request in server.requests)
+def test_a_reply_without_json_is_asked_for_again_and_given_up_in_the_end(
+    serve: Any, bench: Any, text: str | None
+) -> None:
+    server = serve(by_content({"(once)": [Answer(text), OK], "(ever)": [Answer(text)]}, OK))
+    judged = bench(server).judge([plan_row("once"), plan_row("ever")], retries=5)
+    once, ever = judged["once"], judged["ever"]
+    assert (once["is_correct"], once["inconsistent"], once["usage"]["calls"]) == (True, False, 2)
+    assert (ever["kind"], ever["reason"], ever["usage"]["calls"]) == ("unscored", "unparsable", 3)
+    first, second = (request.body["messages"] for request in server.requests[:2])
     assert second[: len(first)] == first
     added = second[len(first) :]
     assert [m["role"] for m in added] == (["assistant", "user"] if text else ["user"])
     if text:
         assert added[0]["content"] == text
     assert "one JSON object" in added[-1]["content"]
-
-
-@pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON)
-def test_a_judge_that_never_writes_json_is_given_up(
-    serve: Any, bench: Any, text: str | None
-) -> None:
-    server = serve([Answer(text)])
-    judged = bench(server).judge([plan_row("a")], retries=5)["a"]
-    assert (judged["kind"], judged["reason"]) == ("unscored", "unparsable")
-    assert len(server.requests) == 3
+    assert len(server.requests) == 5
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 
-import apbjudge
-from apbjudge import JudgeSpec
 from tests.support import judging
 from tests.support.judging import RIGHT, plan_row, step_row
 from tests.support.server import Answer, Body
@@ -202,20 +199,3 @@ def test_what_a_reply_cost_is_kept(serve: Any, bench: Any) -> None:
     assert judged["cost_usd"] is None
     assert judged["raw"] == RIGHT
     assert judged["latency_s"] >= 0
-
-
-def test_one_process_can_judge_again_and_again(serve: Any, bench: Any) -> None:
-    server = serve([Answer(RIGHT)])
-    for count, name in enumerate(("a", "b", "c"), start=1):
-        assert bench(server).judge([plan_row(name)])[name]["is_correct"] is True
-        assert len(server.requests) == count
-
-
-def test_rows_can_be_graded_inside_a_running_loop(serve: Any) -> None:
-    spec = JudgeSpec(model="hosted_vllm/scripted", api_base=serve([Answer(RIGHT)]).address)
-
-    async def notebook() -> apbjudge.Run:
-        return apbjudge.grade([plan_row("a")], judge=spec)
-
-    (judgement,) = asyncio.run(notebook()).judgements
-    assert judgement.kind == "verdict"

@@ -74,19 +74,13 @@ def test_without_a_seed_none_is_sent(serve: Any, bench: Any) -> None:
     assert {seen.body["temperature"] for seen in server.requests} == {1.0}
 
 
-@pytest.mark.parametrize("sent", [["--samples", "3", "--temperature", "0"]])
-def test_samples_at_temperature_0_are_refused(
-    tmp_path: Path,
-    serve: Any,
-    command: Any,
-    sent: list[str],
-) -> None:
+def test_samples_at_temperature_0_are_refused(tmp_path: Path, serve: Any, command: Any) -> None:
     with pytest.raises(OptionError, match="expected --temperature above 0, got 0"):
         JudgeSpec(model=MODEL, samples=3, temperature=0)
     server = serve([OK])
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    done = command("grade", rows, *place, *sent)
+    done = command("grade", rows, *place, "--samples", "3", "--temperature", "0")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "samples: expected --temperature above 0, got 0" in done.err
     assert server.requests == []
