@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from statistics import fmean
 from typing import Any, Literal
@@ -22,6 +23,7 @@ from .uncertainty import (
 )
 from .worker import Judgement
 
+_Decision = tuple[ParsedVerdict, tuple[Override, ...]]
 MIN_JUDGES = 3
 """Fewest judges for Dawid and Skene's model."""
 
@@ -35,15 +37,16 @@ def panel_judgement(
     ``combine``. ``mean`` is the same, but the grade is the mean of the judges' grades, not
     rounded: mostly no level of the scale, and perhaps outside the band of the flags.
     """
+
+    def decide(verdicts: list[ParsedVerdict]) -> _Decision:
+        joint, overrides = combine(verdicts, rubric)
+        grades = [verdict.grade for verdict in verdicts if verdict.grade is not None]
+        if rule == "mean" and grades:
+            return replace(joint, grade=fmean(grades)), ()
+        return joint, overrides
+
     fingerprint = joint_fingerprint(rule, (j.fingerprint for j in judgements))
-    verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
-    if not verdicts:
-        return _no_verdict(judgements, fingerprint)
-    joint, overrides = combine(verdicts, rubric)
-    grades = [verdict.grade for verdict in verdicts if verdict.grade is not None]
-    if rule == "mean" and grades:
-        joint, overrides = replace(joint, grade=fmean(grades)), ()
-    return _verdict(judgements, rubric, joint, overrides, fingerprint)
+    return _joint(judgements, rubric, fingerprint, decide)
 
 
 def panel_dawid_skene(
@@ -63,59 +66,54 @@ def panel_dawid_skene(
     whole = joint_fingerprint("dawid-skene", (each for of_item in prints for each in of_item))
     joint: list[Judgement] = []
     for judgements, rubric, own, p in zip(items, rubrics, prints, p_correct, strict=True):
-        fingerprint = joint_fingerprint(whole, own)
-        if p is None:
-            joint.append(_no_verdict(judgements, fingerprint))
-            continue
-        verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
-        agreeing = [verdict for verdict in verdicts if verdict.is_correct == (p > 0.5)]
-        if agreeing:
-            combined = combine_agreeing(agreeing, rubric, graded_by=agreeing)
-        else:
-            combined = combine(verdicts, rubric)
-        verdict = _verdict(judgements, rubric, *combined, fingerprint)
-        reasoning = f"{verdict.reasoning}\nprobability of correct, Dawid-Skene: {p:.3f}"
-        joint.append(verdict.model_copy(update={"reasoning": reasoning}))
+        decide = partial(_weighed, rubric=rubric, p_correct=p or 0.0)
+        judgement = _joint(judgements, rubric, joint_fingerprint(whole, own), decide)
+        if isinstance(judgement, Verdict):
+            reasoning = f"{judgement.reasoning}\nprobability of correct, Dawid-Skene: {p:.3f}"
+            judgement = judgement.model_copy(update={"reasoning": reasoning})
+        joint.append(judgement)
     return joint
 
 
-def _verdict(
+def _weighed(verdicts: list[ParsedVerdict], rubric: Rubric, p_correct: float) -> _Decision:
+    agreeing = [verdict for verdict in verdicts if verdict.is_correct == (p_correct > 0.5)]
+    if not agreeing:
+        return combine(verdicts, rubric)
+    return combine_agreeing(agreeing, rubric, graded_by=agreeing)
+
+
+def _joint(
     judgements: Sequence[Judgement],
     rubric: Rubric,
-    joint: ParsedVerdict,
-    overrides: tuple[Override, ...],
     fingerprint: str,
-) -> Verdict:
-    verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
-    return Verdict(
-        **joint.fields(),
-        overrides=overrides,
-        doubt=uncertainty_of(verdicts, "panel", rubric),
-        reasoning="\n".join(map(_line, judgements)),
-        **_common(judgements, fingerprint),
-    )
-
-
-def _no_verdict(judgements: Sequence[Judgement], fingerprint: str) -> Unscored:
-    reasons = [judgement for judgement in judgements if isinstance(judgement, Unscored)]
-    detail = "; ".join(f"{j.judge}: {j.reason}: {j.detail}" for j in reasons)
-    return Unscored(reason=reasons[0].reason, detail=detail, **_common(judgements, fingerprint))
-
-
-def _common(judgements: Sequence[Judgement], fingerprint: str) -> dict[str, Any]:
+    decide: Callable[[list[ParsedVerdict]], _Decision],
+) -> Judgement:
     first = next((j for j in judgements if j.protocol), judgements[0])
     shared = (
         "item_id case_id tested_model protocol rubric plan_cost uses_distractor matches_reference "
         "findings line content_id groups"
     )
     latencies = [j.latency_s for j in judgements if j.latency_s is not None]
-    return {
+    common: dict[str, Any] = {
         **{name: getattr(first, name) for name in shared.split()},
         **joint_account(judgements),
         "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
         "latency_s": max(latencies, default=None),  # as if they were asked side by side
         "fingerprint": fingerprint,
     }
+    verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
+    if not verdicts:
+        reasons = [judgement for judgement in judgements if isinstance(judgement, Unscored)]
+        detail = "; ".join(f"{j.judge}: {j.reason}: {j.detail}" for j in reasons)
+        return Unscored(reason=reasons[0].reason, detail=detail, **common)
+    verdict, overrides = decide(verdicts)
+    return Verdict(
+        **verdict.fields(),
+        overrides=overrides,
+        doubt=uncertainty_of(verdicts, "panel", rubric),
+        reasoning="\n".join(map(_line, judgements)),
+        **common,
+    )
 
 
 def _line(judgement: Judgement) -> str:
