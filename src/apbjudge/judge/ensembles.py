@@ -6,7 +6,7 @@ where it stopped. What they amount to together is computed from those runs, offl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -54,14 +54,20 @@ def run_panel(
     name = f"panel({'+'.join(spec.model for spec in specs)})"
     whole = _whole(config, "panel", specs, name, {"panel": rule})
     runs = [_alone(config, spec) for spec in specs]
-    items = list(_side_by_side([run.judgements for run in runs]))
-    # of a row that no judge could use there is no rubric; it stays what it is
-    judged = [
-        (item, rubric) for item in items if (rubric := _rubric_of(item, config.source.rubric))
-    ]
-    joint = [item[0] for item in items if not any(judgement.rubric for judgement in item)]
+    by_row = [{(row.line, *_key(row)): row for row in run.judgements} for run in runs]
+    in_order = sorted(by_row[0], key=lambda key: key[0])
+    items = [[rows[key] for rows in by_row] for key in in_order]
+    own = config.source.rubric
+    joint: list[Judgement] = []
+    judged: list[tuple[list[Judgement], Rubric]] = []
+    for item in items:
+        ref = next((judgement.rubric for judgement in item if judgement.rubric), None)
+        if ref is None:  # no judge could use the row: it stays what it is
+            joint.append(item[0])
+        else:
+            judged.append((item, own if own is not None and own.ref == ref else load_rubric(ref)))
     if rule == "dawid-skene":
-        joint += panel_dawid_skene([i for i, _ in judged], [r for _, r in judged])
+        joint += panel_dawid_skene([item for item, _ in judged], [rubric for _, rubric in judged])
     else:
         joint += [panel_judgement(item, rubric, rule=rule) for item, rubric in judged]
     run = _written(whole, joint, runs)
@@ -184,18 +190,3 @@ def _answers(rows: Iterable[Judgement], strong: Iterable[Judgement]) -> list[Jud
     """The strong judge's judgement of each row; None where it was not asked."""
     answers = {_key(row): row for row in strong}
     return [answers.get(_key(row)) for row in rows]
-
-
-def _side_by_side(runs: Sequence[Iterable[Judgement]]) -> Iterator[tuple[Judgement, ...]]:
-    """Each row's judgements, one of each judge, in the order of the rows."""
-    by_row = [{(row.line, *_key(row)): row for row in run} for run in runs]
-    for key in sorted(by_row[0], key=lambda key: key[0]):
-        yield tuple(rows[key] for rows in by_row)
-
-
-def _rubric_of(item: Sequence[Judgement], own: Rubric | None) -> Rubric | None:
-    """The rubric that an item was judged by; None when no judge could use the row."""
-    ref = next((judgement.rubric for judgement in item if judgement.rubric), None)
-    if ref is None:
-        return None
-    return own if own is not None and own.ref == ref else load_rubric(ref)
