@@ -69,7 +69,7 @@ class Calibration:
         policy: How unscored items were counted.
         scored: Share of these items that have a verdict.
         measures: Estimates by name.
-        codes: The same per error code, for codes on which both said something.
+        codes: The same per error code, for codes that both rated.
         tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
     """
 
@@ -331,7 +331,7 @@ class _Comparison:
         )
         counted = incorrect if incorrect_only else np.ones(len(n))
         estimate = self.errors.ratio(same * counted, n * counted, self.settings)
-        return _explained(estimate, "no flag that both said something of")
+        return _explained(estimate, "no flag that both rated")
 
     def _coefficients(self, cells: CodedItems) -> dict[str, Estimate]:
         """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
