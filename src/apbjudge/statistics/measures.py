@@ -347,7 +347,7 @@ class _Comparison:
             measure = square(coefficient, 2, unscored=third)
 
             def unscored_last(counts: Array, measure: Measure = measure) -> Array:
-                return measure(np.roll(counts, -2, axis=-1))
+                return measure(np.roll(counts, -2, axis=-1) if third else counts[..., TN:])
 
             if third and name == "phi":
                 estimates[name] = nothing(settings.level, note="not defined for three answers")
