@@ -83,7 +83,7 @@ def between_raters(
         settings: How intervals are made.
 
     When not to use it: as the best that a judge could reach where the labels are a majority of
-    several raters, from whom two single raters differ less than from each other.
+    several raters: two raters differ more from each other than one of them from the majority.
     """
     sample, settings = sample or Sample(), settings or IntervalSettings()
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
