@@ -23,7 +23,7 @@ from apbjudge.statistics.differences import (
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
-from tests.statistics.builders import ratings
+from tests.statistics.builders import ends, ratings
 
 VALUES = np.asarray(LEVELS)
 
@@ -53,14 +53,6 @@ TABLE_9 = {
 NAMES = tuple(TABLE_9)
 OWN = "Gemini 3 Pro"
 N = 60
-
-
-def ends(result: Contrast | None) -> tuple[float, float]:
-    assert result is not None
-    low, high = result.estimate.low, result.estimate.high
-    assert low is not None
-    assert high is not None
-    return low, high
 
 
 def value(result: Contrast | None) -> float:

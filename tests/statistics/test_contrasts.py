@@ -22,15 +22,9 @@ from apbjudge.statistics.differences import (
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ends
 
 TRIALS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
-
-
-def ends(result: Contrast) -> tuple[float, float]:
-    low, high = result.estimate.low, result.estimate.high
-    assert low is not None
-    assert high is not None
-    return low, high
 
 
 def rates(k1: int, n1: int, k2: int, n2: int) -> tuple[np.ndarray, np.ndarray]:
