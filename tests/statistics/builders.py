@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from apbjudge.statistics.differences import Contrast
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.ratings import Ratings
 
@@ -30,8 +31,10 @@ def ratings(
     )
 
 
-def ends(estimate: Estimate) -> tuple[float, float]:
+def ends(result: Estimate | Contrast | None) -> tuple[float, float]:
     """Both ends of an interval that has to be there."""
+    estimate = result.estimate if isinstance(result, Contrast) else result
+    assert estimate is not None
     assert estimate.low is not None
     assert estimate.high is not None
     return estimate.low, estimate.high

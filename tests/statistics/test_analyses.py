@@ -23,7 +23,7 @@ from apbjudge.statistics.differences import (
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
-from tests.statistics.builders import ratings
+from tests.statistics.builders import ends, ratings
 
 VALUES = np.asarray(LEVELS)
 
@@ -55,18 +55,10 @@ OWN = "Gemini 3 Pro"
 N = 60
 
 
-def ends(found: Contrast | None) -> tuple[float, float]:
-    assert found is not None
-    low, high = found.estimate.low, found.estimate.high
-    assert low is not None
-    assert high is not None
-    return low, high
-
-
-def value(found: Contrast | None) -> float:
-    assert found is not None
-    assert found.estimate.value is not None
-    return found.estimate.value
+def value(result: Contrast | None) -> float:
+    assert result is not None
+    assert result.estimate.value is not None
+    return result.estimate.value
 
 
 # Table 8 -----------------------------------------------------------------------------------------
@@ -81,25 +73,25 @@ def table_8(judge: str) -> Diversity:
 @pytest.mark.parametrize("judge", TABLE_8)
 def test_table_8_comes_out_with_the_intervals_it_lacks(judge: str) -> None:
     different, standard, *printed = TABLE_8[judge]
-    found = table_8(judge)
-    rates = [part.agreement.value or 0 for part in (found.different, found.standard)]
+    result = table_8(judge)
+    rates = [part.agreement.value or 0 for part in (result.different, result.standard)]
     assert [f"{100 * rate:.1f}" for rate in rates] == printed
-    assert found.different.agreement == counted(*different)
-    assert found.standard.agreement == counted(*standard)
-    assert value(found.agreement) == pytest.approx(rates[0] - rates[1])
-    assert ends(found.agreement) == pytest.approx(newcombe(*different, *standard), abs=1e-12)
+    assert result.different.agreement == counted(*different)
+    assert result.standard.agreement == counted(*standard)
+    assert value(result.agreement) == pytest.approx(rates[0] - rates[1])
+    assert ends(result.agreement) == pytest.approx(newcombe(*different, *standard), abs=1e-12)
 
 
 def test_table_8_shows_at_most_that_one_judge_punishes_other_ways_to_be_right() -> None:
-    found = {judge: table_8(judge).agreement for judge in TABLE_8}
-    apart = {judge: ends(contrast) for judge, contrast in found.items()}
+    result = {judge: table_8(judge).agreement for judge in TABLE_8}
+    apart = {judge: ends(contrast) for judge, contrast in result.items()}
     # just so, one of three looked at, and not by Fisher's exact test
     assert -0.16 < apart["Gemini 3 Pro"][0] < apart["Gemini 3 Pro"][1] < 0
     assert fisher_exact([[50, 4], [209, 4]]).pvalue > 0.05
     for judge in ("Claude Sonnet 4.5", "GPT-5"):
         assert apart[judge][0] < 0 < apart[judge][1]
     # nor is a gap ruled out for these: with 54 plans one of 10 points may go unseen
-    assert all((contrast.detectable or 0) > 0.1 for contrast in found.values())
+    assert all((contrast.detectable or 0) > 0.1 for contrast in result.values())
 
 
 def diverse(seed: int, n: int) -> tuple[Ratings, Ratings, np.ndarray, np.ndarray]:
@@ -114,11 +106,11 @@ def diverse(seed: int, n: int) -> tuple[Ratings, Ratings, np.ndarray, np.ndarray
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
 def test_diversity_is_two_means_of_human_correct_plans(seed: int, n: int) -> None:
     judge, human, matches, cases = diverse(seed, n)
-    found = diversity(judge, human, matches, Sample(clusters=cases))
+    result = diversity(judge, human, matches, Sample(clusters=cases))
     right = (human.correct == 1) & (judge.correct >= 0)
     graded = right & (human.grade >= 0) & (judge.grade >= 0)
-    assert found.n_unknown == np.count_nonzero(right & (matches < 0))
-    for group, matching in ((found.different, 0), (found.standard, 1)):
+    assert result.n_unknown == np.count_nonzero(right & (matches < 0))
+    for group, matching in ((result.different, 0), (result.standard, 1)):
         part = right & (matches == matching)
         assert group.agreement.n_items == np.count_nonzero(part)
         if part.any():
@@ -129,13 +121,13 @@ def test_diversity_is_two_means_of_human_correct_plans(seed: int, n: int) -> Non
             assert group.error.value == pytest.approx(error)
         else:
             assert group.error.value is None
-    for contrast, of in ((found.agreement, "agreement"), (found.error, "error")):
-        one, other = (getattr(group, of).value for group in (found.different, found.standard))
+    for contrast, of in ((result.agreement, "agreement"), (result.error, "error")):
+        one, other = (getattr(group, of).value for group in (result.different, result.standard))
         if one is None or other is None:
             assert contrast.estimate.note == "one side has no items"
         else:
             assert value(contrast) == pytest.approx(one - other)
-    json.dumps(asdict(found), allow_nan=False)
+    json.dumps(asdict(result), allow_nan=False)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
@@ -166,27 +158,27 @@ def table_9(*, most: bool) -> SelfEvaluation:
 
 @pytest.mark.parametrize("most", [False, True])
 def test_table_9_comes_out(most: bool) -> None:
-    found = table_9(most=most)
-    assert tuple(row.tested_model for row in found.models) == NAMES
-    for row, (human, judge, *printed) in zip(found.models, TABLE_9.values(), strict=True):
+    result = table_9(most=most)
+    assert tuple(row.tested_model for row in result.models) == NAMES
+    for row, (human, judge, *printed) in zip(result.models, TABLE_9.values(), strict=True):
         assert row.human_rate == counted(human, N)
         assert row.judge_rate == counted(judge, N)
         rates = [100 * (rate.value or 0) for rate in (row.human_rate, row.judge_rate)]
         bias = 100 * (row.rate.estimate.value or 0)
         assert [f"{rates[0]:.1f}", f"{rates[1]:.1f}", f"{bias:+.1f}"] == printed
         assert row.grade.estimate.value is None
-    assert found.grade is not None
-    assert found.grade.estimate.value is None
+    assert result.grade is not None
+    assert result.grade.estimate.value is None
 
 
 def test_table_9_shows_neither_self_preference_nor_its_absence() -> None:
     few, many = (table_9(most=most) for most in (False, True))
     # 2 of 60 on its own plans, 26 of 660 on those of others
-    for found in (few, many):
-        assert value(found.rate) == pytest.approx(2 / 60 - 26 / 660)
-        low, high = ends(found.rate)
+    for result in (few, many):
+        assert value(result.rate) == pytest.approx(2 / 60 - 26 / 660)
+        low, high = ends(result.rate)
         assert low < 0 < high
-    widths = [ends(found.rate)[1] - ends(found.rate)[0] for found in (few, many)]
+    widths = [ends(result.rate)[1] - ends(result.rate)[0] for result in (few, many)]
     assert 0.08 < widths[0] < 0.15
     assert 0.25 < widths[1] < 0.4
     assert few.rate is not None
@@ -195,8 +187,8 @@ def test_table_9_shows_neither_self_preference_nor_its_absence() -> None:
 
 def test_no_bias_of_table_9_can_be_told_from_0_on_60_plans() -> None:
     for most in (False, True):
-        found = table_9(most=most).models
-        assert all((row.rate.p_value or 0) > 0.05 for row in found)
+        result = table_9(most=most).models
+        assert all((row.rate.p_value or 0) > 0.05 for row in result)
     # judged by McNemar's exact test not even the largest, 5 of 60 and none the other way
     assert mcnemar(5, 0).p_exact > 0.05
 
@@ -208,15 +200,15 @@ def test_self_evaluation_is_the_difference_of_two_biases(seed: int, n: int) -> N
     tested = np.random.default_rng(seed).integers(0, 3, n)
     names = ("a", "b", "c", "absent")
     sample = Sample(clusters=cases)
-    found = self_evaluation(judge, human, tested, names, sample, own="b")
+    result = self_evaluation(judge, human, tested, names, sample, own="b")
     both = (judge.correct >= 0) & (human.correct >= 0)
     graded = (judge.correct >= 0) & (judge.grade >= 0) & (human.grade >= 0)
     rate = judge.correct.astype(float) - human.correct
     grade = VALUES[judge.grade] - VALUES[human.grade]
-    assert [row.tested_model for row in found.models] == [
+    assert [row.tested_model for row in result.models] == [
         name for i, name in enumerate(names) if np.any(both & (tested == i))
     ]
-    for row in found.models:
+    for row in result.models:
         at = both & (tested == names.index(row.tested_model))
         assert row.rate == paired_test(rate[at], sample.take(at))
         assert row.judge_rate.n_items == row.human_rate.n_items == np.count_nonzero(at)
@@ -226,7 +218,7 @@ def test_self_evaluation_is_the_difference_of_two_biases(seed: int, n: int) -> N
             assert row.judge_grade.value == pytest.approx(VALUES[judge.grade[on]].mean())
             assert row.human_grade.value == pytest.approx(VALUES[human.grade[on]].mean())
             assert row.grade.estimate.value == pytest.approx(grade[on].mean())
-    for contrast, differences, rows in ((found.rate, rate, both), (found.grade, grade, graded)):
+    for contrast, differences, rows in ((result.rate, rate, both), (result.grade, grade, graded)):
         own, others = rows & (tested == 1), rows & (tested != 1)
         expected = part_difference(differences, own, others, sample, bounds=(-1.0, 1.0))
         assert contrast == expected
@@ -234,7 +226,7 @@ def test_self_evaluation_is_the_difference_of_two_biases(seed: int, n: int) -> N
             assert value(contrast) == pytest.approx(
                 differences[own].mean() - differences[others].mean()
             )
-    json.dumps(asdict(found), allow_nan=False)
+    json.dumps(asdict(result), allow_nan=False)
 
 
 def leniency(own: float, others: float, seed: int) -> SelfEvaluation:
@@ -260,9 +252,9 @@ def test_leniency_with_everybody_is_no_self_preference_and_with_itself_is() -> N
 @pytest.mark.parametrize("own", [None, "nobody"])
 def test_a_judge_that_was_not_tested_has_no_favourite_of_its_own(own: str | None) -> None:
     judge, human = ratings([1, 0, 1]), ratings([1, 1, 0])
-    found = self_evaluation(judge, human, np.array([0, 0, 1]), ("a", "b"), own=own)
-    assert (found.own, found.rate, found.grade) == (None, None, None)
-    assert [row.tested_model for row in found.models] == ["a", "b"]
+    result = self_evaluation(judge, human, np.array([0, 0, 1]), ("a", "b"), own=own)
+    assert (result.own, result.rate, result.grade) == (None, None, None)
+    assert [row.tested_model for row in result.models] == ["a", "b"]
 
 
 def test_the_level_is_heeded() -> None:
@@ -290,12 +282,12 @@ def test_degenerate_data_gives_values_or_reasons(
     n = len(judged)
     judge = ratings(judged, np.where(np.array(judged) == 1, 5, -1))
     human = ratings([labelled] * n, np.full(n, 5 if labelled == 1 else -1))
-    found = diversity(judge, human, np.full(n, matching))
+    result = diversity(judge, human, np.full(n, matching))
     own = self_evaluation(judge, human, np.zeros(n, dtype=np.int64), ("a",), own="a")
     assert own.rate is not None
-    for contrast in (found.agreement, found.error, own.rate, own.grade):
+    for contrast in (result.agreement, result.error, own.rate, own.grade):
         assert contrast is not None
         assert (contrast.estimate.value, contrast.estimate.note) == (None, "one side has no items")
     counted_in = n if labelled == 1 and matching == 0 and -1 not in judged else 0
-    assert found.different.agreement.n_items == counted_in
-    json.dumps([asdict(found), asdict(own)], allow_nan=False)
+    assert result.different.agreement.n_items == counted_in
+    json.dumps([asdict(result), asdict(own)], allow_nan=False)

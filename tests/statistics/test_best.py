@@ -21,9 +21,9 @@ REPETITIONS = 400
 
 def row(values: Any, items: Any = None, cases: Any = None) -> Contender:
     """A row of items that are cases of their own, unless said otherwise."""
-    found = np.asarray(values, dtype=float)
-    at = np.arange(len(found)) if items is None else np.asarray(items)
-    return Contender(values=found, items=at, cases=at if cases is None else np.asarray(cases))
+    result = np.asarray(values, dtype=float)
+    at = np.arange(len(result)) if items is None else np.asarray(items)
+    return Contender(values=result, items=at, cases=at if cases is None else np.asarray(cases))
 
 
 def share(k: int, n: int = 100, first: int = 0) -> Contender:
@@ -57,11 +57,11 @@ def of_other_items(rng: np.random.Generator) -> list[Contender]:
 
 
 def partly_missing(rng: np.random.Generator) -> list[Contender]:
-    found: list[Contender] = []
+    result: list[Contender] = []
     for whole in paired(rng):
         kept = rng.random(N) < 0.9
-        found.append(row(whole.values[kept], whole.items[kept], whole.cases[kept]))
-    return found
+        result.append(row(whole.values[kept], whole.items[kept], whole.cases[kept]))
+    return result
 
 
 def costs(rng: np.random.Generator) -> list[Contender]:
@@ -141,8 +141,8 @@ def test_cases_count_and_not_rows() -> None:
     cases = np.repeat(np.arange(10), 10)
     better, worse = np.repeat([1, 1, 1, 1, 1, 1, 1, 0, 0, 0], 10), np.repeat([1] * 4 + [0] * 6, 10)
     assert best_set([row(better), row(worse)], better="higher") == [True, False]
-    found = best_set([row(better, cases=cases), row(worse, cases=cases)], better="higher")
-    assert found == [True, True]
+    result = best_set([row(better, cases=cases), row(worse, cases=cases)], better="higher")
+    assert result == [True, True]
 
 
 def test_no_row_and_one_row_have_nothing_to_be_compared_with() -> None:
@@ -213,11 +213,11 @@ def contenders(draw: st.DrawFn) -> list[Contender]:
     n = draw(st.integers(3, 60))
     means = draw(st.lists(st.sampled_from([0.1, 0.5, 0.6, 0.95]), min_size=2, max_size=6))
     missing = draw(st.sampled_from([0.0, 0.2]))
-    found: list[Contender] = []
+    result: list[Contender] = []
     for mean in means:
         kept = np.flatnonzero(rng.random(n) >= missing)
-        found.append(row(rng.random(len(kept)) < mean, kept, kept // 2))
-    return found
+        result.append(row(rng.random(len(kept)) < mean, kept, kept // 2))
+    return result
 
 
 @given(rows=contenders(), seed=st.integers(0, 2**32))

@@ -45,9 +45,9 @@ def bounds(judge: Ratings, human: Ratings, sample: Sample | None = None) -> Cali
     return calibrate(judge, human, sample, unscored="bounds")
 
 
-def values(found: Estimate) -> tuple[float, float]:
+def values(result: Estimate) -> tuple[float, float]:
     """Least and greatest value, as the note states them."""
-    least, _, greatest, *_ = found.note.replace(",", "").split()
+    least, _, greatest, *_ = result.note.replace(",", "").split()
     return float(least), float(greatest)
 
 
@@ -70,48 +70,48 @@ HUMAN = ratings([1, 1, 1, 1, 0, 0, 0, 1, 1, 0])
 def test_two_unscored_of_ten_by_hand(
     name: str, least: tuple[int, int], greatest: tuple[int, int]
 ) -> None:
-    found = bounds(JUDGE, HUMAN).measures[name]
-    assert found.low == pytest.approx(modified_wilson(*least)[0])
-    assert found.high == pytest.approx(modified_wilson(*greatest)[1])
+    result = bounds(JUDGE, HUMAN).measures[name]
+    assert result.low == pytest.approx(modified_wilson(*least)[0])
+    assert result.high == pytest.approx(modified_wilson(*greatest)[1])
     expected = least[0] / least[1], greatest[0] / greatest[1]
-    assert values(found) == pytest.approx(expected, abs=5e-5)
-    assert (found.value, found.method) == (None, "bounds")
-    assert found.note.endswith("as unscored items would have come out")
+    assert values(result) == pytest.approx(expected, abs=5e-5)
+    assert (result.value, result.method) == (None, "bounds")
+    assert result.note.endswith("as unscored items would have come out")
 
 
 def test_f1_and_the_rest_by_hand() -> None:
-    found = bounds(JUDGE, HUMAN)
+    result = bounds(JUDGE, HUMAN)
     # 2 TP / (2 TP + FP + FN): 8 / 12 and 10 / 12
-    assert values(found.measures["F1"]) == pytest.approx((8 / 12, 10 / 12), abs=5e-5)
-    assert values(found.measures["PABAK"]) == pytest.approx((0.2, 0.6), abs=5e-5)
-    assert found.policy == "bounds"
-    assert found.n_items == 10
-    assert found.scored.value == 0.8
-    assert found.tables == calibrate(JUDGE, HUMAN, unscored="wrong").tables
+    assert values(result.measures["F1"]) == pytest.approx((8 / 12, 10 / 12), abs=5e-5)
+    assert values(result.measures["PABAK"]) == pytest.approx((0.2, 0.6), abs=5e-5)
+    assert result.policy == "bounds"
+    assert result.n_items == 10
+    assert result.scored.value == 0.8
+    assert result.tables == calibrate(JUDGE, HUMAN, unscored="wrong").tables
 
 
 def test_grades_and_flags_by_hand() -> None:
     # human 0.4 and 1, judge 0.6 and unscored: the second is off by 0 to 1
     judge = ratings([0, -1], [3, -1], [0b000001, 0], [63, 0])
     human = ratings([0, 1], [2, 5], [0b000011, 0], [63, 63])
-    found = bounds(judge, human)
-    assert values(found.measures["grade MAE"]) == pytest.approx((0.1, 0.6))
-    assert values(found.measures["grade bias"]) == pytest.approx((-0.4, 0.1))
-    assert values(found.measures["judge grade"]) == pytest.approx((0.3, 0.8))
+    result = bounds(judge, human)
+    assert values(result.measures["grade MAE"]) == pytest.approx((0.1, 0.6))
+    assert values(result.measures["grade bias"]) == pytest.approx((-0.4, 0.1))
+    assert values(result.measures["judge grade"]) == pytest.approx((0.3, 0.8))
     # 5 of 6 flags agree; of the other item none to all
-    assert values(found.measures["Err-Type (all)"]) == pytest.approx((5 / 12, 11 / 12), abs=5e-5)
-    assert values(found.codes["E1"]["judge rate"]) == pytest.approx((0.5, 1.0))
-    assert values(found.codes["E2"]["human rate"]) == pytest.approx((0.5, 0.5))
+    assert values(result.measures["Err-Type (all)"]) == pytest.approx((5 / 12, 11 / 12), abs=5e-5)
+    assert values(result.codes["E1"]["judge rate"]) == pytest.approx((0.5, 1.0))
+    assert values(result.codes["E2"]["human rate"]) == pytest.approx((0.5, 0.5))
 
 
 def test_labels_of_grades_alone_count_too() -> None:
     judge = ratings([0, -1], [3, -1], [0, 0], [0, 0])
     human = ratings([-1, -1], [2, 5], [0, 0], [0, 0])
-    found = bounds(judge, human)
-    assert values(found.measures["grade MAE"]) == pytest.approx((0.1, 0.6))
-    assert values(found.measures["judge grade"]) == pytest.approx((0.3, 0.8))
-    assert found.measures["agreement"].value is None
-    assert found.measures["agreement"].note == "no item with a verdict and a human label"
+    result = bounds(judge, human)
+    assert values(result.measures["grade MAE"]) == pytest.approx((0.1, 0.6))
+    assert values(result.measures["judge grade"]) == pytest.approx((0.3, 0.8))
+    assert result.measures["agreement"].value is None
+    assert result.measures["agreement"].note == "no item with a verdict and a human label"
 
 
 def random_pair(seed: int, n: int) -> tuple[Ratings, Ratings]:
@@ -158,24 +158,24 @@ SEEDS = st.integers(0, 2**32 - 1)
 @given(SEEDS, SEEDS, st.integers(1, 25))
 def test_every_filling_lies_within(seed: int, filling: int, n: int) -> None:
     judge, human = random_pair(seed, n)
-    found = bounds(judge, human)
+    result = bounds(judge, human)
     one = calibrate(filled_at_random(judge, human, filling), human)
     out = calibrate(judge, human)
     for name in BOUNDED:
-        assert holds(found.measures[name], one.measures[name]), name
+        assert holds(result.measures[name], one.measures[name]), name
         if name not in NOT_OF_SCORED:
-            assert holds(found.measures[name], out.measures[name]), name
-    for code, measures in found.codes.items():
+            assert holds(result.measures[name], out.measures[name]), name
+    for code, measures in result.codes.items():
         for name in OF_CODES:
             assert holds(measures[name], one.codes[code][name]), (code, name)
-    json.dumps(asdict(found), allow_nan=False)
+    json.dumps(asdict(result), allow_nan=False)
 
 
 @settings(max_examples=25)
 @given(SEEDS, st.integers(1, 25))
 def test_an_end_is_never_below_the_other(seed: int, n: int) -> None:
-    found = bounds(*random_pair(seed, n))
-    for name, estimate in found.measures.items():
+    result = bounds(*random_pair(seed, n))
+    for name, estimate in result.measures.items():
         if estimate.method == "bounds":
             least, greatest = values(estimate)
             assert least <= greatest, name
@@ -185,19 +185,19 @@ def test_an_end_is_never_below_the_other(seed: int, n: int) -> None:
 
 
 def test_coefficients_of_a_judge_better_than_chance_are_bounded_too() -> None:
-    found, out = bounds(JUDGE, HUMAN).measures, calibrate(JUDGE, HUMAN).measures
+    result, out = bounds(JUDGE, HUMAN).measures, calibrate(JUDGE, HUMAN).measures
     for name in ("kappa", "phi", "AC1"):
-        assert holds(found[name], out[name])
-        least, greatest = values(found[name])
+        assert holds(result[name], out[name])
+        least, greatest = values(result[name])
         assert least < (out[name].value or 0) < greatest
 
 
 def test_without_unscored_items_it_is_the_plain_calibration() -> None:
     scored = JUDGE.correct >= 0
-    found = bounds(JUDGE.take(scored), HUMAN.take(scored))
+    result = bounds(JUDGE.take(scored), HUMAN.take(scored))
     plain = calibrate(JUDGE.take(scored), HUMAN.take(scored))
-    assert found.measures == plain.measures
-    assert (found.policy, found.codes, found.tables) == ("bounds", plain.codes, plain.tables)
+    assert result.measures == plain.measures
+    assert (result.policy, result.codes, result.tables) == ("bounds", plain.codes, plain.tables)
 
 
 def test_more_unscored_items_widen_the_bounds() -> None:
@@ -222,18 +222,18 @@ def test_clusters_and_the_level_reach_the_intervals() -> None:
 
 
 def test_nothing_scored_means_anything_is_possible() -> None:
-    found = bounds(ratings([-1, -1]), ratings([0, 1]))
-    assert found.scored.value == 0
-    assert values(found.measures["agreement"]) == (0, 1)
-    assert values(found.measures["judge CR"]) == (0, 1)
-    assert values(found.measures["human CR"]) == (0.5, 0.5)
+    result = bounds(ratings([-1, -1]), ratings([0, 1]))
+    assert result.scored.value == 0
+    assert values(result.measures["agreement"]) == (0, 1)
+    assert values(result.measures["judge CR"]) == (0, 1)
+    assert values(result.measures["human CR"]) == (0.5, 0.5)
 
 
 def test_a_measure_without_value_at_an_end_says_so() -> None:
     # the judge said yes to nothing; filled in the worst way it still did not
-    found = bounds(ratings([0, -1]), ratings([1, 1])).measures["precision"]
-    assert (found.value, found.low, found.high) == (None, None, None)
-    assert found.note == "the judge said yes to no item"
+    result = bounds(ratings([0, -1]), ratings([1, 1])).measures["precision"]
+    assert (result.value, result.low, result.high) == (None, None, None)
+    assert result.note == "the judge said yes to no item"
 
 
 def test_an_end_without_interval_leaves_the_values() -> None:
@@ -242,10 +242,10 @@ def test_an_end_without_interval_leaves_the_values() -> None:
     whole = bounds(judge, human).measures["kappa"]
     assert values(whole)[1] == whole.high == 1
     jackknife = IntervalSettings(method="jackknife")
-    found = calibrate(judge, human, unscored="bounds", settings=jackknife).measures["kappa"]
-    assert values(found)[1] == 1
-    assert (found.value, found.low, found.high) == (None, None, None)
-    assert found.note.endswith("; no interval: the items show no spread")
+    result = calibrate(judge, human, unscored="bounds", settings=jackknife).measures["kappa"]
+    assert values(result)[1] == 1
+    assert (result.value, result.low, result.high) == (None, None, None)
+    assert result.note.endswith("; no interval: the items show no spread")
 
 
 @pytest.mark.parametrize(
@@ -261,16 +261,16 @@ def test_an_end_without_interval_leaves_the_values() -> None:
     ],
 )
 def test_degenerate_data_gives_bounds_or_reasons(judge: list[int], human: list[int]) -> None:
-    found = bounds(ratings(judge), ratings(human))
-    assert found.policy == "bounds"
-    for name, estimate in found.measures.items():
+    result = bounds(ratings(judge), ratings(human))
+    assert result.policy == "bounds"
+    for name, estimate in result.measures.items():
         assert estimate.value is not None or estimate.note, name
-    json.dumps(asdict(found), allow_nan=False)
+    json.dumps(asdict(result), allow_nan=False)
 
 
 def test_levels_other_than_the_benchmark_s_are_heeded() -> None:
     levels = (0.0, 0.5, 1.0)
     judge, human = ratings([-1], [-1], [0], [0]), ratings([0], [1], [0], [0])
-    found = calibrate(judge, human, unscored="bounds", levels=levels)
-    assert values(found.measures["grade MAE"]) == (0, 0.5)
+    result = calibrate(judge, human, unscored="bounds", levels=levels)
+    assert values(result.measures["grade MAE"]) == (0, 0.5)
     assert len(LEVELS) > len(levels)

@@ -14,7 +14,6 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_
 
 from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.confusion import Nominal, nominal
-from apbjudge.statistics.sample import Sample
 
 NAMES = ("tie", "first", "second")
 MACRO = ("macro precision", "macro recall", "macro F1")
@@ -43,12 +42,12 @@ def of_table(table: Sequence[Sequence[int]], unscored: str = "exclude") -> Nomin
     return nominal(*answers(table), NAMES, unscored=unscored)
 
 
-def printed(found: Nominal, names: Sequence[str] = ("agreement", *MACRO)) -> list[str]:
-    return [f"{100 * (found.measures[name].value or 0):.2f}" for name in names]
+def printed(result: Nominal, names: Sequence[str] = ("agreement", *MACRO)) -> list[str]:
+    return [f"{100 * (result.measures[name].value or 0):.2f}" for name in names]
 
 
-def value(found: Nominal, name: str) -> float | None:
-    return found.measures[name].value
+def value(result: Nominal, name: str) -> float | None:
+    return result.measures[name].value
 
 
 # PandaLM's README prints these for its test data; unusable replies were taken for ties.
@@ -76,18 +75,18 @@ def test_pandalm_s_printed_figures_come_out(
 def test_unusable_replies_have_a_say_in_three_ways(
     unscored: str, n: int, figures: list[str]
 ) -> None:
-    found = of_table(GPT_35, unscored)
-    assert printed(found, ("agreement", "macro F1")) == figures
-    assert found.measures["agreement"].n_items == n
-    assert found.scored.value == pytest.approx(974 / 999)
-    assert found.table is not None
-    assert found.table.counts == GPT_35
-    assert found.table.first == (*NAMES, "unscored")
+    result = of_table(GPT_35, unscored)
+    assert printed(result, ("agreement", "macro F1")) == figures
+    assert result.measures["agreement"].n_items == n
+    assert result.scored.value == pytest.approx(974 / 999)
+    assert result.table is not None
+    assert result.table.counts == GPT_35
+    assert result.table.first == (*NAMES, "unscored")
 
 
 def test_ways_are_one_without_unusable_replies() -> None:
-    found = [of_table(PANDALM_7B, way).measures for way in ("exclude", "wrong", "tie")]
-    assert found[0] == found[1] == found[2]
+    result = [of_table(PANDALM_7B, way).measures for way in ("exclude", "wrong", "tie")]
+    assert result[0] == result[1] == result[2]
     assert of_table(PANDALM_7B).scored.value == 1
 
 
@@ -109,10 +108,10 @@ def test_every_interval_holds_its_value_and_says_how_it_was_made() -> None:
 
 def test_settings_are_heeded() -> None:
     settings = IntervalSettings(level=0.5, method="bca", n_resamples=200, seed=3)
-    found = nominal(*answers(GPT_35), NAMES, settings=settings).measures["macro F1"]
-    assert (found.level, found.method, found.n_resamples, found.seed) == (0.5, "bca", 200, 3)
+    result = nominal(*answers(GPT_35), NAMES, settings=settings).measures["macro F1"]
+    assert (result.level, result.method, result.n_resamples, result.seed) == (0.5, "bca", 200, 3)
     usual = of_table(GPT_35).measures["macro F1"]
-    assert (found.high or 0) - (found.low or 0) < (usual.high or 0) - (usual.low or 0)
+    assert (result.high or 0) - (result.low or 0) < (usual.high or 0) - (usual.low or 0)
 
 
 CLASSES = st.lists(
@@ -164,9 +163,9 @@ def test_names_and_order_of_classes_do_not_matter(
 ) -> None:
     judge, human = split(pairs)
     there = np.array([*places, -1])
-    found = nominal(judge, human, FOUR, unscored="wrong")
+    result = nominal(judge, human, FOUR, unscored="wrong")
     moved = nominal(there[judge], there[human], FOUR, unscored="wrong")
-    for name, estimate in found.measures.items():
+    for name, estimate in result.measures.items():
         assert moved.measures[name].value == pytest.approx(estimate.value, abs=1e-9), name
 
 
@@ -174,19 +173,6 @@ def test_items_without_label_do_not_count() -> None:
     judge, human = answers(GPT_35)
     more = nominal(np.append(judge, [0, 1, -1]), np.append(human, [-1, -1, -1]), NAMES)
     assert more == nominal(judge, human, NAMES)
-
-
-def test_clusters_widen_what_items_that_repeat_each_other_narrow() -> None:
-    judge, human = (np.repeat(column, 5) for column in answers(GPT_35))
-    clusters = np.arange(len(judge)) // 5
-    apart = nominal(judge, human, NAMES).measures
-    together = nominal(judge, human, NAMES, Sample(clusters=clusters)).measures
-    once = of_table(GPT_35).measures
-    for name in ("agreement", "macro F1", "kappa"):
-        width = [(m[name].high or 0) - (m[name].low or 0) for m in (apart, together, once)]
-        assert width[0] < 0.5 * width[1], name
-        assert width[1] == pytest.approx(width[2], rel=0.02), name
-        assert together[name].n_clusters == 974
 
 
 @pytest.mark.parametrize("unscored", ["bounds", "", "Tie"])
@@ -222,18 +208,18 @@ def row(*codes: int) -> np.ndarray:
 def test_degenerate_items_give_a_value_or_a_reason(
     unscored: str, judge: np.ndarray, human: np.ndarray, agreement: float | None
 ) -> None:
-    found = nominal(judge, human, NAMES, unscored=unscored)
-    assert value(found, "agreement") == agreement
-    for estimate in found.measures.values():
+    result = nominal(judge, human, NAMES, unscored=unscored)
+    assert value(result, "agreement") == agreement
+    for estimate in result.measures.values():
         assert estimate.value is not None or estimate.note
         assert estimate.low is not None or estimate.note
-    json.dumps(asdict(found), allow_nan=False)
+    json.dumps(asdict(result), allow_nan=False)
 
 
 def test_one_class_leaves_nothing_to_tell_apart_by_chance() -> None:
-    found = nominal(row(1, 1, 1), row(1, 1, 1), NAMES)
-    assert (value(found, "kappa"), value(found, "alpha"), value(found, "AC1")) == (None, None, 1)
-    assert found.measures["kappa"].note == "not defined for these counts"
+    result = nominal(row(1, 1, 1), row(1, 1, 1), NAMES)
+    assert (value(result, "kappa"), value(result, "alpha"), value(result, "AC1")) == (None, None, 1)
+    assert result.measures["kappa"].note == "not defined for these counts"
 
 
 def test_all_unusable_is_nothing_or_all_wrong() -> None:

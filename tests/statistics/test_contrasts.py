@@ -22,15 +22,9 @@ from apbjudge.statistics.differences import (
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ends
 
 TRIALS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
-
-
-def ends(found: Contrast) -> tuple[float, float]:
-    low, high = found.estimate.low, found.estimate.high
-    assert low is not None
-    assert high is not None
-    return low, high
 
 
 def rates(k1: int, n1: int, k2: int, n2: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,10 +41,10 @@ def of_parts(values: np.ndarray, first: np.ndarray, sample: Sample | None = None
 def test_wilson_rates_give_newcombe_s_interval_and_statsmodels_too(
     one: tuple[int, int], other: tuple[int, int], level: float
 ) -> None:
-    found = independent_difference(counted(*one, level=level), counted(*other, level=level))
-    assert ends(found) == pytest.approx(newcombe(*one, *other, level=level), abs=1e-12)
+    result = independent_difference(counted(*one, level=level), counted(*other, level=level))
+    assert ends(result) == pytest.approx(newcombe(*one, *other, level=level), abs=1e-12)
     reference = confint_proportions_2indep(*one, *other, method="newcomb", alpha=1 - level)
-    assert ends(found) == pytest.approx(reference, abs=1e-9)
+    assert ends(result) == pytest.approx(reference, abs=1e-9)
 
 
 @given(TRIALS, TRIALS)
@@ -63,10 +57,10 @@ def test_swapping_sides_turns_the_sign(one: tuple[int, int], other: tuple[int, i
 
 
 def test_the_detectable_difference_is_2_8_errors() -> None:
-    found = independent_difference(counted(50, 100), counted(50, 100))
-    low, high = ends(found)
+    result = independent_difference(counted(50, 100), counted(50, 100))
+    low, high = ends(result)
     error = (high - low) / 2 / norm.ppf(0.975)
-    assert found.detectable == pytest.approx((norm.ppf(0.975) + norm.ppf(0.8)) * error)
+    assert result.detectable == pytest.approx((norm.ppf(0.975) + norm.ppf(0.8)) * error)
 
 
 def test_a_side_without_value_or_interval_leaves_none() -> None:
@@ -82,15 +76,15 @@ def test_a_side_without_value_or_interval_leaves_none() -> None:
     )
     empty = nothing(note="nobody knows")
     for pair in ((empty, counted(1, 2)), (counted(1, 2), empty)):
-        found = independent_difference(*pair)
-        assert (found.estimate.value, found.estimate.note) == (None, "nobody knows")
-        assert found.detectable is None
+        result = independent_difference(*pair)
+        assert (result.estimate.value, result.estimate.note) == (None, "nobody knows")
+        assert result.detectable is None
     for pair in ((lone, counted(1, 4)), (counted(1, 4), lone)):
-        found = independent_difference(*pair)
-        assert abs(found.estimate.value or 0) == 0.25
-        assert (found.estimate.low, found.estimate.high, found.detectable) == (None, None, None)
-        assert found.estimate.note == "one cluster shows no spread"
-        json.dumps(asdict(found), allow_nan=False)
+        result = independent_difference(*pair)
+        assert abs(result.estimate.value or 0) == 0.25
+        assert (result.estimate.low, result.estimate.high, result.detectable) == (None, None, None)
+        assert result.estimate.note == "one cluster shows no spread"
+        json.dumps(asdict(result), allow_nan=False)
 
 
 # Parts of one sample -----------------------------------------------------------------------------
@@ -100,10 +94,10 @@ def test_a_side_without_value_or_interval_leaves_none() -> None:
 def test_parts_of_independent_items_have_newcombe_s_interval(
     one: tuple[int, int], other: tuple[int, int]
 ) -> None:
-    found = of_parts(*rates(*one, *other))
-    assert found.estimate.value == pytest.approx(one[0] / one[1] - other[0] / other[1])
-    assert ends(found) == pytest.approx(newcombe(*one, *other), abs=1e-12)
-    assert found.estimate.n_items == found.estimate.n_clusters == one[1] + other[1]
+    result = of_parts(*rates(*one, *other))
+    assert result.estimate.value == pytest.approx(one[0] / one[1] - other[0] / other[1])
+    assert ends(result) == pytest.approx(newcombe(*one, *other), abs=1e-12)
+    assert result.estimate.n_items == result.estimate.n_clusters == one[1] + other[1]
 
 
 @given(
@@ -115,40 +109,40 @@ def test_order_and_names_of_clusters_do_not_matter_and_sides_swap(
 ) -> None:
     values, first, clusters = (np.array(column) for column in zip(*rows, strict=True))
     values = values / 5
-    found = of_parts(values, first, Sample(clusters=clusters))
+    result = of_parts(values, first, Sample(clusters=clusters))
     order = np.arange(len(rows))
     random.shuffle(order)  # type: ignore[attr-defined]
     again = of_parts(values[order], first[order], Sample(clusters=100 - clusters[order]))
     swapped = of_parts(values, ~first, Sample(clusters=clusters))
-    if found.estimate.value is None or found.estimate.low is None:
+    if result.estimate.value is None or result.estimate.low is None:
         assert (again.estimate.low, swapped.estimate.low) == (None, None)
-        assert found.estimate.note
+        assert result.estimate.note
         return
-    low, high = ends(found)
-    assert -1 <= low <= found.estimate.value <= high <= 1
+    low, high = ends(result)
+    assert -1 <= low <= result.estimate.value <= high <= 1
     assert ends(again) == pytest.approx((low, high), abs=1e-9)
     assert ends(swapped) == pytest.approx((-high, -low), abs=1e-9)
 
 
 def test_items_of_neither_part_have_no_say() -> None:
     values, first = rates(9, 20, 3, 30)
-    found = part_difference(values, first, ~first, Sample(clusters=np.arange(50) // 2))
+    result = part_difference(values, first, ~first, Sample(clusters=np.arange(50) // 2))
     more = part_difference(
         np.append(values, [np.nan, 1.0]),
         np.append(first, [False, False]),
         np.append(~first, [False, False]),
         Sample(clusters=np.append(np.arange(50) // 2, [0, 77])),
     )
-    assert more == found
-    assert found.estimate.n_items == 50
-    assert found.estimate.n_clusters == 25
+    assert more == result
+    assert result.estimate.n_items == 50
+    assert result.estimate.n_clusters == 25
 
 
 def test_only_relative_weights_matter_and_equal_ones_do_not() -> None:
     values, first = rates(9, 20, 3, 30)
     weights = np.linspace(1, 2, 50)
-    found = [ends(of_parts(values, first, Sample(weights=w))) for w in (weights, 1e-3 * weights)]
-    assert found[0] == pytest.approx(found[1], rel=1e-9)
+    result = [ends(of_parts(values, first, Sample(weights=w))) for w in (weights, 1e-3 * weights)]
+    assert result[0] == pytest.approx(result[1], rel=1e-9)
     even = of_parts(values, first, Sample(weights=np.full(50, 3.0)))
     assert even == of_parts(values, first)
 
@@ -212,16 +206,6 @@ def test_under_no_difference_few_intervals_of_shared_cases_leave_out_0() -> None
     assert 0.02 <= misses / n_runs <= 0.08
 
 
-def test_taking_shared_cases_for_independent_items_wastes_what_they_tell() -> None:
-    rng = np.random.default_rng(8)
-    cases, first = np.repeat(np.arange(60), 2), np.tile([True, False], 60)
-    values = (rng.random(60) < 0.5)[cases].astype(float)
-    apart, together = (
-        ends(of_parts(values, first, sample)) for sample in (Sample(), Sample(clusters=cases))
-    )
-    assert together[1] - together[0] < 0.2 * (apart[1] - apart[0])
-
-
 # Little or no data -------------------------------------------------------------------------------
 
 
@@ -229,10 +213,10 @@ def test_taking_shared_cases_for_independent_items_wastes_what_they_tell() -> No
 @pytest.mark.parametrize(("n1", "n2"), [(0, 0), (0, 5), (5, 0)])
 def test_an_empty_side_has_no_difference(n1: int, n2: int, bounds: tuple[float, float]) -> None:
     values, first = rates(0, n1, 0, n2)
-    found = part_difference(values, first, ~first, Sample(), bounds=bounds)
-    assert (found.estimate.value, found.detectable) == (None, None)
-    assert found.estimate.note == "one side has no items"
-    json.dumps(asdict(found), allow_nan=False)
+    result = part_difference(values, first, ~first, Sample(), bounds=bounds)
+    assert (result.estimate.value, result.detectable) == (None, None)
+    assert result.estimate.note == "one side has no items"
+    json.dumps(asdict(result), allow_nan=False)
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
@@ -241,25 +225,25 @@ def test_an_empty_side_has_no_difference(n1: int, n2: int, bounds: tuple[float, 
 )
 def test_one_unit_shows_no_spread(sample: Sample, bounds: tuple[float, float]) -> None:
     values, first = rates(0, 1, 2, 6)
-    found = part_difference(values, first, ~first, sample, bounds=bounds)
-    assert found.estimate.value == pytest.approx(-1 / 3)
-    assert (found.estimate.low, found.estimate.high, found.detectable) == (None, None, None)
-    assert found.estimate.note.startswith("one side has no interval: ")
-    json.dumps(asdict(found), allow_nan=False)
+    result = part_difference(values, first, ~first, sample, bounds=bounds)
+    assert result.estimate.value == pytest.approx(-1 / 3)
+    assert (result.estimate.low, result.estimate.high, result.detectable) == (None, None, None)
+    assert result.estimate.note.startswith("one side has no interval: ")
+    json.dumps(asdict(result), allow_nan=False)
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
 def test_sides_without_spread_are_not_taken_for_certain(bounds: tuple[float, float]) -> None:
     values, first = rates(40, 40, 60, 60)
-    found = part_difference(values, first, ~first, Sample(), bounds=bounds)
-    low, high = ends(found)
-    assert found.estimate.value == 0
+    result = part_difference(values, first, ~first, Sample(), bounds=bounds)
+    low, high = ends(result)
+    assert result.estimate.value == 0
     assert low < -0.02
     assert high > 0.02
-    assert (found.detectable or 0) > 0.05
+    assert (result.detectable or 0) > 0.05
 
 
 def test_few_clusters_are_said_so() -> None:
     values, first = rates(10, 20, 10, 20)
-    found = of_parts(values, first, Sample(clusters=np.arange(40) % 8))
-    assert found.estimate.note == "8 clusters: with fewer than 15 intervals are rough"
+    result = of_parts(values, first, Sample(clusters=np.arange(40) % 8))
+    assert result.estimate.note == "8 clusters: with fewer than 15 intervals are rough"

@@ -34,10 +34,10 @@ LEVELS = np.linspace(0, 1, 6)
 Ends = tuple[float, float]
 
 
-def held(found: Iterator[Estimate], truth: float) -> float:
+def held(result: Iterator[Estimate], truth: float) -> float:
     """Share of intervals that hold the truth; each has to have one."""
     hits: list[bool] = []
-    for estimate in found:
+    for estimate in result:
         assert estimate.low is not None
         assert estimate.high is not None
         hits.append(estimate.low <= truth <= estimate.high)
@@ -94,14 +94,14 @@ def test_rates_by_case_are_covered_while_rows_taken_for_independent_are_not(
 def test_precision_by_case_is_covered() -> None:
     """The denominator is random too: rows that the judge calls correct."""
 
-    def made(rng: np.random.Generator) -> Estimate:
+    def estimate(rng: np.random.Generator) -> Estimate:
         yes, cases = of_cases(rng, [8] * 40, 0.7)
         said = (rng.random(len(yes)) < np.where(yes == 1, 0.9, 0.2)).astype(float)
         return share(yes * said, said, Sample(clusters=cases))
 
     rng = np.random.default_rng(21)
     truth = 0.7 * 0.9 / (0.7 * 0.9 + 0.3 * 0.2)
-    assert 0.92 <= held((made(rng) for _ in range(500)), truth) <= 0.98
+    assert 0.92 <= held((estimate(rng) for _ in range(500)), truth) <= 0.98
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -110,12 +110,12 @@ def test_means_of_unequally_drawn_rows_are_covered(weighted: bool) -> None:
     rng = np.random.default_rng(22)
     share_of = np.array([1, 1, 1, 3, 3, 3]) / 12
 
-    def made() -> Estimate:
+    def estimate() -> Estimate:
         level = rng.choice(6, 150, p=share_of)
         return bounded(LEVELS[level], Sample(weights=1 / share_of[level] if weighted else None))
 
-    found = held((made() for _ in range(500)), 0.5)
-    assert 0.92 <= found <= 0.98 if weighted else found < 0.2
+    result = held((estimate() for _ in range(500)), 0.5)
+    assert 0.92 <= result <= 0.98 if weighted else result < 0.2
 
 
 @pytest.mark.parametrize(("n", "p"), [(30, 0.5), (100, 0.1), (300, 0.02)])
@@ -142,8 +142,8 @@ def test_coefficients_are_covered(measure: Callable[[Array], Array], method: Met
     settings = IntervalSettings(method=method, n_resamples=400)
     reps = 600 if method == "jackknife" else 300
     codes = [rng.choice(4, 100, p=cells(0.5)) for _ in range(reps)]
-    found = held((CodedItems(c, 4, Sample()).measure(of, settings) for c in codes), truth)
-    assert 0.92 <= found <= 0.985 if method == "jackknife" else 0.90 <= found <= 0.985
+    result = held((CodedItems(c, 4, Sample()).measure(of, settings) for c in codes), truth)
+    assert 0.92 <= result <= 0.985 if method == "jackknife" else 0.90 <= result <= 0.985
 
 
 def test_rare_classes_are_covered_by_the_jackknife_and_less_by_percentiles() -> None:
@@ -152,7 +152,7 @@ def test_rare_classes_are_covered_by_the_jackknife_and_less_by_percentiles() -> 
     of, truth = square(gwet_ac), float(square(gwet_ac)(cells(0.9)))
     codes = [rng.choice(4, 60, p=cells(0.9)) for _ in range(500)]
     codes = [c for c in codes if np.isin(c, (1, 2)).any()]  # else nothing shows any spread
-    found = {
+    result = {
         method: held(
             (
                 CodedItems(c, 4, Sample()).measure(
@@ -164,23 +164,23 @@ def test_rare_classes_are_covered_by_the_jackknife_and_less_by_percentiles() -> 
         )
         for method in ("jackknife", "percentile")
     }
-    assert 0.92 <= found["jackknife"] <= 0.985
-    assert found["percentile"] < found["jackknife"] - 0.02
+    assert 0.92 <= result["jackknife"] <= 0.985
+    assert result["percentile"] < result["jackknife"] - 0.02
 
 
 def test_coefficients_by_case_are_covered_while_rows_taken_for_independent_are_not() -> None:
     rng = np.random.default_rng(26)
     truth, of = float(square(gwet_ac)(cells(0.5))), square(gwet_ac)
-    found: dict[str, list[Estimate]] = {"cases": [], "rows": []}
+    result: dict[str, list[Estimate]] = {"cases": [], "rows": []}
     for _ in range(400):
         correct, cases = of_cases(rng, [15] * 40, 0.5)
         right = [rng.beta(4 * at, 4 - 4 * at, 40)[cases] for at in (SENSITIVITY, SPECIFICITY)]
         agrees = rng.random(len(correct)) < np.where(correct == 1, *right)
         codes = (np.where(agrees, correct, 1 - correct) * 2 + correct).astype(int)
         for name, sample in (("cases", Sample(clusters=cases)), ("rows", Sample())):
-            found[name].append(CodedItems(codes, 4, sample).measure(of, IntervalSettings()))
-    assert 0.92 <= held(iter(found["cases"]), truth) <= 0.98
-    assert held(iter(found["rows"]), truth) < 0.85
+            result[name].append(CodedItems(codes, 4, sample).measure(of, IntervalSettings()))
+    assert 0.92 <= held(iter(result["cases"]), truth) <= 0.98
+    assert held(iter(result["rows"]), truth) < 0.85
 
 
 # Under a label plan -------------------------------------------------------------------------------
@@ -299,9 +299,11 @@ def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not
     drawn = [items for items in drawn if not np.isnan(of(items.counts))]
 
     def hits(settings: IntervalSettings) -> float:
-        made = [items.measure(of, settings, prior=grade_prior(LEVELS.tolist())) for items in drawn]
-        made = [one for one in made if one.low is not None and one.high is not None]
-        return float(np.mean([one.low <= truth <= one.high for one in made]))
+        estimate = [
+            items.measure(of, settings, prior=grade_prior(LEVELS.tolist())) for items in drawn
+        ]
+        estimate = [one for one in estimate if one.low is not None and one.high is not None]
+        return float(np.mean([one.low <= truth <= one.high for one in estimate]))
 
     assert 0.92 <= hits(IntervalSettings(n_resamples=500)) <= 0.995
     assert hits(IntervalSettings(method="jackknife")) < 0.85

@@ -35,18 +35,18 @@ def paired(b: int, c: int, n: int) -> np.ndarray:
 # response before and after consolidation therapy (b = 6, c = 16).
 @pytest.mark.parametrize(("b", "c", "exact", "mid"), [(1, 7, 0.070, 0.039), (6, 16, 0.052, 0.035)])
 def test_fagerland_s_printed_p_values_come_out(b: int, c: int, exact: float, mid: float) -> None:
-    found = mcnemar(b, c)
-    assert (round(found.p_exact, 3), round(found.p_mid, 3)) == (exact, mid)
+    result = mcnemar(b, c)
+    assert (round(result.p_exact, 3), round(result.p_mid, 3)) == (exact, mid)
 
 
 @given(COUNTS, COUNTS)
 def test_mcnemar_agrees_with_statsmodels_and_with_a_sum(b: int, c: int) -> None:
-    found = mcnemar(b, c)
+    result = mcnemar(b, c)
     if b + c:
         reference = float(reference_mcnemar([[0, b], [c, 0]], exact=True).pvalue)
-        assert found.p_exact == pytest.approx(reference, rel=1e-9)
+        assert result.p_exact == pytest.approx(reference, rel=1e-9)
     point = comb(b + c, b) / 2 ** (b + c)
-    assert found.p_mid == pytest.approx(
+    assert result.p_mid == pytest.approx(
         2 * sum(comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c) - point, rel=1e-9
     )
 
@@ -73,9 +73,9 @@ def test_the_mid_p_test_keeps_its_size_and_the_exact_one_wastes_it() -> None:
     mid = exact = 0.0
     for m in range(61):
         chance = comb(n, m) * psi**m * (1 - psi) ** (n - m)
-        found = [(mcnemar(k, m - k), comb(m, k) / 2**m) for k in range(m + 1)]
-        mid += chance * sum(p for test, p in found if test.p_mid <= 0.05)
-        exact += chance * sum(p for test, p in found if test.p_exact <= 0.05)
+        result = [(mcnemar(k, m - k), comb(m, k) / 2**m) for k in range(m + 1)]
+        mid += chance * sum(p for test, p in result if test.p_mid <= 0.05)
+        exact += chance * sum(p for test, p in result if test.p_exact <= 0.05)
     assert 0.035 < mid < 0.052
     assert exact < 0.035
 
@@ -121,12 +121,12 @@ def test_newcombe_agrees_with_statsmodels_and_mirrors(
 def test_bonett_and_price_s_standard_error_comes_out() -> None:
     # The example of se.prop.ps in the R package vcmeta (by Bonett): 64 and 5 discordant of
     # 100 give 0.5784314 and 0.05953213.
-    found = paired_test(paired(64, 5, 100), Sample())
-    error = found.detectable / (1.959964 + 0.841621)
+    result = paired_test(paired(64, 5, 100), Sample())
+    error = result.detectable / (1.959964 + 0.841621)
     assert error == pytest.approx(0.05953213, rel=1e-6)
-    middle = (found.estimate.low + found.estimate.high) / 2
+    middle = (result.estimate.low + result.estimate.high) / 2
     assert middle == pytest.approx(0.5784314, abs=5e-8)
-    assert found.estimate.value == pytest.approx(0.59)
+    assert result.estimate.value == pytest.approx(0.59)
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(2, 60))
@@ -136,22 +136,22 @@ def test_without_clusters_it_is_bonett_and_price_with_t(b: int, c: int, rest: in
     n = b + c + rest
     plus, minus = (b + 1) / (n + 2), (c + 1) / (n + 2)
     error = sqrt((plus + minus - (plus - minus) ** 2) / (n + 2))
-    found = paired_test(paired(b, c, n), Sample())
-    assert found.p_value == pytest.approx(2 * t.sf(abs(plus - minus) / error, n - 1), rel=1e-9)
+    result = paired_test(paired(b, c, n), Sample())
+    assert result.p_value == pytest.approx(2 * t.sf(abs(plus - minus) / error, n - 1), rel=1e-9)
     half = t.ppf(0.975, n - 1) * error
-    assert found.estimate.low == pytest.approx(max(-1, plus - minus - half), abs=1e-9)
-    assert found.estimate.high == pytest.approx(min(1, plus - minus + half), abs=1e-9)
+    assert result.estimate.low == pytest.approx(max(-1, plus - minus - half), abs=1e-9)
+    assert result.estimate.high == pytest.approx(min(1, plus - minus + half), abs=1e-9)
 
 
 def test_with_many_items_it_is_the_paired_t_test() -> None:
     rng = np.random.default_rng(3)
     first, second = rng.normal(0.6, 0.1, 3000).clip(0, 1), rng.normal(0.595, 0.1, 3000).clip(0, 1)
-    found = paired_test(first - second, Sample())
+    result = paired_test(first - second, Sample())
     reference = ttest_rel(first, second)
-    assert found.p_value == pytest.approx(reference.pvalue, rel=0.01)
+    assert result.p_value == pytest.approx(reference.pvalue, rel=0.01)
     interval = reference.confidence_interval()
-    assert found.estimate.low == pytest.approx(interval.low, abs=5e-5)
-    assert found.estimate.high == pytest.approx(interval.high, abs=5e-5)
+    assert result.estimate.low == pytest.approx(interval.low, abs=5e-5)
+    assert result.estimate.high == pytest.approx(interval.high, abs=5e-5)
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
@@ -168,15 +168,15 @@ def test_copies_of_items_add_nothing_when_they_share_a_cluster(copies: int, seed
 
 @given(st.lists(st.sampled_from([-1.0, -0.4, 0.0, 0.2, 1.0]), min_size=2, max_size=40))
 def test_interval_and_p_value_say_the_same(values: list[float]) -> None:
-    found = paired_test(np.array(values), Sample())
+    result = paired_test(np.array(values), Sample())
     mirrored = paired_test(-np.array(values), Sample())
-    low, high = found.estimate.low, found.estimate.high
-    assert -1 <= low <= found.estimate.value <= high <= 1
+    low, high = result.estimate.low, result.estimate.high
+    assert -1 <= low <= result.estimate.value <= high <= 1
     assert low < high
     assert (mirrored.estimate.low, mirrored.estimate.high) == pytest.approx((-high, -low))
-    if found.p_value < 0.05:
+    if result.p_value < 0.05:
         assert not low < 0 < high
-    elif found.p_value > 0.0501:
+    elif result.p_value > 0.0501:
         assert low <= 0 <= high
 
 
@@ -191,17 +191,17 @@ def test_interval_and_p_value_say_the_same(values: list[float]) -> None:
 def test_where_nothing_can_be_said_it_is_said_why(
     values: list[float], sample: Sample, note: str
 ) -> None:
-    found = paired_test(np.array(values), sample)
-    assert (found.p_value, found.detectable, found.estimate.low) == (None, None, None)
-    assert found.estimate.note == note
+    result = paired_test(np.array(values), sample)
+    assert (result.p_value, result.detectable, result.estimate.low) == (None, None, None)
+    assert result.estimate.note == note
 
 
 @pytest.mark.parametrize("same", [0.0, 1.0])
 def test_differences_without_spread_still_have_an_interval(same: float) -> None:
-    found = paired_test(np.full(10, same), Sample())
-    assert found.estimate.value == same
-    assert found.estimate.high - found.estimate.low > 0.2
-    assert (found.p_value == 1.0) == (same == 0.0)
+    result = paired_test(np.full(10, same), Sample())
+    assert result.estimate.value == same
+    assert result.estimate.high - result.estimate.low > 0.2
+    assert (result.p_value == 1.0) == (same == 0.0)
 
 
 @pytest.mark.parametrize("bad", [1.5, float("nan")])
@@ -236,9 +236,9 @@ def test_few_discordant_items_are_covered(n: int, psi: float, difference: float)
 def test_adjusted_p_values_agree_with_statsmodels(p_values: list[float | None]) -> None:
     tested = [p for p in p_values if p is not None]
     for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh"), ("by", "fdr_by")):
-        found = adjust(p_values, method=ours)
-        assert [p is None for p in found] == [p is None for p in p_values]
-        got = [p for p in found if p is not None]
+        result = adjust(p_values, method=ours)
+        assert [p is None for p in result] == [p is None for p in p_values]
+        got = [p for p in result if p is not None]
         if tested:
             assert got == pytest.approx(multipletests(tested, method=theirs)[1].tolist())
         assert all(a >= p - 1e-15 for a, p in zip(got, tested, strict=True))

@@ -53,19 +53,19 @@ def test_precision_makes_no_level(steps: int, data: st.DataObject) -> None:
     exact = [step / steps for step in range(steps + 1)]
     decimals = data.draw(st.lists(st.integers(2, 6), min_size=len(exact), max_size=len(exact)))
     written = [round(level, digits) for level, digits in zip(exact, decimals, strict=True)]
-    found = levels(*exact, *written)
-    codes = grade_codes(np.array([*exact, *written]), found)
+    result = levels(*exact, *written)
+    codes = grade_codes(np.array([*exact, *written]), result)
     assert codes[: len(exact)].tolist() == codes[len(exact) :].tolist()
     assert len(set(codes.tolist())) == steps + 1
 
 
 @given(st.lists(st.floats(0, 1), max_size=300))
 def test_levels_lie_apart_from_0_to_1_and_every_grade_has_one(grades: list[float]) -> None:
-    found = levels(*grades)
-    assert (found[0], found[-1]) == (0.0, 1.0)
-    assert list(found) == sorted(set(found))
-    assert len(found) <= MAX_LEVELS
-    nearest = np.asarray(found)[grade_codes(np.array(grades), found)]
+    result = levels(*grades)
+    assert (result[0], result[-1]) == (0.0, 1.0)
+    assert list(result) == sorted(set(result))
+    assert len(result) <= MAX_LEVELS
+    nearest = np.asarray(result)[grade_codes(np.array(grades), result)]
     assert np.all(np.abs(nearest - grades) < NEAR)
 
 

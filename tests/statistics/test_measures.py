@@ -83,16 +83,16 @@ def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, R
     return judge, ratings(correct, grade, flags)
 
 
-def every(found: Calibration) -> dict[str, Estimate]:
+def every(result: Calibration) -> dict[str, Estimate]:
     """All estimates by name."""
-    parts = {f"{code} {name}": e for code, of in found.codes.items() for name, e in of.items()}
-    return {"scored": found.scored, **found.measures, **parts}
+    parts = {f"{code} {name}": e for code, of in result.codes.items() for name, e in of.items()}
+    return {"scored": result.scored, **result.measures, **parts}
 
 
 @pytest.mark.parametrize("judge", TABLE_7)
 def test_the_paper_s_table_to_every_printed_digit(judge: str) -> None:
-    found = calibrate(*published(judge)).measures
-    values = [found[name].value or 0.0 for name in PAPER]
+    result = calibrate(*published(judge)).measures
+    values = [result[name].value or 0.0 for name in PAPER]
     percent = [f"{100 * values[i]:.2f}" for i in (0, 1, 2, 5)]
     decimals = [f"{values[i]:.3f}".lstrip("0") for i in (3, 4)]
     assert (*percent[:3], *decimals, percent[3]) == TABLE_7[judge][3]
@@ -103,7 +103,7 @@ def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominato
     judge: str,
 ) -> None:
     tp, fp, fn, tn = TABLE_7[judge][0]
-    found = calibrate(*published(judge)).measures
+    result = calibrate(*published(judge)).measures
     expected = {
         "agreement": (tp + tn, 720),
         "precision": (tp, tp + fp),
@@ -113,15 +113,15 @@ def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominato
         "human CR": (413, 720),
     }
     for name, (k, n) in expected.items():
-        assert ends(found[name]) == wilson(k, n), name
-        assert (found[name].n_items, found[name].method) == (n, "wilson"), name
+        assert ends(result[name]) == wilson(k, n), name
+        assert (result[name].n_items, result[name].method) == (n, "wilson"), name
     jaccard = wilson(tp, tp + fp + fn)
-    assert ends(found["F1"]) == pytest.approx([2 * j / (1 + j) for j in jaccard], abs=1e-12)
-    assert found["F1"].n_items == tp + fp + fn
+    assert ends(result["F1"]) == pytest.approx([2 * j / (1 + j) for j in jaccard], abs=1e-12)
+    assert result["F1"].n_items == tp + fp + fn
     pabak = [2 * share - 1 for share in wilson(tp + tn, 720)]
-    assert ends(found["PABAK"]) == pytest.approx(pabak, abs=1e-12)
-    assert found["grade MAE"].n_items == 720
-    assert found["Err-Type (human-incorrect)"].n_items == 307
+    assert ends(result["PABAK"]) == pytest.approx(pabak, abs=1e-12)
+    assert result["grade MAE"].n_items == 720
+    assert result["Err-Type (human-incorrect)"].n_items == 307
 
 
 def test_paper_measures_are_those_of_calibrate() -> None:
@@ -134,8 +134,8 @@ def test_paper_measures_are_those_of_calibrate() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_values_are_those_of_scikit_learn(seed: int) -> None:
     judge, human = random_pair(80, seed)
-    found = calibrate(judge, human)
-    measures = {name: e.value for name, e in found.measures.items()}
+    result = calibrate(judge, human)
+    measures = {name: e.value for name, e in result.measures.items()}
     precision, recall, f1, _ = sk.precision_recall_fscore_support(
         human.correct, judge.correct, average="binary"
     )
@@ -156,12 +156,12 @@ def test_values_are_those_of_scikit_learn(seed: int) -> None:
     }
     assert {name: measures[name] for name in expected} == pytest.approx(expected)
     table = sk.confusion_matrix(judge.correct, human.correct)
-    assert np.array(found.tables["is_correct"].counts).tolist() == table.tolist()
+    assert np.array(result.tables["is_correct"].counts).tolist() == table.tolist()
     grades = sk.confusion_matrix(judge.grade, human.grade, labels=range(6))
-    assert np.array(found.tables["grade"].counts).tolist() == grades.tolist()
+    assert np.array(result.tables["grade"].counts).tolist() == grades.tolist()
     for i, code in enumerate(CODES):
         ours, theirs = (of.flags >> i & 1 for of in (judge, human))
-        of_code = found.codes[code]
+        of_code = result.codes[code]
         assert of_code["F1"].value == pytest.approx(sk.f1_score(theirs, ours))
         assert of_code["judge rate"].value == pytest.approx(ours.mean())
         assert of_code["human rate"].value == pytest.approx(theirs.mean())
@@ -170,17 +170,17 @@ def test_values_are_those_of_scikit_learn(seed: int) -> None:
 def test_err_type_is_the_share_of_flags_that_agree() -> None:
     judge = ratings([0, 1, 0], flags=[0b000011, 0b000000, 0b111111])
     human = ratings([0, 0, 1], flags=[0b000001, 0b000110, 0b111111])
-    found = calibrate(judge, human).measures
-    assert found["Err-Type (human-incorrect)"].value == pytest.approx((5 + 4) / 12)
-    assert found["Err-Type (all)"].value == pytest.approx((5 + 4 + 6) / 18)
+    result = calibrate(judge, human).measures
+    assert result["Err-Type (human-incorrect)"].value == pytest.approx((5 + 4) / 12)
+    assert result["Err-Type (all)"].value == pytest.approx((5 + 4 + 6) / 18)
 
 
 def test_flags_on_which_one_said_nothing_are_not_compared() -> None:
     judge = ratings([0, 0], flags=[0b01, 0b00], known=0b000011)
     human = ratings([0, 0], flags=[0b01, 0b01], known=0b000111)
-    found = calibrate(judge, human)
-    assert found.measures["Err-Type (all)"].value == pytest.approx(3 / 4)
-    assert sorted(found.codes) == ["E1", "E2"]
+    result = calibrate(judge, human)
+    assert result.measures["Err-Type (all)"].value == pytest.approx(3 / 4)
+    assert sorted(result.codes) == ["E1", "E2"]
 
 
 JUDGE = ratings([1, 1, 0, 0, -1, -1], [5, 5, 0, 1, -1, -1], [0, 0, 1, 1, 0, 0])
@@ -227,24 +227,24 @@ HUMAN = ratings([1, 0, 0, 1, 1, 0], [5, 0, 0, 5, 5, 3], [0, 1, 1, 0, 0, 3])
     ],
 )
 def test_policies_by_hand(unscored: Policy, expected: dict[str, tuple[float, int]]) -> None:
-    found = calibrate(JUDGE, HUMAN, unscored=unscored)
-    got = {name: (found.measures[name].value, found.measures[name].n_items) for name in expected}
+    result = calibrate(JUDGE, HUMAN, unscored=unscored)
+    got = {name: (result.measures[name].value, result.measures[name].n_items) for name in expected}
     assert {n: v for n, (v, _) in got.items()} == pytest.approx(
         {n: v for n, (v, _) in expected.items()}
     )
     assert {n: m for n, (_, m) in got.items()} == {n: m for n, (_, m) in expected.items()}
-    assert (found.n_items, found.scored.value, found.policy) == (6, 4 / 6, unscored)
-    assert found.tables["is_correct"].first == ("no", "yes", "unscored")
-    assert found.tables["is_correct"].counts == ((1, 1), (1, 1), (1, 1))
+    assert (result.n_items, result.scored.value, result.policy) == (6, 4 / 6, unscored)
+    assert result.tables["is_correct"].first == ("no", "yes", "unscored")
+    assert result.tables["is_correct"].counts == ((1, 1), (1, 1), (1, 1))
 
 
 def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() -> None:
-    found = calibrate(JUDGE, HUMAN, unscored="wrong").measures
-    assert found["kappa"].value == pytest.approx(
+    result = calibrate(JUDGE, HUMAN, unscored="wrong").measures
+    assert result["kappa"].value == pytest.approx(
         sk.cohen_kappa_score([1, 1, 0, 0, 2, 2], HUMAN.correct)
     )
-    assert (found["phi"].value, found["phi"].note) == (None, "not defined for three answers")
-    assert found["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
+    assert (result["phi"].value, result["phi"].note) == (None, "not defined for three answers")
+    assert result["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
 
 
 def test_without_unscored_items_all_policies_agree() -> None:
@@ -259,17 +259,17 @@ def test_without_unscored_items_all_policies_agree() -> None:
 def test_bounds_hold_what_the_other_policies_say_of_agreement(rows: list[tuple[int, int]]) -> None:
     judge, human = (ratings(column) for column in zip(*rows, strict=True))
     scored = [says == correct for says, correct in rows if says >= 0]
-    found = {p: calibrate(judge, human, unscored=p).measures["agreement"] for p in POLICIES}
-    low, high = ends(found["bounds"])
+    result = {p: calibrate(judge, human, unscored=p).measures["agreement"] for p in POLICIES}
+    low, high = ends(result["bounds"])
     k, n = sum(scored), len(rows)
     assert low == modified_wilson(k, n)[0]
     assert high == modified_wilson(k + n - len(scored), n)[1]
-    assert found["wrong"].value == k / n
+    assert result["wrong"].value == k / n
     if scored:
-        assert low <= (found["exclude"].value or 0) <= high
-        assert found["exclude"].n_items == len(scored)
+        assert low <= (result["exclude"].value or 0) <= high
+        assert result["exclude"].n_items == len(scored)
     else:
-        assert found["exclude"].value is None
+        assert result["exclude"].value is None
 
 
 @settings(max_examples=25)
@@ -336,17 +336,19 @@ def test_the_jackknife_of_kappa_has_no_interval_where_one_item_is_all_of_a_class
     for name in ("kappa", "phi"):
         low, high = ends(usual[name])
         assert high - low > 0.5, name
-    found = calibrate(judge, human, settings=IntervalSettings(method="jackknife")).measures
-    assert found["kappa"].value == pytest.approx(sk.cohen_kappa_score(human.correct, judge.correct))
-    assert (found["kappa"].low, found["phi"].low) == (None, None)
-    assert found["kappa"].note == "leaving out one item leaves it undefined"
+    result = calibrate(judge, human, settings=IntervalSettings(method="jackknife")).measures
+    assert result["kappa"].value == pytest.approx(
+        sk.cohen_kappa_score(human.correct, judge.correct)
+    )
+    assert (result["kappa"].low, result["phi"].low) == (None, None)
+    assert result["kappa"].note == "leaving out one item leaves it undefined"
 
 
 def test_items_without_any_label_do_not_count() -> None:
     judge, human = ratings([1, 0, 1, -1]), ratings([1, 0, -1, -1])
-    found = calibrate(judge, human)
-    assert (found.n_items, found.scored.value) == (2, 1.0)
-    assert found.measures["agreement"].n_items == 2
+    result = calibrate(judge, human)
+    assert (result.n_items, result.scored.value) == (2, 1.0)
+    assert result.measures["agreement"].n_items == 2
     graded = ratings([-1, 1], [2, -1])
     alone = calibrate(ratings([1, 1], [2, 4]), graded)
     assert (alone.n_items, alone.measures["grade MAE"].value) == (2, 0.0)
@@ -412,9 +414,9 @@ def test_degenerate_input_gives_a_stated_value_or_the_reason_why_not(
     for name, sample in samples(len(judge)).items():
         for rates in ("score", "method") if name in {"plain", "all"} else ("score",):
             made = replace(chosen, rates=rates)
-            found = calibrate(judge, human, sample, unscored=unscored, settings=made)
-            json.dumps(found, allow_nan=False, default=_plain)
-            for measure, estimate in every(found).items():
+            result = calibrate(judge, human, sample, unscored=unscored, settings=made)
+            json.dumps(result, allow_nan=False, default=_plain)
+            for measure, estimate in every(result).items():
                 _stated(estimate, f"{case}, {name}, {rates}: {measure}")
 
 
@@ -435,19 +437,19 @@ def _stated(estimate: Estimate, where: str) -> None:
 
 
 def test_all_agree_is_full_agreement_with_an_honest_interval() -> None:
-    found = calibrate(*DEGENERATE["all agree, both classes"]).measures
-    assert (found["agreement"].value, ends(found["agreement"])) == (1.0, wilson(20, 20))
-    assert (found["kappa"].value, found["kappa"].high) == (1.0, 1.0)
-    assert 0.6 < (found["kappa"].low or 0) < 0.95
-    assert found["grade MAE"].value == 0.0
-    assert ends(found["grade MAE"]) == pytest.approx((0.0, wilson(0, 20)[1]))
+    result = calibrate(*DEGENERATE["all agree, both classes"]).measures
+    assert (result["agreement"].value, ends(result["agreement"])) == (1.0, wilson(20, 20))
+    assert (result["kappa"].value, result["kappa"].high) == (1.0, 1.0)
+    assert 0.6 < (result["kappa"].low or 0) < 0.95
+    assert result["grade MAE"].value == 0.0
+    assert ends(result["grade MAE"]) == pytest.approx((0.0, wilson(0, 20)[1]))
 
 
 def test_reasons_name_what_is_missing() -> None:
     yes = calibrate(*DEGENERATE["humans say no to all"]).measures
     assert yes["recall"].note == "the humans said yes to no item"
     assert yes["grade MAE"].note == "no item that both graded"
-    assert yes["Err-Type (all)"].note == "no flag that both said something of"
+    assert yes["Err-Type (all)"].note == "no flag that both rated"
     nothing = calibrate(*DEGENERATE["missing everywhere"]).measures
     assert nothing["agreement"].note == "no item with a verdict and a human label"
     assert nothing["precision"].note == "the judge said yes to no item"

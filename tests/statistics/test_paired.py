@@ -48,8 +48,8 @@ def unscored(of: Ratings, rows: np.ndarray) -> Ratings:
     )
 
 
-def by_name(found: Sequence[Difference]) -> dict[str, Difference]:
-    return {difference.name: difference for difference in found}
+def by_name(result: Sequence[Difference]) -> dict[str, Difference]:
+    return {difference.name: difference for difference in result}
 
 
 def value(difference: Difference) -> float:
@@ -65,10 +65,10 @@ def value(difference: Difference) -> float:
 def test_flips_of_fagerland_s_example_and_its_p_values() -> None:
     first = ratings(np.repeat([1, 1, 0, 0], [1, 1, 7, 12]))
     second = ratings(np.repeat([1, 0, 1, 0], [1, 1, 7, 12]))
-    found = flips(first, second, Sample())
-    assert (found.both, found.first_only, found.second_only, found.neither) == (1, 1, 7, 12)
-    assert found.test is not None
-    assert (round(found.test.p_exact, 3), round(found.test.p_mid, 3)) == (0.070, 0.039)
+    result = flips(first, second, Sample())
+    assert (result.both, result.first_only, result.second_only, result.neither) == (1, 1, 7, 12)
+    assert result.test is not None
+    assert (round(result.test.p_exact, 3), round(result.test.p_mid, 3)) == (0.070, 0.039)
     cr = compare_verdicts(first, second)[0]
     assert (cr.first.value, cr.second.value) == (2 / 21, 8 / 21)
     assert value(cr) == pytest.approx(-6 / 21)
@@ -80,13 +80,13 @@ VERDICTS = st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=
 @given(VERDICTS)
 def test_flips_count_what_both_judged(pairs: list[tuple[int, int]]) -> None:
     first, second = (ratings(column) for column in zip(*pairs, strict=True))
-    found = flips(first, second, Sample())
+    result = flips(first, second, Sample())
     cells = [pairs.count((1, 1)), pairs.count((1, 0)), pairs.count((0, 1)), pairs.count((0, 0))]
-    assert [found.both, found.first_only, found.second_only, found.neither] == cells
-    assert found.test is not None
+    assert [result.both, result.first_only, result.second_only, result.neither] == cells
+    assert result.test is not None
     if cells[1] + cells[2]:
         reference = reference_mcnemar([cells[:2], cells[2:]], exact=True).pvalue
-        assert found.test.p_exact == pytest.approx(float(reference))
+        assert result.test.p_exact == pytest.approx(float(reference))
     differences = compare_verdicts(first, second)
     assert bool(differences) == (sum(cells) > 0)
     if differences:
@@ -106,22 +106,24 @@ def test_mcnemar_is_left_out_where_items_share_clusters_or_have_weights() -> Non
 def test_differences_are_those_of_the_plain_formulas() -> None:
     rng = np.random.default_rng(1)
     first, second = drawn(rng, 80), drawn(rng, 80)
-    found = by_name(compare_verdicts(first, second))
-    assert list(found) == ["CR", "Grade", *CODES]
+    result = by_name(compare_verdicts(first, second))
+    assert list(result) == ["CR", "Grade", *CODES]
     differences = {"CR": first.correct.astype(float) - second.correct}
     differences["Grade"] = VALUES[first.grade] - VALUES[second.grade]
     for i, code in enumerate(CODES):
         differences[code] = ((first.flags >> i) & 1).astype(float) - ((second.flags >> i) & 1)
     for name, expected in differences.items():
         test = paired_test(expected, Sample())
-        assert found[name].difference == test.estimate
-        assert found[name].p_value == test.p_value
-        assert found[name].detectable == test.detectable
-        assert value(found[name]) == pytest.approx(expected.mean())
-        sides = (found[name].first.value or 0) - (found[name].second.value or 0)
+        assert result[name].difference == test.estimate
+        assert result[name].p_value == test.p_value
+        assert result[name].detectable == test.detectable
+        assert value(result[name]) == pytest.approx(expected.mean())
+        sides = (result[name].first.value or 0) - (result[name].second.value or 0)
         assert sides == pytest.approx(expected.mean(), abs=1e-12)
-        assert found[name].p_value == pytest.approx(stats.ttest_1samp(expected, 0).pvalue, abs=0.03)
-    assert found["CR"].first.method == "wilson"
+        assert result[name].p_value == pytest.approx(
+            stats.ttest_1samp(expected, 0).pvalue, abs=0.03
+        )
+    assert result["CR"].first.method == "wilson"
 
 
 @settings(max_examples=25)
@@ -160,20 +162,20 @@ def test_items_unscored_on_either_side_count_nowhere(seed: int) -> None:
     kept = ~(gaps[0] | gaps[1])
     with_gaps = [unscored(run, gap) for run, gap in zip(runs, gaps, strict=True)]
     assert compare_verdicts(*with_gaps) == compare_verdicts(*(run.take(kept) for run in runs))
-    found = compare_reliability(with_gaps[0], with_gaps[1], human)
-    assert found == compare_reliability(*(part.take(kept) for part in (*runs, human)))
+    result = compare_reliability(with_gaps[0], with_gaps[1], human)
+    assert result == compare_reliability(*(part.take(kept) for part in (*runs, human)))
     for name in ("agreement", "precision", "F1", "grade MAE"):
-        here = by_name(found).get(name)
+        here = by_name(result).get(name)
         assert here is None or here.difference.n_items == np.count_nonzero(kept)
 
 
 def test_a_code_counts_where_both_said_something_of_it() -> None:
     first = ratings([0, 0, 0], flags=[1, 1, 0], known=1)
     second = replace(first, known=np.array([1, 0, 1], dtype=np.uint8), flags=first.flags * 0)
-    found = by_name(compare_verdicts(first, second))
-    assert list(found) == ["CR", "E1"]
-    assert found["E1"].difference.n_items == 2
-    assert value(found["E1"]) == 0.5
+    result = by_name(compare_verdicts(first, second))
+    assert list(result) == ["CR", "E1"]
+    assert result["E1"].difference.n_items == 2
+    assert value(result["E1"]) == 0.5
 
 
 # Against labels ----------------------------------------------------------------------------------
@@ -196,11 +198,11 @@ def in_plain_words(judge: Ratings, human: Ratings) -> dict[str, float]:
 def test_reliability_is_that_of_scikit_learn_and_of_calibrate() -> None:
     rng = np.random.default_rng(2)
     first, second, human = drawn(rng, 120), drawn(rng, 120), drawn(rng, 120)
-    found = by_name(compare_reliability(first, second, human))
+    result = by_name(compare_reliability(first, second, human))
     sides = in_plain_words(first, human), in_plain_words(second, human)
-    assert list(found) == list(sides[0])
+    assert list(result) == list(sides[0])
     alone = calibrate(first, human).measures
-    for name, difference in found.items():
+    for name, difference in result.items():
         assert difference.first.value == pytest.approx(sides[0][name])
         assert difference.second.value == pytest.approx(sides[1][name])
         assert value(difference) == pytest.approx(sides[0][name] - sides[1][name])
@@ -235,7 +237,7 @@ def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
     human = (rng.random(n) < 0.6).astype(int)
     first, second = noisy(rng, human, 0.1), noisy(rng, human, 0.25)
 
-    found = by_name(compare_reliability(ratings(first), ratings(second), ratings(human)))[name]
+    result = by_name(compare_reliability(ratings(first), ratings(second), ratings(human)))[name]
     # half an item more in each cell in which the judges differ
     truth = np.append(human, [0, 1, 0, 1]) == 1
     a, b = np.append(first, [0, 0, 1, 1]) == 1, np.append(second, [1, 1, 0, 0]) == 1
@@ -251,13 +253,13 @@ def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
         assert difference(times) == pytest.approx(of[0] - of[1], abs=1e-12)
     centre, left = float(difference(np.ones(n + 4))), difference(without)
     error = np.sqrt((n + 3) / (n + 4) * ((left - left.mean()) ** 2).sum())
-    quantile = (centre - (found.difference.low or 0)) / error
+    quantile = (centre - (result.difference.low or 0)) / error
     # what makes up the variance is uneven, so that its degrees of freedom are n + 3 at most
     df = float(optimize.brentq(lambda df: stats.t.ppf(0.975, df) - quantile, 20, n + 4))
     assert df < n + 3 + 1e-6
-    assert value(found) == pytest.approx(float(difference(np.arange(n + 4) < n)))
-    assert found.p_value == pytest.approx(2 * stats.t.sf(centre / error, df), rel=1e-5)
-    assert found.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-5)
+    assert value(result) == pytest.approx(float(difference(np.arange(n + 4) < n)))
+    assert result.p_value == pytest.approx(2 * stats.t.sf(centre / error, df), rel=1e-5)
+    assert result.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-5)
     resampled = stats.bootstrap(
         (np.arange(n),), lambda rows: float(difference(np.bincount(rows, minlength=n + 4))),
         n_resamples=200, vectorized=False, method="basic", rng=np.random.default_rng(4),
@@ -272,10 +274,10 @@ def test_the_interval_leaves_out_0_exactly_when_p_is_small_also_with_strata() ->
         human = rng.integers(0, 2, 24)
         runs = [ratings(noisy(rng, human, errs)) for errs in (0.05, 0.35)]
         sample = Sample(strata=np.arange(24) % 6)
-        for found in compare_reliability(*runs, ratings(human), sample):
-            if found.p_value is not None and found.difference.low is not None:
-                outside = found.difference.low > 0 or (found.difference.high or 0) < 0
-                assert outside == (found.p_value < 0.05), found
+        for result in compare_reliability(*runs, ratings(human), sample):
+            if result.p_value is not None and result.difference.low is not None:
+                outside = result.difference.low > 0 or (result.difference.high or 0) < 0
+                assert outside == (result.p_value < 0.05), result
                 seen.add(outside)
     assert seen == {False, True}
 
@@ -283,10 +285,10 @@ def test_the_interval_leaves_out_0_exactly_when_p_is_small_also_with_strata() ->
 def test_no_interval_reaches_beyond_what_is_possible() -> None:
     human = ratings([1, 1, 1, 0, 0, 1])
     first, second = ratings([1, 1, 0, 0, 0, 1]), ratings([0, 0, 1, 1, 1, 0])
-    for found in compare_reliability(first, second, human):
-        if found.difference.low is not None:
-            assert found.difference.low >= -1
-            assert (found.difference.high or 0) <= 1
+    for result in compare_reliability(first, second, human):
+        if result.difference.low is not None:
+            assert result.difference.low >= -1
+            assert (result.difference.high or 0) <= 1
 
 
 def test_the_level_is_heeded() -> None:
@@ -314,10 +316,10 @@ def test_tests_of_clustered_items_keep_their_size_where_plain_ones_do_not() -> N
     for _ in range(n_runs):
         first, second, human = equals(rng, cases)
         sample = Sample(clusters=cases)
-        found = by_name(compare_verdicts(first, second, sample)[:1])
-        found |= by_name(compare_reliability(first, second, human, sample))
-        found = {name: found[name] for name in ("CR", "agreement", "F1")}
-        for name, difference in found.items():
+        result = by_name(compare_verdicts(first, second, sample)[:1])
+        result |= by_name(compare_reliability(first, second, human, sample))
+        result = {name: result[name] for name in ("CR", "agreement", "F1")}
+        for name, difference in result.items():
             false[name] += (difference.p_value or 0) < 0.05
         agree = [(judge.correct == human.correct).astype(float) for judge in (first, second)]
         plain = paired_test(agree[0] - agree[1], Sample())
@@ -349,10 +351,10 @@ def test_holm_over_the_primary_and_bh_over_the_rest(
     rest = [with_p(f"e{i}", p) for i, p in enumerate(others)]
     mixed = [d for pair in zip(rest, named, strict=False) for d in pair]
     mixed += [d for d in (*named, *rest) if d not in mixed]
-    found = with_families(mixed, [d.name for d in named])
-    assert [d.name for d in found] == [d.name for d in mixed]
+    result = with_families(mixed, [d.name for d in named])
+    assert [d.name for d in result] == [d.name for d in mixed]
     for family, before, method in (("primary", named, "holm"), ("exploratory", rest, "fdr_bh")):
-        members = by_name([d for d in found if d.family == family])
+        members = by_name([d for d in result if d.family == family])
         assert set(members) == {d.name for d in before}
         p_values = [d.p_value for d in before if d.p_value is not None]
         expected = iter(multipletests(p_values, method=method)[1] if p_values else ())
@@ -364,9 +366,9 @@ def test_holm_over_the_primary_and_bh_over_the_rest(
 
 
 def test_without_primary_all_is_exploration_and_nothing_gives_nothing() -> None:
-    found = with_families([with_p("a", 0.01), with_p("b", 0.04), with_p("c", None)])
-    assert [d.family for d in found] == ["exploratory"] * 3
-    assert [d.adjusted for d in found] == [pytest.approx(0.02), pytest.approx(0.04), None]
+    result = with_families([with_p("a", 0.01), with_p("b", 0.04), with_p("c", None)])
+    assert [d.family for d in result] == ["exploratory"] * 3
+    assert [d.adjusted for d in result] == [pytest.approx(0.02), pytest.approx(0.04), None]
     assert with_families([]) == []
 
 
@@ -385,10 +387,10 @@ def test_degenerate_runs_give_values_or_reasons(codes: list[int]) -> None:
     run = ratings(codes, [5 * max(code, 0) if code >= 0 else -1 for code in codes], known=63)
     some = any(code >= 0 for code in codes)
     for human in (run, ratings([1] * len(codes)), ratings([-1] * len(codes))):
-        found = compare_verdicts(run, run) + compare_reliability(run, run, human)
-        found = with_families(found)
-        assert bool(found) == some
-        for difference in found:
+        result = compare_verdicts(run, run) + compare_reliability(run, run, human)
+        result = with_families(result)
+        assert bool(result) == some
+        for difference in result:
             assert difference.difference.value in {0, None}
             if difference.p_value is None:
                 assert difference.difference.note, difference.name
@@ -396,7 +398,7 @@ def test_degenerate_runs_give_values_or_reasons(codes: list[int]) -> None:
             else:
                 assert difference.p_value == 1
         json.dumps(
-            [asdict(d) for d in found] + [asdict(flips(run, run, Sample()))], allow_nan=False
+            [asdict(d) for d in result] + [asdict(flips(run, run, Sample()))], allow_nan=False
         )
 
 

@@ -46,11 +46,11 @@ def drawn(rng: np.random.Generator, truth: np.ndarray, n: int) -> np.ndarray:
 def test_ppi_without_tuning_by_hand() -> None:
     judged = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0])
     labels = np.array([1.0, 0.0, 0.0, 0.0, NAN, NAN, NAN, NAN])
-    found = rectify(judged, labels, design="random", power_tuned=False)
-    assert found.raw.value == 5 / 8
-    assert found.labelled_only.value == 1 / 4
-    assert found.rectified.value == pytest.approx(3 / 4 + 1 / 4 - 2 / 4)
-    assert (found.power, found.n_judged, found.n_labelled) == (1.0, 8, 4)
+    result = rectify(judged, labels, design="random", power_tuned=False)
+    assert result.raw.value == 5 / 8
+    assert result.labelled_only.value == 1 / 4
+    assert result.rectified.value == pytest.approx(3 / 4 + 1 / 4 - 2 / 4)
+    assert (result.power, result.n_judged, result.n_labelled) == (1.0, 8, 4)
 
 
 def test_ppi_with_tuning_by_hand() -> None:
@@ -58,9 +58,9 @@ def test_ppi_with_tuning_by_hand() -> None:
     labels = np.array([1.0, 0.0, 0.0, 0.0, NAN, NAN, NAN, NAN])
     covariance = 1 / 4 - 2 / 4 * 1 / 4
     power = covariance / (2 * (5 / 8 * 3 / 8 * 8 / 7))
-    found = rectify(judged, labels, design="random")
-    assert found.power == pytest.approx(power, rel=1e-12)
-    assert found.rectified.value == pytest.approx(1 / 4 + power * (3 / 4 - 2 / 4), rel=1e-12)
+    result = rectify(judged, labels, design="random")
+    assert result.power == pytest.approx(power, rel=1e-12)
+    assert result.rectified.value == pytest.approx(1 / 4 + power * (3 / 4 - 2 / 4), rel=1e-12)
 
 
 def test_strata_are_weighted_by_their_size() -> None:
@@ -69,10 +69,10 @@ def test_strata_are_weighted_by_their_size() -> None:
     labels = np.full(100, NAN)
     labels[:20] = [1.0] * 15 + [0.0] * 5
     labels[60:70] = [1.0] + [0.0] * 9
-    found = rectify(judged, labels, design="stratified", sample=Sample(strata=strata))
+    result = rectify(judged, labels, design="stratified", sample=Sample(strata=strata))
     value = 0.6 * 15 / 20 + 0.4 * 1 / 10
-    assert found.rectified.value == pytest.approx(value)
-    assert found.labelled_only.value == pytest.approx(value)
+    assert result.rectified.value == pytest.approx(value)
+    assert result.labelled_only.value == pytest.approx(value)
     within = 0.36 * (0.75 * 0.25 / 20) + 0.16 * (0.1 * 0.9 / 10)
     between = (0.6 * (0.75 - value) ** 2 + 0.4 * (0.1 - value) ** 2) / 100
     rows = rows_of(judged, labels, Sample(strata=strata), unequal=False, width=1.0)
@@ -83,12 +83,12 @@ def test_weights_are_hajek_s() -> None:
     judged = np.array([0.2, 0.4, 0.9, 0.5, 0.5, 0.1])
     labels = np.array([0.4, 0.4, NAN, 0.9, NAN, NAN])
     weights = np.array([1.0, 3.0, 9.0, 2.0, 9.0, 9.0])
-    found = rectify(
+    result = rectify(
         judged, labels, design="weighted", sample=Sample(weights=weights), power_tuned=False
     )
     lacking = (0.2 * 1 + 0.0 * 3 + 0.4 * 2) / 6
-    assert found.rectified.value == pytest.approx(judged.mean() + lacking)
-    assert found.labelled_only.value == pytest.approx((0.4 + 3 * 0.4 + 2 * 0.9) / 6)
+    assert result.rectified.value == pytest.approx(judged.mean() + lacking)
+    assert result.labelled_only.value == pytest.approx((0.4 + 3 * 0.4 + 2 * 0.9) / 6)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([20, 60, 150]))
@@ -164,17 +164,17 @@ def test_a_good_judge_makes_labels_worth_more_and_chance_makes_them_worth_the_sa
 def test_a_judge_that_is_always_wrong_is_not_used() -> None:
     rng = np.random.default_rng(6)
     truth, _ = items(rng, 400, 0.3, 1.0, 1.0)
-    found = rectify(1 - truth, drawn(rng, truth, 100), design="random")
-    assert found.power == 0.0
-    assert found.rectified.value == pytest.approx(found.labelled_only.value)
+    result = rectify(1 - truth, drawn(rng, truth, 100), design="random")
+    assert result.power == 0.0
+    assert result.rectified.value == pytest.approx(result.labelled_only.value)
 
 
 def test_when_all_is_labelled_the_human_mean_is_the_answer() -> None:
     truth, judged = items(np.random.default_rng(8), 50, 0.5, 0.6, 0.6)
-    found = rectify(judged, truth, design="random")
-    assert found.rectified == found.labelled_only
-    assert found.rectified.value == truth.mean()
-    assert found.rectified.note == ""
+    result = rectify(judged, truth, design="random")
+    assert result.rectified == result.labelled_only
+    assert result.rectified.value == truth.mean()
+    assert result.rectified.note == ""
 
 
 @pytest.mark.parametrize("n", [5, 30, 200])
@@ -188,9 +188,9 @@ def test_a_judge_that_was_always_right_is_not_taken_for_perfect(n: int, design: 
         "stratified": Sample(strata=np.arange(1000) % 2),
         "weighted": Sample(weights=np.ones(1000)),
     }
-    found = rectify(judged, labels, design=design, sample=samples[design])  # type: ignore[arg-type]
-    assert found.rectified.high - found.rectified.low >= 1.9 / n
-    assert found.worth >= 0.999 * n
+    result = rectify(judged, labels, design=design, sample=samples[design])  # type: ignore[arg-type]
+    assert result.rectified.high - result.rectified.low >= 1.9 / n
+    assert result.worth >= 0.999 * n
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.6])
@@ -199,25 +199,25 @@ def test_labels_that_are_all_the_same_speak_for_themselves(value: float) -> None
     judged = rng.integers(0, 6, 100) / 5
     labels = np.full(100, NAN)
     labels[:25] = value
-    found = rectify(judged, labels, design="random")
-    assert found.rectified.value == pytest.approx(value)
-    assert (found.rectified.low, found.rectified.high) == (
-        found.labelled_only.low,
-        found.labelled_only.high,
+    result = rectify(judged, labels, design="random")
+    assert result.rectified.value == pytest.approx(value)
+    assert (result.rectified.low, result.rectified.high) == (
+        result.labelled_only.low,
+        result.labelled_only.high,
     )
-    assert found.rectified.note.startswith("all labels are the same")
-    assert found.power == 0.0
+    assert result.rectified.note.startswith("all labels are the same")
+    assert result.power == 0.0
     heavy = Sample(weights=np.where(np.arange(100) < 5, 10.0, 1.0))
     weighted = rectify(judged, labels, design="weighted", sample=heavy).rectified
-    assert weighted.high - weighted.low > found.rectified.high - found.rectified.low
+    assert weighted.high - weighted.low > result.rectified.high - result.rectified.low
 
 
 def test_a_judge_that_always_says_the_same_adds_nothing() -> None:
     labels = np.full(60, NAN)
     labels[:20] = [1.0] * 8 + [0.0] * 12
-    found = rectify(np.ones(60), labels, design="random")
-    assert found.power == 0.0
-    assert found.rectified.value == pytest.approx(0.4)
+    result = rectify(np.ones(60), labels, design="random")
+    assert result.power == 0.0
+    assert result.rectified.value == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("design", ["random", "weighted", "stratified"])
@@ -227,57 +227,57 @@ def test_no_labels_no_corrected_rate(design: str) -> None:
         "weighted": Sample(weights=np.ones(9)),
         "stratified": Sample(strata=np.arange(9) // 5),
     }[design]
-    found = rectify(np.ones(9), np.full(9, NAN), design=design, sample=sample)  # type: ignore[arg-type]
-    assert (found.rectified.value, found.rectified.note) == (None, "no labels")
-    assert found.raw.value == 1.0
+    result = rectify(np.ones(9), np.full(9, NAN), design=design, sample=sample)  # type: ignore[arg-type]
+    assert (result.rectified.value, result.rectified.note) == (None, "no labels")
+    assert result.raw.value == 1.0
 
 
 def test_nothing_judged() -> None:
-    found = rectify(np.empty(0), np.empty(0), design="random")
-    assert (found.raw.value, found.rectified.value, found.n_judged) == (None, None, 0)
+    result = rectify(np.empty(0), np.empty(0), design="random")
+    assert (result.raw.value, result.rectified.value, result.n_judged) == (None, None, 0)
 
 
 def test_a_stratum_without_labels_is_refused_with_its_size() -> None:
     labels = np.array([1.0, 0.0, 1.0, NAN, NAN, NAN])
-    found = rectify(
+    result = rectify(
         np.ones(6),
         labels,
         design="stratified",
         sample=Sample(strata=np.array(["a", "a", "b", "b", "c", "c"])),
     )
-    assert found.rectified.value is None
-    assert found.rectified.note == "no label in 1 of 3 strata, which hold 2 of 6 rows"
+    assert result.rectified.value is None
+    assert result.rectified.note == "no label in 1 of 3 strata, which hold 2 of 6 rows"
 
 
 def test_one_label_a_stratum_gives_a_value_without_an_interval() -> None:
     labels = np.array([1.0, NAN, NAN, 0.0, NAN, NAN])
-    found = rectify(
+    result = rectify(
         np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]),
         labels,
         design="stratified",
         sample=Sample(strata=np.arange(6) // 3),
     )
-    assert found.rectified.value == pytest.approx(0.5)
-    assert (found.rectified.low, found.worth) == (None, None)
-    assert found.rectified.note == "too few labels to show a spread"
+    assert result.rectified.value == pytest.approx(0.5)
+    assert (result.rectified.low, result.worth) == (None, None)
+    assert result.rectified.note == "too few labels to show a spread"
 
 
 def test_a_correction_beyond_the_bounds_is_cut_and_said_so() -> None:
     judged = np.array([1.0] * 30 + [0.0] * 70)
     labels = np.full(100, NAN)
     labels[[0, 1, 2, 3, 4, 5, 6, 7, 30, 31]] = [0.0] * 7 + [1.0, 0.0, 0.0]
-    found = rectify(judged, labels, design="random", power_tuned=False).rectified
-    assert (found.value, found.low) == (0.0, 0.0)
-    assert "cut off" in found.note
-    assert 0 < found.high < 1
+    result = rectify(judged, labels, design="random", power_tuned=False).rectified
+    assert (result.value, result.low) == (0.0, 0.0)
+    assert "cut off" in result.note
+    assert 0 < result.high < 1
 
 
 def test_few_clusters_of_labels_are_said_so() -> None:
     rng = np.random.default_rng(2)
     truth, judged = items(rng, 300, 0.5, 0.9, 0.9)
     labels = only(truth, np.arange(40))
-    found = rectify(judged, labels, design="random", sample=Sample(clusters=np.arange(300) // 10))
-    assert found.rectified.note.startswith("4 clusters")
+    result = rectify(judged, labels, design="random", sample=Sample(clusters=np.arange(300) // 10))
+    assert result.rectified.note.startswith("4 clusters")
 
 
 @st.composite
@@ -304,8 +304,8 @@ def test_whatever_comes_in_what_comes_out_is_in_order(
     call: tuple[np.ndarray, np.ndarray, str, Sample], tuned: bool
 ) -> None:
     judged, labels, design, sample = call
-    found = rectify(judged, labels, design=design, sample=sample, power_tuned=tuned)  # type: ignore[arg-type]
-    for estimate in (found.raw, found.rectified, found.labelled_only):
+    result = rectify(judged, labels, design=design, sample=sample, power_tuned=tuned)  # type: ignore[arg-type]
+    for estimate in (result.raw, result.rectified, result.labelled_only):
         if estimate.value is None:
             assert estimate.note
             assert estimate.low is None
@@ -316,8 +316,8 @@ def test_whatever_comes_in_what_comes_out_is_in_order(
             low, value, high = estimate.low, estimate.value, estimate.high
             assert -1e-12 <= low <= value + 1e-12 <= high + 2e-12 <= 1 + 1e-11
             assert high > low
-    assert found.power is None or 0 <= found.power <= 1
-    assert found.worth is None or found.worth > 0
+    assert result.power is None or 0 <= result.power <= 1
+    assert result.worth is None or result.worth > 0
 
 
 ONES = np.ones(4)
@@ -325,7 +325,7 @@ SOME = np.array([1.0, 0.0, NAN, NAN])
 
 
 def test_hand_picked_labels_are_refused_and_the_reason_given() -> None:
-    with pytest.raises(OptionError, match="picked by hand say nothing of the items"):
+    with pytest.raises(OptionError, match="picked by hand say nothing about the items"):
         rectify(ONES, SOME, design="hand-picked")
 
 
@@ -364,9 +364,9 @@ def test_unusable_values_are_refused(judged: np.ndarray, labels: np.ndarray, mes
         rectify(judged, labels, design="random")
 
 
-def cover(found: Rectified, rate: float, covered: dict[str, int]) -> None:
+def cover(result: Rectified, rate: float, covered: dict[str, int]) -> None:
     for name in ("raw", "rectified", "labelled_only"):
-        estimate = getattr(found, name)
+        estimate = getattr(result, name)
         covered[name] = covered.get(name, 0) + (estimate.low <= rate <= estimate.high)
 
 
@@ -400,10 +400,10 @@ def test_labels_in_clusters_are_covered() -> None:
         shared = np.repeat(rng.random(100), 6)
         judged = np.where(np.where(rng.random(600) < 0.5, shared, rng.random(600)) < 0.2, 1, truth)
         rows = np.flatnonzero(np.isin(clusters, rng.choice(100, 40, replace=False)))
-        found = rectify(
+        result = rectify(
             judged, only(truth, rows), design="random", sample=Sample(clusters=clusters)
         )
-        cover(found, 0.5, covered)
+        cover(result, 0.5, covered)
     assert 0.925 <= covered["rectified"] / 400 <= 0.98
     assert covered["raw"] / 400 < 0.5
 
@@ -416,8 +416,8 @@ def test_unequal_draws_are_covered_and_would_mislead_if_taken_for_equal() -> Non
         few = rng.choice(np.flatnonzero(strata == 1), 30, replace=False)
         many = rng.choice(np.flatnonzero(strata == 0), 90, replace=False)
         labels = only(truth, np.concatenate([few, many]))
-        found = rectify(judged, labels, design="stratified", sample=Sample(strata=strata))
-        cover(found, 0.5, covered)
+        result = rectify(judged, labels, design="stratified", sample=Sample(strata=strata))
+        cover(result, 0.5, covered)
         wrong = rectify(judged, labels, design="random").labelled_only
         naive += wrong.low <= 0.5 <= wrong.high
     assert 0.925 <= covered["rectified"] / 400 <= 0.98
@@ -430,8 +430,8 @@ def test_weighted_draws_are_covered() -> None:
         truth, judged = items(rng, 900, 0.4, 0.85, 0.8)
         chance = np.where(judged == 1, 0.08, 0.2)
         labels = only(truth, np.flatnonzero(rng.random(900) < chance))
-        found = rectify(judged, labels, design="weighted", sample=Sample(weights=1 / chance))
-        cover(found, 0.4, covered)
+        result = rectify(judged, labels, design="weighted", sample=Sample(weights=1 / chance))
+        cover(result, 0.4, covered)
     assert 0.93 <= covered["rectified"] / 400 <= 0.995
     assert covered["raw"] / 400 < 0.8
 
@@ -439,13 +439,13 @@ def test_weighted_draws_are_covered() -> None:
 def test_rogan_and_gladen_s_estimate_comes_out_as_printed() -> None:
     # The examples of epi.prev in the R package epiR: 23 of 150 cows, sensitivity 0.96,
     # specificity 0.89 give 5.1 per 100; 6 of 151 with 0.964 and 0.927 give 0 per 100.
-    found = rogan_gladen(23, 150, tp=96, n_pos=100, tn=89, n_neg=100)
-    assert round(100 * found.value, 1) == 5.1
+    result = rogan_gladen(23, 150, tp=96, n_pos=100, tn=89, n_neg=100)
+    assert round(100 * result.value, 1) == 5.1
     assert rogan_gladen(6, 151, tp=964, n_pos=1000, tn=927, n_neg=1000).value == 0.0
 
 
 def test_lang_and_reiczigel_s_interval_by_hand() -> None:
-    found = rogan_gladen(60, 200, tp=36, n_pos=40, tn=51, n_neg=60)
+    result = rogan_gladen(60, 200, tp=36, n_pos=40, tn=51, n_neg=60)
     apparent = (60 + Z2 / 2) / (200 + Z2)
     sensitivity, specificity = 37 / 42, 52 / 62
     youden = 37 / 42 + 52 / 62 - 1
@@ -454,8 +454,8 @@ def test_lang_and_reiczigel_s_interval_by_hand() -> None:
     shift = 2 * Z2 * (p * hits - (1 - p) * passes)
     variance = apparent * (1 - apparent) / (200 + Z2) + p * p * hits + (1 - p) ** 2 * passes
     half = math.sqrt(Z2 * variance) / youden
-    assert found.value == pytest.approx((0.3 + 0.85 - 1) / 0.75)
-    assert (found.low, found.high) == pytest.approx((p + shift - half, p + shift + half))
+    assert result.value == pytest.approx((0.3 + 0.85 - 1) / 0.75)
+    assert (result.low, result.high) == pytest.approx((p + shift - half, p + shift + half))
 
 
 @given(st.integers(0, 300), st.floats(0.7, 1.0), st.floats(0.7, 1.0))
@@ -463,7 +463,7 @@ def test_with_a_well_known_judge_it_is_agresti_and_coull_moved(
     k: int, sensitivity: float, specificity: float
 ) -> None:
     many = 1e13
-    found = rogan_gladen(
+    result = rogan_gladen(
         k, 300, tp=sensitivity * many, n_pos=many, tn=specificity * many, n_neg=many
     )
     low, high = proportion_confint(k, 300, method="agresti_coull")
@@ -471,8 +471,8 @@ def test_with_a_well_known_judge_it_is_agresti_and_coull_moved(
     youden = sensitivity + specificity - 1
     expected = [(end + specificity - 1) / youden for end in (low, high)]
     if low > 0 and high < 1 and expected[0] >= 0 and expected[1] <= 1:
-        assert (found.low, found.high) == pytest.approx(expected, abs=1e-6)
-    assert found.low <= found.value <= found.high
+        assert (result.low, result.high) == pytest.approx(expected, abs=1e-6)
+    assert result.low <= result.value <= result.high
 
 
 @given(st.integers(0, 50), st.integers(0, 30), st.integers(0, 30))
@@ -502,9 +502,9 @@ def test_where_the_correction_can_t_be_had_the_reason_is_given(
     counts: tuple[int, int, int, int, int, int], note: str
 ) -> None:
     k, n, tp, n_pos, tn, n_neg = counts
-    found = rogan_gladen(k, n, tp=tp, n_pos=n_pos, tn=tn, n_neg=n_neg)
-    assert (found.value, found.low, found.high) == (None, None, None)
-    assert note in found.note
+    result = rogan_gladen(k, n, tp=tp, n_pos=n_pos, tn=tn, n_neg=n_neg)
+    assert (result.value, result.low, result.high) == (None, None, None)
+    assert note in result.note
 
 
 def test_impossible_counts_are_refused() -> None:
@@ -516,12 +516,12 @@ def test_labels_of_another_population_are_not_counted_in_the_rate() -> None:
     target = np.array([1.0] * 60 + [0.0] * 140)
     judged = np.concatenate([target, [1.0] * 36, [0.0] * 4, [1.0] * 9, [0.0] * 51])
     labels = np.concatenate([np.full(200, NAN), np.ones(40), np.zeros(60)])
-    found = rectify(judged, labels, design="other-population")
+    result = rectify(judged, labels, design="other-population")
     expected = rogan_gladen(60, 200, tp=36, n_pos=40, tn=51, n_neg=60)
-    assert found.rectified == expected
-    assert (found.raw.value, found.raw.n_items) == (0.3, 200)
-    assert found.labelled_only.value is None
-    assert found.labelled_only.note.startswith("the labels are of another population")
+    assert result.rectified == expected
+    assert (result.raw.value, result.raw.n_items) == (0.3, 200)
+    assert result.labelled_only.value is None
+    assert result.labelled_only.note.startswith("the labels are of another population")
 
 
 def test_copies_in_clusters_do_not_narrow_the_correction() -> None:
@@ -542,9 +542,9 @@ def test_copies_in_clusters_do_not_narrow_the_correction() -> None:
 
 def test_grades_are_not_corrected_with_another_population_s_labels() -> None:
     judged = np.array([0.2, 0.4, 1.0, 0.0])
-    found = rectify(judged, np.array([0.2, 0.4, NAN, NAN]), design="other-population")
-    assert found.rectified.value is None
-    assert "0 and 1 only" in found.rectified.note
+    result = rectify(judged, np.array([0.2, 0.4, NAN, NAN]), design="other-population")
+    assert result.rectified.value is None
+    assert "0 and 1 only" in result.rectified.note
 
 
 def test_another_prevalence_is_covered_while_ppi_would_miss() -> None:
@@ -554,8 +554,8 @@ def test_another_prevalence_is_covered_while_ppi_would_miss() -> None:
         there, judged_there = items(rng, 150, 0.6, 0.9, 0.85)
         judged = np.concatenate([judged_here, judged_there])
         labels = np.concatenate([np.full(len(here), NAN), there])
-        found = rectify(judged, labels, design="other-population").rectified
-        covered["rectified"] = covered.get("rectified", 0) + (found.low <= 0.1 <= found.high)
+        result = rectify(judged, labels, design="other-population").rectified
+        covered["rectified"] = covered.get("rectified", 0) + (result.low <= 0.1 <= result.high)
         wrong = rectify(judged, labels, design="random").rectified
         ppi += wrong.low <= 0.1 <= wrong.high
     assert 0.93 <= covered["rectified"] / 400 <= 0.995

@@ -33,11 +33,11 @@ def judged_and_labels(seed: int, n: int, total: int) -> tuple[np.ndarray, np.nda
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(5, 80), is_tuned=st.booleans())
 def test_point_estimate_is_theirs(ppi: ModuleType, seed: int, n: int, is_tuned: bool) -> None:
     judged, labels = judged_and_labels(seed, n, 200)
-    found = rectify(judged, labels, design="random", power_tuned=is_tuned)
+    result = rectify(judged, labels, design="random", power_tuned=is_tuned)
     theirs = ppi.ppi_mean_pointestimate(
         labels[:n], judged[:n], judged[n:], lam=None if is_tuned else 1.0
     )
-    assert found.rectified.value == pytest.approx(min(1.0, max(0.0, theirs.item())), abs=1e-12)
+    assert result.rectified.value == pytest.approx(min(1.0, max(0.0, theirs.item())), abs=1e-12)
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(5, 80), is_tuned=st.booleans())
@@ -47,17 +47,17 @@ def test_variance_is_theirs_but_for_n_minus_1(
     judged, labels = judged_and_labels(seed, n, 200)
     rows = rows_of(judged, labels, Sample(), unequal=False, width=1.0)
     power = tuned(rows) if is_tuned else 1.0
-    found = corrected(rows, power)
+    result = corrected(rows, power)
     low, high = ppi.ppi_mean_ci(
         labels[:n], judged[:n], judged[n:], alpha=0.05, lam=None if is_tuned else 1.0
     )
     theirs = (high.item() - low.item()) / 2 / 1.959963984540054
-    assert np.sqrt(found.variance * (n - 1) / n) == pytest.approx(theirs, rel=1e-9)
-    assert found.df == n - 1
+    assert np.sqrt(result.variance * (n - 1) / n) == pytest.approx(theirs, rel=1e-9)
+    assert result.df == n - 1
 
 
 def test_with_many_labels_the_interval_is_theirs(ppi: ModuleType) -> None:
     judged, labels = judged_and_labels(3, 4000, 20000)
-    found = rectify(judged, labels, design="random").rectified
+    result = rectify(judged, labels, design="random").rectified
     low, high = ppi.ppi_mean_ci(labels[:4000], judged[:4000], judged[4000:], alpha=0.05)
-    assert (found.low, found.high) == pytest.approx((low.item(), high.item()), abs=2e-5)
+    assert (result.low, result.high) == pytest.approx((low.item(), high.item()), abs=2e-5)

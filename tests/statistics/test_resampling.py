@@ -167,17 +167,6 @@ def test_a_bca_interval_of_skewed_draws_is_not_the_percentile_one() -> None:
     assert moved[0] < plainly[0]
 
 
-def test_two_items_give_the_quantiles_that_can_be_counted() -> None:
-    """Means of two draws of {0, 1} are 0, 1/2 and 1 with probabilities 1/4, 1/2 and 1/4."""
-    strata = tabulate(np.array([0, 1]), 2, PLAIN)
-    draws = draw(strata, n_resamples=5000, seed=1)
-    wide, narrow = (
-        ends(bootstrap(strata, draws, first_share, n_items=2, level=level, method="percentile"))
-        for level in (0.95, 0.3)
-    )
-    assert (wide, narrow) == ((0.0, 1.0), (0.5, 0.5))
-
-
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_jackknife_is_that_of_a_loop_over_units(clustered: bool) -> None:
     rng = np.random.default_rng(8)
@@ -202,9 +191,9 @@ def test_the_jackknife_is_that_of_a_loop_over_units(clustered: bool) -> None:
 def test_the_jackknife_of_a_mean_is_student_s_interval() -> None:
     """Values in equal number have kurtosis 1, so that no degree of freedom is lost."""
     codes = codes_of(15, 15)
-    made = jackknife(tabulate(codes, 2, PLAIN), first_share, n_items=30, bounds=None)
+    estimate = jackknife(tabulate(codes, 2, PLAIN), first_share, n_items=30, bounds=None)
     theirs = stats.ttest_1samp(1.0 - codes, 0.0).confidence_interval(0.95)
-    assert ends(made) == pytest.approx((theirs.low, theirs.high))
+    assert ends(estimate) == pytest.approx((theirs.low, theirs.high))
 
 
 def test_strata_that_differ_are_no_spread() -> None:
@@ -220,10 +209,10 @@ def test_a_stratified_mean_has_the_textbook_variance() -> None:
     rng = np.random.default_rng(9)
     strata = codes_of(40, 60)
     codes = (rng.random(100) > np.array([0.2, 0.7])[strata]).astype(int)
-    made = jackknife(
+    estimate = jackknife(
         tabulate(codes, 2, Sample(strata=strata)), first_share, n_items=100, bounds=None
     )
-    low, high = ends(made)
+    low, high = ends(estimate)
     parts = [
         (np.mean(strata == h) ** 2) * codes[strata == h].var(ddof=1) / np.sum(strata == h)
         for h in (0, 1)
@@ -237,13 +226,13 @@ def test_intervals_hold_their_value_or_say_why_there_is_none(
 ) -> None:
     settings = IntervalSettings(method=method, n_resamples=200)
     for measure in (KAPPA, square(phi), first_share):
-        made = CodedItems(codes_of(*counts), 4, PLAIN).measure(measure, settings)
-        if made.low is None:
-            assert made.high is None
-            assert made.note
+        estimate = CodedItems(codes_of(*counts), 4, PLAIN).measure(measure, settings)
+        if estimate.low is None:
+            assert estimate.high is None
+            assert estimate.note
         else:
-            low, high = ends(made)
-            assert -1 <= low <= (made.value or 0) <= high <= 1
+            low, high = ends(estimate)
+            assert -1 <= low <= (estimate.value or 0) <= high <= 1
             assert high > low
 
 
@@ -257,18 +246,20 @@ def test_intervals_hold_their_value_or_say_why_there_is_none(
     ],
 )
 def test_degenerate_counts(counts: tuple[int, ...], note: str, method: Method) -> None:
-    made = CodedItems(codes_of(*counts), 4, PLAIN).measure(KAPPA, IntervalSettings(method=method))
-    assert (made.value, made.low, made.high, made.note) == (None, None, None, note)
+    estimate = CodedItems(codes_of(*counts), 4, PLAIN).measure(
+        KAPPA, IntervalSettings(method=method)
+    )
+    assert (estimate.value, estimate.low, estimate.high, estimate.note) == (None, None, None, note)
 
 
 def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
     def noted(*counts: int, method: Method, measure: Callable[[Array], Array] = KAPPA) -> str:
-        made = CodedItems(codes_of(*counts), 4, PLAIN).measure(
+        estimate = CodedItems(codes_of(*counts), 4, PLAIN).measure(
             measure, IntervalSettings(method=method)
         )
-        assert made.value is not None
-        assert made.low is None
-        return made.note
+        assert estimate.value is not None
+        assert estimate.low is None
+        return estimate.note
 
     assert noted(8, 0, 0, 8, method="jackknife") == "the items show no spread"
     assert noted(8, 0, 0, 8, method="percentile") == "resampling shows no spread"
@@ -284,10 +275,10 @@ def test_a_rate_by_resampling_counts_its_denominator_only() -> None:
     codes = codes_of(30, 10, 60)
     above, below = np.array([1.0, 0, 0]), np.array([1.0, 1, 0])
     settings = IntervalSettings(rates="method", method="percentile", n_resamples=4000)
-    made = CodedItems(codes, 3, PLAIN).ratio(above, below, settings)
+    estimate = CodedItems(codes, 3, PLAIN).ratio(above, below, settings)
     scored = CodedItems(codes, 3, PLAIN).ratio(above, below, IntervalSettings())
-    assert (made.value, made.n_items, made.method) == (0.75, 40, "percentile")
-    assert ends(made) == pytest.approx(ends(scored), abs=0.03)
+    assert (estimate.value, estimate.n_items, estimate.method) == (0.75, 40, "percentile")
+    assert ends(estimate) == pytest.approx(ends(scored), abs=0.03)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -316,15 +307,15 @@ def test_only_some_codes_leave_others_uncounted() -> None:
 def test_jeffreys_interval_of_a_rate_is_that_of_the_beta_distribution(k: int, n: int) -> None:
     """Brown, Cai & DasGupta 2001, section 3.1.3: quantiles of Beta(k + 1/2, n - k + 1/2)."""
     items = CodedItems(np.repeat([0, 1], [n - k, k]), 2, Sample())
-    made = items.measure(
+    estimate = items.measure(
         lambda t: t[..., 1] / t.sum(axis=-1),
         IntervalSettings(n_resamples=40_000),
         prior=np.array([0.5, 0.5]),
     )
     low, high = stats.beta.ppf([0.025, 0.975], k + 0.5, n - k + 0.5)
-    assert made.low == pytest.approx(min(low, k / n), abs=0.004)
-    assert made.high == pytest.approx(max(high, k / n), abs=0.004)
-    assert (made.method, made.n_items, made.n_resamples) == ("jeffreys", n, 40_000)
+    assert estimate.low == pytest.approx(min(low, k / n), abs=0.004)
+    assert estimate.high == pytest.approx(max(high, k / n), abs=0.004)
+    assert (estimate.method, estimate.n_items, estimate.n_resamples) == ("jeffreys", n, 40_000)
 
 
 def test_jeffreys_interval_counts_rows_that_repeat_each_other_once() -> None:

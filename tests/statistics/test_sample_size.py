@@ -91,8 +91,8 @@ def test_the_power_is_what_was_asked_for() -> None:
     n = n_for_difference(0.06, discordant=0.2)
     draws = np.random.default_rng(3).multinomial(n, [0.13, 0.07, 0.8], 20000)
     b, c = draws[:, 0], draws[:, 1]
-    found = np.abs(b - c) > 1.959964 * np.sqrt(np.maximum(b + c, 1))
-    assert found.mean() == pytest.approx(0.8, abs=0.015)
+    result = np.abs(b - c) > 1.959964 * np.sqrt(np.maximum(b + c, 1))
+    assert result.mean() == pytest.approx(0.8, abs=0.015)
 
 
 def test_a_pilot_s_width_goes_with_the_root_of_the_number() -> None:

@@ -21,27 +21,27 @@ DOUBT = np.repeat([0.05, 0.3, 0.5], [30, 20, 10])
 
 
 def test_labels_go_where_doubt_and_size_are() -> None:
-    found = select(DOUBT, STRATA, NOBODY, 20, already_random=True)
+    result = select(DOUBT, STRATA, NOBODY, 20, already_random=True)
     unsure = 0.9 * np.array([0.05, 0.3, 0.5]) + 0.05
     ideal = np.array([30, 20, 10]) * np.sqrt(unsure * (1 - unsure))
     ideal *= 20 / ideal.sum()
-    planned = [stratum.planned for stratum in found.strata]
-    assert [stratum.name for stratum in found.strata] == ["a", "b", "c"]
-    assert [stratum.doubt for stratum in found.strata] == pytest.approx(unsure.tolist())
+    planned = [stratum.planned for stratum in result.strata]
+    assert [stratum.name for stratum in result.strata] == ["a", "b", "c"]
+    assert [stratum.doubt for stratum in result.strata] == pytest.approx(unsure.tolist())
     assert sum(planned) == 20
     assert np.abs(planned - ideal).max() < 1
 
 
 def test_no_other_allocation_has_less_variance() -> None:
-    found = select(DOUBT, STRATA, NOBODY, 12, already_random=True)
-    spread = [s.size**2 * s.doubt * (1 - s.doubt) for s in found.strata]
+    result = select(DOUBT, STRATA, NOBODY, 12, already_random=True)
+    spread = [s.size**2 * s.doubt * (1 - s.doubt) for s in result.strata]
 
     def variance(planned: tuple[int, ...]) -> float:
         return sum(v / k for v, k in zip(spread, planned, strict=True))
 
     others = [ks for ks in product(range(2, 11), repeat=3) if sum(ks) == 12]
     best = min(others, key=variance)
-    assert tuple(s.planned for s in found.strata) == best
+    assert tuple(s.planned for s in result.strata) == best
 
 
 # Scheaffer, Mendenhall & Ott, Elementary Survey Sampling, chapter 5: strata of 155, 62 and 93
@@ -69,19 +69,19 @@ def test_each_item_is_drawn_once_and_weights_add_up_to_all(
     pool: tuple[np.ndarray, np.ndarray, np.ndarray, int], already_random: bool, seed: int
 ) -> None:
     doubt, strata, already, n = pool
-    found = select(doubt, strata, already, n, already_random=already_random, seed=seed)
-    assert len(set(found.rows.tolist())) == len(found.rows) == min(n, int((~already).sum()))
-    assert not already[found.rows].any()
-    assert (found.all_strata[found.rows] == found.stratum).all()
-    assert sum(stratum.size for stratum in found.strata) == len(doubt)
-    stands_for = sum(s.weight * (s.planned + s.labelled) for s in found.strata)
+    result = select(doubt, strata, already, n, already_random=already_random, seed=seed)
+    assert len(set(result.rows.tolist())) == len(result.rows) == min(n, int((~already).sum()))
+    assert not already[result.rows].any()
+    assert (result.all_strata[result.rows] == result.stratum).all()
+    assert sum(stratum.size for stratum in result.strata) == len(doubt)
+    stands_for = sum(s.weight * (s.planned + s.labelled) for s in result.strata)
     assert stands_for == pytest.approx(len(doubt))
-    for h, stratum in enumerate(found.strata):
-        assert stratum.planned == (found.stratum == h).sum()
+    for h, stratum in enumerate(result.strata):
+        assert stratum.planned == (result.stratum == h).sum()
         assert min(2, stratum.size) <= stratum.planned + stratum.labelled <= stratum.size
-        assert (found.weight[found.stratum == h] == stratum.weight).all()
+        assert (result.weight[result.stratum == h] == stratum.weight).all()
     again = select(doubt, strata, already, n, already_random=already_random, seed=seed)
-    assert again.rows.tolist() == found.rows.tolist()
+    assert again.rows.tolist() == result.rows.tolist()
 
 
 @given(pools(), st.integers(0, 99))
@@ -90,11 +90,11 @@ def test_each_beginning_is_in_proportion(
 ) -> None:
     doubt, strata, _, n = pool
     nobody = np.zeros(len(doubt), dtype=bool)
-    found = select(doubt, strata, nobody, n, already_random=True, seed=seed)
-    n_strata = len(found.strata)
-    planned = np.array([stratum.planned for stratum in found.strata])
-    for k in range(1, len(found.rows) + 1):
-        counts = np.bincount(found.stratum[:k], minlength=n_strata)
+    result = select(doubt, strata, nobody, n, already_random=True, seed=seed)
+    n_strata = len(result.strata)
+    planned = np.array([stratum.planned for stratum in result.strata])
+    for k in range(1, len(result.rows) + 1):
+        counts = np.bincount(result.stratum[:k], minlength=n_strata)
         if k >= n_strata:
             assert counts.min() >= 1
         assert np.abs(counts - k * planned / planned.sum()).max() <= 1 + n_strata
@@ -110,11 +110,11 @@ def test_each_item_s_chance_is_one_over_its_weight() -> None:
     times = 3000
     drawn = np.zeros(60)
     first = np.zeros(60)
-    for found in selections(20, times, NOBODY, random=True):
-        drawn[found.rows] += 1
-        first[found.rows[:10]] += 1
+    for result in selections(20, times, NOBODY, random=True):
+        drawn[result.rows] += 1
+        first[result.rows[:10]] += 1
     weights = np.zeros(60)
-    weights[found.rows] = found.weight
+    weights[result.rows] = result.weight
     for rows in (STRATA == "a", STRATA == "b", STRATA == "c"):
         assert drawn[rows] / times == pytest.approx(1 / weights[rows].max(), abs=0.045)
         assert np.ptp(first[rows]) / times < 0.08
@@ -123,21 +123,21 @@ def test_each_item_s_chance_is_one_over_its_weight() -> None:
 def test_labels_drawn_before_count_in_their_stratum() -> None:
     already = np.zeros(60, dtype=bool)
     already[30:38] = True
-    found = select(DOUBT, STRATA, already, 12, already_random=True)
-    assert [stratum.labelled for stratum in found.strata] == [0, 8, 0]
-    assert found.strata[1].planned < found.strata[0].planned
-    assert found.strata[1].weight == 20 / (8 + found.strata[1].planned)
+    result = select(DOUBT, STRATA, already, 12, already_random=True)
+    assert [stratum.labelled for stratum in result.strata] == [0, 8, 0]
+    assert result.strata[1].planned < result.strata[0].planned
+    assert result.strata[1].weight == 20 / (8 + result.strata[1].planned)
 
 
 def test_labels_picked_before_stand_for_themselves_only() -> None:
     already = np.zeros(60, dtype=bool)
     already[30:38] = True
-    found = select(DOUBT, STRATA, already, 12, already_random=False)
-    census = found.strata[-1]
+    result = select(DOUBT, STRATA, already, 12, already_random=False)
+    census = result.strata[-1]
     assert (census.name, census.size, census.labelled) == ("labelled before", 8, 8)
     assert (census.planned, census.weight) == (0, 1.0)
-    assert found.strata[1].size == 12
-    assert (found.all_strata[already] == 3).all()
+    assert result.strata[1].size == 12
+    assert (result.all_strata[already] == 3).all()
 
 
 def test_what_is_selected_can_be_rectified_also_after_an_early_stop() -> None:
@@ -149,12 +149,12 @@ def test_what_is_selected_can_be_rectified_also_after_an_early_stop() -> None:
         judged = np.where(rng.random(600) < 0.05 + 0.3 * entropy, 1 - truth, truth)
         strata = doubt_strata(judged.astype(np.int8), entropy)
         picked = np.arange(600) < 20
-        found = select(entropy / 2, strata, picked, 60, already_random=False, seed=seed)
+        result = select(entropy / 2, strata, picked, 60, already_random=False, seed=seed)
         for stop in covered:
             labels = np.full(600, NAN)
-            labels[found.rows[:stop]] = truth[found.rows[:stop]]
+            labels[result.rows[:stop]] = truth[result.rows[:stop]]
             labels[picked] = truth[picked]
-            sample = Sample(strata=found.all_strata)
+            sample = Sample(strata=result.all_strata)
             estimate = rectify(judged, labels, design="stratified", sample=sample).rectified
             covered[stop] += estimate.low <= 0.5 <= estimate.high
     assert 0.92 <= covered[60] / 300 <= 0.99
@@ -163,21 +163,21 @@ def test_what_is_selected_can_be_rectified_also_after_an_early_stop() -> None:
 
 def test_more_than_there_is_selects_all_there_is() -> None:
     already = np.arange(60) < 45
-    found = select(DOUBT, STRATA, already, 500, already_random=True)
-    assert sorted(found.rows.tolist()) == list(range(45, 60))
-    assert [stratum.weight for stratum in found.strata] == [1.0, 1.0, 1.0]
+    result = select(DOUBT, STRATA, already, 500, already_random=True)
+    assert sorted(result.rows.tolist()) == list(range(45, 60))
+    assert [stratum.weight for stratum in result.strata] == [1.0, 1.0, 1.0]
 
 
 def test_when_all_is_labelled_nothing_is_selected() -> None:
     for already_random in (True, False):
-        found = select(DOUBT, STRATA, ~NOBODY, 5, already_random=already_random)
-        assert len(found.rows) == 0
+        result = select(DOUBT, STRATA, ~NOBODY, 5, already_random=already_random)
+        assert len(result.rows) == 0
 
 
 def test_from_nothing_nothing_is_selected() -> None:
     nothing = np.empty(0)
-    found = select(nothing, nothing, nothing.astype(bool), 5, already_random=True)
-    assert (len(found.rows), found.strata) == (0, ())
+    result = select(nothing, nothing, nothing.astype(bool), 5, already_random=True)
+    assert (len(result.rows), result.strata) == (0, ())
 
 
 def test_too_few_labels_for_the_strata_are_refused() -> None:
@@ -200,8 +200,8 @@ def test_unusable_input_is_refused(doubt: np.ndarray, n: int, message: str) -> N
 
 
 def test_a_judge_without_any_doubt_is_checked_all_the_same() -> None:
-    found = select(np.zeros(60), STRATA, NOBODY, 12, already_random=True)
-    assert [stratum.planned for stratum in found.strata] == [6, 4, 2]
+    result = select(np.zeros(60), STRATA, NOBODY, 12, already_random=True)
+    assert [stratum.planned for stratum in result.strata] == [6, 4, 2]
 
 
 def test_strata_are_verdict_times_thirds_of_doubt() -> None:
@@ -227,5 +227,5 @@ def test_equal_doubts_stay_together() -> None:
 
 @pytest.mark.parametrize("entropy", [[NAN, NAN, NAN], [0.5, 0.5, 0.1], [0.5, NAN, 0.1]])
 def test_with_less_than_three_doubts_the_verdict_is_the_stratum(entropy: list[float]) -> None:
-    found = doubt_strata(np.array([1, 0, 1], dtype=np.int8), np.array(entropy))
-    assert found.tolist() == ["correct", "wrong", "correct"]
+    result = doubt_strata(np.array([1, 0, 1], dtype=np.int8), np.array(entropy))
+    assert result.tolist() == ["correct", "wrong", "correct"]

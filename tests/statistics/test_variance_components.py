@@ -21,8 +21,8 @@ SIZES = [[1, 2, 3], [2], [4, 1], [1, 1], [3, 3, 1], [1], [2, 2]]
 """Repeats of each prompt of seven items."""
 
 
-def parts(found: Components) -> list[float]:
-    return [found.variances[part] for part in PARTS]
+def parts(result: Components) -> list[float]:
+    return [result.variances[part] for part in PARTS]
 
 
 def of_items(values: Array, items: Ids, prompts: Ids) -> Components:
@@ -32,12 +32,12 @@ def of_items(values: Array, items: Ids, prompts: Ids) -> Components:
 def test_published_components_of_a_balanced_design() -> None:
     """Box, Hunter & Hunter 1978, Statistics for Experimenters, section 17.3."""
     n = np.arange(60)
-    found = of_items(np.array(PASTE, dtype=float).ravel(), n // 4, n // 2)
-    assert parts(found) == pytest.approx([7.1, 28.5, 0.9], abs=0.05)
+    result = of_items(np.array(PASTE, dtype=float).ravel(), n // 4, n // 2)
+    assert parts(result) == pytest.approx([7.1, 28.5, 0.9], abs=0.05)
     total = 7.128 + 28.533 + 0.917
-    values = [found.shares[part].value for part in PARTS]
+    values = [result.shares[part].value for part in PARTS]
     assert values == pytest.approx([7.128 / total, 28.533 / total, 0.917 / total], abs=1e-4)
-    assert found.cut == ()
+    assert result.cut == ()
 
 
 def design(times: int) -> tuple[Ids, Ids]:
@@ -62,8 +62,8 @@ def drawn(rng: np.random.Generator, items: Ids, prompts: Ids) -> Array:
 def test_components_of_an_unbalanced_design_are_right_on_average() -> None:
     rng = np.random.default_rng(11)
     items, prompts = design(6)
-    found = [parts(of_items(drawn(rng, items, prompts), items, prompts)) for _ in range(300)]
-    assert np.mean(found, axis=0) == pytest.approx([1, 0.5, 0.25], abs=0.03)
+    result = [parts(of_items(drawn(rng, items, prompts), items, prompts)) for _ in range(300)]
+    assert np.mean(result, axis=0) == pytest.approx([1, 0.5, 0.25], abs=0.03)
 
 
 def test_intervals_of_shares_hold_them() -> None:
@@ -72,19 +72,19 @@ def test_intervals_of_shares_hold_them() -> None:
     truth = dict(zip(PARTS, (1 / 1.75, 0.5 / 1.75, 0.25 / 1.75), strict=True))
     held = dict.fromkeys(PARTS, 0)
     for _ in range(200):
-        found = of_items(drawn(rng, items, prompts), items, prompts).shares
+        result = of_items(drawn(rng, items, prompts), items, prompts).shares
         for part in PARTS:
-            held[part] += (found[part].low or 0) <= truth[part] <= (found[part].high or 0)
+            held[part] += (result[part].low or 0) <= truth[part] <= (result[part].high or 0)
     assert all(count >= 200 * 0.90 for count in held.values()), held
 
 
 def test_a_component_below_0_is_set_to_0_and_told() -> None:
     values = np.array([0.0, 1, 1, 0, 0, 1, 1, 0])
     items, prompts = np.repeat([0, 1], 4), np.repeat([0, 1, 0, 1], 2)
-    found = of_items(values, items, prompts)
-    assert found.cut == ("prompt",)
-    assert found.variances["prompt"] == 0
-    assert found.variances["repeat"] == pytest.approx(0.5)
+    result = of_items(values, items, prompts)
+    assert result.cut == ("prompt",)
+    assert result.variances["prompt"] == 0
+    assert result.variances["repeat"] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -98,15 +98,15 @@ def test_a_component_below_0_is_set_to_0_and_told() -> None:
 )
 def test_designs_that_tell_nothing_say_so(items: list[int], prompts: list[int], note: str) -> None:
     values = np.linspace(0, 1, len(items))
-    found = of_items(values, np.array(items), np.array(prompts))
-    assert (found.note, found.variances, found.shares) == (note, {}, {})
+    result = of_items(values, np.array(items), np.array(prompts))
+    assert (result.note, result.variances, result.shares) == (note, {}, {})
 
 
 def test_without_any_spread_there_are_no_shares() -> None:
     items, prompts = design(1)
-    found = of_items(np.full(len(items), 0.6), items, prompts)
-    assert parts(found) == [0, 0, 0]
-    assert {share.value for share in found.shares.values()} == {None}
+    result = of_items(np.full(len(items), 0.6), items, prompts)
+    assert parts(result) == [0, 0, 0]
+    assert {share.value for share in result.shares.values()} == {None}
 
 
 GRADES = st.lists(st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.8, 1.0]), min_size=27, max_size=27)
@@ -119,11 +119,11 @@ def test_shares_add_up_and_neither_order_nor_origin_matters(
 ) -> None:
     items, prompts = design(1)
     values = np.array(grades)
-    found = of_items(values, items, prompts)
+    result = of_items(values, items, prompts)
     moved = of_items(values[order] + origin, items[order], prompts[order])
-    assert parts(moved) == pytest.approx(parts(found), abs=1e-9)
-    shares = [found.shares[part].value for part in PARTS]
+    assert parts(moved) == pytest.approx(parts(result), abs=1e-9)
+    shares = [result.shares[part].value for part in PARTS]
     assert None in shares or sum(share or 0 for share in shares) == pytest.approx(1)
-    for share in found.shares.values():
+    for share in result.shares.values():
         if share.low is not None and share.high is not None:
             assert 0 <= share.low <= share.high <= 1

@@ -177,7 +177,7 @@ def self_evaluation(
         )
 
     def against_others(differences: Array, rows: Ids) -> Contrast | None:
-        if own not in names:
+        if own is None or own not in names:
             return None
         mine = tested == list(names).index(own)
         parts = rows & mine, rows & ~mine

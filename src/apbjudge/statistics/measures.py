@@ -69,7 +69,7 @@ class Calibration:
         policy: How unscored items were counted.
         scored: Share of these items that have a verdict.
         measures: Estimates by name.
-        codes: The same per error code, for codes on which both said something.
+        codes: The same per error code, for codes that both rated.
         tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
     """
 
@@ -170,7 +170,7 @@ def calibrate(
     if unscored == "bounds":
         comparison = _Comparison(judge, human, sample or Sample(), "exclude", levels, settings)
         return _within_bounds(comparison)
-    return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).calibration
+    return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).calibration()
 
 
 def paper_measures(
@@ -184,7 +184,7 @@ def paper_measures(
 ) -> dict[str, Estimate]:
     """The six measures of APB Table 7 alone; arguments and values are those of ``calibrate``."""
     settings = settings or IntervalSettings()
-    return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).paper
+    return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).paper()
 
 
 def grade_prior(levels: Sequence[float]) -> Array:
@@ -243,7 +243,6 @@ class _Comparison:
             for i, code in enumerate(CODES)
         }
 
-    @property
     def paper(self) -> dict[str, Estimate]:
         return {
             **self.rates(self.correct, _OF_PAPER),
@@ -251,10 +250,9 @@ class _Comparison:
             "Err-Type (human-incorrect)": self._error_type(incorrect_only=True),
         }
 
-    @property
     def calibration(self) -> Calibration:
         measures = {
-            **self.paper,
+            **self.paper(),
             **self.rates(self.correct, _OF_CORRECT),
             **self.grade_means(),
             "Err-Type (all)": self._error_type(incorrect_only=False),
@@ -268,9 +266,8 @@ class _Comparison:
                 of_codes[code] = {
                     _NAME_OF_CODE.get(name, name): of for name, of in estimates.items()
                 }
-        return replace(self.bare, policy=self.unscored, measures=measures, codes=of_codes)
+        return replace(self.bare(), policy=self.unscored, measures=measures, codes=of_codes)
 
-    @property
     def bare(self) -> Calibration:
         """Numbers of items and tables alone."""
         human = self.human
@@ -331,7 +328,7 @@ class _Comparison:
         )
         counted = incorrect if incorrect_only else np.ones(len(n))
         estimate = self.errors.ratio(same * counted, n * counted, self.settings)
-        return _explained(estimate, "no flag that both said something of")
+        return _explained(estimate, "no flag that both rated")
 
     def _coefficients(self, cells: CodedItems) -> dict[str, Estimate]:
         """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
@@ -347,7 +344,7 @@ class _Comparison:
             measure = square(coefficient, 2, unscored=third)
 
             def unscored_last(counts: Array, measure: Measure = measure) -> Array:
-                return measure(np.roll(counts, -2, axis=-1))
+                return measure(np.roll(counts, -2, axis=-1) if third else counts[..., TN:])
 
             if third and name == "phi":
                 estimates[name] = nothing(settings.level, note="not defined for three answers")
@@ -409,15 +406,15 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
         The calibration whose intervals reach from the low end of the least value to the high end
         of the greatest; without unscored items, the plain one.
     """
-    bare = comparison.bare
+    bare = comparison.bare()
     if bare.scored.value in {None, 1.0}:
-        return replace(replace(comparison, unscored="wrong").calibration, policy="bounds")
+        return replace(replace(comparison, unscored="wrong").calibration(), policy="bounds")
 
     def with_filling(how: Filling) -> _Comparison:
         judge = filled(comparison.judge, comparison.human, comparison.levels, how)
         return replace(comparison, judge=judge)
 
-    ends = {"worst": with_filling("worst").calibration, "best": with_filling("best").calibration}
+    ends = {how: with_filling(how).calibration() for how in ("worst", "best")}
     for how in ("lowest", "highest"):
         end = with_filling(how)
         rates = {code: end.rates(of, ["judge CR"])["judge CR"] for code, of in end.codes.items()}

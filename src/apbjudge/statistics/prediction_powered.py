@@ -133,8 +133,8 @@ def _check(judged: Array, labels: Array, design: Design, sample: Sample, bounds:
         raise OptionError(f"design: expected one of {', '.join(get_args(Design))}, got {design!r}")
     if design == "hand-picked":
         raise OptionError(
-            "design: labels picked by hand say nothing of the items that were not picked, so no "
-            "corrected rate and no interval can be had from them; label a random draw instead"
+            "design: labels picked by hand say nothing about the items that were not picked, so no "
+            "corrected rate and no interval follows from them; label a random draw instead"
         )
     needed = _NEEDED.get(design)
     if needed and getattr(sample, needed) is None:
@@ -453,7 +453,7 @@ def rogan_gladen(
         return nothing(level, note="no judged rows beside the labelled ones")
     if not n_pos > 0 or not n_neg > 0:
         missing = "positive" if not n_pos > 0 else "negative"
-        note = f"no label is {missing}: sensitivity or specificity can't be told"
+        note = f"no label is {missing}: sensitivity or specificity is unknown"
         return nothing(level, n_items=round(n), note=note)
     youden = tp / n_pos + tn / n_neg - 1
     if youden <= 0:

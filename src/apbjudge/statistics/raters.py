@@ -31,7 +31,7 @@ SHOWN = (
     "Err-Type (all)",
 )
 """Measures of two raters; the rest takes one of them for the truth."""
-_ALONE = "no item that two raters said this of"
+_ALONE = "no item that two raters rated"
 
 Score = Literal["same", "distance"]
 Test = Literal["none", "score", "cluster-score", "t", "cluster-t", "signed-rank"]
@@ -83,7 +83,7 @@ def between_raters(
         settings: How intervals are made.
 
     When not to use it: as the best that a judge could reach where the labels are a majority of
-    several raters, from whom two single raters differ less than from each other.
+    several raters: two raters differ more from each other than one of them from the majority.
     """
     sample, settings = sample or Sample(), settings or IntervalSettings()
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
@@ -245,8 +245,8 @@ def alternative_annotator_test(
     passes if it rejects for half of the humans.
 
     Args:
-        judge: Shape (n,), grades or codes of categories; NaN where the judge said nothing.
-        humans: Shape (n, r), one column a human; NaN where one said nothing.
+        judge: Shape (n,), grades or codes of categories; NaN for no answer.
+        humans: Shape (n, r), one column a human; NaN for no answer.
         score: ``same``: share of the other humans who say the same, for categories. ``distance``:
             the root mean squared difference from the others, less being better, for grades.
         epsilon: Allowance for the judge's being cheaper, above -1 and below 1, in units of the

@@ -1,4 +1,4 @@
-"""What one rater said of many items: a judge, a human, or what most humans say."""
+"""The ratings of one rater on many items: a judge, a human, or the majority."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Ratings:
     """One rater on n items, aligned by position with other raters of the same items.
 
     Attributes:
-        correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 nothing said. A judge that says
-            nothing here left the item unscored.
-        grade: Shape (n,), int16: index into the levels, -1 nothing said.
+        correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 no answer: by a judge, an
+            unscored item.
+        grade: Shape (n,), int16: index into the levels, -1 no grade.
         flags: Shape (n,), uint8: bit i is set where code E(i+1) is.
-        known: Shape (n,), uint8: bit i is set where something was said of code E(i+1).
+        known: Shape (n,), uint8: bit i is set where there is an answer for code E(i+1).
     """
 
     correct: Ids

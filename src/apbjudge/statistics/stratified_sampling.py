@@ -7,8 +7,6 @@ more of them where judge and human may well differ; the strata's sizes give each
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heapreplace
-from math import sqrt
 
 import numpy as np
 
@@ -143,20 +141,12 @@ def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
         )
     total = done + least
     spread = sizes * np.sqrt(unsure * (1 - unsure))
-    queue = [_claim(spread[h], total[h], h) for h in np.flatnonzero(total < sizes).tolist()]
-    heapify(queue)
     for _ in range(n - int(least.sum())):
-        h = queue[0][1]
-        total[h] += 1
-        full = total[h] >= sizes[h]
-        heapreplace(queue, (1.0, h) if full else _claim(spread[h], total[h], h))
+        # what one label more takes off the variance; none yet count as one
+        counts = np.maximum(total, 1)
+        gains = np.where(total < sizes, spread / np.sqrt(counts * (counts + 1)), -1.0)
+        total[np.argmax(gains)] += 1
     return total - done
-
-
-def _claim(spread: float, total: int, stratum: int) -> tuple[float, int]:
-    """What one label more takes off the variance, negative for the heap; none count as one."""
-    k = max(1, int(total))
-    return -float(spread) / sqrt(k * (k + 1)), int(stratum)
 
 
 def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
