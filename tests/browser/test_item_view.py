@@ -76,9 +76,9 @@ def example(name: str, number: int) -> dict[str, Any]:
     line = Path("examples", name).read_text(encoding="utf-8").splitlines()[number - 1]
     item = Row(json.loads(line), number).to_item()
     protocol = protocol_of(item)
-    found = protocol.find(item, protocol.rubric_for(item))
+    findings = [one.__dict__ for one in protocol.find(item, protocol.rubric_for(item))]
     about = {"id": item.item_id, "model": item.tested_model, "protocol": protocol.name}
-    return {"case": case_view(item), "prediction": prediction_view(item, found), "item": about}
+    return {"case": case_view(item), "prediction": prediction_view(item, findings), "item": about}
 
 
 def verdict(**values: Any) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, cast
 
@@ -18,9 +17,11 @@ COMPARED = 400
 """Calls of each side, after a common beginning, that are compared; those beyond have rows of
 their own, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
 
+_UNIT = COMPARED + 1
+"""Outweighs all pairs of different tools together: these only fill up gaps."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignedRow:
+
+class AlignedRow(NamedTuple):
     """One row of two aligned chains.
 
     Attributes:
@@ -62,33 +63,26 @@ def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...
     """
     a, b = [_key(call) for call in ours], [_key(call) for call in theirs]
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
-    rows = [_pair(i, i, a, b) for i in range(start)]
-    i, j = start, start
-    end_a, end_b = min(len(a), start + COMPARED), min(len(b), start + COMPARED)
-    for both, first in _path(a[start:end_a], b[start:end_b]):
-        rows.append(_pair(i if both or first else None, j if both or not first else None, a, b))
-        i, j = i + (both or first), j + (both or not first)
-    rows.extend(_pair(i, None, a, b) for i in range(end_a, len(a)))
-    rows.extend(_pair(None, j, a, b) for j in range(end_b, len(b)))
+    end = start + COMPARED
+    rows = [AlignedRow(i, i, "same") for i in range(start)]
+    for i, j, kind in _best(a[start:end], b[start:end]):
+        rows.append(
+            AlignedRow(None if i is None else start + i, None if j is None else start + j, kind)
+        )
+    rows.extend(AlignedRow(i, None, "extra") for i in range(end, len(a)))
+    rows.extend(AlignedRow(None, j, "missing") for j in range(end, len(b)))
     return tuple(rows)
 
 
-def _pair(i: int | None, j: int | None, a: Sequence[_Key], b: Sequence[_Key]) -> AlignedRow:
-    if i is None or j is None:
-        return AlignedRow(ours=i, theirs=j, kind="extra" if j is None else "missing")
-    if a[i].name != b[j].name:
-        return AlignedRow(ours=i, theirs=j, kind="different")
-    return AlignedRow(ours=i, theirs=j, kind="same" if a[i] == b[j] else "arguments")
-
-
-# What is alike -----------------------------------------------------------------------------------
-
-
 def _key(call: Call) -> _Key:
-    arguments: Mapping[str, Any] = call.arguments or {}
+    arguments = call.arguments or {}
     parts = frozenset((name, _canonical(value)) for name, value in arguments.items())
     whole = b"" if call.arguments is None else _canonical(arguments)
     return _Key(call.name, whole, parts)
+
+
+_FRACTION = re.compile(rb"(?:^|[:,\[])-?\d+[.e]")
+"""A number that may be whole and yet be written with a fraction, or a text that looks like one."""
 
 
 def _canonical(value: object) -> bytes:
@@ -102,10 +96,6 @@ def _canonical(value: object) -> bytes:
         return repr(value)[:1000].encode(errors="replace")  # nested too deeply, or a huge number
 
 
-_FRACTION = re.compile(rb"(?:^|[:,\[])-?\d+[.e]")
-"""A number that may be whole and yet be written with a fraction, or a text that looks like one."""
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
@@ -116,51 +106,45 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _score(x: _Key, y: _Key, unit: int) -> int:
+def _score(x: _Key, y: _Key) -> int:
     """Worth of a pair: 10 units for equal calls, 6 to 9 for one tool, next to nothing else."""
     if x.name != y.name:
         return 1
     if x == y:
-        return 10 * unit
-    shared, all_parts = len(x.parts & y.parts), len(x.parts | y.parts)
-    return 6 * unit + 3 * unit * shared // max(all_parts, 1)
+        return 10 * _UNIT
+    return 6 * _UNIT + 3 * _UNIT * len(x.parts & y.parts) // max(len(x.parts | y.parts), 1)
 
 
-# The best way ------------------------------------------------------------------------------------
-
-
-def _path(a: Sequence[_Key], b: Sequence[_Key]) -> list[tuple[bool, bool]]:
-    """The steps of the best alignment: (both, only the first) per row."""
-    # A unit outweighs all pairs of different tools together: these only fill up gaps.
-    unit = min(len(a), len(b)) + 1
-    worth = _worth(a, b, unit)
-    steps: list[tuple[bool, bool]] = []
+def _best(a: Sequence[_Key], b: Sequence[_Key]) -> Iterator[AlignedRow]:
+    """The rows of the best alignment."""
+    worth = _worth(a, b)
     i = j = 0
     while i < len(a) or j < len(b):
-        both = False
         if i == len(a) or j == len(b):
-            first = j == len(b)
-        elif worth[i][j] == worth[i + 1][j + 1] + _score(a[i], b[j], unit):
-            both = first = True
+            is_extra = j == len(b)
+        elif worth[i][j] == worth[i + 1][j + 1] + _score(a[i], b[j]):
+            kind: Kind = "same" if a[i] == b[j] else "arguments"
+            yield AlignedRow(i, j, kind if a[i].name == b[j].name else "different")
+            i, j = i + 1, j + 1
+            continue
         elif worth[i + 1][j] != worth[i][j + 1]:
-            first = worth[i + 1][j] > worth[i][j + 1]
+            is_extra = worth[i + 1][j] > worth[i][j + 1]
         else:  # as good either way: by content, not by side, so that swapping the sides mirrors
-            first = a[i][:2] < b[j][:2]
-        steps.append((both, first))
-        i, j = i + (both or first), j + (both or not first)
-    return steps
+            is_extra = a[i][:2] < b[j][:2]
+        if is_extra:
+            yield AlignedRow(i, None, "extra")
+            i += 1
+        else:
+            yield AlignedRow(None, j, "missing")
+            j += 1
 
 
-def _worth(a: Sequence[_Key], b: Sequence[_Key], unit: int) -> list[list[int]]:
+def _worth(a: Sequence[_Key], b: Sequence[_Key]) -> list[list[int]]:
     """``worth[i][j]`` is the best total of what follows call i of one side and j of the other."""
-    below = [0] * (len(b) + 1)
-    rows = [below]
+    rows = [[0] * (len(b) + 1)]
     for x in reversed(a):
-        row = [0] * (len(b) + 1)
-        for j in range(len(b) - 1, -1, -1):
-            pair = _score(x, b[j], unit) + below[j + 1]
-            row[j] = max(pair, below[j], row[j + 1])
+        below, row = rows[-1], [0] * (len(b) + 1)
+        for j in reversed(range(len(b))):
+            row[j] = max(_score(x, b[j]) + below[j + 1], below[j], row[j + 1])
         rows.append(row)
-        below = row
-    rows.reverse()
-    return rows
+    return rows[::-1]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import IO, Any, cast
 
 import orjson
@@ -51,12 +50,10 @@ def to_json(value: object) -> bytes:
 
 @dataclass(slots=True, kw_only=True)
 class Chunks:
-    """Writes records to blocks of about a hundred each, as they come.
+    """Writes records to blocks of at most ``most``, as they come.
 
     Attributes:
         name: Prefix of the blocks' ids, before a hyphen and their number.
-        file: Where they are written.
-        most: Records of a block at most.
         starts: Number of the first record of each block written or begun.
         count: Records so far.
     """
@@ -93,17 +90,10 @@ class Details:
     """Writes entries to blocks: each case and each list of tools once, however often it occurs.
 
     The blocks are cases, lists of tools, entries, and the texts that are searched beside ids and
-    names.
+    names. The columns of the list go to the index.
     """
 
     def __init__(self, index: Index, file: IO[bytes], pictures: Pictures | None) -> None:
-        """Begins to write.
-
-        Args:
-            index: Gets the columns of the list.
-            file: Where blocks are written.
-            pictures: Returns the picture behind a file; None for no pictures.
-        """
         self.index = index
         self.cases = Chunks(name="cases", file=file)
         self._tools = Chunks(name="tools", file=file)
@@ -161,33 +151,33 @@ class Details:
         """The number of an item's case; a known key saves its view."""
         # a file's name doesn't identify its picture
         key = case_key(item) if self._pictures is None or not item.files else None
-        if key is None:
-            return self._new_case(item)
-        return self._numbered(b"case " + key, partial(self._new_case, item))
-
-    def _new_case(self, item: Item) -> int:
-        view = dict(case_view(item))
-        if self._pictures is not None and item.files:
-            view["files"] = [
-                shown | ({"url": url} if (url := self._pictures(item, file)) else {})
-                for shown, file in zip(view["files"], item.files, strict=True)
-            ]
-        tools = view.pop("tools", None)
+        digest = b"" if key is None else _digest(key)
+        if digest in self._numbers:
+            return self._numbers[digest]
+        view = case_view(item)
+        if self._pictures is not None:
+            for shown, file in zip(view["files"], item.files, strict=True):
+                if url := self._pictures(item, file):
+                    shown["url"] = url
+        tools = view.pop("tools")
         if tools is not None:
             view["tools"] = self._once(self._tools, tools)
-        return self._once(self.cases, view)
+        number = self._once(self.cases, view)
+        if digest:
+            self._numbers[digest] = number
+        return number
 
     def _once(self, chunks: Chunks, value: object) -> int:
         """The number of a record, which is written when it is new."""
         record = to_json(value)
-        return self._numbered(chunks.name.encode() + record, partial(chunks.add, record))
+        digest = _digest(chunks.name.encode() + record)
+        if digest not in self._numbers:
+            self._numbers[digest] = chunks.add(record)
+        return self._numbers[digest]
 
-    def _numbered(self, content: bytes, add: Callable[[], int]) -> int:
-        """The number that belongs to a content; only a digest and the number stay in memory."""
-        key = hashlib.blake2b(content, digest_size=16).digest()
-        if key not in self._numbers:
-            self._numbers[key] = add()
-        return self._numbers[key]
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _code_names(ref: str) -> dict[str, str]:

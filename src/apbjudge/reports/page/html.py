@@ -6,31 +6,25 @@ import base64
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
+from ...calibration.changes import KINDS, Changes, ItemScore
 from ...jsonl import is_replaceable, replacing
-from ..paper import formatting
+from ..changes import changes_summary, score_text
+from ..numbers import level_text
+from ..paper.formatting import best_note, columns_of, figure_of, scored
+from ..paper.table import FIGURES, Table, TableRow
 from ..templating import environment
-from . import overview
 from .blocks import Details, block, to_json
-from .entries import ReportInput, ReportSize
+from .entries import JudgeFacts, ReportInput, ReportSize
 from .index import Index
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-_SHARED: Mapping[str, Callable[..., Any]] = {
-    "by_judge": overview.by_judge,
-    "columns_of": formatting.columns_of,
-    "figure_of": formatting.figure_of,
-    "judge_facts": overview.judge_facts,
-    "scored": formatting.scored,
-    "table_notes": overview.table_notes,
-}
-"""Functions that the template calls."""
 
 _REPORTS = Path(__file__).parent.parent
 _SCRIPTS = (
@@ -42,6 +36,7 @@ _STYLES = ("base.css", "item.css", "report.css")
 _SHOWN_FIRST = 1_000_000
 """Bytes of details before the scripts. A browser that reads as much pauses and shows the overview;
 without them it would run the scripts first."""
+_MOST_CHANGES = 200
 
 
 def write_report(report: ReportInput, path: Path) -> ReportSize:
@@ -60,12 +55,13 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
     """
     spool = path.parent if is_replaceable(path) else None  # beside no device
     with replacing(path) as page, tempfile.TemporaryFile(dir=spool) as data:
-        details = Details(Index(len(report.judges)), data, report.pictures)
+        index = Index(len(report.judges))
+        details = Details(index, data, report.pictures)
         for entry in report.entries:
             details.add(entry)
         details.close()
         n_bytes = _write(page, report, details, data)
-    return ReportSize(entries=details.index.count, cases=details.cases.count, bytes=n_bytes)
+    return ReportSize(entries=index.count, cases=details.cases.count, bytes=n_bytes)
 
 
 def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[bytes]) -> int:
@@ -75,11 +71,34 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
         How many bytes were written.
     """
     script, style = concatenated("web", _SCRIPTS), concatenated("web", _STYLES)
+    names = [judge.name for judge in report.judges]
+    compared = report.changes or tuple(names[:2])
+    overview = (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            changed=None if report.changed is None else _changed_list(report.changed),
+            count=details.index.count,
+            leads=details.index.leads(names),
+            policy="default-src 'none'; "
+            f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+            "img-src data:; base-uri 'none'; form-action 'none'",
+            style=style,
+        )
+    )
+    index = {
+        **details.index.to_json(),
+        "title": report.title,
+        "names": names,
+        "changes": [names.index(name) for name in compared] if len(compared) == 2 else None,
+        "blocks": details.contents(),
+    }
     data.seek(0)
     parts = (
-        _overview(report, details, script, style).encode(),
+        overview.encode(),
         b"".join(data.readlines(_SHOWN_FIRST)),  # a block is a line
-        block("index", to_json(_index(report, details))),
+        block("index", to_json(index)),
         f"<script>{script}</script>\n".encode(),
     )
     for part in parts:
@@ -89,31 +108,6 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
     end = b"</body>\n</html>\n"
     page.write(end)
     return sum(map(len, parts)) + data.tell() - at + len(end)
-
-
-def _overview(report: ReportInput, details: Details, script: str, style: str) -> str:
-    template = _environment().get_template("report.html.j2")
-    return template.render(
-        report=report,
-        changed=None if report.changed is None else overview.changed_list(report.changed),
-        count=details.index.count,
-        leads=overview.leads([judge.name for judge in report.judges], details.index.tally()),
-        figures=[overview.figure_facts(figure) for figure in report.figures],
-        policy=_policy(script, style),
-        style=style,
-    )
-
-
-def _index(report: ReportInput, details: Details) -> dict[str, Any]:
-    names = [judge.name for judge in report.judges]
-    pair = report.changes or tuple(names[:2])
-    return {
-        **details.index.to_json(),
-        "title": report.title,
-        "names": names,
-        "changes": [names.index(name) for name in pair] if len(pair) == 2 else None,
-        "blocks": details.contents(),
-    }
 
 
 def concatenated(folder: str, names: tuple[str, ...]) -> str:
@@ -133,20 +127,93 @@ def concatenated(folder: str, names: tuple[str, ...]) -> str:
     return text
 
 
-def _policy(script: str, style: str) -> str:
-    """The content security policy: this script, this style, pictures in the page, nothing else."""
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+# What the template shows -------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     from markupsafe import Markup
 
-    return environment(calls=_SHARED, filters={"minus": overview.minus, "raw": Markup})
+    calls = (_by_judge, _judge_facts, _table_notes, columns_of, figure_of, scored)
+    by_name = {call.__name__.removeprefix("_"): call for call in calls}
+    filters = {"minus": _minus, "raw": Markup, "data_url": _data_url}
+    return environment(calls=by_name, filters=filters)
+
+
+def _minus(text: str) -> str:
+    """Numbers with the true minus sign, as wide as the plus; a dash stays."""
+    return text.replace("-", "−")
+
+
+def _data_url(data: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _by_judge(table: Table) -> dict[str, list[TableRow]]:
+    """Rows by judge, in the order of the table."""
+    return {judge: [r for r in table.rows if r.judge == judge] for judge in table.judges}
+
+
+def _table_notes(table: Table) -> list[str]:
+    """The notes below a table, its legend first."""
+    meanings: dict[str, dict[str, None]] = {}
+    for column in table.columns:
+        meanings.setdefault(column.title, {})[FIGURES[column.key].meaning] = None
+    legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
+    how = f"Below a figure: its {level_text(table.level)} interval."
+    of = "After a stroke: the rows that it is over, where these are not all scored rows."
+    best = filter(None, [best_note(table, "★")])
+    return [f"{legend}. Rates are in percent.", how, of, *best, *table.notes]
+
+
+def _judge_facts(judge: JudgeFacts) -> Iterator[tuple[str, str]]:
+    """Facts about a judge: pairs of a name and a text."""
+    yield "Scored", f"{judge.scored:,} of {judge.rows:,}"
+    if judge.unscored:
+        reasons = sorted(judge.unscored.items(), key=lambda pair: (-pair[1], pair[0]))
+        yield "Unscored", ", ".join(f"{count:,} {reason}" for reason, count in reasons)
+    if judge.rubrics:
+        yield "Rubrics", ", ".join(judge.rubrics)
+    if judge.calls:
+        cost = "price not known" if judge.cost_usd is None else f"{judge.cost_usd:,.2f} US dollars"
+        yield "Took", f"{judge.calls:,} calls, {cost}"
+    yield from judge.settings
+    if judge.source:
+        yield "From", judge.source
+
+
+def _changed_list(changes: Changes) -> dict[str, Any]:
+    """The worst changes from one run to another, with links to their items.
+
+    Returns:
+        ``summary`` (what was compared, and how many changed how, a sentence each), ``rows`` and
+        ``more`` (how many are left out). A row has kind, item_id, tested_model (empty where the
+        two sides are of two tested models, which they name), before, after (each with its verdict
+        as text and the page's address of the item as fragment) and human (empty without label).
+    """
+    by_model = bool(changes.note)  # then both sides are items of their own
+    human = {None: "", True: "correct", False: "incorrect"}
+
+    def verdict(item_id: str, side: ItemScore) -> dict[str, str]:
+        model = side.tested_model or "not stated"
+        address = {"view": "items", "item": item_id, "model": model}
+        text = f"{model}: {score_text(side)}" if by_model else score_text(side)
+        return {"text": text, "fragment": urlencode(address)}
+
+    rows = [
+        {
+            "kind": KINDS[change.kind],
+            "item_id": change.item_id,
+            "tested_model": "" if by_model else change.before.tested_model or "",
+            "before": verdict(change.item_id, change.before),
+            "after": verdict(change.item_id, change.after),
+            "human": human[change.human],
+        }
+        for change in changes.items[:_MOST_CHANGES]
+    ]
+    more = max(0, len(changes.items) - _MOST_CHANGES)
+    return {"summary": changes_summary(changes), "rows": rows, "more": more}

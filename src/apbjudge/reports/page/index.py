@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from ...records.columns import flag_bits
 from .entries import Entry
@@ -17,12 +17,14 @@ NO_FLAGS = 255
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
 """A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
 
+_OVERRIDDEN, _INCONSISTENT, _SPLIT = 1, 2, 4
+
 _COLUMNS: Mapping[str, tuple[str, float]] = {
     "grade": ("d", math.nan),  # 0 to 1
     "entropy": ("d", math.nan),  # bits of is_correct
     "flags": ("B", NO_FLAGS),  # bit i for code E(i+1)
     "category": ("B", 0),  # 1 to 5
-    "marks": ("B", 0),  # 1 for overridden, 2 for inconsistent, 4 for raters that are split
+    "marks": ("B", 0),  # overridden, inconsistent, or by raters that are split
     "reason": ("h", -1),  # number of the reason why there is no verdict
 }
 """Columns of one judge: type of array, and the value of an entry that says nothing."""
@@ -33,11 +35,16 @@ _FACTS = {
 }
 """Properties of the prediction, whoever judged it, and the names of their groups."""
 
-Share = tuple[int, int]
-"""How many, and of how many."""
+_LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "human": ("The judge's verdict is not the humans'", {"human": "differs", "sort": "human"}),
+    "unscored": ("Without a verdict", {"verdict": "unscored"}),
+    "overridden": ("Verdict changed by a rule", {"overridden": "yes"}),
+    "inconsistent": ("The judge contradicted itself", {"inconsistent": "yes"}),
+}
+"""What of a judge deserves a look, in words, and the state of the list that shows it."""
 
 
-class _Numbered:
+class _Texts:
     """A column of texts, each a number; None is -1."""
 
     def __init__(self, earlier: int = 0) -> None:
@@ -57,7 +64,7 @@ class _Numbered:
         return {"names": list(self.numbers), "of": self.column.tolist()}
 
 
-class Verdicts:
+class _Verdicts:
     """Verdicts of one judge, or of the humans together: one entry per row."""
 
     def __init__(self) -> None:
@@ -66,23 +73,31 @@ class Verdicts:
             name: array(kind) for name, (kind, _) in _COLUMNS.items()
         }
 
-    def add(self, judged: Mapping[str, Any] | None, reasons: _Numbered) -> None:
+    def add(self, judged: Mapping[str, Any] | None, reasons: _Texts) -> None:
         """Adds a row of ``judgements.jsonl`` or a consensus; None for neither."""
         row = judged or {}
-        uncertainty: Mapping[str, Any] = row.get("doubt") or {}
-        entropy: Mapping[str, float] = uncertainty.get("entropy") or {}
-        split = 4 if row.get("ties") else 0
+        doubt: Mapping[str, Any] = row.get("doubt") or {}
+        entropy: Mapping[str, float] = doubt.get("entropy") or {}
+        errors = row.get("errors")
+        marks = {
+            _OVERRIDDEN: row.get("overrides"),
+            _INCONSISTENT: row.get("inconsistent"),
+            _SPLIT: row.get("ties"),
+        }
         values = {
             "grade": _number(row.get("grade")),
             "entropy": _number(entropy.get("is_correct")),
-            "flags": _flags(row.get("errors")),
+            "flags": int(flag_bits([errors])[0][0]) if errors else NO_FLAGS,
             "category": row.get("category") or 0,
-            "marks": bool(row.get("overrides")) + 2 * bool(row.get("inconsistent")) + split,
+            "marks": sum(mark for mark, holds in marks.items() if holds),
             "reason": reasons.number(row.get("reason")),
         }
-        self.letters.append(_letter(judged))
         for name, column in self.columns.items():
             column.append(values[name])
+        letter = CORRECT if row.get("is_correct") else INCORRECT
+        if row.get("kind", "verdict") != "verdict" or row.get("is_correct") is None:
+            letter = UNSCORED
+        self.letters.append(NOTHING if judged is None else letter)
 
     def to_json(self) -> dict[str, Any]:
         """The columns in JSON values; one that says nothing is left out."""
@@ -93,55 +108,16 @@ class Verdicts:
                 columns[name] = column.tolist()
         return columns
 
-    def tally(self, human: Sequence[str]) -> dict[str, Share]:
-        """Entries that deserve a look, see ``Tally.by_judge``."""
+    def tally(self, human: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """How many entries deserve a look, see ``_LEADS``, and how many could."""
         n_own = len(self.letters) - self.letters.count(NOTHING)
         marks = self.columns["marks"]
         return {
-            "human": _differing(zip(human, self.letters, strict=True)),
+            "human": _differing(human, self.letters),
             "unscored": (self.letters.count(UNSCORED), n_own),
-            "overridden": (sum(mark & 1 for mark in marks), n_own),
-            "inconsistent": (sum(mark >> 1 & 1 for mark in marks), n_own),
+            "overridden": (sum(bool(mark & _OVERRIDDEN) for mark in marks), n_own),
+            "inconsistent": (sum(bool(mark & _INCONSISTENT) for mark in marks), n_own),
         }
-
-
-def _flags(errors: Mapping[str, bool] | None) -> int:
-    return int(flag_bits([errors])[0][0]) if errors else NO_FLAGS
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _letter(judged: Mapping[str, Any] | None) -> str:
-    if judged is None:
-        return NOTHING
-    if judged.get("kind", "verdict") != "verdict" or judged.get("is_correct") is None:
-        return UNSCORED
-    return CORRECT if judged["is_correct"] else INCORRECT
-
-
-def _differing(groups: Iterable[tuple[str, ...]]) -> Share:
-    """In how many groups verdicts differ, and how many have two verdicts or more."""
-    verdicts = [[one for one in group if one in (CORRECT, INCORRECT)] for group in groups]
-    several = [group for group in verdicts if len(group) > 1]
-    return sum(len({*group}) > 1 for group in several), len(several)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """How many entries deserve a look, each with the number of those that could.
-
-    Attributes:
-        by_judge: For each judge, those where its verdict is not the ``human`` one (of those with
-            both), those that are ``unscored``, ``overridden`` and ``inconsistent`` (of its own).
-        differ: Those where two judges have different verdicts, of those with two.
-        labelled: Those that humans labelled, of all.
-    """
-
-    by_judge: tuple[dict[str, Share], ...]
-    differ: Share
-    labelled: Share
 
 
 class Index:
@@ -149,11 +125,11 @@ class Index:
 
     def __init__(self, n_judges: int) -> None:
         """Columns without entries, for reports of ``n_judges`` judges."""
-        self._judges = tuple(Verdicts() for _ in range(n_judges))
-        self._human = Verdicts()
+        self._judges = tuple(_Verdicts() for _ in range(n_judges))
+        self._human = _Verdicts()
         self._ids: list[str] = []
-        self._models, self._protocols, self._reasons = _Numbered(), _Numbered(), _Numbered()
-        self._groups: dict[str, _Numbered] = {}
+        self._models, self._protocols, self._reasons = _Texts(), _Texts(), _Texts()
+        self._groups: dict[str, _Texts] = {}
 
     @property
     def count(self) -> int:
@@ -173,7 +149,7 @@ class Index:
         values = {name: value for name, value in groups.items() if value not in (None, "")}
         for name in values:
             if name not in self._groups:
-                self._groups[name] = _Numbered(earlier=self.count)
+                self._groups[name] = _Texts(earlier=self.count)
         for name, column in self._groups.items():
             column.add(values.get(name))
         self._ids.append(entry.item_id)
@@ -201,14 +177,48 @@ class Index:
             "human": self._human.to_json(),
         }
 
-    def tally(self) -> Tally:
-        """How many entries deserve a look, and what for."""
+    def leads(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Lists of items that deserve a look; those without an item are left out.
+
+        Args:
+            names: The judges' names.
+
+        Returns:
+            ``text`` (what the items are), ``count``, ``of`` (how many there could be) and
+            ``fragment`` (the part of the page's address behind ``#`` that lists them) of each.
+        """
         human = self._human.letters
-        return Tally(
-            by_judge=tuple(verdicts.tally(human) for verdicts in self._judges),
-            differ=_differing(zip(*(judge.letters for judge in self._judges), strict=True)),
-            labelled=(len(human) - human.count(NOTHING), len(human)),
-        )
+        leads: list[dict[str, Any]] = []
+
+        def lead(text: str, state: Mapping[str, str], count: int, of: int) -> None:
+            if count:
+                fragment = urlencode({"view": "items", **state})
+                leads.append({"text": text, "count": count, "of": of, "fragment": fragment})
+
+        differ = _differing(*(judge.letters for judge in self._judges))
+        lead("Judges with different verdicts", {"change": "verdict", "sort": "change"}, *differ)
+        tallies = [judge.tally(human) for judge in self._judges]
+        for key, (text, state) in _LEADS.items():
+            for number, (name, tally) in enumerate(zip(names, tallies, strict=True)):
+                whose = f": {name}" if len(names) > 1 else ""
+                judge = {"judge": name} if number else {}
+                lead(f"{text}{whose}", {**judge, **state}, *tally[key])
+        n_labelled = len(human) - human.count(NOTHING)
+        lead("Labelled by humans", {"human": "labelled"}, n_labelled, len(human))
+        return leads
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _differing(*judges: Sequence[str]) -> tuple[int, int]:
+    """On how many entries verdicts differ, and how many have two verdicts or more."""
+    groups = (
+        [one for one in group if one in (CORRECT, INCORRECT)] for group in zip(*judges, strict=True)
+    )
+    several = [group for group in groups if len(group) > 1]
+    return sum(len({*group}) > 1 for group in several), len(several)
 
 
 def _facts(rows: Iterable[Mapping[str, Any] | None]) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, cast
 
 import orjson
@@ -17,7 +16,6 @@ from ...protocols.checks.names import unknown_calls
 from ...records import (
     Call,
     Condition,
-    Finding,
     Item,
     Record,
     Step,
@@ -97,26 +95,23 @@ def _as_read(record: Record) -> object:
 
 
 def _tools(tools: Toolset, condition: Condition) -> list[View]:
-    defined = [_tool(tool, condition) for tool in tools.tools]
-    names = sorted(tools.listed_names - tools.by_name.keys())
-    return [*defined, *(_tool(Tool(name=name), condition) for name in names)]
-
-
-def _tool(tool: Tool, condition: Condition) -> View:
-    marks = {
-        "distractor": tool.name in condition.distractors,
-        "broken": tool.name == condition.broken_tool,
-        "replacement": condition.replacement and tool.name == condition.replacement.name,
-    }
-    return {
-        "name": tool.name,
-        **_present(
+    replacement = condition.replacement and condition.replacement.name
+    named_only = sorted(tools.listed_names - tools.by_name.keys())
+    views: list[View] = []
+    for tool in (*tools.tools, *(Tool(name=name) for name in named_only)):
+        marks = {
+            "distractor": tool.name in condition.distractors,
+            "broken": tool.name == condition.broken_tool,
+            "replacement": tool.name == replacement,
+        }
+        shown = _present(
             description=tool.description,
-            parameters=None if tool.parameters is None else _safe(tool.parameters),
+            parameters=_safe(tool.parameters),
             cost=tool.cost,
             marks=[mark for mark, holds in marks.items() if holds],
-        ),
-    }
+        )
+        views.append({"name": tool.name, **shown})
+    return views
 
 
 # Earlier messages --------------------------------------------------------------------------------
@@ -129,10 +124,12 @@ def _message(message: Mapping[str, Any]) -> View:
     known = {*_TEXT_KEYS, *_OTHER_KEYS, *(_CALL_KEYS if calls else ())}
     rest = {key: value for key, value in message.items() if key not in known and value}
     role = message.get("role")
+    names = (message.get(key) for key in ("name", "tool_name") if role in ("tool", "function"))
+    answered_tool = next((name for name in names if isinstance(name, str)), None)
     return {
         "role": role if isinstance(role, str) else "assistant" if calls else "message",
         "text": "\n\n".join([*filter(None, texts), *([_as_json(rest)] if rest else [])]),
-        **_present(calls=[_call(call) for call in calls], name=_answering(message)),
+        **_present(calls=[_call(call) for call in calls], name=answered_tool),
     }
 
 
@@ -188,23 +185,15 @@ def _part(part: Any) -> str:
     return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else _as_json(spec)
 
 
-def _answering(message: Mapping[str, Any]) -> str | None:
-    """The tool whose result the message is."""
-    if message.get("role") not in ("tool", "function"):
-        return None
-    names = (message.get(key) for key in ("name", "tool_name"))
-    return next((name for name in names if isinstance(name, str)), None)
-
-
 # The prediction ----------------------------------------------------------------------------------
 
 
-def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Finding]) -> View:
+def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any]]) -> View:
     """The response of one tested model, beside the reference, with the findings at their place.
 
     Args:
         item: The item; None without its prediction: then only findings are shown.
-        findings: Findings or rows of them.
+        findings: What code found, as in a row of ``judgements.jsonl``.
 
     Returns:
         ``kind``, ``plan``, ``calls`` (name, arguments, reason, step, thought, where, unknown),
@@ -222,6 +211,7 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Fi
     views = _calls(prediction.steps, limit=CALLS_SHOWN)
     for view, call in zip(views, shown, strict=True):
         view.update(_present(where=call.where, unknown=id(call) in strangers or None))
+    reference = item.reference
     return {
         "kind": prediction.kind,
         **_present(
@@ -229,7 +219,7 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any] | Fi
             idle=_idle(prediction.steps),
             n_calls=len(calls) if len(calls) > len(shown) else None,
             problems=[{"where": p.where, "message": p.message} for p in prediction.problems],
-            chain=item.reference and [asdict(pair) for pair in align(shown, item.reference.calls)],
+            chain=reference and [row._asdict() for row in align(shown, reference.calls)],
         ),
         "calls": views,
         "findings": [_finding(finding, shown) for finding in findings],
@@ -251,8 +241,7 @@ def _calls(steps: Sequence[Step], *, limit: int | None = None) -> list[View]:
 
 
 def _call(call: Call) -> View:
-    arguments = None if call.arguments is None else _safe(call.arguments)
-    return {"name": call.name, "arguments": arguments, **_present(reason=call.reason)}
+    return {"name": call.name, "arguments": _safe(call.arguments), **_present(reason=call.reason)}
 
 
 def _idle(steps: Sequence[Step]) -> list[View]:
@@ -267,39 +256,32 @@ def _idle(steps: Sequence[Step]) -> list[View]:
 # Findings ----------------------------------------------------------------------------------------
 
 
-def _finding(finding: Mapping[str, Any] | Finding, calls: Sequence[Call]) -> View:
-    values = finding.__dict__ if isinstance(finding, Finding) else finding
-    where = str(values.get("where") or "")
+_FINDING = ("code", "certainty", "rule", "message", "where")
+_STEP = re.compile(r"step\[\d+\]")
+_HOLDER = re.compile(
+    r"\.(?:arguments|parameter_description|parameters|args|input|kwargs)(?=[.\[]|$)"
+)
+
+
+def _finding(finding: Mapping[str, Any], calls: Sequence[Call]) -> View:
+    where = str(finding.get("where") or "")
     index = _place(where, calls)
-    view = _present(**{name: values.get(name) for name in _FINDING}, call=index)
+    view = _present(**{name: finding.get(name) for name in _FINDING}, call=index)
     if index is None:
         return view
     _, _, path = where.partition(calls[index].where)
     return {**view, **_inside(path, calls[index].arguments or {})}
 
 
-_FINDING = ("code", "certainty", "rule", "message", "where")
-_STEP = re.compile(r"step\[\d+\]")
-
-
 def _place(where: str, calls: Sequence[Call]) -> int | None:
     """The call that a place lies in, else the first call of the step; None when in none."""
-    for i, call in enumerate(calls):
-        if (
-            call.where
-            and where.startswith(call.where)
-            and where[len(call.where) :][:1] in ("", ".")
-        ):
-            return i
     step = _STEP.match(where)
+    for i, call in enumerate(calls):
+        if call.where and f"{where}.".startswith(f"{call.where}."):
+            return i
     if step is None:
         return None
-    return next((i for i, c in enumerate(calls) if c.where.startswith(step[0] + ".")), None)
-
-
-_HOLDER = re.compile(
-    r"\.(?:arguments|parameter_description|parameters|args|input|kwargs)(?=[.\[]|$)"
-)
+    return next((i for i, c in enumerate(calls) if c.where.startswith(f"{step[0]}.")), None)
 
 
 def _inside(path: str, arguments: Mapping[str, Any]) -> View:
@@ -322,7 +304,7 @@ _JUDGEMENT = (
     "doubt reasoning reason detail plan_cost uses_distractor matches_reference raw usage cost_usd "
     "latency_s fingerprint"
 ).split()
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("is_correct", "inconsistent", "uses_distractor", "matches_reference"), bool),
     **dict.fromkeys(("grade", "category", "plan_cost", "cost_usd", "latency_s"), (int, float)),
     **dict.fromkeys(("errors", "doubt", "usage"), dict),
@@ -340,15 +322,15 @@ def judgement_view(row: Mapping[str, Any]) -> View:
     """
     view: View = {}
     for name in _JUDGEMENT:
-        value, kinds = row.get(name), _KINDS.get(name, str)
-        if isinstance(value, kinds):
+        value, type_ = row.get(name), _TYPES.get(name, str)
+        if isinstance(value, type_):
             view[name] = value
-        elif value is not None and kinds is str:
+        elif value is not None and type_ is str:
             view[name] = _as_json(value)
     listed: list[Any] = view.get("overrides", [])
-    overrides: list[Any] = [change for change in listed if isinstance(change, dict)]
-    inconsistent = view.get("inconsistent") or None
-    return _present(**{**view, "overrides": overrides, "inconsistent": inconsistent})
+    view["overrides"] = [change for change in listed if isinstance(change, dict)]
+    view["inconsistent"] = view.get("inconsistent") or None
+    return _present(**view)
 
 
 # Values ------------------------------------------------------------------------------------------
