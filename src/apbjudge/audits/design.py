@@ -240,9 +240,7 @@ def _code(fault: Variant) -> str:
 
 
 def _is_proven(base: Base, fault: Variant) -> bool:
-    item = base.read(fault)
-    proven = any(finding.certainty == "proven" for finding in base.find(item))
-    return proven or base.protocol.categorise(item) is not None
+    return bool(base.proven(fault)) or base.protocol.categorise(base.read(fault)) is not None
 
 
 def _format_changes(one: _Family, n: int, sizes: Sizes, seed: int) -> Iterator[Variant]:
