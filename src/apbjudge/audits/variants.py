@@ -52,6 +52,10 @@ class Truth:
     grade: float | None = None
 
 
+CORRECT = Truth(is_correct=True, codes=frozenset())
+"""What is true of a base under a protocol with codes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One row of an audit.

@@ -19,7 +19,7 @@ from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
 from ...runs.rows import BadRow
-from ..variants import OWN_FIELDS, SOLVER, Role, Severity, Truth, Variant
+from ..variants import CORRECT, OWN_FIELDS, SOLVER, Role, Severity, Truth, Variant
 from .parts import ReplyParts
 
 Origin = Literal["reference", "label"]
@@ -49,7 +49,7 @@ class Base:
     def truth(self) -> Truth:
         """What is true of it."""
         if self.rubric.shape == "flags":
-            return Truth(is_correct=True, codes=frozenset())
+            return CORRECT
         return Truth(is_correct=True, category=self.protocol.categorise(self.item))
 
     @cached_property
