@@ -54,6 +54,8 @@ class Truth:
 
 CORRECT = Truth(is_correct=True, codes=frozenset())
 """What is true of a base under a protocol with codes."""
+PASSES = Truth(is_correct=True)
+"""What is true of a base under a protocol without codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
 from ...runs.rows import BadRow
-from ..variants import CORRECT, OWN_FIELDS, SOLVER, Role, Severity, Truth, Variant
+from ..variants import CORRECT, OWN_FIELDS, PASSES, SOLVER, Role, Severity, Truth, Variant
 from .parts import ReplyParts
 
 Origin = Literal["reference", "label"]
@@ -50,7 +50,7 @@ class Base:
         """What is true of it."""
         if self.rubric.shape == "flags":
             return CORRECT
-        return Truth(is_correct=True, category=self.protocol.categorise(self.item))
+        return replace(PASSES, category=self.protocol.categorise(self.item))
 
     @cached_property
     def variant(self) -> Variant:
@@ -136,7 +136,7 @@ class Base:
         return parts if parts and parts.text == variant.row["model_response"] else None
 
     @cached_property
-    def _case(self) -> Item:
+    def case(self) -> Item:
         """The base's variant as an item: the case is read once for all variants with it."""
         return Row(self.variant.row, 0, parsed=True).to_item()
 
@@ -152,7 +152,7 @@ def _read(base: Base, variant: Variant) -> Item:
     changed = variant.row.keys() - OWN_FIELDS
     if variant.row.keys() != own.keys() or any(variant.row[k] is not own[k] for k in changed):
         return row.to_item()
-    case, response = base._case, row.response()  # noqa: SLF001 - the module's own
+    case, response = base.case, row.response()
     prediction = read_response(response, case.form, case.condition.horizon)
     reply = {"item_id": row.identifier("id"), "response": response, "prediction": prediction}
     return case.model_copy(update=reply)

@@ -269,10 +269,10 @@ def _working_tools(base: Base) -> list[Tool]:
 
 def _checked(base: Base) -> Iterator[tuple[int, Call, Tool]]:
     """Calls with arguments that code can check."""
-    checkable = base.item.tools.checkable if base.item.tools else {}
+    tools = base.item.tools
     for at, call in enumerate(base.parts.calls):
-        if call.name in checkable and call.arguments is not None:
-            yield at, call, checkable[call.name]
+        if tools and call.name in tools.checkable and call.arguments is not None:
+            yield at, call, tools.checkable[call.name]
 
 
 def drop_parameter(base: Base, kind: Kind, rng: Random) -> Change | None:

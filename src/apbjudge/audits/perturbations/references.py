@@ -113,12 +113,14 @@ def retold_reference(base: Base, parent: Variant) -> dict[str, Any] | None:
 
 def _opened(entry: Any) -> Any:
     """A call or message with its words changed; what a tool answered is not touched."""
-    if not isinstance(entry, dict) or entry.get("role", "assistant") != "assistant":
-        return cast("Any", entry)
-    texts = ("reason", "thought", "content", "reasoning")
+    if not isinstance(entry, dict):
+        return entry
+    fields, texts = cast("dict[str, Any]", entry), ("reason", "thought", "content", "reasoning")
+    if fields.get("role", "assistant") != "assistant":
+        return fields
     return {
         key: f"{OPENING}{value}"
         if key in texts and isinstance(value, str) and value.strip()
         else value
-        for key, value in cast("dict[str, Any]", entry).items()
+        for key, value in fields.items()
     }

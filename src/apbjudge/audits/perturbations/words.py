@@ -172,7 +172,8 @@ def _guess(name: str, spec: Any) -> Any:
     kind = fields.get("type", "string")
     if kind == "object":
         inner: dict[str, Any] = fields.get("properties") or {}
-        return {key: _guess(key, inner.get(key)) for key in fields.get("required") or []}
+        required: list[str] = fields.get("required") or []
+        return {key: _guess(key, inner.get(key)) for key in required}
     if kind in ("integer", "number"):
         least = fields.get("minimum")
         bound = int(least) + 1 if isinstance(least, int | float) else 0
