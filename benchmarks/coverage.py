@@ -51,7 +51,7 @@ from apbjudge.statistics.agreement import (
     quadratic_weights,
 )
 from apbjudge.statistics.bootstrap import Method, cluster_bootstrap
-from apbjudge.statistics.coded import Coded, Settings
+from apbjudge.statistics.coded import CodedItems, IntervalSettings
 from apbjudge.statistics.confusion import N_CELLS, correct_cells, grade_cells
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.measures import calibrate, paper_measures
@@ -234,7 +234,7 @@ def estimates(data: Data, world: World, resamples: int, *, contrasts: bool) -> I
     judge, human, sample = data
     without = np.zeros(len(judge), dtype=np.uint8)
     plain = replace(judge, known=without)
-    settings = Settings(n_resamples=resamples, level=LEVEL)
+    settings = IntervalSettings(n_resamples=resamples, level=LEVEL)
     measures = calibrate(plain, human, sample, settings=settings).measures
     measures |= paper_measures(judge, human, sample)
     if world.wild:
@@ -246,10 +246,10 @@ def estimates(data: Data, world: World, resamples: int, *, contrasts: bool) -> I
     yield from (((name, "jeffreys"), measures[name]) for name in (*BINARY, *GRADED))
     if not contrasts:
         return
-    correct = Coded(correct_cells(judge, human), N_CELLS, sample)
-    graded = Coded(grade_cells(judge, human, K), K * (K + 1), sample)
+    correct = CodedItems(correct_cells(judge, human), N_CELLS, sample)
+    graded = CodedItems(grade_cells(judge, human, K), K * (K + 1), sample)
     for method in CONTRASTS:
-        settings = Settings(method=method, n_resamples=resamples, level=LEVEL)
+        settings = IntervalSettings(method=method, n_resamples=resamples, level=LEVEL)
         binary = {name: correct.measure(of_correct(f), settings) for name, f in BINARY.items()}
         if binary["phi"].low is None:  # as ``calibrate`` has it
             binary["kappa"] = replace(binary["kappa"], low=None, high=None)

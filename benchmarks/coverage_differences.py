@@ -39,7 +39,7 @@ from coverage_table import (
 )
 from scipy.stats import binom
 
-from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.differences import mcnemar, paired_test, part_difference
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.paired import ratio_differences
@@ -138,7 +138,7 @@ class Pair:
         ):
             yield name, paired_test(a.astype(float) - b, sample).estimate
         raters = [ratings_of(first), ratings_of(second), ratings_of(correct)]
-        for result in ratio_differences(raters, sample, Settings()):
+        for result in ratio_differences(raters, sample, IntervalSettings()):
             yield result.name, result.difference
 
 

@@ -29,9 +29,8 @@ from apbjudge.audits.outcomes import (
     outcome_of,
 )
 from apbjudge.errors import InputError, OptionError
-from apbjudge.statistics.differences import paired_test
+from apbjudge.statistics.differences import adjust, paired_test
 from apbjudge.statistics.estimates import nothing
-from apbjudge.statistics.multiplicity import adjust
 from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
 

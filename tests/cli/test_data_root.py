@@ -108,7 +108,7 @@ def test_raters_see_pictures_from_the_data_root(layout: Path) -> None:
         predictions=layout, out=Path("labels.jsonl"), order="file", data_root=Path("data")
     )
     service = open_service(order, problem=lambda _: None)
-    (file,) = service.item("kim", 1)["case"]["files"]
+    (file,) = service.item({"rater": "kim", "item": 1})["case"]["files"]
     service.log.close()
     assert file["url"].startswith("data:image/png;base64,")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import apbjudge as package
-from apbjudge.reports.paper.definitions import DEFINITIONS
+from apbjudge.reports.paper.table import DEFINITIONS
 from tests.support.judging import plan_row
 
 from .conftest import EXAMPLES, Command, example, process

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Said, in_process
 from tests.support.judging import Bench
 from tests.support.server import Behave, Behaviour, ChatServer, in_turn
 
@@ -25,3 +26,17 @@ def serve() -> Iterator[Callable[[Behave | Sequence[Behaviour]], ChatServer]]:
 def bench(tmp_path: Path) -> Callable[[ChatServer], Bench]:
     """Makes the bench of a server; all benches of a test share one folder."""
     return lambda server: Bench(server.address, tmp_path / "bench")
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Said]:
+    """Runs the command in this process."""
+    return in_process(monkeypatch, capsys)
+
+
+@pytest.fixture(params=["direct", "litellm"])
+def transport(request: pytest.FixtureRequest) -> str:
+    """Each way of calling an endpoint."""
+    return request.param

@@ -13,7 +13,6 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
-from tests.support.commands import Said, in_process
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import Answer, Seen, Status
 
@@ -31,13 +30,6 @@ def rows(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in NAMES])
 
 
-@pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    return in_process(monkeypatch, capsys)
-
-
 def grade_arguments(rows: Path, server: Any, *more: object) -> list[object]:
     settings = ["--config", "retries=0", "--config", "max_concurrency=1"]
     target = ["--judge", MODEL, "--api-base", server.address]
@@ -51,8 +43,8 @@ def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal
     with pytest.raises(OptionError, match=f"--judge {MODEL}: .*{refusal.message}"):
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
     assert len(server.requests) == 3
-    kept = read_rows(rows.parent / "out")
-    assert [(row["item_id"], row["is_correct"]) for row in kept] == [
+    finished = read_rows(rows.parent / "out")
+    assert [(row["item_id"], row["is_correct"]) for row in finished] == [
         ("amber", True),
         ("birch", True),
     ]
@@ -61,7 +53,7 @@ def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal
 
 
 def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
-    serve: Any, rows: Path, command: Callable[..., Said]
+    serve: Any, rows: Path, command: Any
 ) -> None:
     server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else REFUSALS["401"])
     refused = command(*grade_arguments(rows, server))
@@ -88,47 +80,40 @@ def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) 
 
 @pytest.mark.parametrize("model", ["gpt-nobody-made", "no_such_provider/model"])
 def test_a_model_name_without_a_known_provider_is_an_unusable_option(
-    rows: Path, command: Callable[..., Said], model: str
+    rows: Path, command: Any, model: str
 ) -> None:
-    said = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
-    assert said.code == 2
-    assert said.err.startswith(f"apbjudge: --judge {model}: ")
+    done = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
+    assert done.code == 2
+    assert done.err.startswith(f"apbjudge: --judge {model}: ")
 
 
 def test_a_provider_without_a_key_is_an_unusable_option(
-    rows: Path, command: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+    rows: Path, command: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
     model = "anthropic/claude-sonnet-4-5"
-    said = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
-    assert said.code == 2
-    assert "ANTHROPIC_API_KEY" in said.err
+    done = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
+    assert done.code == 2
+    assert "ANTHROPIC_API_KEY" in done.err
 
 
-def test_an_endpoint_can_not_write_to_the_terminal(
-    serve: Any, rows: Path, command: Callable[..., Said]
-) -> None:
+def test_an_endpoint_can_not_write_to_the_terminal(serve: Any, rows: Path, command: Any) -> None:
     server = serve([Status(401, "\x1b[2J\x1b]0;owned\x07 no such \u202ekey\r\nsecond line")])
-    said = command(*grade_arguments(rows, server))
-    assert said.code == 2
-    assert "no such" in said.err
-    assert said.err.removesuffix("\n").isprintable()
+    done = command(*grade_arguments(rows, server))
+    assert done.code == 2
+    assert "no such" in done.err
+    assert done.err.removesuffix("\n").isprintable()
 
 
 SECRETS = ("sk-proj-Ab12Cd34Ef56Gh78", "hf_QwErTyUiOpAsDfGhJk", "0123456789abcdef0123456789abcdef")
 
 
-@pytest.fixture(params=["direct", "litellm"])
-def transport(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 @pytest.fixture
-def told(
+def outputs(
     serve: Any,
     rows: Path,
-    command: Callable[..., Said],
+    command: Any,
     monkeypatch: pytest.MonkeyPatch,
     transport: str,
 ) -> Callable[[str, Sequence[int]], str]:
@@ -142,10 +127,10 @@ def told(
             return Status(status, f"bad key: {seen.header('authorization')} ({status})")
 
         server = serve(complain)
-        said = command(*grade_arguments(rows, server, "--config", f"transport={transport}"))
+        done = command(*grade_arguments(rows, server, "--config", f"transport={transport}"))
         assert secret in server.requests[0].header("authorization")
         files = [path.read_text(encoding="utf-8") for path in (rows.parent / "out").iterdir()]
-        return "".join([said.out, said.err, *files])
+        return "".join([done.out, done.err, *files])
 
     return run
 
@@ -153,9 +138,9 @@ def told(
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("statuses", [(400, 500), (401,)], ids=str)
 def test_a_key_that_an_endpoint_repeats_is_never_shown_or_written(
-    told: Callable[[str, Sequence[int]], str], secret: str, statuses: Sequence[int]
+    outputs: Callable[[str, Sequence[int]], str], secret: str, statuses: Sequence[int]
 ) -> None:
-    everything = told(secret, statuses)
+    everything = outputs(secret, statuses)
     complaints = re.findall(r"bad key[^\n]*?\((\d+)\)", everything)
     assert set(map(int, complaints)) == set(statuses)
     assert secret not in everything
@@ -163,13 +148,13 @@ def test_a_key_that_an_endpoint_repeats_is_never_shown_or_written(
 
 @pytest.mark.parametrize("name", ["api_key", "extra_headers"])
 def test_a_key_among_the_parameters_is_not_shown_or_written(
-    serve: Any, rows: Path, command: Callable[..., Said], name: str
+    serve: Any, rows: Path, command: Any, name: str
 ) -> None:
     config = rows.parent / "judge.toml"
     value = {"api_key": SECRETS[0], "extra_headers": {"Authorization": f"Bearer {SECRETS[0]}"}}
     config.write_text(f"[params]\n{name} = {_toml(value[name])}\n", encoding="utf-8")
-    said = command(*grade_arguments(rows, serve([Answer(RIGHT)]), "--config", config))
-    assert SECRETS[0] not in said.out + said.err
+    done = command(*grade_arguments(rows, serve([Answer(RIGHT)]), "--config", config))
+    assert SECRETS[0] not in done.out + done.err
     out = rows.parent / "out"
     for path in out.iterdir() if out.exists() else ():
         assert SECRETS[0] not in path.read_text(encoding="utf-8")
@@ -188,14 +173,14 @@ def test_a_key_among_the_parameters_is_not_shown_or_written(
     ],
 )
 def test_parameters_can_not_take_over_what_the_toolkit_sets_itself(
-    serve: Any, rows: Path, command: Callable[..., Said], name: str, value: Any
+    serve: Any, rows: Path, command: Any, name: str, value: Any
 ) -> None:
     server = serve([Answer(RIGHT)])
     config = rows.parent / "judge.toml"
     config.write_text(f"[params]\n{name} = {_toml(value)}\n", encoding="utf-8")
-    said = command(*grade_arguments(rows, server, "--config", config))
-    assert said.code == 2
-    assert name in said.err
+    done = command(*grade_arguments(rows, server, "--config", config))
+    assert done.code == 2
+    assert name in done.err
     assert server.requests == []
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,10 @@ from hypothesis import strategies as st
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source
-from apbjudge.judge.batch_list import BatchList
-from apbjudge.judge.batching import (
-    export_requests,
-    import_answers,
-    run_batched,
-)
+from apbjudge.judge.batch_files import export_requests, import_answers
+from apbjudge.judge.batching import BatchList, run_batched
 from apbjudge.judge.grade import grade
-from apbjudge.judge.session import Run, RunConfig, run_identity
+from apbjudge.judge.session import Run, RunConfig
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
@@ -91,12 +87,16 @@ class Job:
             client=client,
         )
         quiet = Events(lambda progress: None, self.notes.append, self.notes.append)
-        spec = self.spec(**changes)
-        identity = run_identity(spec, "auto", None)
-        return RunConfig(Source(path), spec, identity, (), quiet, resources)
+        return RunConfig(
+            folder=self.out,
+            source=Source(path),
+            spec=self.spec(**changes),
+            resources=resources,
+            events=quiet,
+        )
 
     def run(self, rows: Any = NAMES, **changes: Any) -> Run:
-        return run_batched(self.out, self.config(rows, **changes))
+        return run_batched(self.config(rows, **changes))
 
     @property
     def out(self) -> Path:
@@ -168,26 +168,35 @@ def test_the_figures_are_those_of_the_same_run_without_batches(job: Job, tmp_pat
     )
 
 
-def test_a_contradiction_is_asked_about_in_the_next_round(job: Job) -> None:
-    job.server.replies = by_text({"(row-1)": contrary}, right)
-    run = job.run()
-    assert [len(batch.lines) for batch in job.server.batches] == [4, 1]
-    assert job.reasons == dict.fromkeys(NAMES)
-    assert job.row("row-1")["usage"]["calls"] == 2
-    assert job.row("row-1")["usage"]["prompt_tokens"] == 2000
-    assert job.row("row-1")["is_correct"] is True
-    assert (run.progress.done, run.progress.calls, run.progress.skipped) == (4, 5, 0)
+def busy(line: dict[str, Any]) -> Any:
+    return bad(line, 503, "busy")
 
 
-@pytest.mark.parametrize(("max_reasks", "sizes"), [(0, [4]), (1, [4, 1]), (2, [4, 1, 1])])
-def test_an_unusable_reply_is_asked_for_again_in_as_many_rounds_as_the_setting_says(
-    job: Job, max_reasks: int, sizes: list[int]
+ROUNDS: dict[str, tuple[Replies, dict[str, int], list[int], str | None]] = {
+    "a contradiction": (contrary, {}, [4, 1], None),
+    "words, never asked again": (says("no verdict"), {"max_reasks": 0}, [4], "unparsable"),
+    "words, asked again": (says("no verdict"), {"max_reasks": 1}, [4, 1], "unparsable"),
+    "words, twice": (says("no verdict"), {"max_reasks": 2}, [4, 1, 1], "unparsable"),
+    "too late": (in_turn(expired, right), {"retries": 1}, [4, 1], None),
+    "no answer": (in_turn(nothing, right), {"retries": 1}, [4, 1], None),
+    "no JSON": (in_turn(lambda line: b"nonsense", right), {"retries": 1}, [4, 1], None),
+    "busy for ever": (busy, {"retries": 2}, [4, 1, 1], "transport"),
+}
+
+
+@pytest.mark.parametrize(("replies", "settings", "sizes", "reason"), ROUNDS.values(), ids=ROUNDS)
+def test_what_is_asked_again_is_in_a_batch_of_the_next_round(
+    job: Job, replies: Replies, settings: dict[str, int], sizes: list[int], reason: str | None
 ) -> None:
-    job.server.replies = by_text({"(row-1)": says("no verdict")}, right)
-    job.run(max_reasks=max_reasks)
+    job.server.replies = by_text({"(row-1)": replies}, right)
+    run = job.run(**settings)
     assert [len(batch.lines) for batch in job.server.batches] == sizes
-    assert job.reasons == {**dict.fromkeys(NAMES), "row-1": "unparsable"}
-    assert job.row("row-1")["usage"]["calls"] == max_reasks + 1
+    assert job.reasons == {**dict.fromkeys(NAMES), "row-1": reason}
+    row = job.row("row-1")
+    assert row["usage"]["calls"] == len(sizes)
+    assert row["is_correct"] is (None if reason else True)
+    assert (run.progress.done, run.progress.skipped) == (4, 0)
+    assert run.progress.calls == sum(sizes)
 
 
 def test_a_cut_off_reply_is_asked_for_with_a_higher_limit(job: Job) -> None:
@@ -240,16 +249,6 @@ def test_failures_of_a_request_leave_its_row_unscored(job: Job) -> None:
     assert "oops" in job.row("row-2")["detail"]
 
 
-@pytest.mark.parametrize("trouble", [expired, nothing, lambda line: b"nonsense"])
-def test_what_a_batch_left_unanswered_is_ordered_again(job: Job, trouble: Replies) -> None:
-    job.server.replies = by_text({"(row-2)": in_turn(trouble, right)}, right)
-    run = job.run(retries=1)
-    assert [len(batch.lines) for batch in job.server.batches] == [4, 1]
-    assert job.reasons == dict.fromkeys(NAMES)
-    assert job.row("row-2")["usage"]["calls"] == 2
-    assert run.progress.done == 4
-
-
 def test_a_line_that_is_no_answer_is_named(job: Job) -> None:
     job.server.replies = by_text({"(row-2)": in_turn(lambda line: b"nonsense", right)}, right)
     job.run(retries=1)
@@ -267,16 +266,12 @@ def test_an_expired_batch_gives_what_it_has(job: Job) -> None:
     assert "batch batch-0: expired, 4 of 4 done" in job.notes
 
 
-def test_what_fails_for_ever_is_ordered_so_often_and_in_the_next_session_again(job: Job) -> None:
-    job.server.replies = by_text({"(row-2)": lambda line: bad(line, 503, "busy")}, right)
-    run = job.run(retries=2)
-    assert [len(batch.lines) for batch in job.server.batches] == [4, 1, 1]
-    assert job.reasons["row-2"] == "transport"
-    assert job.row("row-2")["usage"]["calls"] == 3
-    assert run.progress.done == 4
+def test_what_failed_is_ordered_again_in_the_next_session(job: Job) -> None:
+    job.server.replies = by_text({"(row-2)": busy}, right)
+    job.run()
     job.server.replies = right
-    again = job.run(retries=2)
-    assert [len(batch.lines) for batch in job.server.batches] == [4, 1, 1, 1]
+    again = job.run()
+    assert [len(batch.lines) for batch in job.server.batches] == [4, 1]
     assert job.reasons["row-2"] is None
     assert (again.progress.done, again.progress.skipped) == (1, 3)
 
@@ -383,20 +378,15 @@ def test_a_cancelled_batch_is_not_ordered_again_by_itself(job: Job) -> None:
     assert job.reasons == dict.fromkeys(NAMES)
 
 
-def test_a_wrong_key_ends_the_session_at_once(job: Job) -> None:
-    job.server.faults = [(401, {"error": {"message": "wrong key"}})]
-    with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key.*continues"):
+@pytest.mark.parametrize("where", ["of the upload", "of a line"])
+def test_a_wrong_key_ends_the_session(job: Job, where: str) -> None:
+    if where == "of the upload":
+        job.server.faults = [(401, {"error": {"message": "wrong key"}})]
+    else:
+        job.server.replies = lambda line: bad(line, 401, "wrong key")
+    with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key"):
         job.run(retries=5)
-    job.run()
-    assert job.reasons == dict.fromkeys(NAMES)
-    assert len(job.server.batches) == 1
-
-
-def test_a_line_with_a_wrong_key_ends_the_session(job: Job) -> None:
-    job.server.replies = lambda line: bad(line, 401, "wrong key")
-    with pytest.raises(OptionError, match="wrong key"):
-        job.run(retries=5)
-    assert len(job.server.batches) == 1
+    assert len(job.server.batches) == (where == "of a line")
     job.server.replies = right
     job.run()
     assert job.reasons == dict.fromkeys(NAMES)
@@ -524,14 +514,7 @@ def test_a_run_is_cleared_with_its_batches_and_without_the_files_of_others(job: 
     assert len(job.server.batches) >= asked
 
 
-def test_a_damaged_list_of_batches_is_named(job: Job) -> None:
-    (job.out / "batch").mkdir(parents=True)
-    (job.out / "batch" / "batches.json").write_text("{}")
-    with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
-        job.run()
-
-
-ODD_BATCHES = {
+ODD: dict[str, Any] = {
     "turn": "x",
     "lines": None,
     "requests": 5,
@@ -539,34 +522,22 @@ ODD_BATCHES = {
     "step": "asked",
     "form": "prose",
     "id": 7,
+    "results": "../../secret",  # a file of others
 }
 
 
-@pytest.mark.parametrize("name", ODD_BATCHES)
-def test_a_damaged_field_of_a_batch_is_refused_before_anything_is_asked(
-    job: Job, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["", *ODD])
+def test_a_damaged_list_of_batches_is_refused_before_anything_is_asked(job: Job, name: str) -> None:
     job.run()
     path = job.out / "batch" / "batches.json"
-    values = json.loads(path.read_text())
-    values["batches"][0][name] = ODD_BATCHES[name]
+    values = json.loads(path.read_text()) if name else {}
+    if name:
+        values["batches"][0] |= {"step": "written", name: ODD[name]}
     path.write_text(json.dumps(values))
     calls = len(job.server.calls)
     with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
         job.run()
     assert len(job.server.calls) == calls
-
-
-def test_a_list_of_batches_names_no_files_of_others(job: Job) -> None:
-    job.run()
-    path = job.out / "batch" / "batches.json"
-    secret = job.folder / "secret"
-    secret.write_text("{}")
-    text = path.read_text().replace('"requests-1.jsonl"', '"../../secret"')
-    path.write_text(text.replace('"fetched"', '"written"'))
-    with pytest.raises(InputError, match=r"batches\.json: no list of batches"):
-        job.run()
-    assert len(job.server.batches) == 1
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -602,7 +573,6 @@ def test_a_second_process_is_turned_away(job: Job) -> None:
         ({"limits": Limits(max_seconds=1)}, "--max-seconds: not possible with --batch"),
         ({"client": ScriptedClient(lambda request: RIGHT)}, "expected a provider, got a client"),
         ({"api_base": ("http://a", "http://b")}, "expected one --api-base, got 2"),
-        ({"model": "static", "api_base": ()}, "expected a judge that is a model"),
         ({"model": "anthropic/claude"}, "creates no batches at anthropic"),
     ],
 )
@@ -626,7 +596,7 @@ def test_rows_in_memory_are_read_once_and_a_loop_may_be_running(job: Job) -> Non
     rows = (plan_row(name) for name in NAMES)
 
     async def notebook() -> Run:
-        return run_batched(job.out, job.config(rows), keep=False)
+        return run_batched(replace(job.config(rows), in_memory=True))
 
     job.server.replies = by_text({"(row-1)": contrary}, right)
     run = asyncio.run(notebook())
@@ -656,7 +626,7 @@ TROUBLES: dict[str, Callable[[], Replies]] = {
     "late": lambda: in_turn(expired, right),
     "lost": lambda: in_turn(nothing, nothing, right),
     "broken": lambda: in_turn(lambda line: b"\xff{", right),
-    "busy": lambda: lambda line: bad(line, 503, "busy"),
+    "busy": lambda: busy,
     "someone else's": lambda: lambda line: right({"custom_id": "f" * 32}),
 }
 
@@ -744,16 +714,10 @@ def test_what_failed_elsewhere_is_exported_again(tmp_path: Path) -> None:
     assert export_requests(rows, file, judge=VLLM, cache=cache).lines == 3
 
 
-def test_all_samples_are_exported(tmp_path: Path) -> None:
+def test_an_export_has_all_samples_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     spec = VLLM.model_copy(update={"samples": 3, "temperature": 1.0})
-    file, cache = tmp_path / "requests.jsonl", tmp_path / "cache"
-    made = export_requests([plan_row("a")], file, judge=spec, cache=cache)
-    assert made.lines == 3
-
-
-def test_an_export_leaves_nothing_half_done(tmp_path: Path) -> None:
     file = tmp_path / "requests.jsonl"
-    export_requests([plan_row("a")], file, judge=VLLM, cache=tmp_path / "cache")
+    assert export_requests([plan_row("a")], file, judge=spec, cache=tmp_path / "cache").lines == 3
     older = file.read_bytes()
     with pytest.raises(InputError):
         export_requests(tmp_path / "none.jsonl", file, judge=VLLM, cache=tmp_path / "cache")
@@ -785,6 +749,8 @@ def test_a_cache_that_can_not_be_written_is_no_place_for_answers(tmp_path: Path)
         import_answers(tmp_path / "out.jsonl", cache=tmp_path / "cache")
 
 
-def test_the_embedded_judge_has_nothing_to_export(tmp_path: Path) -> None:
+def test_the_embedded_judge_has_no_requests(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="--judge: expected a model, got static"):
         export_requests([plan_row("a")], tmp_path / "r.jsonl", judge=JudgeSpec())
+    with pytest.raises(OptionError, match="--batch: expected one judge that is a model"):
+        grade([plan_row("a")], batch=True)

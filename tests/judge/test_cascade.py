@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
 from apbjudge.judge.cascade import (
-    CurvePoint,
     EscalationRule,
     cascade_judgement,
     choose,
@@ -175,10 +174,6 @@ def test_a_share_takes_the_most_doubtful(scores: list[float], share: float) -> N
     assert inf not in rest
 
 
-def test_no_items_no_choice() -> None:
-    assert choose([], parse_rule("share=0.5")) == choose([], ENTROPY) == []
-
-
 def test_the_strong_verdict_stands_and_both_are_paid() -> None:
     used = Usage(prompt_tokens=10, calls=2)
     weak = cheap(0.9, cost_usd=0.1, usage=used, latency_s=1.0, raw="weak", reasoning="hm")
@@ -233,9 +228,13 @@ def test_who_was_asked_moves_the_fingerprint() -> None:
     assert len(prints) == 4
 
 
-def test_a_cascade_is_about_one_item() -> None:
-    with pytest.raises(ValueError, match="expected item i, got j"):
-        cascade_judgement(cheap(0.9), strong(item_id="j"), strong_judge="large")
+def left(
+    weak: Sequence[Verdict | Unscored], better: Sequence[Verdict | Unscored | None], when: str
+) -> list[tuple[int, str, float | None]]:
+    """Places, reasons and doubt of the items that are left to humans."""
+    placed = [judgement.model_copy(update={"line": n}) for n, judgement in enumerate(weak)]
+    items = queue(placed, better, parse_rule(when))
+    return [(item["line"], item["reason"], item["entropy"]) for item in items]
 
 
 def test_what_is_left_to_humans() -> None:
@@ -249,63 +248,23 @@ def test_what_is_left_to_humans() -> None:
         silent("large", reason="budget"),
         strong(),
     ]
-    left = queue(weak, better, ENTROPY)
-    assert [(entry.index, entry.reason, entry.score) for entry in left] == [
-        (1, "no verdict", inf),
-        (5, "not asked", inf),
+    assert left(weak, better, "entropy>0.5") == [
+        (1, "no verdict", None),
+        (5, "not asked", None),
         (0, "in doubt", 0.95),
         (3, "not asked", 0.7),
     ]
+    # asked without need, and heard all the same
+    assert left([cheap(0.0)], [strong(doubt=doubt(0.9))], "entropy>0.5") == [(0, "in doubt", 0.9)]
 
 
 def test_of_a_share_the_least_doubt_that_was_due_is_the_measure() -> None:
     weak = [cheap(0.9), cheap(0.5), cheap(0.1), cheap(0.0)]
     better = [strong(doubt=doubt(0.5)), strong(doubt=doubt(0.4)), None, None]
-    left = queue(weak, better, parse_rule("share=0.5"))
-    assert [(entry.index, entry.reason) for entry in left] == [(0, "in doubt")]
-    certain = [cheap(0.0), cheap(0.0)]
+    assert left(weak, better, "share=0.5") == [(0, "in doubt", 0.5)]
     answered = [strong(doubt=doubt(0.0)), strong(doubt=doubt(0.1))]
-    assert [e.index for e in queue(certain, answered, parse_rule("share=1"))] == [1]
-    lost = [strong(doubt=doubt(0.0)), strong(doubt=doubt(0.1))]
-    assert [e.index for e in queue([silent()] * 2, lost, parse_rule("share=1"))] == [1]
-
-
-def test_a_strong_judge_that_was_asked_without_need_is_heard_all_the_same() -> None:
-    left = queue([cheap(0.0)], [strong(doubt=doubt(0.9))], ENTROPY)
-    assert [(entry.index, entry.reason) for entry in left] == [(0, "in doubt")]
-
-
-def test_the_curve_of_four_items() -> None:
-    calls = Usage(calls=1)
-    bill: dict[str, Any] = {"cost_usd": 1.0, "usage": calls}
-    dear: dict[str, Any] = {"cost_usd": 10.0, "usage": Usage(calls=2)}
-    weak = [
-        cheap(0.9, is_correct=True, **bill),
-        cheap(0.0, is_correct=False, **bill),
-        silent(**bill),
-        cheap(0.9, is_correct=True, **bill),
-    ]
-    better = [strong(is_correct=False, **dear), strong(**dear), strong(**dear), None]
-    reference = [False, False, None, False]
-
-    def point(*values: Any) -> CurvePoint:
-        names = CurvePoint.__dataclass_fields__
-        return CurvePoint(**dict(zip(names, values, strict=True)))
-
-    assert curve(weak, better, reference) == [
-        point(None, 0, 0.0, 4.0, 4, 1, 3, 0),
-        point(inf, 1, 0.25, 14.0, 6, 2, 4, 1),
-        point(0.9, 3, 0.75, 24.0, 8, 3, 4, 2),
-        point(0.0, 4, 1.0, 34.0, 10, 2, 4, 3),
-    ]
-    assert [p.is_known for p in curve(weak, better, reference)] == [True, True, False, False]
-    free = curve([cheap(0.5)], [strong()], [None])
-    assert [(p.cost_usd, p.n_agree, p.n_compared) for p in free] == [(None, 1, 1), (None, 1, 1)]
-
-
-def test_the_curve_of_nothing_is_one_point() -> None:
-    (only,) = curve([], [], [])
-    assert astuple(only) == (None, 0, 0.0, 0.0, 0, 0, 0, 0)
+    for weak in ([cheap(0.0), cheap(0.0)], [silent(), silent()]):
+        assert left(weak, answered, "share=1") == [(1, "in doubt", 0.1)]
 
 
 def brute_force(
@@ -384,10 +343,3 @@ def test_a_hundred_thousand_items_with_two_thousand_thresholds() -> None:
     # Odd levels are labelled wrong: the strong verdict is right there and only there.
     assert [p.n_agree for p in points[:4]] == [n // 2, n // 2 + 50, n // 2, n // 2 + 50]
     assert (points[1].threshold, points[-1].threshold) == (1 - 1 / levels, 0.0)
-
-
-def test_lists_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="strong: expected 1 entries, got 0"):
-        queue([cheap(0.0)], [], ENTROPY)
-    with pytest.raises(ValueError, match="reference: expected 1 entries, got 2"):
-        curve([cheap(0.0)], [None], [None, None])

@@ -67,37 +67,37 @@ def recorded(overrides: tuple[Override, ...]) -> dict[str, tuple[Any, Any]]:
 @pytest.mark.parametrize("name", FLAG_RUBRICS)
 def test_only_consistent_rulings_pass_without_complaint(name: str) -> None:
     rubric = load_rubric(name)
-    for given in all_rulings():
-        assert (contradiction(given, rubric) is None) == is_consistent(given, rubric), given
+    for verdict in all_rulings():
+        assert (contradiction(verdict, rubric) is None) == is_consistent(verdict, rubric), verdict
 
 
 @pytest.mark.parametrize("name", FLAG_RUBRICS)
 def test_the_rule_settles_every_contradiction_or_says_why_not(name: str) -> None:
     rubric = load_rubric(name)
-    for given in all_rulings():
-        assert given.grade is not None
-        hopeless = not given.flags and not given.is_correct and given.grade < 1.0
+    for verdict in all_rulings():
+        assert verdict.grade is not None
+        hopeless = not verdict.flags and not verdict.is_correct and verdict.grade < 1.0
         if hopeless:
             with pytest.raises(ReplyError, match="no code is flagged"):
-                resolve(given, rubric)
+                resolve(verdict, rubric)
             continue
-        settled, overrides = resolve(given, rubric)
-        assert is_consistent(settled, rubric), given
-        assert settled.errors == given.errors
-        assert settled.is_correct is (not given.flags)
-        assert recorded(overrides) == differences(given, settled)
-        assert resolve(settled, rubric) == (settled, ())
+        result, overrides = resolve(verdict, rubric)
+        assert is_consistent(result, rubric), verdict
+        assert result.errors == verdict.errors
+        assert result.is_correct is (not verdict.flags)
+        assert recorded(overrides) == differences(verdict, result)
+        assert resolve(result, rubric) == (result, ())
 
 
 @pytest.mark.parametrize("name", FLAG_RUBRICS)
 def test_a_settled_grade_is_the_nearest_that_fits_and_the_lower_of_two(name: str) -> None:
     rubric = load_rubric(name)
     for flags, grade in product(FLAG_SETS[1:], GRADES):
-        settled, _ = resolve(ruling(flags, grade, is_correct=False), rubric)
+        result, _ = resolve(ruling(flags, grade, is_correct=False), rubric)
         fitting = [g for g in GRADES if g in rubric.scale.allowed(flags)]
         distances = {g: round(abs(g - grade), 6) for g in fitting}
         nearest = [g for g in fitting if distances[g] == min(distances.values())]
-        assert settled.grade == min(nearest)
+        assert result.grade == min(nearest)
 
 
 PLAN = Row(plan_row("a"), 1).to_item()
@@ -117,22 +117,22 @@ FACTS = {flags: proven(flags) for flags in FLAG_SETS if len(flags) in (0, 1, 2, 
 def test_facts_are_enforced_and_every_change_is_recorded(name: str) -> None:
     rubric = load_rubric(name)
     protocol = PROTOCOLS["holistic"]
-    consistent = [given for given in all_rulings() if is_consistent(given, rubric)]
-    for facts, given in product(FACTS, consistent):
-        settled, overrides = enforce(given, PLAN, protocol, rubric, FACTS[facts])
-        assert is_consistent(settled, rubric)
-        assert settled.flags == given.flags | facts
-        assert recorded(overrides) == differences(given, settled)
-        if facts <= given.flags:
-            assert settled == given
-        assert enforce(settled, PLAN, protocol, rubric, FACTS[facts]) == (settled, ())
+    consistent = [verdict for verdict in all_rulings() if is_consistent(verdict, rubric)]
+    for facts, verdict in product(FACTS, consistent):
+        result, overrides = enforce(verdict, PLAN, protocol, rubric, FACTS[facts])
+        assert is_consistent(result, rubric)
+        assert result.flags == verdict.flags | facts
+        assert recorded(overrides) == differences(verdict, result)
+        if facts <= verdict.flags:
+            assert result == verdict
+        assert enforce(result, PLAN, protocol, rubric, FACTS[facts]) == (result, ())
 
 
 def test_the_facts_that_changed_a_verdict_are_named() -> None:
-    given = ruling(frozenset({"E1"}), 0.8, is_correct=False)
+    verdict = ruling(frozenset({"E1"}), 0.8, is_correct=False)
     facts = proven(frozenset({"E5", "E6"}))
     rubric = load_rubric("apb-holistic@1")
-    _, overrides = enforce(given, PLAN, PROTOCOLS["holistic"], rubric, facts)
+    _, overrides = enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, facts)
     assert {override.because for override in overrides} == {"proven: rule-E5, rule-E6"}
 
 
@@ -141,20 +141,20 @@ def test_suspicions_change_nothing(flags: Flags) -> None:
     suspected = [
         Finding(**{**finding.model_dump(), "certainty": "suspected"}) for finding in proven(flags)
     ]
-    given = ruling(frozenset(), 1.0, is_correct=True)
+    verdict = ruling(frozenset(), 1.0, is_correct=True)
     rubric = load_rubric("apb-holistic@1")
-    assert enforce(given, PLAN, PROTOCOLS["holistic"], rubric, suspected) == (given, ())
+    assert enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, suspected) == (verdict, ())
 
 
 @pytest.mark.parametrize("is_correct", [True, False])
 def test_pass_or_fail_has_nothing_to_contradict_and_yields_to_facts(is_correct: bool) -> None:
-    rubric, given = load_rubric("apb-unsolvable@1"), ParsedVerdict(is_correct)
+    rubric, verdict = load_rubric("apb-unsolvable@1"), ParsedVerdict(is_correct)
     fact = Finding(code=None, certainty="proven", where="w", message="m", rule="carried-on")
-    assert contradiction(given, rubric) is None
-    assert resolve(given, rubric) == (given, ())
-    settled, overrides = enforce(given, PLAN, PROTOCOLS["unsolvable"], rubric, [fact])
-    assert settled == ParsedVerdict(is_correct=False)
-    assert recorded(overrides) == differences(given, settled)
+    assert contradiction(verdict, rubric) is None
+    assert resolve(verdict, rubric) == (verdict, ())
+    result, overrides = enforce(verdict, PLAN, PROTOCOLS["unsolvable"], rubric, [fact])
+    assert result == ParsedVerdict(is_correct=False)
+    assert recorded(overrides) == differences(verdict, result)
 
 
 BROKEN = load_rubric("apb-tool-broken@1")
@@ -162,13 +162,13 @@ BROKEN = load_rubric("apb-tool-broken@1")
 
 @pytest.mark.parametrize(("category", "is_correct"), list(product(range(1, 6), [True, False])))
 def test_the_category_decides(category: int, is_correct: bool) -> None:
-    given = ParsedVerdict(is_correct, category=category)
+    verdict = ParsedVerdict(is_correct, category=category)
     right = category in (1, 2)
-    assert (contradiction(given, BROKEN) is None) == (is_correct == right)
-    settled, overrides = resolve(given, BROKEN)
-    assert settled == replace(given, is_correct=right)
-    assert recorded(overrides) == differences(given, settled)
-    assert contradiction(settled, BROKEN) is None
+    assert (contradiction(verdict, BROKEN) is None) == (is_correct == right)
+    result, overrides = resolve(verdict, BROKEN)
+    assert result == replace(verdict, is_correct=right)
+    assert recorded(overrides) == differences(verdict, result)
+    assert contradiction(result, BROKEN) is None
 
 
 def broken_item(response: Any) -> Item:
@@ -208,12 +208,12 @@ WORDS_ONLY = {1: 5, 2: 5, 3: 3, 4: 4, 5: 5}
 def test_exact_names_decide_over_the_judge(response: Any, decided: dict[int, int]) -> None:
     item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
     facts = protocol.find(item, BROKEN)
-    for said, category in decided.items():
-        given = ParsedVerdict(said in (1, 2), category=said)
-        settled, overrides = enforce(given, item, protocol, BROKEN, facts)
-        assert settled == ParsedVerdict(category in (1, 2), category=category), said
-        assert recorded(overrides) == differences(given, settled)
-        assert enforce(settled, item, protocol, BROKEN, facts) == (settled, ())
+    for stated, category in decided.items():
+        verdict = ParsedVerdict(stated in (1, 2), category=stated)
+        result, overrides = enforce(verdict, item, protocol, BROKEN, facts)
+        assert result == ParsedVerdict(category in (1, 2), category=category), stated
+        assert recorded(overrides) == differences(verdict, result)
+        assert enforce(result, item, protocol, BROKEN, facts) == (result, ())
 
 
 @pytest.mark.parametrize("category", range(1, 6))
@@ -221,8 +221,8 @@ def test_the_judge_decides_where_no_call_could_be_read(category: int) -> None:
     item = broken_item("I stop here, the bus tool is down.")
     item = item.model_copy(update={"format_demanded": False})
     facts = PROTOCOLS["tool-broken"].find(item, BROKEN)
-    given = ParsedVerdict(category in (1, 2), category=category)
-    assert enforce(given, item, PROTOCOLS["tool-broken"], BROKEN, facts) == (given, ())
+    verdict = ParsedVerdict(category in (1, 2), category=category)
+    assert enforce(verdict, item, PROTOCOLS["tool-broken"], BROKEN, facts) == (verdict, ())
 
 
 def verdict_of(ruling: ParsedVerdict, *overrides: Override) -> Verdict:
@@ -246,19 +246,19 @@ def verdict_of(ruling: ParsedVerdict, *overrides: Override) -> Verdict:
 @pytest.mark.parametrize("facts", FACTS, ids=lambda flags: "+".join(sorted(flags)) or "none")
 def test_the_own_ruling_is_that_before_facts_were_enforced(facts: Flags) -> None:
     protocol, rubric = PROTOCOLS["holistic"], load_rubric("apb-holistic@1")
-    for given in all_rulings():
+    for verdict in all_rulings():
         try:
-            resolved, first = resolve(given, rubric)
+            resolved, first = resolve(verdict, rubric)
         except ReplyError:
             continue
-        settled, second = enforce(resolved, PLAN, protocol, rubric, FACTS[facts])
-        assert own_verdict(verdict_of(settled, *first, *second)) == resolved
+        result, second = enforce(resolved, PLAN, protocol, rubric, FACTS[facts])
+        assert own_verdict(verdict_of(result, *first, *second)) == resolved
 
 
 @pytest.mark.parametrize("category", range(1, 6))
 @pytest.mark.parametrize("response", [["find_bus"], ["find_train"], ["find_plane"], "I give up."])
 def test_the_own_category_is_that_before_exact_names_decided(category: int, response: Any) -> None:
     item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
-    given = ParsedVerdict(BROKEN.category_is_correct(category), category=category)
-    settled, overrides = enforce(given, item, protocol, BROKEN, protocol.find(item, BROKEN))
-    assert own_verdict(verdict_of(settled, *overrides)) == given
+    verdict = ParsedVerdict(BROKEN.category_is_correct(category), category=category)
+    result, overrides = enforce(verdict, item, protocol, BROKEN, protocol.find(item, BROKEN))
+    assert own_verdict(verdict_of(result, *overrides)) == verdict

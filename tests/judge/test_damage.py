@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import apbjudge
 from apbjudge import Events, JudgeSpec, ScriptedClient
 from apbjudge.records import judgement_row
-from tests.support.commands import in_process
 from tests.support.judging import RIGHT, plan_row, write_rows
 
 NAMES = ("amber", "birch", "cedar")
@@ -174,16 +173,12 @@ def test_a_run_survives_any_change_of_any_field(
     "content", [b"", b"[]", b"{}", b"\0\0", b'{"identity": 3}', b'{"identity": ', b"\xff\xfe"]
 )
 def test_a_damaged_manifest_is_refused_without_a_traceback(
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    content: bytes,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    whole: dict[str, bytes], tmp_path: Path, content: bytes, command: Any
 ) -> None:
     folder = copied(whole | {"manifest.json": content}, tmp_path / "run")
     rows = write_rows(tmp_path / "rows.jsonl", ROWS)
     for more in ((), ("--overwrite",)):
-        done = in_process(monkeypatch, capsys)("grade", rows, "--out", folder, *more)
+        done = command("grade", rows, "--out", folder, *more)
         assert (done.code, done.out) == (2, "")
         assert done.err == (
             f"apbjudge: --out: {folder / 'manifest.json'} is not a manifest of apbjudge; "

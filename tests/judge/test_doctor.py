@@ -36,16 +36,11 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY, raising=False)
 
 
-@pytest.fixture(params=["direct", "litellm"])
-def transport(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 def spec(*addresses: str, **settings: Any) -> JudgeSpec:
     return JudgeSpec(model=MODEL, api_base=addresses, **settings)
 
 
-def told(checkup: Checkup, *servers: AbleServer) -> str:
+def shown(checkup: Checkup, *servers: AbleServer) -> str:
     """The text, with what differs from run to run replaced."""
     text = re.sub(r"in \d+\.\d\d s", "in 0.42 s", checkup_text(checkup))
     for server, name in zip(servers, "ABC", strict=False):
@@ -55,9 +50,9 @@ def told(checkup: Checkup, *servers: AbleServer) -> str:
 
 def test_an_endpoint_that_can_do_everything(transport: str) -> None:
     with AbleServer(Able(), models=SERVED) as server:
-        found = check_up(spec(server.address, transport=transport))
-    assert found.works
-    assert told(found, server) == (
+        checkup = check_up(spec(server.address, transport=transport))
+    assert checkup.works
+    assert shown(checkup, server) == (
         f"hosted_vllm/m at A ({transport} transport)\n"
         "  key       none needed, none sent\n"
         "  model     answers in 0.42 s\n"
@@ -72,9 +67,9 @@ def test_an_endpoint_that_can_do_everything(transport: str) -> None:
 
 def test_an_endpoint_that_heeds_nothing_works_all_the_same(transport: str) -> None:
     with AbleServer(IGNORES, models=listed({"id": "n"}, {"id": "o"})) as server:
-        found = check_up(spec(server.address, transport=transport))
-    assert found.works
-    assert told(found, server) == (
+        checkup = check_up(spec(server.address, transport=transport))
+    assert checkup.works
+    assert shown(checkup, server) == (
         f"hosted_vllm/m at A ({transport} transport)\n"
         "  key       none needed, none sent\n"
         "  model     answers in 0.42 s; not in the endpoint's list: n, o\n"
@@ -87,9 +82,9 @@ def test_an_endpoint_that_heeds_nothing_works_all_the_same(transport: str) -> No
 
 def test_an_endpoint_that_refuses_what_it_does_not_know() -> None:
     with AbleServer(REFUSES) as server:
-        found = check_up(spec(server.address, transport="direct"))
-    assert found.works
-    lines = told(found, server).splitlines()
+        checkup = check_up(spec(server.address, transport="direct"))
+    assert checkup.works
+    lines = shown(checkup, server).splitlines()
     assert lines[3] == (
         "  replies   json_schema refused, tool refused, json_object refused: text will be used "
         "(HTTP 400: json_schema: response_format is not supported scripted)"
@@ -116,9 +111,9 @@ def test_a_missing_key_is_named_and_a_set_one_never_shown(
 
 
 def test_an_endpoint_that_is_not_there(transport: str) -> None:
-    found = check_up(spec(nowhere(), transport=transport))
-    assert not found.works
-    assert "  model     no answer: " in checkup_text(found)
+    checkup = check_up(spec(nowhere(), transport=transport))
+    assert not checkup.works
+    assert "  model     no answer: " in checkup_text(checkup)
 
 
 def test_every_replica_has_to_work() -> None:
@@ -127,7 +122,7 @@ def test_every_replica_has_to_work() -> None:
         broken = check_up(spec(one.address, nowhere()))
     assert both.works
     assert not broken.works
-    heads = [line for line in told(both, one, two).splitlines() if not line.startswith(" ")]
+    heads = [line for line in shown(both, one, two).splitlines() if not line.startswith(" ")]
     assert heads == [
         "hosted_vllm/m at A (direct transport)",
         "hosted_vllm/m at B (direct transport)",
@@ -150,12 +145,12 @@ def test_the_longest_prompt_is_held_against_the_context(
 ) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one"), plan_row("two", query="x" * 9000)])
     with AbleServer(Able(), models=listed({"id": "m", "max_model_len": tokens})) as server:
-        found = check_up(spec(server.address), rows=rows, cache=False)
-    assert found.plan is not None
-    longest = found.plan.longest_prompt_tokens
+        checkup = check_up(spec(server.address), rows=rows, cache=False)
+    assert checkup.plan is not None
+    longest = checkup.plan.longest_prompt_tokens
     assert longest > 9000 / 4
-    assert found.works is found.fits is fits
-    assert checkup_text(found).endswith(
+    assert checkup.works is checkup.fits is fits
+    assert checkup_text(checkup).endswith(
         f"  context   {tokens:,} tokens; longest prompt about {longest:,}, reply up to 2,048: "
         f"{'fits' if fits else 'DOES NOT FIT'}\n"
     )
@@ -165,18 +160,18 @@ def test_the_shortest_context_counts(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one")])
     short = listed({"id": "m", "max_model_len": 100})
     with AbleServer(Able(), models=SERVED) as one, AbleServer(Able(), models=short) as two:
-        found = check_up(spec(one.address, two.address), rows=rows, cache=False)
-    assert found.plan is not None
-    assert found.plan.rates.context_tokens == 100
-    assert not found.works
+        checkup = check_up(spec(one.address, two.address), rows=rows, cache=False)
+    assert checkup.plan is not None
+    assert checkup.plan.rates.context_tokens == 100
+    assert not checkup.works
 
 
 def test_where_the_context_is_not_known_the_prompt_may_fit(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one")])
     with AbleServer(Able()) as server:
-        found = check_up(spec(server.address), rows=rows, cache=False)
-    assert found.fits is None
-    assert found.works
+        checkup = check_up(spec(server.address), rows=rows, cache=False)
+    assert checkup.fits is None
+    assert checkup.works
 
 
 def test_bad_input_is_found_before_anything_is_asked(tmp_path: Path) -> None:
@@ -225,19 +220,19 @@ def test_without_a_cache_nothing_is_remembered(
 
 
 def test_the_static_judge_asks_no_model(tmp_path: Path) -> None:
-    found = check_up(JudgeSpec(), rows=write_rows(tmp_path / "rows.jsonl", [plan_row("one")]))
-    assert found.works
-    assert checkup_text(found) == "static: asks no model\n"
+    checkup = check_up(JudgeSpec(), rows=write_rows(tmp_path / "rows.jsonl", [plan_row("one")]))
+    assert checkup.works
+    assert checkup_text(checkup) == "static: asks no model\n"
 
 
 def test_a_client_of_the_callers_own_stands_in_for_the_network() -> None:
     with AbleServer(Able(), models=SERVED) as server:
         client = ScriptedClient(lambda asked: "Hello!")
-        found = check_up(spec(server.address), client=client)
+        checkup = check_up(spec(server.address), client=client)
     assert (server.requests, server.fetched) == ([], [])
     assert len(client.requests) == 7
-    assert found.works
-    assert told(found, server).startswith(
+    assert checkup.works
+    assert shown(checkup, server).startswith(
         "hosted_vllm/m at A (given transport)\n  key       not looked for\n"
     )
 

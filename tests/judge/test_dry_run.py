@@ -57,9 +57,9 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_the_figures_of_known_rows(rows: Path) -> None:
     sizes = [characters(rows, name) for name in NAMES]
     judge = spec(price_input=2.0, price_output=8.0, max_concurrency=2, rpm=6)
-    found = forecast(rows, judge=judge, cache=False)
+    estimate = forecast(rows, judge=judge, cache=False)
     prompt_tokens = round(sum(sizes) * TOKENS_PER_CHARACTER)
-    assert found == Forecast(
+    assert estimate == Forecast(
         judge=MODEL,
         rows=4,
         bad_rows=1,
@@ -69,7 +69,6 @@ def test_the_figures_of_known_rows(rows: Path) -> None:
         reply_tokens=1200,
         cost_usd=(prompt_tokens * 2 + 1200 * 8) / 1e6,
         seconds=30.0,
-        longest_prompt_characters=max(sizes),
         longest_prompt_tokens=round(max(sizes) * TOKENS_PER_CHARACTER),
         max_reply_tokens=2048,
     )
@@ -80,22 +79,22 @@ def test_the_bound_is_what_a_judge_takes_that_never_gives_a_verdict(
     rows: Path, tmp_path: Path, max_reasks: int, calls: int
 ) -> None:
     judge = spec(max_reasks=max_reasks, samples=1)
-    found = forecast(rows, judge=judge, cache=False)
+    estimate = forecast(rows, judge=judge, cache=False)
     mute = ScriptedClient(lambda request: "no verdict")
     run = grade(rows, judge=judge, client=mute, out=tmp_path / "run", cache=False)
-    assert (found.calls, found.most_calls) == (3, calls)
+    assert (estimate.calls, estimate.most_calls) == (3, calls)
     assert run.manifest["calls"] == calls
-    assert ("at most" in forecast_text(found)) is (max_reasks > 0)
+    assert ("at most" in forecast_text(estimate)) is (max_reasks > 0)
 
 
 def test_what_a_run_takes_is_what_was_said(rows: Path) -> None:
     with ChatServer(in_turn([Answer(RIGHT)])) as server:
         judge = spec(api_base=server.address)
-        said = forecast(rows, judge=judge)
+        estimate = forecast(rows, judge=judge)
         run = grade(rows, judge=judge)
-    assert said.calls == run.progress.calls == len(server.requests) == 3
+    assert estimate.calls == run.progress.calls == len(server.requests) == 3
     sent = sum(len(m["content"]) for seen in server.requests for m in seen.body["messages"])
-    assert said.prompt_tokens == round(sent * TOKENS_PER_CHARACTER)
+    assert estimate.prompt_tokens == round(sent * TOKENS_PER_CHARACTER)
 
 
 def test_samples_are_calls(rows: Path) -> None:
@@ -112,8 +111,8 @@ def test_rows_need_not_be_a_file() -> None:
 def test_a_row_whose_picture_is_missing_is_bad(tmp_path: Path) -> None:
     row = plan_row("seen", files=[{"type": "image", "path": "none.png"}])
     path = write_rows(tmp_path / "rows.jsonl", [row])
-    found = forecast(path, judge=spec(vision="yes"), cache=False)
-    assert (found.bad_rows, found.calls) == (1, 0)
+    estimate = forecast(path, judge=spec(vision="yes"), cache=False)
+    assert (estimate.bad_rows, estimate.calls) == (1, 0)
     assert forecast(path, judge=spec(vision="no"), cache=False).calls == 1
 
 
@@ -121,17 +120,17 @@ def test_pictures_are_counted_and_their_tokens_are_not(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"png" * 1000)
     row = plan_row("seen", files=[{"type": "image", "path": "a.png"}])
     path = write_rows(tmp_path / "rows.jsonl", [row])
-    found = forecast(path, judge=spec(vision="yes", samples=2), cache=False)
-    assert (found.pictures, found.calls) == (2, 2)
-    assert found.longest_prompt_characters < 2 * characters(path, "seen")
-    assert ", without those of 2 pictures" in forecast_text(found)
+    estimate = forecast(path, judge=spec(vision="yes", samples=2), cache=False)
+    assert (estimate.pictures, estimate.calls) == (2, 2)
+    assert estimate.longest_prompt_tokens < 2 * characters(path, "seen") * TOKENS_PER_CHARACTER
+    assert ", without those of 2 pictures" in forecast_text(estimate)
 
 
 def test_a_judge_without_a_price_costs_nobody_knows_what(rows: Path) -> None:
-    found = forecast(rows, judge=spec(), cache=False)
-    assert found.cost_usd is None
+    estimate = forecast(rows, judge=spec(), cache=False)
+    assert estimate.cost_usd is None
     assert forecast(rows, judge="openai/gpt-4o", cache=False).cost_usd == pytest.approx(
-        (found.prompt_tokens * 2.5 + 1200 * 10) / 1e6
+        (estimate.prompt_tokens * 2.5 + 1200 * 10) / 1e6
     )
 
 
@@ -173,11 +172,11 @@ def test_measured_rates_are_used_and_named(rows: Path, tmp_path: Path) -> None:
     facts = {"tokens_per_character": 0.5, "reply_tokens": 100.0, "latency_s": 2.0}
     remember(tmp_path / "cache", BASE, **facts)
     plain = forecast(rows, judge=spec(), cache=False)
-    found = forecast(rows, judge=spec(max_concurrency=1), cache=tmp_path / "cache")
-    assert found.prompt_tokens == pytest.approx(2 * plain.prompt_tokens, abs=2)
-    assert (found.reply_tokens, found.seconds) == (300, 6.0)
-    assert found.rates.measured == tuple(facts)
-    assert forecast_text(found).endswith(
+    estimate = forecast(rows, judge=spec(max_concurrency=1), cache=tmp_path / "cache")
+    assert estimate.prompt_tokens == pytest.approx(2 * plain.prompt_tokens, abs=2)
+    assert (estimate.reply_tokens, estimate.seconds) == (300, 6.0)
+    assert estimate.rates.measured == tuple(facts)
+    assert forecast_text(estimate).endswith(
         "based on  0.5 tokens a character, 100 tokens a reply, 2 s a call\n"
     )
 
@@ -188,8 +187,8 @@ def test_replicas_are_estimated_by_their_mean_and_the_shortest_context(
     other = "http://127.0.0.1:2/v1"
     remember(tmp_path, BASE, latency_s=1.0, context_tokens=9000)
     remember(tmp_path, other, latency_s=3.0, context_tokens=8000)
-    found = forecast(rows, judge=spec(api_base=(BASE, other)), cache=tmp_path)
-    assert (found.rates.latency_s, found.rates.context_tokens) == (2.0, 8000)
+    estimate = forecast(rows, judge=spec(api_base=(BASE, other)), cache=tmp_path)
+    assert (estimate.rates.latency_s, estimate.rates.context_tokens) == (2.0, 8000)
 
 
 @pytest.mark.parametrize("nonsense", ["0.5", 0, -1, None, [], {"a": 1}])
@@ -204,12 +203,12 @@ def test_replies_in_the_cache_are_not_called_for(rows: Path, tmp_path: Path) -> 
     with ChatServer(in_turn([Answer(RIGHT)])) as server:
         judge = spec(api_base=server.address, samples=2)
         grade(two, judge=judge, cache=cache)
-        found = forecast(rows, judge=judge, cache=cache)
+        estimate = forecast(rows, judge=judge, cache=cache)
         before = len(server.requests)
         run = grade(rows, judge=judge, cache=cache)
-    assert (found.reused, found.calls) == (4, 2)
-    assert len(server.requests) - before == found.calls
-    assert run.progress.reused == found.reused
+    assert (estimate.reused, estimate.calls) == (4, 2)
+    assert len(server.requests) - before == estimate.calls
+    assert run.progress.reused == estimate.reused
 
 
 @pytest.mark.parametrize(
@@ -236,9 +235,9 @@ def test_what_is_finished_is_not_asked_again_and_what_may_pass_is(
         run = grade(rows, judge=judge, out=tmp_path / "run", cache=False)
     assert run.progress.unscored == {"transport": 1, "bad_input": 1}
     before = everything(tmp_path)
-    found = forecast(rows, judge=judge, out=tmp_path / "run", cache=False)
-    assert (found.rows, found.bad_rows, found.finished, found.calls) == (4, 1, 2, 1)
-    assert forecast_text(found).startswith("rows      4: 1 to judge, 2 finished, 1 bad\n")
+    estimate = forecast(rows, judge=judge, out=tmp_path / "run", cache=False)
+    assert (estimate.rows, estimate.bad_rows, estimate.finished, estimate.calls) == (4, 1, 2, 1)
+    assert forecast_text(estimate).startswith("rows      4: 1 to judge, 2 finished, 1 bad\n")
     assert everything(tmp_path) == before
 
 
@@ -246,9 +245,9 @@ def test_a_torn_last_line_is_no_judgement(rows: Path, tmp_path: Path) -> None:
     path = tmp_path / "run" / JUDGEMENTS
     grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
     whole = path.read_bytes()
-    kept = [json.loads(line)["kind"] for line in whole.splitlines()[:-1]].count("verdict")
+    n_finished = [json.loads(line)["kind"] for line in whole.splitlines()[:-1]].count("verdict")
     path.write_bytes(whole[:-20])
-    assert forecast(rows, judge=spec(), out=tmp_path / "run", cache=False).finished == kept
+    assert forecast(rows, judge=spec(), out=tmp_path / "run", cache=False).finished == n_finished
 
 
 def test_a_damaged_judgement_is_judged_again(rows: Path, tmp_path: Path) -> None:
@@ -259,8 +258,8 @@ def test_a_damaged_judgement_is_judged_again(rows: Path, tmp_path: Path) -> None
     lines[at] = lines[at].replace(b'"fingerprint"', b'"finger"')
     path.write_bytes(b"".join(lines))
     before = everything(tmp_path / "run")
-    found = forecast(rows, judge=spec(), out=tmp_path / "run", cache=False)
-    assert (found.finished, found.calls) == (2, 1)
+    estimate = forecast(rows, judge=spec(), out=tmp_path / "run", cache=False)
+    assert (estimate.finished, estimate.calls) == (2, 1)
     assert everything(tmp_path / "run") == before
 
 
@@ -271,8 +270,8 @@ def test_the_folder_of_another_input_is_refused_unless_it_is_to_be_replaced(
     other = write_rows(tmp_path / "other.jsonl", [plan_row("four")])
     with pytest.raises(OptionError, match=r"holds a run of .*rows\.jsonl, not of .*other\.jsonl"):
         forecast(other, judge=spec(), out=tmp_path / "run", cache=False)
-    found = forecast(other, judge=spec(), out=tmp_path / "run", overwrite=True, cache=False)
-    assert (found.finished, found.calls) == (0, 1)
+    estimate = forecast(other, judge=spec(), out=tmp_path / "run", overwrite=True, cache=False)
+    assert (estimate.finished, estimate.calls) == (0, 1)
 
 
 @pytest.mark.parametrize("manifest", [None, b"", b"[]", b"{}"])
@@ -304,8 +303,8 @@ def test_an_input_without_rows_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_static_judge_makes_no_calls(rows: Path, tmp_path: Path) -> None:
-    found = forecast(rows, judge="static")
-    assert forecast_text(found) == (
+    estimate = forecast(rows, judge="static")
+    assert forecast_text(estimate) == (
         "rows      4: 3 to judge, 0 finished, 1 bad\n"
         "calls     none: the static judge asks no model\n"
     )
@@ -319,7 +318,7 @@ KNOWN = Rates(latency_s=0.42, context_tokens=32768, is_total=True, measured=("la
 
 
 def test_the_text_of_a_forecast() -> None:
-    found = Forecast(
+    estimate = Forecast(
         judge=MODEL,
         rows=1203,
         bad_rows=3,
@@ -335,7 +334,7 @@ def test_the_text_of_a_forecast() -> None:
         max_reply_tokens=2048,
         rates=KNOWN,
     )
-    assert forecast_text(found) == (
+    assert forecast_text(estimate) == (
         "rows      1,203: 1,000 to judge, 200 finished, 3 bad\n"
         "calls     880, and 120 replies from the cache; at most 2,880 if replies have to be asked "
         "for again\n"
@@ -374,8 +373,8 @@ def test_the_text_of_a_forecast() -> None:
 )
 def test_single_lines(changes: dict[str, Any], line: str) -> None:
     usual = {"calls": 1, "longest_prompt_tokens": 100, "max_reply_tokens": 10}
-    found = Forecast(judge=MODEL, **{**usual, **changes})
-    assert line in forecast_text(found).splitlines()
+    estimate = Forecast(judge=MODEL, **{**usual, **changes})
+    assert line in forecast_text(estimate).splitlines()
 
 
 def test_what_is_assumed_is_as_documented() -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import log2
 from pathlib import Path
@@ -19,8 +19,7 @@ from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import compare_runs
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
-from apbjudge.reports.ensembles import ensemble_text
-from tests.support.commands import Said, in_process
+from apbjudge.reports.summary import ensemble_text
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
 
 A, B, C = ("scripted/a", "scripted/b", "scripted/c")
@@ -313,40 +312,32 @@ def test_another_condition_keeps_what_the_strong_judge_said(cascade: Cascade) ->
     assert sorted(row["item_id"] for row in own) == sorted(BY_DOUBT[:6])
 
 
-def counted(threshold: float | None, labels: Mapping[str, bool] | None) -> tuple[int, ...]:
-    """Escalated, calls, agreeing and compared items at a threshold, item by item."""
-    escalated = calls = agree = compared = 0
-    for n, wrong in enumerate(WRONG):
-        name = f"row-{n:02}"
-        is_asked = threshold is not None and bits(n) >= threshold - 1e-4
-        has_strong = name in BY_DOUBT
-        escalated += is_asked
-        calls += 9 + (is_asked and has_strong)
-        cheap, strong = wrong < 5, n % 2 == 0
-        truth = labels.get(name) if labels is not None else None
-        truth = strong if truth is None and has_strong else truth
-        stands = strong if is_asked and has_strong else cheap
-        compared += truth is not None
-        agree += truth is not None and stands == truth
-    return escalated, calls, agree, compared
+Point = dict[str, str]
 
 
-def is_counted(points: list[dict[str, str]], labels: Mapping[str, bool] | None) -> None:
-    assert [p["threshold"] for p in points][:2] == ["none", f"{bits(1):.4f}"]
-    assert len(points) >= 5
-    for point in points:
-        threshold = None if point["threshold"] == "none" else float(point["threshold"])
-        values = [int(point[k]) for k in ("n_escalated", "calls", "n_agree", "n_compared")]
-        assert tuple(values) == counted(threshold, labels)
-        assert float(point["share"]) == pytest.approx(values[0] / len(WRONG))
-        assert float(point["agreement"]) == pytest.approx(values[2] / values[3])
-        assert float(point["low"]) <= float(point["agreement"]) <= float(point["high"])
+def at(points: list[Point], threshold: str) -> tuple[int, ...]:
+    """Escalated, calls, agreeing and compared items at a threshold."""
+    (point,) = [point for point in points if point["threshold"] == threshold]
+    counts = tuple(int(point[k]) for k in ("n_escalated", "calls", "n_agree", "n_compared"))
+    assert float(point["share"]) == pytest.approx(counts[0] / len(WRONG))
+    assert float(point["agreement"]) == pytest.approx(counts[2] / counts[3])
+    assert float(point["low"]) <= float(point["agreement"]) <= float(point["high"])
+    return counts
+
+
+def is_whole(points: list[Point]) -> None:
+    """The cheap judge calls all ten right, the strong one every other of those it was asked."""
+    levels = sorted({bits(n) for n in range(len(WRONG)) if WRONG[n]}, reverse=True)
+    thresholds = [point["threshold"] for point in points]
+    assert thresholds == ["none", *(f"{level:.4f}" for level in levels)]  # as far as all were asked
+    assert at(points, "none") == (0, 90, 4, 8)
+    assert at(points, thresholds[1]) == (2, 92, 5, 8)
+    assert at(points, thresholds[-1]) == (8, 98, 8, 8)
 
 
 def test_the_curve_of_a_run_is_what_counting_gives(cascade: Cascade) -> None:
     cascade.run()
-    is_counted(cascade.curve, None)
-    assert len(cascade.curve) == 5  # up to the threshold at which all who were due are asked
+    is_whole(cascade.curve)
 
 
 def test_a_row_without_verdict_is_asked_on_first(tmp_path: Path) -> None:
@@ -417,28 +408,22 @@ def test_a_panel_is_no_cascade_of_the_same_judges(cascade: Cascade) -> None:
     assert cascade.rows == before
 
 
-@pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    return in_process(monkeypatch, capsys)
-
-
 def test_the_command_compares_two_runs_with_labels(
-    cascade: Cascade, tmp_path: Path, command: Callable[..., Said]
+    cascade: Cascade, tmp_path: Path, command: Any
 ) -> None:
     cascade.run()
     folders = [cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG)]
     said = command("cascade", *folders)
     assert (said.code, said.err) == (0, "")
-    is_counted(list(csv.DictReader(io.StringIO(said.out))), None)
+    is_whole(list(csv.DictReader(io.StringIO(said.out))))
     truth = {"row-00": False, "row-01": True, "row-03": False, "row-04": True}
     labels = [{"item_id": name, "is_correct": value} for name, value in truth.items()]
     labels.append({"item_id": "row-02", "is_correct": None, "grade": 0.4})
     path = write_rows(tmp_path / "labels.jsonl", labels)
     said = command("cascade", *folders, "--labels", path)
     assert said.code == 0
-    is_counted(list(csv.DictReader(io.StringIO(said.out))), truth)
+    points = list(csv.DictReader(io.StringIO(said.out)))
+    assert at(points, "none") == (0, 90, 5, 9)  # row-00 has a label and no strong verdict
     assert compare_runs(*folders, path, "entropy>0") == said.out
 
 
@@ -450,7 +435,7 @@ def test_the_command_compares_two_runs_with_labels(
     ],
 )
 def test_a_comparison_that_can_not_be_made_is_one_line(
-    cascade: Cascade, command: Callable[..., Said], more: list[str], said: str
+    cascade: Cascade, command: Any, more: list[str], said: str
 ) -> None:
     cascade.run()
     folders = [cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG)]
@@ -461,7 +446,7 @@ def test_a_comparison_that_can_not_be_made_is_one_line(
 
 
 def test_a_folder_without_a_run_or_without_doubt_is_one_line(
-    cascade: Cascade, tmp_path: Path, command: Callable[..., Said]
+    cascade: Cascade, tmp_path: Path, command: Any
 ) -> None:
     cascade.run()
     cheap, strong = (cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG))
@@ -474,7 +459,7 @@ def test_a_folder_without_a_run_or_without_doubt_is_one_line(
         assert said in done.err
 
 
-def test_a_damaged_judgement_is_one_line(cascade: Cascade, command: Callable[..., Said]) -> None:
+def test_a_damaged_judgement_is_one_line(cascade: Cascade, command: Any) -> None:
     cascade.run()
     cheap, strong = (cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG))
     path = cheap / "judgements.jsonl"

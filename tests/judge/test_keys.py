@@ -16,14 +16,14 @@ KEYS = st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1), st.sampled_from(
 def test_a_key_is_new_once(asked: list[int], recent: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keys, "RECENT", recent)
-        found, met = KeySet(), set[int]()
+        key_set, met = KeySet(), set[int]()
         for key in asked:
-            assert found.add(key) is (key not in met)
+            assert key_set.add(key) is (key not in met)
             met.add(key)
 
 
 def test_more_keys_than_are_held_in_a_set() -> None:
-    found = KeySet()
+    key_set = KeySet()
     spread = [(n * 0x9E3779B97F4A7C15) % 2**64 for n in range(keys.RECENT + 10)]
-    assert all(found.add(key) for key in spread)
-    assert not any(found.add(key) for key in spread)
+    assert all(key_set.add(key) for key in spread)
+    assert not any(key_set.add(key) for key in spread)

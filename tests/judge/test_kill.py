@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge.judge import JudgeSpec
+from apbjudge.judge import JudgeSpec, Source
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.runs.folder import RecordLog
-from tests.support.commands import in_process, start
+from tests.support.commands import start
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
 
@@ -71,7 +71,7 @@ def run(serve: Any, tmp_path: Path) -> Interrupted:
 
 
 def test_a_killed_run_goes_on_without_asking_for_what_is_on_disk(
-    run: Interrupted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Interrupted, command: Any
 ) -> None:
     run.by(signal.SIGKILL)
     assert run.code == -signal.SIGKILL
@@ -79,18 +79,16 @@ def test_a_killed_run_goes_on_without_asking_for_what_is_on_disk(
     saved = run.written
     assert len(saved) == FINISHED
     run.answer_all()
-    said = in_process(monkeypatch, capsys)(*run.arguments)
-    assert said.code == 0
-    assert "12 rows, 12 scored" in said.out
-    assert [line for line in said.err.splitlines() if " done before, " not in line] == []
+    done = command(*run.arguments)
+    assert done.code == 0
+    assert "12 rows, 12 scored" in done.out
+    assert [line for line in done.err.splitlines() if " done before, " not in line] == []
     assert run.asked == sorted(set(NAMES) - set(saved))
     assert run.written == NAMES
     assert run.state() == "done"
 
 
-def test_a_stopped_run_says_so_and_goes_on(
-    run: Interrupted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stopped_run_says_so_and_goes_on(run: Interrupted, command: Any) -> None:
     run.by(signal.SIGINT)
     assert run.code == 130
     assert run.err.splitlines()[-1] == f"stopped; the same command continues from {run.out}"
@@ -99,18 +97,16 @@ def test_a_stopped_run_says_so_and_goes_on(
     saved = run.written
     assert len(saved) == FINISHED
     run.answer_all()
-    said = in_process(monkeypatch, capsys)(*run.arguments)
-    assert said.code == 0
+    done = command(*run.arguments)
+    assert done.code == 0
     assert run.asked == sorted(set(NAMES) - set(saved))
     assert run.written == NAMES
     assert run.state() == "done"
 
 
-def test_a_second_process_in_the_same_folder_is_turned_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_process_in_the_same_folder_is_turned_away(tmp_path: Path, command: Any) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
-    identity = run_identity(JudgeSpec(), "auto", None)
+    identity = run_identity(JudgeSpec(), Source(rows))
     first = RecordLog(tmp_path / "out", JUDGEMENT_RECORDS, identity)
     first.write_manifest({"identity": identity})
     arguments = ["grade", rows, "--out", tmp_path / "out"]
@@ -119,21 +115,7 @@ def test_a_second_process_in_the_same_folder_is_turned_away(
     assert process.returncode == 2
     assert err == f"apbjudge: --out: another process is writing {tmp_path / 'out'}\n"
     first.close()
-    assert in_process(monkeypatch, capsys)(*arguments).code == 0
-
-
-def test_other_settings_in_the_same_folder_are_an_unusable_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = in_process(monkeypatch, capsys)
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
-    arguments = ["grade", rows, "--out", tmp_path / "out"]
     assert command(*arguments).code == 0
-    before = read_rows(tmp_path / "out")
-    said = command(*arguments, "--protocol", "holistic")
-    assert said.code == 2
-    assert "other settings (protocol); choose another folder" in said.err
-    assert read_rows(tmp_path / "out") == before
 
 
 def test_rows_finish_in_any_order_within_the_limit_of_concurrency(serve: Any, bench: Any) -> None:

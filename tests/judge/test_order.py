@@ -50,17 +50,17 @@ def case_of(entry: Entry) -> str:
 @given(cases=CASES, rows=WINDOW, kib=st.integers(1, 100))
 def test_every_row_comes_once(cases: list[str], rows: int, kib: int) -> None:
     entries = tasks(cases)
-    found = list(adjacent(entries, rows=rows, size=kib * ROW))
-    assert Counter(map(id, found)) == Counter(map(id, entries))
+    ordered = list(adjacent(entries, rows=rows, size=kib * ROW))
+    assert Counter(map(id, ordered)) == Counter(map(id, entries))
 
 
 @given(cases=CASES)
 def test_within_the_window_each_case_is_in_one_piece_and_in_its_order(cases: list[str]) -> None:
-    found = [entry for entry in adjacent(tasks(cases)) if isinstance(entry, Task)]
-    pieces = [case for case, _ in groupby(map(case_of, found))]
+    ordered = [entry for entry in adjacent(tasks(cases)) if isinstance(entry, Task)]
+    pieces = [case for case, _ in groupby(map(case_of, ordered))]
     assert pieces == list(dict.fromkeys(case for case in cases if case != "g"))
     for case in pieces:
-        offsets = [entry.offset for entry in found if entry.item.case_id == case]
+        offsets = [entry.offset for entry in ordered if entry.item.case_id == case]
         assert offsets == sorted(offsets)
 
 
@@ -69,8 +69,8 @@ def test_rows_of_a_case_that_follow_each_other_closely_are_in_one_piece(
     cases: list[str], rows: int
 ) -> None:
     """Any case whose rows all lie within as many rows as are held back."""
-    found = [entry for entry in adjacent(tasks(cases), rows=rows) if isinstance(entry, Task)]
-    pieces = Counter(case for case, _ in groupby(map(case_of, found)))
+    ordered = [entry for entry in adjacent(tasks(cases), rows=rows) if isinstance(entry, Task)]
+    pieces = Counter(case for case, _ in groupby(map(case_of, ordered)))
     good = [case for case in cases if case != "g"]
     for case, count in pieces.items():
         first, last = good.index(case), len(good) - 1 - good[::-1].index(case)
@@ -119,10 +119,6 @@ def test_bad_rows_pass_at_once(cases: list[str]) -> None:
     for entry in adjacent(watched):
         if isinstance(entry, BadRow):
             assert watched.entries[watched.taken - 1] is entry
-
-
-def test_nothing_in_nothing_out() -> None:
-    assert list(adjacent([])) == []
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(["job", "job", "land"]), st.integers(0, 4)), max_size=60)

@@ -18,7 +18,6 @@ import apbjudge
 from apbjudge import Events, JudgeSpec, OptionError, ScriptedClient
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.runs.folder import RecordLog, clear_run
-from tests.support.commands import in_process
 from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
 
 NAMES = ("amber", "birch", "cedar", "dogwood")
@@ -54,11 +53,6 @@ def names_in(folder: Path) -> list[str]:
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "rows.jsonl", map(plan_row, NAMES))
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    return in_process(monkeypatch, capsys)
 
 
 Change = Callable[[Path, Path], Any]

@@ -12,7 +12,6 @@ import pytest
 
 from apbjudge.errors import OptionError
 from apbjudge.judge import JudgeSpec
-from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, verdict, write_rows
 from tests.support.server import Answer, Behaviour, Body, Seen, Status, completion
 
@@ -79,8 +78,7 @@ def test_without_a_seed_none_is_sent(serve: Any, bench: Any) -> None:
 def test_samples_at_temperature_0_are_refused(
     tmp_path: Path,
     serve: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Any,
     sent: list[str],
 ) -> None:
     with pytest.raises(OptionError, match="expected --temperature above 0, got 0"):
@@ -88,9 +86,9 @@ def test_samples_at_temperature_0_are_refused(
     server = serve([OK])
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    said = in_process(monkeypatch, capsys)("grade", rows, *place, *sent)
-    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert "samples: expected --temperature above 0, got 0" in said.err
+    done = command("grade", rows, *place, *sent)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "samples: expected --temperature above 0, got 0" in done.err
     assert server.requests == []
 
 
@@ -143,7 +141,9 @@ def test_a_sample_that_contradicts_itself_is_asked_again_on_its_own(serve: Any, 
 # Probabilities ------------------------------------------------------------------------------------
 
 
-def told(reply: Mapping[str, Any], sure: Mapping[str, float], *, with_them: bool = True) -> Body:
+def sure_reply(
+    reply: Mapping[str, Any], sure: Mapping[str, float], *, with_them: bool = True
+) -> Body:
     """A completion in OpenAI's form; ``sure`` gives the probability of a field's value."""
     tokens: list[dict[str, Any]] = []
     for n, (field, value) in enumerate(reply.items()):
@@ -171,7 +171,7 @@ def token(text: str, p: float = 1.0, other: str | None = None) -> dict[str, Any]
 def test_probabilities_of_the_verdict_become_its_doubt(
     serve: Any, bench: Any, transport: str
 ) -> None:
-    server = serve([told(verdict(), {"is_correct": 0.8, "E4": 0.75, "E1": 0.5})])
+    server = serve([sure_reply(verdict(), {"is_correct": 0.8, "E4": 0.75, "E1": 0.5})])
     judged = bench(server).judge([plan_row("a")], logprobs=True, transport=transport)
     doubt = judged["a"]["doubt"]
     assert (doubt["method"], doubt["n"]) == ("logprobs", 1)
@@ -193,31 +193,32 @@ def test_probabilities_are_asked_for_only_where_wanted(serve: Any, bench: Any) -
 
 
 def test_probabilities_outlive_the_cache(serve: Any, tmp_path: Path) -> None:
-    server = serve([told(verdict(), {"is_correct": 0.9})])
-    found = [
+    server = serve([sure_reply(verdict(), {"is_correct": 0.9})])
+    judgements = [
         Bench(server.address, tmp_path / name, cache=tmp_path / "cache").judge(
             [plan_row("a")], logprobs=True
         )["a"]
         for name in ("first", "second")
     ]
     assert len(server.requests) == 1
-    assert found[0]["doubt"] == found[1]["doubt"]
-    assert found[1]["doubt"]["shares"]["is_correct"] == pytest.approx(0.9)
+    assert judgements[0]["doubt"] == judgements[1]["doubt"]
+    assert judgements[1]["doubt"]["shares"]["is_correct"] == pytest.approx(0.9)
 
 
 def test_without_probabilities_doubt_is_null_and_one_remark_says_so(
-    serve: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    serve: Any, tmp_path: Path, command: Any
 ) -> None:
-    answers = {"(a)": told(verdict(), {}, with_them=False), "(b)": OK, "(c)": told(verdict(), {})}
+    answers = {
+        "(a)": sure_reply(verdict(), {}, with_them=False),
+        "(b)": OK,
+        "(c)": sure_reply(verdict(), {}),
+    }
     server = serve(lambda seen: next(v for key, v in answers.items() if key in seen.text))
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in "abc"])
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    said = in_process(monkeypatch, capsys)("grade", rows, *place, "--logprobs")
-    assert said.code == 0
-    assert said.err == "2 verdicts came without the token probabilities asked for\n"
+    done = command("grade", rows, *place, "--logprobs")
+    assert done.code == 0
+    assert done.err == "2 verdicts came without the token probabilities asked for\n"
     text = (tmp_path / "out" / "judgements.jsonl").read_text(encoding="utf-8")
     doubts = {row["item_id"]: row["doubt"] for row in map(json.loads, text.splitlines())}
     assert (doubts["a"], doubts["b"]) == (None, None)

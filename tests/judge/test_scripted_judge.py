@@ -62,13 +62,13 @@ def test_a_judge_that_answers_as_the_labels_yields_the_labels(
         model="hosted_vllm/scripted", api_base=address, evidence=evidence, vision="yes"
     )
     run = apbjudge.grade(EXAMPLES / f"{name}.jsonl", judge=spec)
-    found = list(run.judgements)
-    assert {(j.item_id, j.tested_model): decided(j) for j in found if isinstance(j, Verdict)} == {
+    results = list(run.judgements)
+    assert {(j.item_id, j.tested_model): decided(j) for j in results if isinstance(j, Verdict)} == {
         key: {k: label[k] for k in ("is_correct", "grade", "errors", "category") if k in label}
         for key, label in labels_of(name).items()
     }
-    assert len(found) == FILES[name]
-    assert [j.overrides for j in found if isinstance(j, Verdict) and j.overrides] == []
+    assert len(results) == FILES[name]
+    assert [j.overrides for j in results if isinstance(j, Verdict) and j.overrides] == []
     assert run.summary.totals.calls == FILES[name]
     assert run.manifest["inconsistent"] == 0
 

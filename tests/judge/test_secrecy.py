@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Body, Reset, Seen, Status
 
@@ -91,12 +90,12 @@ def arguments(serve: Any, tmp_path: Path) -> Callable[[str], list[str]]:
     rows = write_rows(tmp_path / "rows.jsonl", ROWS)
     server = serve(behave)
 
-    def made(transport: str) -> list[str]:
+    def command_for(transport: str) -> list[str]:
         place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / transport]
         settings = ["--transport", transport, "--retries", "0", "--max-concurrency", "14"]
         return [str(part) for part in ("grade", rows, *place, *settings, "--max-unscored", "1")]
 
-    return made
+    return command_for
 
 
 def files_of(folder: Path) -> Iterator[tuple[str, str]]:
@@ -112,9 +111,9 @@ def test_neither_output_nor_files_hold_a_key_or_a_prompt(
     # One program for both, of its own: litellm would write to the terminal that it was loaded in.
     both = json.dumps([arguments(transport) for transport in TRANSPORTS])
     command = [sys.executable, "-c", _PROGRAM, both]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert said.returncode == 0, said.stderr
-    for text in (said.stdout, said.stderr):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    for text in (done.stdout, done.stderr):
         assert KEY not in text
         assert MARK not in text
     for transport in TRANSPORTS:
@@ -136,20 +135,20 @@ def assert_kept_secret(out: Path) -> None:
     assert KEY not in lines
     for row in rows:
         assert len(row["detail"] or "") <= DETAIL
-        kept = {name: value for name, value in row.items() if name not in ("detail", "raw")}
-        assert MARK not in json.dumps(kept), row["item_id"]
+        rest = {name: value for name, value in row.items() if name not in ("detail", "raw")}
+        assert MARK not in json.dumps(rest), row["item_id"]
 
 
 def test_a_reply_that_repeats_the_prompt_is_in_the_raw_reply_and_the_cache_alone(
-    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Any
 ) -> None:
     monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path / "cache"))
     rows = write_rows(tmp_path / "rows.jsonl", ROWS[:2])
     server = serve(lambda seen: Answer(f"You ask of {MARK}. {RIGHT}"))
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    said = in_process(monkeypatch, capsys)("grade", rows, *place)
-    assert said.code == 0
-    assert MARK not in said.out + said.err
+    done = command("grade", rows, *place)
+    assert done.code == 0
+    assert MARK not in done.out + done.err
     where = {name for name, text in files_of(tmp_path) if MARK in text and name != "rows.jsonl"}
     assert where - {"replies.db-wal", "replies.db-journal"} == {"judgements.jsonl", "replies.db"}
     with sqlite3.connect(tmp_path / "cache" / "replies" / "replies.db") as con:
@@ -164,10 +163,10 @@ class Everything(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
-        self.told: list[str] = []
+        self.entries: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.told.append(f"{record.name}: {self.format(record)} {record.args!r}")
+        self.entries.append(f"{record.name}: {self.format(record)} {record.args!r}")
 
 
 @pytest.fixture
@@ -178,7 +177,7 @@ def logged() -> Iterator[list[str]]:
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
-        yield handler.told
+        yield handler.entries
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
@@ -186,14 +185,10 @@ def logged() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_nothing_secret_is_logged_even_when_everything_is(
-    transport: str,
-    arguments: Callable[[str], list[str]],
-    logged: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    transport: str, arguments: Callable[[str], list[str]], logged: list[str], command: Any
 ) -> None:
-    said = in_process(monkeypatch, capsys)(*arguments(transport))
-    assert said.code == 0
+    done = command(*arguments(transport))
+    assert done.code == 0
     assert any(entry.startswith("asyncio: ") for entry in logged)  # it does listen
     for entry in logged:
         assert KEY not in entry, entry[:500]

@@ -23,7 +23,7 @@ from apbjudge.llm.cache import DATABASE
 from apbjudge.llm.endpoint_cache import FILE
 from apbjudge.runs.loop import Progress
 from tests.judge.test_disk import Disk
-from tests.support.commands import in_process, start
+from tests.support.commands import start
 from tests.support.hurry import hurried
 from tests.support.judging import CODES, MODEL, Bench, Judged, plan_row, read_rows, verdict
 from tests.support.judging import write_rows as write
@@ -47,14 +47,14 @@ ROWS = [plan_row(name) for name in NAMES]
 SHARE = 0.3
 
 
-def told(name: str) -> dict[str, Any]:
+def reply_on(name: str) -> dict[str, Any]:
     """The right reply on a row: they differ, so that an answer to another row would be seen."""
     number = int(name[-2:])
     return verdict() if number % 3 else verdict(CODES[1 + number % 5])
 
 
 def good(name: str) -> Answer:
-    return Answer(json.dumps(told(name)))
+    return Answer(json.dumps(reply_on(name)))
 
 
 def says(text: str) -> Callable[[str], Behaviour]:
@@ -66,11 +66,11 @@ def does(behaviour: Behaviour) -> Callable[[str], Behaviour]:
 
 
 def in_prose(name: str) -> Answer:
-    return Answer(f"Let me think. {{a}} first.\n```json\n{json.dumps(told(name))}\n```\nDone.")
+    return Answer(f"Let me think. {{a}} first.\n```json\n{json.dumps(reply_on(name))}\n```\nDone.")
 
 
 def in_japanese(name: str) -> Answer:
-    reply = told(name) | {"reasoning": "計画は問題ありません。"}
+    reply = reply_on(name) | {"reasoning": "計画は問題ありません。"}
     return Answer(json.dumps(reply, ensure_ascii=False))
 
 
@@ -150,7 +150,7 @@ def ending(row: Mapping[str, Any]) -> str:
     if row["kind"] == "unscored":
         assert row["detail"]
         return row["reason"]
-    expected = told(row["item_id"])
+    expected = reply_on(row["item_id"])
     flags = [code for code in CODES if expected[code]]
     values = (row["is_correct"], row["grade"], [c for c in CODES if row["errors"][c]])
     if values == (expected["is_correct"], expected["grade"], flags):
@@ -447,7 +447,7 @@ def test_a_wall_clock_that_jumps_changes_nothing(
 
 
 def test_a_run_killed_in_the_storm_asks_for_no_finished_row_again(
-    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    serve: Any, tmp_path: Path, command: Any
 ) -> None:
     storm = Storm(["truncated", "contradictory", "in prose"])
     lock = threading.Lock()
@@ -468,8 +468,8 @@ def test_a_run_killed_in_the_storm_asks_for_no_finished_row_again(
     assert saved
     before = Counter(map(name_in, server.requests))
     server.behave = storm
-    said = in_process(monkeypatch, capsys)(*arguments)
-    assert said.code == 0, said.err
+    done = command(*arguments)
+    assert done.code == 0, done.err
     after = Counter(map(name_in, server.requests))
     finished = read_rows(tmp_path / "out")
     assert all(row in finished for row in saved)

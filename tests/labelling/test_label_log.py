@@ -13,15 +13,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import InputError, OptionError
-from apbjudge.labelling.label_log import LabelLog
-from apbjudge.labelling.label_state import NOTHING, LabelState, clicked, state_of
-from apbjudge.records import read_labels, resolve
+from apbjudge.labelling.clicks import answers, clicked, is_silent
+from apbjudge.labelling.label_log import Key, LabelLog
+from apbjudge.records import HumanLabel, read_labels, resolve
 from apbjudge.rubrics import load_rubric
 
 RUBRIC = load_rubric("apb-holistic")
 RATERS, KEYS = ("ann", "bo"), (("a", "m1"), ("a", "m2"))
-RIGHT = LabelState(is_correct=True)
-WRONG = LabelState(is_correct=False)
+
+
+def label(rater: str = "ann", key: Key = KEYS[0], **answered: Any) -> HumanLabel:
+    return HumanLabel(item_id=key[0], tested_model=key[1], rater=rater, **answered)
+
+
+RIGHT, WRONG = label(is_correct=True), label(is_correct=False)
 
 CLICKS = [
     {"set": "correct", "to": True},
@@ -61,14 +66,12 @@ def rows(path: Path) -> list[dict[str, Any]]:
 @example(acts=[("ann", KEYS[0], act) for act in (CLICKS[5], CLICKS[0], "undo")], by_hand=False)
 @given(acts=ACTS, by_hand=st.booleans())
 def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_hand: bool) -> None:
-    said: dict[Any, list[LabelState]] = {
-        (rater, key): [NOTHING] for rater in RATERS for key in KEYS
-    }
+    said = {(rater, key): [label(rater, key)] for rater in RATERS for key in KEYS}
     with TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         if by_hand:
             path.write_bytes(BY_HAND)
-            said["bo", KEYS[0]] = [LabelState(grade=0.2)]
+            said["bo", KEYS[0]] = [label("bo", grade=0.2)]
         log = LabelLog(path, bad=lambda text: None)
         for rater, key, act in acts:
             stack = said[rater, key]
@@ -82,23 +85,23 @@ def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_
                 log.close()
                 log = LabelLog(path, bad=lambda text: None)
             else:
-                state = clicked(stack[-1], act, RUBRIC)
-                log.add(rater, key, state)
-                if state != stack[-1]:
-                    stack.append(state)
-            assert log.history(rater, key).state == said[rater, key][-1]
+                after = clicked(stack[-1], act, RUBRIC)
+                log.add(rater, key, after)
+                if after != stack[-1]:
+                    stack.append(after)
+            assert log.history(rater, key).label == said[rater, key][-1]
         log.close()
         again = LabelLog(path, bad=lambda text: None)
         for (rater, key), stack in said.items():
             assert [again.history(rater, key).base, *again.history(rater, key).steps] == stack
         again.close()
-        loud = {k: s[-1].to_json() | {"note": ""} for k, s in said.items() if not s[-1].is_silent}
+        loud = {k: answers(s[-1]) for k, s in said.items() if not is_silent(s[-1])}
         resolved = resolve(read_labels(path, bad=lambda text: None))
         own = [resolved.labels.label(row) for rows in resolved.by_rater.values() for row in rows]
         found = {
-            (label.rater, (label.item_id, label.tested_model)): state_of(label).to_json()
-            for label in own
-            if label.rater in RATERS
+            (one.rater, (one.item_id, one.tested_model)): answers(one)
+            for one in own
+            if one.rater in RATERS
         }
         assert found == loud
         if by_hand:
@@ -113,7 +116,7 @@ def test_one_line_a_click_with_all_that_is_said_by_then(
     monkeypatch.setattr(os, "fsync", lambda descriptor: sizes.append(os.fstat(descriptor).st_size))
     log.add("ann", KEYS[0], WRONG)
     log.add("ann", KEYS[0], WRONG)
-    log.add("ann", KEYS[0], LabelState(is_correct=False, grade=0.4, note="off by one"))
+    log.add("ann", KEYS[0], label(is_correct=False, grade=0.4, note="off by one"))
     log.undo("ann", KEYS[0])
     log.close()
     ends = [len(line) for line in log.path.read_bytes().splitlines(keepends=True)]
@@ -142,16 +145,16 @@ def test_undoing_everything_takes_the_lines_away_and_leaves_all_others(tmp_path:
     before = path.read_bytes()
     path.chmod(0o640)
     log = opened(path)
-    log.add("bo", KEYS[0], RIGHT)
+    log.add("bo", KEYS[0], label("bo", is_correct=True))
     log.add("ann", KEYS[0], WRONG)
     log.undo("ann", KEYS[0])
-    assert log.history("ann", KEYS[0]).state == RIGHT
+    assert log.history("ann", KEYS[0]).label == RIGHT
     log.undo("bo", KEYS[0])
     log.undo("bo", KEYS[0])
     log.undo("ann", KEYS[0])
     assert path.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o640
-    log.add("bo", KEYS[0], WRONG)  # the file that took the old one's place is written now
+    log.add("bo", KEYS[0], label("bo", is_correct=False))  # into the new file
     assert rows(path)[1]["is_correct"] is False
     log.close()
 
@@ -258,7 +261,7 @@ def test_what_can_not_be_written_has_not_been_said(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(os, "fsync", full)
         with pytest.raises(InputError, match="No space left"):
             log.add("ann", KEYS[0], WRONG)
         with pytest.raises(InputError, match="No space left"):

@@ -11,8 +11,9 @@ import pytest
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Source, Task
 from apbjudge.labelling.config import LabelConfig
-from apbjudge.labelling.item_reader import ItemReader, shuffled
 from apbjudge.labelling.label import open_service
+from apbjudge.labelling.queue import ItemReader, JudgeVerdicts, shuffled
+from tests.reports.rows import verdict
 from tests.support.judging import plan_row, write_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -30,7 +31,7 @@ def queue(predictions: Path, **order: Any) -> list[str]:
         LabelConfig(predictions=predictions, out=out, **order), problem=lambda t: None
     )
     service.log.close()
-    return [place.item_id for place in service.queue]
+    return [place.key[0] for place in service.queue]
 
 
 def test_a_random_order_follows_from_the_seed_and_the_rows_alone(predictions: Path) -> None:
@@ -46,8 +47,8 @@ def test_a_random_order_follows_from_the_seed_and_the_rows_alone(predictions: Pa
 
 def test_every_row_comes_early_as_often_as_any_other(predictions: Path) -> None:
     seeds = range(300)
-    places = ItemReader(predictions).places(pytest.fail)
-    early = [place.item_id for seed in seeds for place in shuffled(places, seed=seed)[:3]]
+    places = ItemReader(predictions).queue(pytest.fail)
+    early = [place.key[0] for seed in seeds for place in shuffled(places, seed=seed)[:3]]
     counts = [early.count(name) for name in NAMES]
     # Each is expected 30 times, with a standard deviation of 5.2.
     assert 10 <= min(counts) <= max(counts) <= 50
@@ -91,8 +92,8 @@ def test_bad_rows_are_named_and_left_out(tmp_path: Path) -> None:
     rows = [plan_row("a"), {"id": "b"}, plan_row("a"), plan_row("c")]
     path.write_text("\n\n".join([*map(json.dumps, rows), "{"]), encoding="utf-8")
     found: list[str] = []
-    places = ItemReader(path).places(found.append)
-    assert [place.item_id for place in places] == ["a", "c"]
+    places = ItemReader(path).queue(found.append)
+    assert [place.key[0] for place in places] == ["a", "c"]
     assert [text.split(": ")[0] for text in found] == [f"{path}:{n}" for n in (3, 5, 9)]
 
 
@@ -104,7 +105,7 @@ def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
         path, cases = EXAMPLES / "step_wise.jsonl", None
     tasks = [task for task in Source(path, cases=cases) if isinstance(task, Task)]
     reader = ItemReader(path, cases=cases)
-    places = reader.places(pytest.fail)
+    places = reader.queue(pytest.fail)
     assert len(places) == len(tasks) > 3
     for place, task in reversed(list(zip(places, tasks, strict=True))):
         assert reader.item(place) == task.item
@@ -113,9 +114,17 @@ def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
 
 def test_a_file_that_changes_meanwhile_is_noticed(predictions: Path) -> None:
     reader = ItemReader(predictions)
-    place = reader.places(pytest.fail)[4]
+    place = reader.queue(pytest.fail)[4]
     text = predictions.read_text(encoding="utf-8")
     for changed in (text.replace("(row-04)", "(row-4!)"), text[: place.offset], ""):
         predictions.write_text(changed, encoding="utf-8")
         with pytest.raises(InputError, match=r"rows\.jsonl:5: the file has changed; start anew"):
             reader.item(place)
+
+
+def test_a_row_of_the_run_that_is_no_judgement_is_left_out(tmp_path: Path) -> None:
+    row = verdict("a")
+    rows = [{**row, "item_id": ["a"]}, {**row, "tested_model": None}, row]
+    write_rows(tmp_path / "judgements.jsonl", rows)
+    shown = JudgeVerdicts(tmp_path, [("a", "m")]).view(("a", "m"))
+    assert (shown["judge"], shown["kind"], shown["is_correct"]) == ("j", "verdict", True)

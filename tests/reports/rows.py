@@ -112,9 +112,17 @@ def group(
     return found
 
 
-def points(figures: dict[str, Estimate], *names: str) -> dict[str, tuple[float | None, int]]:
+Points = dict[str, tuple[float | None, int]]
+
+
+def points(figures: dict[str, Estimate], *names: str) -> Points:
     """Value and denominator of some figures, or of all."""
     return {name: (figures[name].value, figures[name].n_items) for name in names or figures}
+
+
+def figures_of(rows: Iterable[Row], *names: str, **which: Any) -> Points:
+    """Those of the one group that is meant, as ``points``."""
+    return points(group(summary_of(rows), **which).figures, *names)
 
 
 def about(value: float, n: int) -> Any:

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 
 from apbjudge.judge.cascade import CurvePoint, curve_csv
 from apbjudge.judge.panel import Disagreement, Pair
-from apbjudge.reports.ensembles import (
+from apbjudge.reports.summary import (
     POINTS_SHOWN,
     cascade_document,
     disagreement_document,

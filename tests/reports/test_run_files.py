@@ -12,8 +12,7 @@ import pytest
 from apbjudge import InputError
 from apbjudge.calibration.judged_run import judged_run
 from apbjudge.records.run_folder import RunFolder, read_run
-from apbjudge.reports.frames import frame
-from apbjudge.reports.run_files import by_judge
+from apbjudge.reports.frames import by_judge, frame
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
 

@@ -19,7 +19,6 @@ from apbjudge.statistics.agreement import (
     coincidences,
     coincidences_of_table,
     gwet_ac,
-    identity_weights,
     krippendorff_alpha,
     linear_weights,
     observed_agreement,
@@ -325,11 +324,11 @@ def test_items_bring_as_many_coincidences_as_ratings_or_none(
 
 
 def test_weights_of_the_six_grades() -> None:
-    np.testing.assert_array_equal(identity_weights(2), [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(np.eye(2), [[1, 0], [0, 1]])
     np.testing.assert_allclose(linear_weights(GRADES)[0], [1, 0.8, 0.6, 0.4, 0.2, 0])
     np.testing.assert_allclose(quadratic_weights(GRADES)[0], 1 - GRADES**2)
     np.testing.assert_allclose(quadratic_weights(GRADES), quadratic_weights(5 * GRADES + 1))
-    np.testing.assert_allclose(quadratic_weights(np.arange(2)), identity_weights(2))
+    np.testing.assert_allclose(quadratic_weights(np.arange(2)), np.eye(2))
 
 
 @pytest.mark.parametrize("k", [2, 6])

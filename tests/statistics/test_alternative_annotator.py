@@ -14,14 +14,14 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from apbjudge.statistics.alternative_annotator import (
+from apbjudge.statistics.estimates import Array
+from apbjudge.statistics.raters import (
     AltTest,
     _Duel,
     _p_value,
     _signed_rank,
     alternative_annotator_test,
 )
-from apbjudge.statistics.estimates import Array
 from apbjudge.statistics.sample import Sample
 
 Score = Literal["same", "distance"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
 from apbjudge.statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.differences import (
     Contrast,
     mcnemar,
@@ -276,7 +276,7 @@ def test_a_judge_that_was_not_tested_has_no_favourite_of_its_own(own: str | None
 
 
 def test_the_level_is_heeded() -> None:
-    half = Settings(level=0.5)
+    half = IntervalSettings(level=0.5)
     judge, human, matches, _ = diverse(3, 60)
     one = diversity(judge, human, matches, settings=half)
     other = diversity(judge, human, matches)

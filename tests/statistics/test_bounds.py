@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.measures import Calibration, calibrate
 from apbjudge.statistics.proportions import modified_wilson
@@ -227,7 +227,7 @@ def test_clusters_and_the_level_reach_the_intervals() -> None:
     assert values(plain) == values(clustered)
     assert (clustered.low or 0) < (plain.low or 0) < (plain.high or 0) < (clustered.high or 0)
     assert clustered.n_clusters == 10
-    half = calibrate(judge, human, unscored="bounds", settings=Settings(level=0.5))
+    half = calibrate(judge, human, unscored="bounds", settings=IntervalSettings(level=0.5))
     assert (half.measures["agreement"].low or 0) > (plain.low or 0)
 
 
@@ -254,7 +254,7 @@ def test_an_end_without_interval_leaves_the_values() -> None:
     judge, human = of_correct([1, 0, 1, 0, 1, 0, -1]), of_correct([1, 0, 1, 0, 1, 0, 1])
     whole = bounds(judge, human).measures["kappa"]
     assert values(whole)[1] == whole.high == 1
-    jackknife = Settings(method="jackknife")
+    jackknife = IntervalSettings(method="jackknife")
     found = calibrate(judge, human, unscored="bounds", settings=jackknife).measures["kappa"]
     assert values(found)[1] == 1
     assert (found.value, found.low, found.high) == (None, None, None)

@@ -16,7 +16,7 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.confusion import Nominal, nominal
 from apbjudge.statistics.sample import Sample
 
@@ -112,7 +112,7 @@ def test_every_interval_holds_its_value_and_says_how_it_was_made() -> None:
 
 
 def test_settings_are_heeded() -> None:
-    settings = Settings(level=0.5, method="bca", n_resamples=200, seed=3)
+    settings = IntervalSettings(level=0.5, method="bca", n_resamples=200, seed=3)
     found = nominal(*answers(GPT_35), NAMES, settings=settings).measures["macro F1"]
     assert (found.level, found.method, found.n_resamples, found.seed) == (0.5, "bca", 200, 3)
     usual = of_table(GPT_35).measures["macro F1"]

@@ -23,7 +23,7 @@ from apbjudge.statistics.agreement import (
     phi,
 )
 from apbjudge.statistics.bootstrap import METHODS, Method
-from apbjudge.statistics.coded import Coded, Settings
+from apbjudge.statistics.coded import CodedItems, IntervalSettings
 from apbjudge.statistics.estimates import Array, Ids
 from apbjudge.statistics.measures import calibrate, grade_prior
 from apbjudge.statistics.proportions import bounded, share
@@ -143,10 +143,10 @@ def square(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
 def test_coefficients_are_covered(measure: Callable[[Array], Array], method: Method) -> None:
     rng = np.random.default_rng(24)
     of, truth = square(measure), float(square(measure)(cells(0.5)))
-    settings = Settings(method=method, n_resamples=400)
+    settings = IntervalSettings(method=method, n_resamples=400)
     reps = 600 if method == "jackknife" else 300
     codes = [rng.choice(4, 100, p=cells(0.5)) for _ in range(reps)]
-    found = held((Coded(c, 4, Sample()).measure(of, settings) for c in codes), truth)
+    found = held((CodedItems(c, 4, Sample()).measure(of, settings) for c in codes), truth)
     assert 0.92 <= found <= 0.985 if method == "jackknife" else 0.90 <= found <= 0.985
 
 
@@ -159,7 +159,9 @@ def test_rare_classes_are_covered_by_the_jackknife_and_less_by_percentiles() -> 
     found = {
         method: held(
             (
-                Coded(c, 4, Sample()).measure(of, Settings(method=method, n_resamples=400))
+                CodedItems(c, 4, Sample()).measure(
+                    of, IntervalSettings(method=method, n_resamples=400)
+                )
                 for c in codes
             ),
             truth,
@@ -180,7 +182,7 @@ def test_coefficients_by_case_are_covered_while_rows_taken_for_independent_are_n
         agrees = rng.random(len(correct)) < np.where(correct == 1, *right)
         codes = (np.where(agrees, correct, 1 - correct) * 2 + correct).astype(int)
         for name, sample in (("cases", Sample(clusters=cases)), ("rows", Sample())):
-            found[name].append(Coded(codes, 4, sample).measure(of, Settings()))
+            found[name].append(CodedItems(codes, 4, sample).measure(of, IntervalSettings()))
     assert 0.92 <= held(iter(found["cases"]), truth) <= 0.98
     assert held(iter(found["rows"]), truth) < 0.85
 
@@ -261,7 +263,7 @@ def test_measures_under_a_label_plan_are_covered(planned: Planned) -> None:
             )
             for verdicts in (judge, human)
         ]
-        measures = calibrate(*raters, sample, settings=Settings(n_resamples=300)).measures
+        measures = calibrate(*raters, sample, settings=IntervalSettings(n_resamples=300)).measures
         for name, truth in planned.truths().items():
             low, high = measures[name].low, measures[name].high
             held_by.setdefault(name, []).append(low is not None and low <= truth <= (high or 0))
@@ -314,13 +316,13 @@ def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not
     shares = graded(0.95, sensitivity, sensitivity - 0.1)
     of = grid(lambda t: krippendorff_alpha(coincidences_of_table(t), metric="ordinal"))
     truth, rng = float(of(shares * 1e9)), np.random.default_rng(28)
-    drawn = [Coded(rng.choice(36, 30, p=shares), 36, Sample()) for _ in range(300)]
+    drawn = [CodedItems(rng.choice(36, 30, p=shares), 36, Sample()) for _ in range(300)]
     drawn = [items for items in drawn if not np.isnan(of(items.counts))]
 
-    def hits(settings: Settings) -> float:
+    def hits(settings: IntervalSettings) -> float:
         made = [items.measure(of, settings, prior=grade_prior(LEVELS.tolist())) for items in drawn]
         made = [one for one in made if one.low is not None and one.high is not None]
         return float(np.mean([one.low <= truth <= one.high for one in made]))
 
-    assert 0.92 <= hits(Settings(n_resamples=500)) <= 0.995
-    assert hits(Settings(method="jackknife")) < 0.85
+    assert 0.92 <= hits(IntervalSettings(n_resamples=500)) <= 0.995
+    assert hits(IntervalSettings(method="jackknife")) < 0.85

@@ -13,8 +13,13 @@ from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from apbjudge.statistics.differences import detectable_difference, mcnemar, newcombe, paired_test
-from apbjudge.statistics.multiplicity import adjust
+from apbjudge.statistics.differences import (
+    adjust,
+    detectable_difference,
+    mcnemar,
+    newcombe,
+    paired_test,
+)
 from apbjudge.statistics.sample import Sample
 
 COUNTS = st.integers(0, 400)

@@ -16,7 +16,7 @@ from sklearn import metrics as sk
 
 from apbjudge.statistics import Estimate, modified_wilson, wilson
 from apbjudge.statistics.bootstrap import METHODS, Method
-from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.estimates import Ids
 from apbjudge.statistics.measures import (
     PAPER,
@@ -355,8 +355,8 @@ def test_weights_stand_for_items_that_were_not_drawn() -> None:
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_everything_can_be_resampled_instead(method: Method) -> None:
     judge, human = random_pair(300, 8)
-    chosen = Settings(method=method, rates="method", n_resamples=2000)
-    usual = Settings(method="jackknife")
+    chosen = IntervalSettings(method=method, rates="method", n_resamples=2000)
+    usual = IntervalSettings(method="jackknife")
     resampled, scored = (calibrate(judge, human, settings=s).measures for s in (chosen, usual))
     for name, estimate in resampled.items():
         assert estimate.method == method, name
@@ -374,7 +374,7 @@ def test_the_jackknife_of_kappa_has_no_interval_where_one_item_is_all_of_a_class
     for name in ("kappa", "phi"):
         low, high = ends(usual[name])
         assert high - low > 0.5, name
-    found = calibrate(judge, human, settings=Settings(method="jackknife")).measures
+    found = calibrate(judge, human, settings=IntervalSettings(method="jackknife")).measures
     assert found["kappa"].value == pytest.approx(sk.cohen_kappa_score(human.correct, judge.correct))
     assert (found["kappa"].low, found["phi"].low) == (None, None)
     assert found["kappa"].note == "leaving out one item leaves it undefined"
@@ -449,7 +449,7 @@ def test_degenerate_input_gives_a_stated_value_or_the_reason_why_not(
     case: str, unscored: Policy, method: Method
 ) -> None:
     judge, human = DEGENERATE[case]
-    chosen = Settings(method=method, n_resamples=30)
+    chosen = IntervalSettings(method=method, n_resamples=30)
     for name, sample in samples(len(judge)).items():
         for rates in ("score", "method") if name in {"plain", "all"} else ("score",):
             made = replace(chosen, rates=rates)

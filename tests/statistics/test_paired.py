@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.differences import paired_test
 from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.measures import calibrate
@@ -306,7 +306,7 @@ def test_no_interval_reaches_beyond_what_is_possible() -> None:
 def test_the_level_is_heeded() -> None:
     rng = np.random.default_rng(7)
     parts = drawn(rng, 60), drawn(rng, 60), drawn(rng, 60)
-    narrow = compare_reliability(*parts, settings=Settings(level=0.5))
+    narrow = compare_reliability(*parts, settings=IntervalSettings(level=0.5))
     for one, other in zip(narrow, compare_reliability(*parts), strict=True):
         assert one.difference.level == 0.5
         assert (one.difference.low or 0) > (other.difference.low or 0)

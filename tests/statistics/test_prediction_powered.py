@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge.errors import OptionError
-from apbjudge.statistics.prediction_powered import Rectified, corrected, rectify, rows_of
-from apbjudge.statistics.prevalence import rogan_gladen
+from apbjudge.statistics.prediction_powered import (
+    Rectified,
+    corrected,
+    rectify,
+    rogan_gladen,
+    rows_of,
+)
 from apbjudge.statistics.sample import Sample
 
 NAN = math.nan

@@ -12,9 +12,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge.statistics import Estimate, modified_wilson, wilson
 from apbjudge.statistics.bootstrap import jackknife_variance
-from apbjudge.statistics.coded import Coded
+from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.estimates import Array, transformed
-from apbjudge.statistics.moments import effective_df, ratio_moments
 from apbjudge.statistics.proportions import (
     bounded,
     bounded_ratio,
@@ -23,7 +22,7 @@ from apbjudge.statistics.proportions import (
     score_interval,
     share,
 )
-from apbjudge.statistics.sample import Sample, Strata
+from apbjudge.statistics.sample import Sample, Strata, effective_df, ratio_moments
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=40)
 
@@ -295,7 +294,7 @@ def test_the_variance_under_a_plan_is_that_of_the_jackknife_of_all_drawn_rows(se
     yes, among, sample = planned(seed)
     exact = Sample(weights=sample.weights, strata=sample.strata)  # shares taken as known
     moments = ratio_moments(yes, among, exact)
-    items = Coded((among + yes).astype(np.int64), 3, exact)
+    items = CodedItems((among + yes).astype(np.int64), 3, exact)
     variance, _ = jackknife_variance(items.strata, lambda t: t[..., 2] / (t[..., 1] + t[..., 2]))
     assert moments is not None
     assert moments.variance == pytest.approx(variance, rel=0.03)

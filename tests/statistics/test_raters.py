@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import cohen_kappa_score
 
-from apbjudge.statistics.alternative_annotator import alternative_annotator_test
-from apbjudge.statistics.coded import Settings
+from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.measures import calibrate
-from apbjudge.statistics.raters import SHOWN, between_raters, ratings_annotator_test
+from apbjudge.statistics.raters import (
+    SHOWN,
+    alternative_annotator_test,
+    between_raters,
+    ratings_annotator_test,
+)
 from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
 
@@ -222,7 +226,7 @@ def test_alpha_of_repeated_items_is_as_certain_as_of_the_items_once() -> None:
 
 
 def test_the_settings_are_heeded() -> None:
-    settings = Settings(level=0.5, method="percentile", n_resamples=300, seed=2)
+    settings = IntervalSettings(level=0.5, method="percentile", n_resamples=300, seed=2)
     found = between_raters(raters(*sample_data()), settings=settings)
     alpha = found.together["alpha"]
     assert (alpha.level, alpha.method, alpha.n_resamples) == (0.5, "percentile", 300)

@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from apbjudge.statistics.agreement import cohen_kappa, phi
 from apbjudge.statistics.bootstrap import METHODS, Method, bootstrap, draw, jackknife
-from apbjudge.statistics.coded import Coded, Settings
+from apbjudge.statistics.coded import CodedItems, IntervalSettings
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.sample import Sample, plain, tabulate
 
@@ -49,7 +49,6 @@ def test_equal_clusters_are_one_kind() -> None:
     assert kinds.tables.tolist() == [[0, 2], [1, 1]]
     assert kinds.counts.tolist() == [1, 2]
     assert kinds.observed.tolist() == [2, 4]
-    assert kinds.without.tolist() == [[2, 2], [1, 3]]
 
 
 def test_strata_and_weights_are_kept_apart() -> None:
@@ -75,9 +74,11 @@ def test_neither_order_nor_names_of_clusters_matter(
     order = np.random.default_rng(seed).permutation(len(rows))
     renamed = np.array(names)[cases]
     for method in METHODS:
-        settings = Settings(method=method, n_resamples=50)
-        first = Coded(codes, 4, Sample(clusters=cases)).measure(KAPPA, settings)
-        second = Coded(codes[order], 4, Sample(clusters=renamed[order])).measure(KAPPA, settings)
+        settings = IntervalSettings(method=method, n_resamples=50)
+        first = CodedItems(codes, 4, Sample(clusters=cases)).measure(KAPPA, settings)
+        second = CodedItems(codes[order], 4, Sample(clusters=renamed[order])).measure(
+            KAPPA, settings
+        )
         assert first == second
 
 
@@ -134,7 +135,9 @@ def test_bootstrap_intervals_agree_with_scipy_s(method: Method) -> None:
         n_resamples=20_000,
         rng=5,
     ).confidence_interval
-    ours = Coded(codes, 4, PLAIN).measure(KAPPA, Settings(method=method, n_resamples=20_000))
+    ours = CodedItems(codes, 4, PLAIN).measure(
+        KAPPA, IntervalSettings(method=method, n_resamples=20_000)
+    )
     assert ours.value == pytest.approx(cohen_kappa_score(first, second))
     tolerance = 0.04 * (theirs.high - theirs.low)
     assert ends(ours) == pytest.approx((theirs.low, theirs.high), abs=tolerance)
@@ -156,8 +159,8 @@ def test_cluster_bootstraps_agree_with_scipy_s_on_sums(method: Method) -> None:
         n_resamples=20_000,
         rng=6,
     ).confidence_interval
-    settings = Settings(method=method, n_resamples=20_000)
-    ours = Coded(codes, 2, Sample(clusters=cases)).measure(first_share, settings)
+    settings = IntervalSettings(method=method, n_resamples=20_000)
+    ours = CodedItems(codes, 2, Sample(clusters=cases)).measure(first_share, settings)
     tolerance = 0.04 * (theirs.high - theirs.low)
     assert ends(ours) == pytest.approx((theirs.low, theirs.high), abs=tolerance)
     assert ours.n_clusters == 40
@@ -241,9 +244,9 @@ def test_a_stratified_mean_has_the_textbook_variance() -> None:
 def test_intervals_hold_their_value_or_say_why_there_is_none(
     counts: list[int], method: Method
 ) -> None:
-    settings = Settings(method=method, n_resamples=200)
+    settings = IntervalSettings(method=method, n_resamples=200)
     for measure in (KAPPA, square(phi), first_share):
-        made = Coded(codes_of(*counts), 4, PLAIN).measure(measure, settings)
+        made = CodedItems(codes_of(*counts), 4, PLAIN).measure(measure, settings)
         if made.low is None:
             assert made.high is None
             assert made.note
@@ -263,13 +266,15 @@ def test_intervals_hold_their_value_or_say_why_there_is_none(
     ],
 )
 def test_degenerate_counts(counts: tuple[int, ...], note: str, method: Method) -> None:
-    made = Coded(codes_of(*counts), 4, PLAIN).measure(KAPPA, Settings(method=method))
+    made = CodedItems(codes_of(*counts), 4, PLAIN).measure(KAPPA, IntervalSettings(method=method))
     assert (made.value, made.low, made.high, made.note) == (None, None, None, note)
 
 
 def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
     def noted(*counts: int, method: Method, measure: Callable[[Array], Array] = KAPPA) -> str:
-        made = Coded(codes_of(*counts), 4, PLAIN).measure(measure, Settings(method=method))
+        made = CodedItems(codes_of(*counts), 4, PLAIN).measure(
+            measure, IntervalSettings(method=method)
+        )
         assert made.value is not None
         assert made.low is None
         return made.note
@@ -278,22 +283,24 @@ def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
     assert noted(8, 0, 0, 8, method="percentile") == "resampling shows no spread"
     assert "of resamples: too few" in noted(20, 0, 0, 1, method="bca")
     assert "leaves it undefined" in noted(20, 3, 1, 0, method="jackknife", measure=square(phi))
-    one = Coded(codes_of(3, 2), 2, Sample(clusters=np.zeros(5))).measure(first_share, Settings())
+    one = CodedItems(codes_of(3, 2), 2, Sample(clusters=np.zeros(5))).measure(
+        first_share, IntervalSettings()
+    )
     assert (one.value, one.note) == (pytest.approx(0.6), "one unit shows no spread")
 
 
 def test_few_clusters_are_said() -> None:
     cases, codes = np.arange(60) % 9, np.arange(60) // 7 % 2
-    made = Coded(codes, 2, Sample(clusters=cases)).measure(first_share, Settings())
+    made = CodedItems(codes, 2, Sample(clusters=cases)).measure(first_share, IntervalSettings())
     assert made.note == "9 clusters: with fewer than 15 intervals are rough"
 
 
 def test_a_rate_by_resampling_counts_its_denominator_only() -> None:
     codes = codes_of(30, 10, 60)
     above, below = np.array([1.0, 0, 0]), np.array([1.0, 1, 0])
-    settings = Settings(rates="method", method="percentile", n_resamples=4000)
-    made = Coded(codes, 3, PLAIN).ratio(above, below, settings)
-    scored = Coded(codes, 3, PLAIN).ratio(above, below, Settings())
+    settings = IntervalSettings(rates="method", method="percentile", n_resamples=4000)
+    made = CodedItems(codes, 3, PLAIN).ratio(above, below, settings)
+    scored = CodedItems(codes, 3, PLAIN).ratio(above, below, IntervalSettings())
     assert (made.value, made.n_items, made.method) == (0.75, 40, "percentile")
     assert ends(made) == pytest.approx(ends(scored), abs=0.03)
 
@@ -302,16 +309,16 @@ def test_a_rate_by_resampling_counts_its_denominator_only() -> None:
 def test_many_codes_that_stand_for_the_same_are_put_together(method: Method) -> None:
     codes = np.arange(200) % 50
     above, below = np.tile([1.0, 0, 0, 2, 0], 10), np.tile([1.0, 1, 0, 2, 2], 10)
-    settings = Settings(rates="method", method=method, n_resamples=2000)
-    many = Coded(codes, 50, PLAIN).ratio(above, below, settings)
-    few = Coded(codes % 5, 5, PLAIN).ratio(above[:5], below[:5], settings)
+    settings = IntervalSettings(rates="method", method=method, n_resamples=2000)
+    many = CodedItems(codes, 50, PLAIN).ratio(above, below, settings)
+    few = CodedItems(codes % 5, 5, PLAIN).ratio(above[:5], below[:5], settings)
     assert many.value == few.value == 0.5
     assert many.n_items == few.n_items == 160
     assert ends(many) == pytest.approx(ends(few), abs=0.02)
 
 
 def test_only_some_codes_leave_others_uncounted() -> None:
-    items = Coded(codes_of(4, 5, 6), 3, PLAIN)
+    items = CodedItems(codes_of(4, 5, 6), 3, PLAIN)
     kept = items.only(np.array([1.0, 0, 1]))
     assert kept.counts.tolist() == [4, 0, 6]
     assert kept.n_items == 10
@@ -323,10 +330,10 @@ def test_only_some_codes_leave_others_uncounted() -> None:
 @pytest.mark.parametrize(("k", "n"), [(0, 12), (3, 20), (40, 50), (100, 100)])
 def test_jeffreys_interval_of_a_rate_is_that_of_the_beta_distribution(k: int, n: int) -> None:
     """Brown, Cai & DasGupta 2001, section 3.1.3: quantiles of Beta(k + 1/2, n - k + 1/2)."""
-    items = Coded(np.repeat([0, 1], [n - k, k]), 2, Sample())
+    items = CodedItems(np.repeat([0, 1], [n - k, k]), 2, Sample())
     made = items.measure(
         lambda t: t[..., 1] / t.sum(axis=-1),
-        Settings(n_resamples=40_000),
+        IntervalSettings(n_resamples=40_000),
         prior=np.array([0.5, 0.5]),
     )
     low, high = stats.beta.ppf([0.025, 0.975], k + 0.5, n - k + 0.5)
@@ -340,10 +347,10 @@ def test_jeffreys_interval_counts_rows_that_repeat_each_other_once() -> None:
     codes = rng.choice(4, 60, p=[0.3, 0.1, 0.1, 0.5])
     of = lambda t: cohen_kappa(t.reshape(*t.shape[:-1], 2, 2))  # noqa: E731
     prior = np.full(4, 0.5)
-    once = Coded(codes, 4, Sample()).measure(of, Settings(), prior=prior)
+    once = CodedItems(codes, 4, Sample()).measure(of, IntervalSettings(), prior=prior)
     clusters = np.repeat(np.arange(60), 5)
-    many = Coded(np.repeat(codes, 5), 4, Sample(clusters=clusters))
-    together = many.measure(of, Settings(), prior=prior)
+    many = CodedItems(np.repeat(codes, 5), 4, Sample(clusters=clusters))
+    together = many.measure(of, IntervalSettings(), prior=prior)
     assert together.value == pytest.approx(once.value)
     width = (once.high or 0) - (once.low or 0)
     assert (together.high or 0) - (together.low or 0) == pytest.approx(width, rel=0.1)

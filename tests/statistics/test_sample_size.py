@@ -16,7 +16,6 @@ from apbjudge.statistics import wilson
 from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.sample_size import (
-    detectable,
     half_width_of_rate,
     n_for_difference,
     n_for_mean,
@@ -80,24 +79,6 @@ def test_the_number_for_a_difference_agrees_with_statsmodels(
     assert n == 1 or found_by(n - 1) < power
 
 
-@given(st.floats(0.02, 0.9), st.floats(0.02, 0.98))
-def test_what_n_items_detect_needs_n_items(discordant: float, part: float) -> None:
-    difference = part * discordant
-    n = n_for_difference(difference, discordant=discordant)
-    found = detectable(n, discordant=discordant)
-    assert found is not None
-    assert found <= difference * (1 + 1e-6)
-    fewer = detectable(n - 1, discordant=discordant) if n > 1 else None
-    assert fewer is None or fewer >= difference * (1 - 1e-6)
-    by_sd = n_for_difference(difference, sd=0.3)
-    assert detectable(by_sd, sd=0.3) <= difference * (1 + 1e-6)
-
-
-def test_too_few_items_detect_nothing() -> None:
-    assert detectable(2, discordant=0.05) is None
-    assert detectable(20, discordant=0.05) is None
-
-
 @given(st.floats(1.0, 8.0), RATES)
 def test_clusters_multiply_the_number(effect: float, p: float) -> None:
     plain = n_for_rate(p, 0.02)
@@ -158,7 +139,6 @@ def test_a_width_has_to_be_above_0(half_width: float) -> None:
         lambda: n_for_mean(0.5, half_width),
         lambda: n_for_difference(half_width * 0, sd=0.5),
         lambda: needed(counted(1, 2), half_width),
-        lambda: detectable(half_width, sd=0.5),
     ):
         with pytest.raises(ValueError, match="expected size > 0"):
             ask()
@@ -176,9 +156,9 @@ def test_impossible_designs_are_refused() -> None:
     with pytest.raises(ValueError, match="exceeds the discordant share"):
         n_for_difference(0.3, discordant=0.2)
     with pytest.raises(ValueError, match="discordant: expected a share"):
-        detectable(10, discordant=0.0)
+        n_for_difference(0.1, discordant=0.0)
     with pytest.raises(ValueError, match="sd: expected"):
-        detectable(10, sd=0.0)
+        n_for_difference(0.1, sd=0.0)
     with pytest.raises(ValueError, match=r"power=0\.4"):
         n_for_difference(0.1, sd=0.2, power=0.4)
     with pytest.raises(ValueError, match="n > 0"):

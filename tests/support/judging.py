@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from apbjudge.judge import JudgeSpec, Source
-from apbjudge.judge.resources import make_judge
+from apbjudge.judge.llm_judge import make_judge
 from apbjudge.judge.session import run_identity
-from apbjudge.judge.worker import JUDGEMENT_RECORDS, JudgeWorker
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
 from apbjudge.records.run_folder import JUDGEMENTS
@@ -146,7 +146,7 @@ class Bench:
 
     async def _run(self, path: Path, spec: JudgeSpec) -> Progress:
         source = Source(path)
-        identity = run_identity(spec, "auto", None)
+        identity = run_identity(spec, source)
         log = RecordLog(self.folder / "run", JUDGEMENT_RECORDS, identity)
         log.write_manifest({"identity": identity})
         clock = VirtualClock(self.waits)
@@ -156,7 +156,7 @@ class Bench:
         judge = make_judge(spec, source.roots, resources)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
-            lane = Lane(source, JudgeWorker(judge), log)
+            lane = Lane(source, judge, log)
             return await run_lanes([lane], concurrency=spec.max_concurrency, events=quiet)
         finally:
             await judge.close()

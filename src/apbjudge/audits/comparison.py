@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import OptionError, visible
-from ..statistics.differences import PairedTest, paired_test
+from ..statistics.differences import PairedTest, adjust, paired_test
 from ..statistics.estimates import CONFIDENCE_LEVEL, Estimate, nothing
-from ..statistics.multiplicity import adjust
 from ..statistics.sample import Sample
 from .card import Card, Size
 from .outcomes import Cost, Measure, Outcome, Side, Unit

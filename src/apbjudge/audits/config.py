@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec, Source
-from ..judge.session import data_roots, own_rubric
+from ..judge.source import data_roots, own_rubric
 from ..protocols import AUTO
 from ..rubrics import Rubric
 from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit

@@ -15,8 +15,8 @@ import orjson
 from ..errors import InputError, OptionError, OtherRunError
 from ..jsonl import write_atomically
 from ..judge import JudgeSpec, Source
-from ..judge.dry_run import Forecast, Part, forecast_parts
-from ..judge.session import Run, RunConfig, ask_judge, run_identity, run_together
+from ..judge.dry_run import Forecast, forecast_runs
+from ..judge.session import Run, RunConfig, ask_judge, run_together
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
 from ..llm.limits import Limits
@@ -143,17 +143,14 @@ def forecast_audit(
     Raises:
         OptionError: If the folder holds another audit.
     """
-    folder = cache_folder(wanted=cache, client=None)
-    parts: list[Part] = []
-    for arm in prepared.design.arms:
-        rows = [dict(variant.row) for variant in arm.variants]
-        source, judge, identity = _arm(prepared, spec, arm.name, rows)
-        home = out / "runs" / arm.name if out is not None and _is_folder(out) else None
-        replies = folder
-        if arm.name.startswith((AGAIN, WARM)):
-            replies = home / "cache" if home and folder else None
-        parts.append(Part(source, judge, home, identity, replies, is_input=False))
-    return forecast_parts(parts)
+    resources = Resources(cache=cache_folder(wanted=cache, client=None))
+    with nullcontext(out) if out and _is_folder(out) else TemporaryDirectory() as folder:
+        runs: list[RunConfig] = []
+        for arm in prepared.design.arms:
+            rows = [dict(variant.row) for variant in arm.variants]
+            home = Path(folder) / "runs" / arm.name
+            runs.append(_run(home, prepared, spec, resources, rows))
+        return forecast_runs(runs, is_input=False)
 
 
 def _is_folder(path: Path) -> bool:
@@ -163,20 +160,31 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _arm(
-    prepared: Prepared, spec: JudgeSpec, arm: str, rows: Path | list[dict[str, Any]]
-) -> tuple[Source, JudgeSpec, dict[str, Any]]:
-    """Source, judge and identity of the run of an arm."""
-    config, own, judge = prepared.config, prepared.rubric, spec_of(spec, arm)
+def _run(
+    home: Path,
+    prepared: Prepared,
+    spec: JudgeSpec,
+    resources: Resources,
+    rows: Path | list[dict[str, Any]],
+) -> RunConfig:
+    """The run of an arm, in a folder of its name."""
+    arm = home.name
+    if arm.startswith((AGAIN, WARM)) and resources.cache is not None:
+        # a reply of its own, not the first one's
+        resources = replace(resources, cache=home / "cache")
     source = Source(
         rows=rows,
-        protocol=config.protocol,
-        rubric=own,
+        protocol=prepared.config.protocol,
+        rubric=prepared.rubric,
         data_roots=prepared.material.roots,
     )
-    identity = run_identity(judge, config.protocol, own)
-    identity["audit"] = prepared.design.fingerprint
-    return source, judge, identity
+    return RunConfig(
+        folder=home,
+        source=source,
+        spec=spec_of(spec, arm),
+        resources=resources,
+        more_identity={"audit": prepared.design.fingerprint},
+    )
 
 
 def spec_of(spec: JudgeSpec, arm: str) -> JudgeSpec:
@@ -201,29 +209,19 @@ def _judge(
 ) -> dict[str, Run]:
     """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
     schedule = prepared.design.schedule
-    homes = {arm.name: folder / "runs" / arm.name for arm in prepared.design.arms}
+    names = [arm.name for arm in prepared.design.arms]
     configs: list[RunConfig] = []
-    for name, home in homes.items():
+    for name in names:
         rows = folder / "rows" / f"{name}.jsonl"
         of_arm = (turn.variant for turn in schedule if turn.arm == name)
         _write_lines(rows, (dict(variant.row) for variant in of_arm))
-        source, judge, identity = _arm(prepared, spec, name, rows)
-        own = resources
-        if name.startswith((AGAIN, WARM)) and resources.cache is not None:
-            own = replace(
-                resources, cache=home / "cache"
-            )  # a reply of its own, not the first one's
-        configs.append(RunConfig(source, judge, identity, (), events, own, overwrite=overwrite))
+        run = _run(folder / "runs" / name, prepared, spec, resources, rows)
+        configs.append(replace(run, events=events, overwrite=overwrite))
     if not configs:
         return {}
-    at = {name: n for n, name in enumerate(homes)}
-    turns = [at[turn.arm] for turn in schedule]
-    runs = run_together(
-        dict(zip(homes.values(), configs, strict=True)),
-        keep=True,
-        work=lambda logs: ask_judge(configs, logs, turns),
-    )
-    return dict(zip(homes, runs, strict=True))
+    turns = [names.index(turn.arm) for turn in schedule]
+    runs = run_together(configs, work=lambda logs: ask_judge(configs, logs, turns))
+    return dict(zip(names, runs, strict=True))
 
 
 def _responses(

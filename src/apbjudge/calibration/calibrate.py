@@ -15,14 +15,13 @@ from ..judge import STATIC
 from ..judge.metrics import CATEGORIES
 from ..records.columns import Vector
 from ..records.judgement_table import Problems
-from ..statistics.alternative_annotator import AltTest
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from ..statistics.coded import Settings
+from ..statistics.coded import IntervalSettings
 from ..statistics.confusion import Nominal, nominal
 from ..statistics.measures import Calibration
 from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.prediction_powered import Design
-from ..statistics.raters import BetweenRaters, between_raters, ratings_annotator_test
+from ..statistics.raters import AltTest, BetweenRaters, between_raters, ratings_annotator_test
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
 from .config import DESIGNS, CalibrationConfig
@@ -218,7 +217,7 @@ class _Calibrating:
         )
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> IntervalSettings:
         return self.config.settings
 
     @property

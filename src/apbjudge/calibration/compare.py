@@ -14,7 +14,7 @@ from ..errors import InputError, OptionError, visible
 from ..records.columns import Scores, Vector, no_scores
 from ..records.judgement_table import Problems
 from ..records.run_folder import judgements_path
-from ..statistics.coded import Settings
+from ..statistics.coded import IntervalSettings
 from ..statistics.paired import (
     Difference,
     compare_reliability,
@@ -271,7 +271,7 @@ class _Comparing:
 
     def differences(self) -> list[Difference]:
         first, second = self.ratings
-        settings = Settings(level=self.level)
+        settings = IntervalSettings(level=self.level)
         found = compare_verdicts(first, second, self.sample, levels=self.levels, settings=settings)
         if self.human is None:
             return found

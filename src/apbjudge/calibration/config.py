@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from ..config import Config, Names, Option
 
 if TYPE_CHECKING:
-    from ..statistics.coded import Settings
+    from ..statistics.coded import IntervalSettings
 
 DESIGNS = ("random", "other-population", "hand-picked")
 SEED = 20_260_101
@@ -92,11 +92,11 @@ class CalibrationConfig(Config):
         return self
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> IntervalSettings:
         """How intervals are computed."""
-        from ..statistics.coded import Settings
+        from ..statistics.coded import IntervalSettings
 
-        return Settings(
+        return IntervalSettings(
             level=self.level, method=self.interval, n_resamples=self.n_resamples, seed=self.seed
         )
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from ..statistics.alternative_annotator import AltTest
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Nominal
 from ..statistics.estimates import Estimate
 from ..statistics.measures import Calibration
 from ..statistics.paired import Difference, Flips
 from ..statistics.prediction_powered import Rectified
-from ..statistics.raters import BetweenRaters
+from ..statistics.raters import AltTest, BetweenRaters
 from ..statistics.stratified_sampling import Stratum
 
 HAND_PICKED = (

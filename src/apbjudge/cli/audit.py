@@ -15,8 +15,7 @@ from pydantic import Field
 
 from ..config import Names, Option
 from ..errors import OptionError, visible
-from ..judge.config import GradeConfig, InputConfig
-from ..judge.spec import JudgeSpec
+from ..judge.config import GradeConfig, InputConfig, JudgeSpec
 from ..llm.limits import Limits
 from .grade import INTERRUPTED, judges_of, unscored_code
 from .options import Values, command, shown, take

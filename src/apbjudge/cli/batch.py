@@ -9,8 +9,8 @@ import click
 from pydantic import Field
 
 from ..config import Config, Option
-from ..errors import OptionError, visible
-from ..judge.spec import JudgeSpec
+from ..errors import visible
+from ..judge.config import JudgeSpec
 from .grade import GradeOptions, Predictions, judges_of
 from .options import Values, command, take
 
@@ -44,23 +44,11 @@ _OF_RUNS = (
 )
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
-    from ..judge.batching import export_requests
+    from ..judge.batch_files import export_requests
 
-    judges, out = judges_of(values), take(Requests, values).out
-    config = take(GradeOptions, values, judge=judges, escalate=None)
-    first, *others = judges
-    if config.cache is False or others:
-        raise OptionError("batch export: expected one judge, and its reply cache on")
-    done = export_requests(
-        take(Predictions, values).predictions,
-        out,
-        protocol=config.protocol,
-        judge=first,
-        cases=config.cases,
-        rubric=config.rubric,
-        data_root=config.data_root,
-        overwrite=config.overwrite,
-    )
+    out = take(Requests, values).out
+    config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
+    done = export_requests(take(Predictions, values).predictions, out, config)
     click.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
@@ -74,7 +62,7 @@ def import_(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some answers failed or are unreadable; 2: unusable input.
     """
-    from ..judge.batching import import_answers
+    from ..judge.batch_files import import_answers
 
     done = import_answers(take(Answers, values).answers)
     for complaint in done.unreadable:

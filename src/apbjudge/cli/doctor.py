@@ -9,7 +9,7 @@ import click
 from pydantic import Field
 
 from ..config import Config, Option
-from ..judge.spec import JudgeSpec
+from ..judge.config import JudgeSpec
 from .grade import GradeOptions, judges_of
 from .options import Values, command, take
 
@@ -43,15 +43,7 @@ def doctor(values: Values) -> int:
         get_protocol(config.protocol)
     works = True
     for spec in config.judge:
-        checkup = check_up(
-            spec,
-            rows=take(Rows, values).predictions,
-            protocol=config.protocol,
-            cases=config.cases,
-            rubric=config.rubric,
-            data_root=config.data_root,
-            cache=config.cache,
-        )
+        checkup = check_up(spec, take(Rows, values).predictions, config)
         works = works and checkup.works
         click.echo(checkup_text(checkup), nl=False)
         if checkup.plan is not None:

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from ..config import Config, Option
 from ..errors import OptionError
-from ..judge.config import GradeConfig
-from ..judge.spec import STATIC, JudgeSpec
+from ..judge.config import STATIC, GradeConfig, JudgeSpec
 from .options import Values, command, shown, take
 
 INTERRUPTED = 130
@@ -60,22 +59,20 @@ def grade(values: Values) -> int:
     input or options.
     """
     from ..judge.grade import grade as grade_rows
-    from ..judge.session import Run
-    from ..reports.ensembles import ensemble_text
-    from ..reports.summary import summary_text
+    from ..reports.summary import ensemble_text, summary_text
     from .progress import Reporter
 
     rows = take(Predictions, values).predictions
-    config = _config(values)
-    out = config.out or _default_out(rows, config, values.get("escalate"))
+    judges, strong = judges_of(values), values.get("escalate")
+    escalate = None if strong is None else _strong(strong, judges[0])
+    config = take(GradeOptions, values, judge=judges, escalate=escalate)
+    out = config.out or _default_out(rows, config, strong)
     if config.dry_run:
         return _dry_run(rows, config, out)
     reporter = Reporter(sys.stderr)
     try:
         with reporter:
-            run: Run = grade_rows(
-                rows, config.model_copy(update={"out": out}), events=reporter.events()
-            )
+            run = grade_rows(rows, config.model_copy(update={"out": out}), events=reporter.events())
     except KeyboardInterrupt:
         click.echo(f"stopped; the same command continues from {out}", err=True)
         return INTERRUPTED
@@ -119,25 +116,14 @@ def judges_of(values: Values, names: Sequence[str] | None = None) -> tuple[Judge
     Raises:
         OptionError: If a setting is unusable.
     """
-    given = names if names is not None else values.get("judge") or [STATIC]
-    several = [given] if isinstance(given, str) else given
+    models = names if names is not None else values.get("judge") or [STATIC]
+    several = [models] if isinstance(models, str) else models
     settings = {n: v for n, v in values.items() if n in JudgeSpec.model_fields}
     if len(several) > 1 and settings.get("api_base"):
         raise OptionError(
             "--api-base: expected one --judge; of several, each has its own: --judge MODEL@ADDRESS"
         )
     return tuple(JudgeSpec.at(name, **settings) for name in several)
-
-
-def _config(values: Values) -> GradeOptions:
-    judges = judges_of(values)
-    strong = values.get("escalate")
-    return take(
-        GradeOptions,
-        values,
-        judge=judges,
-        escalate=None if strong is None else _strong(strong, judges[0]),
-    )
 
 
 def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
@@ -156,14 +142,10 @@ def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
 def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
     """The folder of the same judges with the same settings on the same files."""
     from ..judge.session import default_folder, run_identity
-    from ..rubrics import load_rubric
-    from ..runs.rows import parse_shard
+    from ..judge.source import source_of
 
     first = config.judge[0]
-    rubric = load_rubric(config.rubric) if config.rubric else None
-    shard = parse_shard(config.shard) if config.shard is not None else None
-    identity = run_identity(first, config.protocol, rubric, shard)
-    slug = first.slug
+    identity, slug = run_identity(first, source_of(rows, config)), first.slug
     if len(config.judge) > 1:
         identity["judge"] = [spec.scoring for spec in config.judge]
         slug = f"panel-of-{len(config.judge)}"
@@ -180,19 +162,10 @@ def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
     strong = config.escalate
     judges = [*config.judge, *([strong] if strong else [])]
     for spec in judges:
-        found = forecast(
-            rows,
-            protocol=config.protocol,
-            judge=spec,
-            cases=config.cases,
-            rubric=config.rubric,
-            out=out if len(judges) == 1 else judge_folder(out, spec),
-            overwrite=config.overwrite,
-            data_root=config.data_root,
-            cache=config.cache,
-            shard=config.shard,
-        )
+        folder = out if len(judges) == 1 else judge_folder(out, spec)
+        alone = config.model_copy(update={"judge": (spec,), "out": folder})
+        text = forecast_text(forecast(rows, alone))
         if spec is strong:
             click.echo(f"and {spec.model}, if every item were escalated:")
-        click.echo(forecast_text(found), nl=False)
+        click.echo(text, nl=False)
     return 0

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from ..config import Option
 from ..errors import visible
-from ..judge.config import InputConfig
-from ..judge.spec import JudgeSpec
+from ..judge.config import InputConfig, JudgeSpec
 from .grade import Predictions
 from .options import Values, command, take
 
@@ -42,7 +41,11 @@ def prompt(values: Values) -> int:
     )
     options = take(PromptOptions, values)
     for task, sent in prompts_for(
-        take(Predictions, values).predictions, spec=spec, **dict(options)
+        take(Predictions, values).predictions,
+        options,
+        item_id=options.item_id,
+        tested_model=options.tested_model,
+        spec=spec,
     ):
         name = visible(f"{task.item.item_id} / {task.item.tested_model}")
         click.echo(f"===== {name}: system =====\n{sent.system}")

@@ -106,21 +106,25 @@ def _text(result: Report, output: ReportOutput) -> str:
     import orjson
 
     from ..reports.changes import changes_csv, changes_markdown, changes_text
-    from ..reports.paper.formatting import tables_csv, tables_json, tables_markdown, tables_text
-    from ..reports.paper.latex import tables_latex
+    from ..reports.paper.formatting import (
+        tables_csv,
+        tables_json,
+        tables_latex,
+        tables_markdown,
+        tables_text,
+    )
 
     tables, changes = result.tables, result.changes
     if output.format == "json":
-        values = result.to_json() | orjson.loads(tables_json(tables))
+        values = result.to_json() | {"tables": tables_json(tables)}
         return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n"
     if output.format == "latex":
         return tables_latex(tables, intervals=not output.no_intervals)
     if output.format == "csv":
         return changes_csv(changes) if changes is not None else tables_csv(tables)
     is_md = output.format == "md"
-    parts = [tables_markdown(tables) if is_md else tables_text(tables)] if tables else []
-    if changes is not None:
-        parts.append(changes_markdown(changes) if is_md else changes_text(changes))
+    parts = [(tables_markdown if is_md else tables_text)(tables)] if tables else []
+    parts += [(changes_markdown if is_md else changes_text)(changes)] if changes else []
     return "\n".join(parts)
 
 

@@ -1,10 +1,11 @@
-"""Grading through a provider's batch interface, and batch files that are answered elsewhere.
+"""Grading through a provider's batch interface.
 
-All of it is the run loop with a client that takes replies from the results of batches and writes
-the other requests to files. ``run_batched`` sends the files away as batches and, when they are
-answered, runs the loop again, until no row is pending. The other two functions are for
-``vllm run-batch`` and any service that takes OpenAI's batch files: export, have the file answered,
-import; the same ``grade`` then has every reply in its cache.
+It is the run loop with a client that takes replies from the results of batches and writes the
+other requests to files. The files go away as batches and, when they are answered, the loop runs
+again, until no row is pending.
+
+The list of a run's batches is on disk. Every step is written down before the next is taken, so
+that a run that is killed anywhere continues and no batch is made twice.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import NoReturn
+from typing import Annotated, Literal
+from uuid import uuid4
+
+from pydantic import BaseModel, Field, ValidationError
 
 from ..errors import (
     ApbJudgeError,
@@ -25,69 +29,142 @@ from ..errors import (
     OptionError,
     TransportError,
 )
-from ..jsonl import read_lines
-from ..llm.base import FORMATS, cache_key
+from ..jsonl import write_atomically
+from ..llm.base import FORMATS, Format
 from ..llm.batch_requests import (
     Answer,
+    BatchFile,
     BatchFiles,
     BatchResults,
     BatchWriter,
     body_maker,
-    read_answers,
 )
 from ..llm.batches import BatchApi, BatchState
-from ..llm.cache import ReplyCache, default_cache_folder
-from ..llm.engine import dump_completion, place_of
+from ..llm.engine import place_of
 from ..llm.limits import Limits
-from ..llm.resources import REPLIES, Resources, is_shown_images, known_format, prices_of
-from ..protocols import AUTO
+from ..llm.resources import known_format, prices_of
 from ..runs.event_loops import beside_any_loop
 from ..runs.folder import take_folder_lock
-from ..runs.loop import QUIET, Progress
-from ..runs.resume import BAD_INPUT
-from . import JudgeSpec
-from .batch_list import LIST, Batch, BatchList, open_list
-from .llm_judge import LLMJudge
-from .session import (
-    Log,
-    Rows,
-    Run,
-    RunConfig,
-    Work,
-    claim,
-    run_identity,
-    run_in,
-    run_judges,
-    source_of,
-)
+from ..runs.loop import Progress
+from .batch_files import put_reply, work_with
+from .session import Log, Run, RunConfig, Work, claim, run_in
 
 FOLDER = "batch"
 """Folder of the batches within a run's folder."""
+LIST = "batches.json"
+
+# The list of batches ------------------------------------------------------------------------------
+
+_FileName = Annotated[str, Field(pattern=r"^(?:requests|answers)-[0-9]+(?:-[0-9]+)?\.jsonl$")]
+_Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class Batch(BaseModel):
+    """One batch.
+
+    Attributes:
+        turn: Number of the round.
+        requests: Name of the file of requests, in the folder of the list.
+        lines: Requests in it.
+        tag: Given to the provider, so that the batch can be found again.
+        form: The reply format that the requests ask for.
+        step: How far it got. ``ordering``: it is being created; after a kill there, the provider
+            has to be asked whether it was. ``fetched``: its answers, if any, are on disk
+            (``entered`` in lists of earlier versions). ``dropped``: it is not waited for; its
+            requests are written anew.
+        file: The provider's id of the uploaded file.
+        id: The provider's id of the batch.
+        state: Its last state at the provider.
+        results: Name of the file of answers, None when there are none.
+    """
+
+    turn: int
+    requests: _FileName
+    lines: int
+    tag: str
+    form: Format
+    step: Literal["written", "ordering", "ordered", "fetched", "entered", "dropped"] = "written"
+    file: str | None = None
+    id: str | None = None
+    state: str | None = None
+    results: _FileName | None = None
+
+
+class BatchList(BaseModel):
+    """The batches of a run.
+
+    Attributes:
+        folder: Where the list and the files of requests and answers lie.
+        endpoint: Model and address of the endpoint.
+        form: The reply format that the endpoint takes, as far as known.
+        nonce: Sets the tags of this run apart from those of another with the same requests.
+        batches: The batches, oldest first.
+    """
+
+    folder: Path = Field(default=Path(), exclude=True)
+    endpoint: _Text
+    form: Format
+    nonce: _Text = Field(default_factory=lambda: uuid4().hex)
+    batches: list[Batch] = []
+
+    @classmethod
+    def open(cls, folder: Path, endpoint: str, form: Format) -> BatchList:
+        """Opens the list in a folder, or begins one."""
+        path = folder / LIST
+        if not path.exists():
+            return cls(folder=folder, endpoint=endpoint, form=form)
+        try:
+            batches = cls.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            raise InputError(f"{path}: no list of batches that apbjudge wrote") from None
+        if batches.endpoint != endpoint:
+            raise OptionError(
+                f"--out: {folder.parent} has batches of {batches.endpoint}, not of {endpoint}; "
+                "choose another folder"
+            )
+        batches.folder = folder
+        return batches
+
+    @property
+    def pending(self) -> list[Batch]:
+        """Batches with which something is still to be done."""
+        steps = ("written", "ordering", "ordered")
+        return [batch for batch in self.batches if batch.step in steps]
+
+    @property
+    def turn(self) -> int:
+        """Number of the last round; 0 before the first."""
+        return max((batch.turn for batch in self.batches), default=0)
+
+    def add(self, files: Sequence[BatchFile]) -> None:
+        """Notes the files of a new round."""
+        turn = self.turn + 1
+        for file in files:
+            name = file.path.name
+            content = f"{self.nonce} {turn} {name} {file.digest.hexdigest()}"
+            tag = sha256(content.encode()).hexdigest()
+            self.batches.append(
+                Batch(turn=turn, requests=name, lines=file.lines, tag=tag, form=self.form)
+            )
+        self.save()
+
+    def save(self) -> None:
+        """Writes the list in one step; raises InputError if it can't be written."""
+        write_atomically(self.folder / LIST, self.model_dump_json(indent=2).encode())
+
 
 # Grading in batches -------------------------------------------------------------------------------
 
 
-def run_batched(folder: Path, config: RunConfig, *, keep: bool = True, poll_s: float = 30.0) -> Run:
-    """Carries out a run through the provider's batch interface.
+def run_batched(config: RunConfig, *, poll_s: float = 30.0) -> Run:
+    """Carries out a run through the provider's batch interface, below the run's folder.
 
     May take a day. A run that was stopped anywhere continues with the same call: no batch is
     made twice, no answer is lost. Requests that fail in a way that may pass, and those that a
-    batch left unanswered, are in a batch of the next round, at most ``retries`` times.
-
-    Args:
-        folder: The run's folder; the batches are kept below it.
-        config: The run.
-        keep: As for ``run_in``.
-        poll_s: Seconds between two questions how far the batches are.
-
-    Raises:
-        OptionError: If the judge or a setting does not go with batches, the folder holds another
-            run, or the provider refuses.
-        InputError: If the input can't be read or the folder not be written.
+    batch left unanswered, are in a batch of the next round, at most ``retries`` times. The
+    provider is asked every ``poll_s`` seconds how far the batches are.
     """
     spec, resources = config.spec, config.resources
-    if spec.is_static:
-        raise OptionError("--batch: expected a judge that is a model, got static")
     if resources.client is not None:
         raise OptionError("--batch: expected a provider, got a client in its place")
     if len(spec.api_base) > 1:
@@ -96,10 +173,10 @@ def run_batched(folder: Path, config: RunConfig, *, keep: bool = True, poll_s: f
         if getattr(resources.limits, name) is not None:
             shown = name.replace("_", "-")
             raise OptionError(f"--{shown}: not possible with --batch, which sends all at once")
-    claim(folder, config)
-    lock = take_folder_lock(folder / FOLDER)
+    claim(config)
+    lock = take_folder_lock(config.folder / FOLDER)
     try:
-        return beside_any_loop(lambda: _BatchRun(folder, config, keep=keep, poll_s=poll_s).run())
+        return beside_any_loop(lambda: _BatchRun(config, poll_s).run())
     finally:
         os.close(lock)
 
@@ -112,22 +189,16 @@ class _PendingRowsError(ApbJudgeError):
         self.progress = progress
 
 
-@dataclass(slots=True)
 class _BatchRun:
     """A run in rounds: judge what there are answers for, and send the other requests away."""
 
-    folder: Path
-    config: RunConfig
-    keep: bool
-    poll_s: float
-    batches: BatchList = field(init=False)
-    api: BatchApi = field(init=False)
-    results: BatchResults = field(init=False)
-    shown: dict[str, str] = field(default_factory=dict[str, str])
-    """The last note about each batch, by its tag."""
-
-    def __post_init__(self) -> None:
-        spec, resources = self.config.spec, self.config.resources
+    def __init__(self, config: RunConfig, poll_s: float) -> None:
+        spec, resources, rows = config.spec, config.resources, config.source.rows
+        if not isinstance(rows, Path | Sequence):
+            config = replace(config, source=replace(config.source, rows=list(rows)))
+        self.config = config
+        self.poll_s = poll_s
+        self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
         self.api = BatchApi(
             spec.model,
             spec.api_base[0] if spec.api_base else None,
@@ -138,26 +209,33 @@ class _BatchRun:
         )
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
         form = known_format(spec, spec.addresses[0], resources.cache)
-        self.batches = open_list(self.folder / FOLDER, endpoint, form)
+        self.batches = BatchList.open(config.folder / FOLDER, endpoint, form)
         self.results = BatchResults(prices_of(spec, batched=True).cost_usd)
         for batch in self.batches.batches:
             if batch.step in ("fetched", "entered"):
                 self._read(batch)
-        rows = self.config.source.rows
-        if not isinstance(rows, Path | Sequence):
-            source = replace(self.config.source, rows=list(rows))
-            self.config = replace(self.config, source=source)
 
     def run(self) -> Run:
         """Carries everything out; see ``run_batched``."""
-        since = min((batch.turn for batch in self.batches.open), default=self.batches.turn + 1)
+        spec = self.config.spec
+        since = min((batch.turn for batch in self.batches.pending), default=self.batches.turn + 1)
         passes: list[Progress] = []
         is_last = False
         while True:
             self._finish_batches()
-            client = self._client(since, is_last=is_last)
+            client = BatchWriter(
+                files=BatchFiles(self.batches.folder / f"requests-{self.batches.turn + 1}.jsonl"),
+                place=place_of(spec.api_base or (None,)),
+                body=body_maker(spec.model),
+                results=self.results,
+                cache=self.config.resources.open_cache(),
+                form=self.batches.form,
+                retries=spec.retries,
+                since=since,
+                is_last=is_last,
+            )
             try:
-                run = run_in(self.folder, self.config, keep=self.keep, work=self._work(client))
+                run = run_in(self.config, self._work(client))
             except _PendingRowsError as pending:
                 passes.append(pending.progress)
             else:
@@ -167,24 +245,9 @@ class _BatchRun:
             else:
                 is_last = True  # nothing but requests that failed too often is left
 
-    def _client(self, since: int, *, is_last: bool) -> BatchWriter:
-        spec = self.config.spec
-        return BatchWriter(
-            files=BatchFiles(self.batches.folder / f"requests-{self.batches.turn + 1}.jsonl"),
-            place=place_of(spec.api_base or (None,)),
-            body=body_maker(spec.model),
-            results=self.results,
-            cache=self.config.resources.open_cache(),
-            form=self.batches.form,
-            retries=spec.retries,
-            since=since,
-            is_last=is_last,
-        )
-
     def _work(self, client: BatchWriter) -> Work:
         async def work(logs: Sequence[Log]) -> Progress:
-            judge = _judge_with(client, self.config.spec, self.config.source.roots)
-            progress = await run_judges([judge], [self.config], logs)
+            progress = await work_with(client, self.config)(logs)
             if progress.pending:
                 raise _PendingRowsError(progress)
             return progress
@@ -192,12 +255,8 @@ class _BatchRun:
         return work
 
     def _finish_batches(self) -> None:
-        """Brings every batch of the list to its end.
-
-        Raises:
-            OptionError: If the provider refuses or can't be reached.
-        """
-        if not self.batches.open:
+        """Brings every batch of the list to its end."""
+        if not self.batches.pending:
             return
         try:
             asyncio.run(self._create_and_wait())
@@ -210,13 +269,13 @@ class _BatchRun:
             raise OptionError("--batch: a batch was cancelled; the same command sends the rest")
 
     async def _create_and_wait(self) -> None:
-        for batch in self.batches.open:
+        for batch in self.batches.pending:
             await self._create(batch)
-        while waiting := self.batches.open:
+        while waiting := self.batches.pending:
             for batch in waiting:
                 await self._look_after(batch)
             is_full = any(b.state == "failed" and b.results is None for b in waiting)
-            if is_full or any(batch.is_open for batch in waiting):
+            if is_full or self.batches.pending:
                 await self.config.resources.clock.sleep(self.poll_s)
 
     async def _create(self, batch: Batch) -> None:
@@ -256,7 +315,11 @@ class _BatchRun:
         if state.files:
             batch.results = batch.requests.replace("requests", "answers")
             await self.api.fetch(state, self.batches.folder / batch.results)
-        elif state.state == "failed" and state.complaint and not _may_pass(state):
+        elif (
+            state.state == "failed"
+            and state.complaint  # if too much is sent at once, there is room again later
+            and ("limit" not in state.complaint or "billing" in state.complaint)
+        ):
             batch.step = "dropped"
             self.batches.save()
             raise OptionError(
@@ -271,8 +334,8 @@ class _BatchRun:
         text = f"{done} of {state.total or batch.lines} done" if done else state.state
         if state.has_ended and state.state != "completed":
             text = f"{state.state}, {done} of {batch.lines} done"
-        if self.shown.get(batch.tag) != text:
-            self.shown[batch.tag] = text
+        if self.notes.get(batch.tag) != text:
+            self.notes[batch.tag] = text
             self.config.events.note(f"batch {batch.id}: {text}")
 
     def _take(self, batch: Batch) -> None:
@@ -285,11 +348,9 @@ class _BatchRun:
             elif isinstance(answer.error, FormatUnsupportedError):
                 after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
                 self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
-            elif cache is not None and answer.completion is not None and answer.is_good:
+            elif cache is not None:
                 # ids without a format are of the round's, or of the strictest
-                form = batch.form if answer.form == FORMATS[0] else answer.form
-                key = cache_key(answer.key, form)
-                cache.put(key, dump_completion(answer.completion))
+                put_reply(cache, answer, batch.form if answer.form == FORMATS[0] else answer.form)
 
         try:
             self._read(batch, each)
@@ -311,11 +372,6 @@ class _BatchRun:
         )
 
 
-def _may_pass(state: BatchState) -> bool:
-    """Whether a batch failed since too much is sent at once; later there is room again."""
-    return "limit" in state.complaint and "billing" not in state.complaint
-
-
 def _together(passes: Sequence[Progress]) -> Progress:
     """What the passes did in all; a row that one judged is skipped by the next."""
     total = replace(passes[-1], skipped=passes[0].skipped)
@@ -325,146 +381,3 @@ def _together(passes: Sequence[Progress]) -> Progress:
         for reason, count in earlier.unscored.items():
             total.unscored = total.unscored | {reason: total.unscored.get(reason, 0) + count}
     return total
-
-
-def _judge_with(client: BatchWriter, spec: JudgeSpec, roots: Sequence[Path]) -> LLMJudge:
-    """The model judge that asks a batch client, seeing what it would see over the network."""
-    return LLMJudge(spec, client, roots=roots, sees=is_shown_images(spec))
-
-
-# Files that are answered elsewhere ----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """What was written.
-
-    Attributes:
-        lines: Requests.
-        bytes: Size of the file.
-        known: Rows whose replies are all in the cache.
-        bad_rows: Rows that can't be judged; ``grade`` says why.
-    """
-
-    lines: int
-    bytes: int
-    known: int
-    bad_rows: int
-
-
-def export_requests(
-    rows: Rows,
-    out: Path,
-    *,
-    judge: JudgeSpec,
-    protocol: str = AUTO,
-    cases: str | Path | None = None,
-    rubric: str | None = None,
-    data_root: str | Path | None = None,
-    overwrite: bool = False,
-    cache: Path | None = None,
-) -> Export:
-    """Writes a batch file of every request that the reply cache has no reply to.
-
-    The options are those of ``grade``, and the judge must have the settings and the address that
-    it will get. An older batch file in the place of ``out`` is replaced, another file only with
-    ``overwrite``. ``cache`` is the folder of the caches, None for the usual one. The size of the
-    file is not limited to what a service takes.
-
-    Raises:
-        OptionError: If an option or the rubric is unusable, or ``out`` is another file.
-        InputError: If the input can't be read or the file not be written.
-    """
-    if judge.is_static:
-        raise OptionError("--judge: expected a model, got static")
-    source = source_of(rows, protocol=protocol, rubric=rubric, cases=cases, data_root=data_root)
-    if not overwrite:
-        _check_replaceable(out)
-    part = out.with_name(f"{out.name}.part")
-    folder = cache or default_cache_folder()
-    client = BatchWriter(
-        files=BatchFiles(part, max_lines=None, max_bytes=None),
-        place=place_of(judge.api_base or (None,)),
-        body=body_maker(judge.model),
-        cache=ReplyCache(folder / REPLIES, warn=_fail),
-        form=known_format(judge, judge.addresses[0], folder),
-    )
-    identity = run_identity(judge, protocol, source.rubric)
-    config = RunConfig(source, judge, identity, (), QUIET, Resources(cache=folder))
-
-    async def write(logs: Sequence[Log]) -> Progress:
-        return await run_judges([_judge_with(client, judge, source.roots)], [config], logs)
-
-    with TemporaryDirectory(prefix="apbjudge-") as scratch:
-        progress = run_in(Path(scratch), config, keep=False, work=write).progress
-    size = sum(written.size for written in client.files.written)
-    try:
-        part.touch()
-        part.replace(out)
-    except OSError as error:
-        raise InputError(f"{out}: can't be written: {error.strerror}") from None
-    bad_rows = progress.unscored.get(BAD_INPUT, 0)
-    return Export(client.count, size, progress.done - bad_rows, bad_rows)
-
-
-def _check_replaceable(out: Path) -> None:
-    """Refuses to replace a file that holds anything else than requests."""
-    if not out.is_file() or not out.stat().st_size:
-        return
-    first = next(read_lines(out, any_format=True), None)
-    values = first.values if first is not None else None
-    if not isinstance(values, dict) or not {"custom_id", "method", "url", "body"} <= values.keys():
-        raise OptionError(
-            f"--out: {out} is no batch file of requests; choose another name, or --overwrite to "
-            "replace it"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Import:
-    """What was read.
-
-    Attributes:
-        taken: Replies put into the cache.
-        failed: Requests that failed, or whose reply is not worth keeping.
-        unreadable: Places and complaints of lines that are no answer.
-    """
-
-    taken: int
-    failed: int
-    unreadable: tuple[str, ...]
-
-
-def import_answers(path: Path, *, cache: Path | None = None) -> Import:
-    """Puts the replies of an answered batch file into the reply cache.
-
-    Args:
-        path: The file as ``vllm run-batch`` or the service wrote it.
-        cache: Folder of the caches, None for the usual one.
-
-    Returns:
-        What became of the lines. Failed requests are in the next export, or asked by ``grade``.
-
-    Raises:
-        InputError: If the file can't be read or the cache not be written.
-    """
-    replies = ReplyCache((cache or default_cache_folder()) / REPLIES, warn=_fail)
-    taken = failed = 0
-    unreadable: list[str] = []
-    try:
-        for answer in read_answers(path):
-            if isinstance(answer, InputError):
-                unreadable.append(str(answer))
-            elif answer.completion is not None and answer.is_good:
-                key = cache_key(answer.key, answer.form)
-                replies.put(key, dump_completion(answer.completion))
-                taken += 1
-            else:
-                failed += 1
-    finally:
-        replies.close()
-    return Import(taken, failed, tuple(unreadable))
-
-
-def _fail(message: str) -> NoReturn:
-    raise InputError(message)

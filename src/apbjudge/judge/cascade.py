@@ -7,21 +7,16 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from math import ceil, fsum, inf, isinf, nextafter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import orjson
 
 from ..errors import OptionError
 from ..records import Unscored, Verdict
 from ..statistics.proportions import wilson
-from .panel import total_cost, total_usage
-
-_Array = np.ndarray[Any, np.dtype[np.float64]]
-UncertaintyField = str
-"""``is_correct``, ``grade``, ``category``, ``max``, or a code of the rubric."""
+from .uncertainty import joint_account, joint_fingerprint
+from .worker import Judgement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +24,13 @@ class EscalationRule:
     """Which items go to the stronger judge.
 
     Attributes:
-        field: Whose entropy decides; ``max`` is the largest that is known.
+        field: Whose entropy decides: ``is_correct``, ``grade``, ``category``, a code of the rubric,
+            or ``max``, the largest that is known.
         above: Items with more bits than this, unless there is a share.
         share: This share of the items, 0 to 1, the most doubtful first; None for a threshold.
     """
 
-    field: UncertaintyField = "is_correct"
+    field: str = "is_correct"
     above: float = 0.0
     share: float | None = None
 
@@ -53,11 +49,7 @@ _SHARE = re.compile(rf"share\s*=\s*{_NUMBER}", re.ASCII)
 
 
 def parse_rule(text: str) -> EscalationRule:
-    """Reads a condition such as ``entropy>0.5``, ``entropy.max>=1`` or ``share=0.2``.
-
-    Raises:
-        OptionError: If it is none.
-    """
+    """Reads a condition such as ``entropy>0.5``, ``entropy.max>=1`` or ``share=0.2``."""
     condition = text.strip()
     if match := _ENTROPY.fullmatch(condition):
         bits = float(match[3])
@@ -70,20 +62,11 @@ def parse_rule(text: str) -> EscalationRule:
     raise OptionError(f"--when: expected {_FORMS}, got {text!r}")
 
 
-def uncertainty_score(judgement: Verdict | Unscored, rule: EscalationRule) -> float:
-    """How doubtful a judgement is, in bits.
+def uncertainty_score(judgement: Judgement, rule: EscalationRule) -> float:
+    """How doubtful a judgement of the cheap judge is, in bits.
 
-    Args:
-        judgement: One of the cheap judge.
-        rule: Says whose entropy counts.
-
-    Returns:
-        Infinity where there is no verdict, or where the field was answered and its entropy is
-        not known; 0 where the rubric does not have the field.
-
-    Raises:
-        OptionError: If the verdict comes without any measure of doubt, or the field is a code
-            that its rubric does not have.
+    Infinity where there is no verdict, or where the field was answered and its entropy is not
+    known; 0 where the rubric does not have the field.
     """
     if isinstance(judgement, Unscored):
         return inf
@@ -110,15 +93,10 @@ def uncertainty_score(judgement: Verdict | Unscored, rule: EscalationRule) -> fl
 
 
 def choose(scores: Sequence[float], rule: EscalationRule) -> list[int]:
-    """Which items go to the stronger judge.
+    """Which items go to the stronger judge, by their doubt: indexes, highest doubt first.
 
-    Args:
-        scores: The doubt of each item, infinity for those without a verdict.
-        rule: The condition. A share is rounded up to whole items.
-
-    Returns:
-        Indexes, highest doubt first, ties in input order. Items without a verdict always come
-        first and all of them come, also where they are more than the share.
+    Ties are in input order, and a share is rounded up to whole items. Items without a verdict
+    (infinity) always come first and all of them come, also where they are more than the share.
     """
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
     if rule.share is not None:
@@ -128,113 +106,72 @@ def choose(scores: Sequence[float], rule: EscalationRule) -> list[int]:
 
 
 def cascade_judgement(
-    cheap: Verdict | Unscored, strong: Verdict | Unscored | None, *, strong_judge: str
-) -> Verdict | Unscored:
-    """The judgement of both judges together.
+    cheap: Judgement, strong: Judgement | None, *, strong_judge: str
+) -> Judgement:
+    """The judgement of both judges together; the strong one may not have been asked.
 
-    The strong judge's verdict stands where there is one, else the cheap judge's;
-    ``decided_by`` says whose it is. ``doubt`` stays the cheap judge's, as that is what
-    sent the item on.
-
-    Args:
-        cheap: Judgement of the cheap judge.
-        strong: Judgement of the strong one; None where it was not asked.
-        strong_judge: Its name, also for the items it was not asked about.
-
-    Raises:
-        ValueError: If the two are on different items.
+    The strong judge's verdict decides where there is one, else the cheap judge's; ``decided_by``
+    says whose it is. ``doubt`` stays the cheap judge's, as that is what sent the item on.
     """
-    if strong is None:
-        return _joined(cheap, (cheap,), strong_judge)
-    if (cheap.item_id, cheap.tested_model) != (strong.item_id, strong.tested_model):
-        raise ValueError(f"strong: expected item {cheap.item_id}, got {strong.item_id}")
-    if isinstance(strong, Verdict):
-        doubt = cheap.doubt if isinstance(cheap, Verdict) else strong.doubt
-        return _joined(strong.model_copy(update={"doubt": doubt}), (cheap, strong), strong_judge)
-    joined = _joined(cheap, (cheap, strong), strong_judge)
-    if isinstance(joined, Verdict):
-        return joined
-    detail = f"{joined.detail}; {strong.judge}: {strong.reason}: {strong.detail}"
-    return joined.model_copy(update={"detail": detail})
-
-
-def _joined(
-    decider: Verdict | Unscored, asked: Sequence[Verdict | Unscored], strong_judge: str
-) -> Verdict | Unscored:
-    cheap = asked[0]
+    asked = [cheap] if strong is None else [cheap, strong]
     latencies = [j.latency_s for j in asked if j.latency_s is not None]
-    prints = [judgement.fingerprint for judgement in asked]
     changes: dict[str, Any] = {
+        **joint_account(asked),
         "judge": f"cascade({cheap.judge}->{strong_judge})",
-        "decided_by": decider.judge,
+        "decided_by": cheap.judge,
         "groups": cheap.groups,
         "line": cheap.line,
-        "raw": "\n\n".join(j.raw for j in asked if j.raw) or None,
-        "usage": total_usage(asked),
-        "cost_usd": total_cost(asked),
         "latency_s": fsum(latencies) if latencies else None,
-        "fingerprint": sha256(orjson.dumps(["cascade", *prints])).hexdigest()[:32],
+        "fingerprint": joint_fingerprint("cascade", (j.fingerprint for j in asked)),
     }
-    return decider.model_copy(update=changes)
+    if isinstance(strong, Verdict):
+        doubt = cheap.doubt if isinstance(cheap, Verdict) else strong.doubt
+        return strong.model_copy(update=changes | {"decided_by": strong.judge, "doubt": doubt})
+    if isinstance(strong, Unscored) and isinstance(cheap, Unscored):
+        changes["detail"] = f"{cheap.detail}; {strong.judge}: {strong.reason}: {strong.detail}"
+    return cheap.model_copy(update=changes)
 
 
 # For humans ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedItem:
-    """An item that a human should look at.
-
-    Attributes:
-        index: Its place in the input.
-        reason: ``no verdict`` (the last judge asked gave none), ``not asked`` (it was due to go
-            to the strong judge and the budget ended before) or ``in doubt`` (the strong judge
-            doubts as well).
-        score: Doubt of the last judge that was asked, in bits; infinity without a verdict.
-    """
-
-    index: int
-    reason: Literal["no verdict", "not asked", "in doubt"]
-    score: float
-
-
 def queue(
-    cheap: Sequence[Verdict | Unscored],
-    strong: Sequence[Verdict | Unscored | None],
-    rule: EscalationRule,
-) -> list[QueuedItem]:
+    cheap: Sequence[Judgement], strong: Sequence[Judgement | None], rule: EscalationRule
+) -> list[dict[str, Any]]:
     """The items that the judges leave to humans, most doubtful first, ties in input order.
+
+    Their ``reason`` is ``no verdict`` (the last judge asked gave none), ``not asked`` (it was due
+    to go to the strong judge and the budget ended before) or ``in doubt`` (the strong judge doubts
+    as well), ``entropy`` the doubt of the last judge that was asked, None without a verdict.
 
     A strong judge's verdict without a measure of doubt is taken as final. Where ``rule`` is a
     share, its doubt counts from that of the least doubtful item that was due to go to it.
-
-    Args:
-        cheap: Judgements of the cheap judge.
-        strong: Those of the strong one, None where it was not asked.
-        rule: The condition by which items went to the strong judge.
-
-    Raises:
-        OptionError: See ``uncertainty_score``.
-        ValueError: If the lengths differ.
     """
-    _same_length(cheap, strong=strong)
     scores = [uncertainty_score(judgement, rule) for judgement in cheap]
-    due = choose(scores, rule)
+    due = set(choose(scores, rule))
     above = rule.above
     if rule.share is not None:
         least = min((scores[i] for i in due if scores[i] < inf), default=0.0)
         above = nextafter(least, -inf) if least > 0 else 0.0
-    places = {*due, *(i for i, judgement in enumerate(strong) if judgement is not None)}
-    queued: list[QueuedItem] = []
-    for i in sorted(places):
-        last = strong[i]
+    queued: list[tuple[float, int, str]] = []
+    for i, last in enumerate(strong):
         if last is None or (isinstance(last, Unscored) and last.reason == "budget"):
-            queued.append(QueuedItem(i, "not asked", scores[i]))
+            if i in due or last is not None:
+                queued.append((-scores[i], i, "not asked"))
         elif isinstance(last, Unscored):
-            queued.append(QueuedItem(i, "no verdict", inf))
+            queued.append((-inf, i, "no verdict"))
         elif last.doubt is not None and (score := uncertainty_score(last, rule)) > above:
-            queued.append(QueuedItem(i, "in doubt", score))
-    return sorted(queued, key=lambda item: -item.score)
+            queued.append((-score, i, "in doubt"))
+    return [
+        {
+            "item_id": cheap[i].item_id,
+            "tested_model": cheap[i].tested_model,
+            "line": cheap[i].line,
+            "reason": reason,
+            "entropy": None if isinf(score) else -score,
+        }
+        for score, i, reason in sorted(queued)
+    ]
 
 
 # What a threshold costs ---------------------------------------------------------------------------
@@ -288,113 +225,79 @@ class CascadeCurve:
 
 
 def curve(
-    cheap: Sequence[Verdict | Unscored],
-    strong: Sequence[Verdict | Unscored | None],
+    cheap: Sequence[Judgement],
+    strong: Sequence[Judgement | None],
     reference: Sequence[bool | None],
     *,
-    field: UncertaintyField = "is_correct",
+    field: str = "is_correct",
 ) -> list[CurvePoint]:
-    """Cost and agreement at every threshold that makes a difference.
+    """Cost and agreement at every threshold that makes a difference, from no item escalated to all.
 
     The reference of an item is its human label, else the strong judge's verdict. Where it is
     the latter, the item agrees as soon as it is escalated: such a curve shows how much of the
     strong judge's work the cheap one can take over, not how right either is. An escalated item
     without strong verdict keeps the cheap one; what was never asked costs nothing.
-
-    Args:
-        cheap: Judgements of the cheap judge, with doubt.
-        strong: Those of the strong judge on the same items; None where it was not asked.
-        reference: Human labels of is_correct; None where there is none.
-        field: Whose entropy counts.
-
-    Returns:
-        Points from the highest threshold to the lowest: no item escalated first, all last.
-        Computed in O(n log n).
-
-    Raises:
-        OptionError: See ``uncertainty_score``.
-        ValueError: If the lengths differ.
     """
-    _same_length(cheap, strong=strong, reference=reference)
     rule = EscalationRule(field=field)
+    n = len(cheap)
     scores = np.array([uncertainty_score(judgement, rule) for judgement in cheap])
-    before: list[_Sums] = [_NOTHING]
-    changes: list[_Sums] = []
-    for weak, stronger, label in zip(cheap, strong, reference, strict=True):
-        has_strong = isinstance(stronger, Verdict)
-        truth = stronger.is_correct if label is None and has_strong else label
-        agrees, compared = _match(weak, truth=truth)
-        agrees_then, compared_then = _match(stronger if has_strong else weak, truth=truth)
-        before.append((*_spent(weak), agrees, compared, 0))
-        more = agrees_then - agrees, compared_then - compared, int(stronger is not None)
-        changes.append((*_spent(stronger), *more))
+    # per item: price, unknown prices, calls, items that agree, items compared, items asked about
+    before, changes = np.zeros((n, 6)), np.zeros((n, 6))
+    for i, (weak, better, label) in enumerate(zip(cheap, strong, reference, strict=True)):
+        decided = better if isinstance(better, Verdict) else weak
+        truth = better.is_correct if label is None and isinstance(better, Verdict) else label
+        before[i] = (*_spent(weak), *_match(weak, truth=truth), 0)
+        gained = np.subtract(_match(decided, truth=truth), _match(weak, truth=truth))
+        changes[i] = (*_spent(better), *gained, better is not None)
     order = np.argsort(-scores, kind="stable")
-    steps = np.array(changes).reshape(-1, len(_NOTHING))[order]
-    totals = np.cumsum(np.vstack([np.sum(before, axis=0), steps]), axis=0)
+    totals = np.cumsum(np.vstack([before.sum(axis=0), changes[order]]), axis=0)
     ordered = scores[order].tolist()
-    points = [_point(None, 0, len(ordered), totals[0])]
-    for end, score in enumerate(ordered, start=1):
-        if end == len(ordered) or ordered[end] != score:
-            points.append(_point(score, end, len(ordered), totals[end]))
+    ends = [end for end in range(1, n + 1) if end == n or ordered[end] != ordered[end - 1]]
+    points: list[CurvePoint] = []
+    for end in (0, *ends):
+        cost, unknown, *counts = totals[end].tolist()
+        calls, n_agree, n_compared, n_asked = map(int, counts)
+        points.append(
+            CurvePoint(
+                threshold=ordered[end - 1] if end else None,
+                n_escalated=end,
+                share=end / n if n else 0.0,
+                cost_usd=None if unknown else cost,
+                calls=calls,
+                n_agree=n_agree,
+                n_compared=n_compared,
+                n_asked=n_asked,
+            )
+        )
     return points
 
 
-_Sums = tuple[float, int, int, int, int, int]
-"""Price, unknown prices, calls, items that agree, items compared, items asked about."""
-_NOTHING: _Sums = (0.0, 0, 0, 0, 0, 0)
-
-
-def _spent(judgement: Verdict | Unscored | None) -> tuple[float, int, int]:
+def _spent(judgement: Judgement | None) -> tuple[float, int, int]:
     if judgement is None or (isinstance(judgement, Unscored) and judgement.reason == "bad_input"):
         return 0.0, 0, 0
     calls = judgement.usage.calls if judgement.usage else 0
     return judgement.cost_usd or 0.0, int(judgement.cost_usd is None), calls
 
 
-def _match(judgement: Verdict | Unscored, *, truth: bool | None) -> tuple[int, int]:
+def _match(judgement: Judgement, *, truth: bool | None) -> tuple[int, int]:
     if truth is None or isinstance(judgement, Unscored):
         return 0, 0
     return int(judgement.is_correct == truth), 1
 
 
-def _point(threshold: float | None, n_escalated: int, n: int, sums: _Array) -> CurvePoint:
-    cost, unknown, *counts = sums.tolist()
-    calls, n_agree, n_compared, n_asked = map(int, counts)
-    return CurvePoint(
-        threshold=threshold,
-        n_escalated=n_escalated,
-        share=n_escalated / n if n else 0.0,
-        cost_usd=None if unknown else cost,
-        calls=calls,
-        n_agree=n_agree,
-        n_compared=n_compared,
-        n_asked=n_asked,
-    )
-
-
-def _same_length(cheap: Sequence[object], **others: Sequence[object]) -> None:
-    for name, values in others.items():
-        if len(values) != len(cheap):
-            raise ValueError(f"{name}: expected {len(cheap)} entries, got {len(values)}")
-
-
 def curve_csv(points: Sequence[CurvePoint]) -> str:
     """All thresholds as CSV: entropy in bits, shares from 0 to 1, 95 % Wilson intervals."""
+    counts = "n_escalated share cost_usd calls n_agree n_compared".split()
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_CSV_HEAD)
-    for p in points:
-        agreement: list[float | None] = [None, None, None]
-        if p.n_compared:
-            agreement = [p.n_agree / p.n_compared, *wilson(p.n_agree, p.n_compared)]
-        counts = [p.n_escalated, p.share, p.cost_usd, p.calls, p.n_agree, p.n_compared]
-        writer.writerow([threshold_text(p), *counts, *agreement])
+    writer.writerow(["threshold", *counts, "agreement", "low", "high"])
+    for point in points:
+        n, agreement = point.n_compared, [None, None, None]
+        if n:
+            agreement = [point.n_agree / n, *wilson(point.n_agree, n)]
+        values = (getattr(point, name) for name in counts)
+        writer.writerow([threshold_text(point), *values, *agreement])
     return out.getvalue()
-
-
-_CSV_HEAD = (
-    "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high"
-).split()
 
 
 def threshold_text(point: CurvePoint) -> str:

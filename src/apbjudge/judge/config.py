@@ -1,16 +1,106 @@
-"""The settings of a run of judges."""
+"""The settings of judges and of a run of judges."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ..config import Config, Names, Option
 from ..llm.limits import Limits
-from .spec import JudgeSpec
+from ..llm.model_spec import ModelSpec
+
+STATIC = "static"
+
+_SCORING = (
+    "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
+    "images vision max_images max_image_bytes"
+).split()
+REASKS_BEFORE = 1
+"""How often every judge was asked again before that was a setting."""
+
+
+class JudgeSpec(ModelSpec):
+    """Who judges, and how: a model's settings and those of judging.
+
+    ``temperature`` is 0 unless there are samples, 1 where there are. A reply that is truncated at
+    ``max_reply_tokens`` is requested again with four times as many.
+    """
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Several replies": "samples logprobs",
+        **ModelSpec.groups,
+        "Judge: sampling": "temperature seed max_reply_tokens max_reasks params",
+        "Judge: endpoint": f"{ModelSpec.groups['Judge: endpoint']} lead",
+    }
+
+    model: str = Field(default=STATIC, description="static, or a litellm model name with provider.")
+    max_reasks: int = Field(
+        default=2,
+        ge=0,
+        le=20,
+        description="How often the judge is asked again for one reply that is empty, malformed, "
+        "off the scale, contradictory or cut off; a refusal is not asked about again.",
+    )
+    samples: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="Independent replies per item; the majority decides.",
+    )
+    logprobs: bool = Field(
+        default=False, description="Request the probabilities of the verdict's tokens."
+    )
+    blind: bool = Field(default=False, description="Judge without the reference.")
+    evidence: Annotated[
+        bool,
+        Option(help="Neither show proven findings to the judge nor enforce them on its verdict."),
+    ] = Field(
+        default=True,
+        description="Show proven findings to the judge, and enforce them on its verdict.",
+    )
+    lead: Annotated[bool, Option(is_flag=False)] = Field(
+        default=True,
+        description="The first item of a case goes ahead, so that the others find the case in the "
+        "endpoint's prefix cache.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _samples_differ(cls, values: Any) -> Any:
+        """Replies at temperature 0 are one reply several times."""
+        if isinstance(values, dict):
+            settings = cast("dict[str, Any]", values)
+            samples = settings.get("samples")
+            if isinstance(samples, int) and samples > 1:
+                if settings.get("temperature", 1.0) == 0:
+                    raise ValueError("--samples: expected --temperature above 0, got 0")
+                return {"temperature": 1.0, **settings}
+        return cast("Any", values)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether this is the embedded judge."""
+        return self.model == STATIC
+
+    @property
+    def scoring(self) -> dict[str, Any]:
+        """Every setting that may move a score."""
+        if self.is_static:
+            return {"model": self.model}
+        scoring = {name: getattr(self, name) for name in _SCORING}
+        if self.max_reasks == REASKS_BEFORE:
+            del scoring["max_reasks"]  # runs made before there was this setting stay the same runs
+        return scoring
+
+    @classmethod
+    def at(cls, judge: str, *, api_base: Sequence[str] = (), **settings: Any) -> JudgeSpec:
+        """A judge from ``MODEL`` or ``MODEL@ADDRESS``; its own address comes first."""
+        model, _, address = judge.partition("@http")
+        addresses = (f"http{address}",) if address else ()
+        return cls(model=model, api_base=(*addresses, *api_base), **settings)
 
 
 class InputConfig(Config):
@@ -36,10 +126,6 @@ class InputConfig(Config):
     )
 
 
-def _static() -> tuple[JudgeSpec, ...]:
-    return (JudgeSpec(),)
-
-
 class GradeConfig(Limits, InputConfig):
     """How rows are graded: by whom, within which limits, and where the results go."""
 
@@ -50,7 +136,7 @@ class GradeConfig(Limits, InputConfig):
     }
 
     judge: Annotated[tuple[JudgeSpec, ...], Option(metavar="MODEL")] = Field(
-        default_factory=_static,
+        default_factory=lambda: (JudgeSpec(),),
         description="static (no network; the default), or a litellm model such as openai/gpt-5, "
         "optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.",
     )
@@ -91,7 +177,6 @@ class GradeConfig(Limits, InputConfig):
         default=False,
         description="Send all calls through the provider's batch interface: cheaper, within a day.",
     )
-
     shard: Annotated[str | None, Option(metavar="I/N")] = Field(
         default=None,
         description="Part I of N of the rows only; rows of one case are in one part. apbjudge "

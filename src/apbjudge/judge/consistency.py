@@ -39,7 +39,7 @@ class ParsedVerdict:
 
     @classmethod
     def of(cls, verdict: Verdict) -> ParsedVerdict:
-        """That of a written verdict."""
+        """The deciding part of a written verdict."""
         return cls(verdict.is_correct, verdict.grade, verdict.errors, verdict.category)
 
     def fields(self) -> dict[str, Any]:
@@ -65,14 +65,14 @@ def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
     """What in a verdict contradicts itself, in words fit for the judge; None when nothing does."""
     if rubric.shape == "category":
         if verdict.is_correct != rubric.category_is_correct(verdict.category):
-            is_correct = _json(verdict.is_correct)
+            is_correct = str(verdict.is_correct).lower()
             return f"category {verdict.category} does not go with is_correct={is_correct}"
         return None
     if rubric.shape == "pass" or verdict.grade is None:
         return None
     flags = ", ".join(sorted(verdict.flags)) or "no code"
     if verdict.is_correct == bool(verdict.flags):
-        return f"{flags} flagged does not go with is_correct={_json(verdict.is_correct)}"
+        return f"{flags} flagged does not go with is_correct={str(verdict.is_correct).lower()}"
     allowed = rubric.scale.allowed(verdict.flags)
     if verdict.grade not in allowed:
         fitting = ", ".join(map(str, allowed))
@@ -80,16 +80,8 @@ def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
     return None
 
 
-def _json(value: object) -> str:
-    return "true" if value else "false"
-
-
 def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:
-    """Makes a contradictory verdict consistent by the written rule above.
-
-    Raises:
-        ReplyError: If the rule can't.
-    """
+    """Makes a contradictory verdict consistent by the written rule above."""
     if rubric.shape == "category":
         changed = replace(verdict, is_correct=rubric.category_is_correct(verdict.category))
         return changed, _changes(verdict, changed, "the category decides")
@@ -114,8 +106,11 @@ def enforce(
 ) -> tuple[ParsedVerdict, tuple[Override, ...]]:
     """Applies proven findings and what follows from exact names to a consistent verdict."""
     proven = [finding for finding in findings if finding.certainty == "proven"]
+    because = f"{PROVEN}{', '.join(finding.rule for finding in proven)}"
     if rubric.shape == "category":
-        return _enforce_category(verdict, item, protocol, rubric, proven)
+        category, is_proven = _category_of(verdict, item, protocol, rubric, proven)
+        changed = ParsedVerdict(rubric.category_is_correct(category), category=category)
+        return changed, _changes(verdict, changed, because if is_proven else EXACT_NAMES)
     if not proven:
         return verdict, ()
     if verdict.errors is None or verdict.grade is None:
@@ -123,33 +118,25 @@ def enforce(
     else:
         errors: dict[ErrorCode, bool] = dict(verdict.errors)
         errors.update((finding.code, True) for finding in proven if finding.code is not None)
-        flags = frozenset[ErrorCode](code for code, is_set in errors.items() if is_set)
-        grade = rubric.scale.nearest(verdict.grade, flags)
-        changed = ParsedVerdict(is_correct=not flags, grade=grade, errors=errors)
-    return changed, _changes(verdict, changed, _proven_by(proven))
-
-
-def _enforce_category(
-    verdict: ParsedVerdict, item: Item, protocol: Protocol, rubric: Rubric, proven: list[Finding]
-) -> tuple[ParsedVerdict, tuple[Override, ...]]:
-    fixed = protocol.categorise(item)
-    because = EXACT_NAMES
-    if fixed is None:
-        fixed = verdict.category
-        if proven and rubric.category_is_correct(fixed):
-            fixed, because = 5, _proven_by(proven)
-        elif item.prediction.kind == "text":  # no call could be read: the judge's word stands
-            pass
-        elif fixed == 1:  # the replacement is not called, so this is some other tool
-            fixed = 2
-        elif fixed == 3:  # the broken tool is not called
-            fixed = 5
-    changed = ParsedVerdict(is_correct=rubric.category_is_correct(fixed), category=fixed)
+        changed = replace(verdict, errors=errors)
+        grade = rubric.scale.nearest(verdict.grade, changed.flags)
+        changed = replace(changed, is_correct=not changed.flags, grade=grade)
     return changed, _changes(verdict, changed, because)
 
 
-def _proven_by(findings: Iterable[Finding]) -> str:
-    return f"{PROVEN}{', '.join(finding.rule for finding in findings)}"
+def _category_of(
+    verdict: ParsedVerdict, item: Item, protocol: Protocol, rubric: Rubric, proven: list[Finding]
+) -> tuple[int | None, bool]:
+    """The category once facts count, and whether a proven finding decided it."""
+    category = verdict.category
+    if (fixed := protocol.categorise(item)) is not None:
+        return fixed, False
+    if proven and rubric.category_is_correct(category):
+        return 5, True
+    if item.prediction.kind == "text":  # no call could be read: the judge's word stands
+        return category, False
+    # 1: the replacement is not called, so this is some other tool; 3: the broken tool is not called
+    return {1: 2, 3: 5}.get(category or 0, category), False
 
 
 def own_verdict(verdict: Verdict) -> ParsedVerdict:

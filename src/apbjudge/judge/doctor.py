@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 from ..errors import visible
@@ -11,12 +10,11 @@ from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint
 from ..llm.resources import cache_folder, make_client, transport_of
-from ..protocols import AUTO
 from ..records import Record
 from ..runs.event_loops import block_on
-from . import JudgeSpec
+from .config import GradeConfig, JudgeSpec
 from .dry_run import Forecast, forecast, longest_text
-from .session import Rows
+from .source import Rows
 
 
 class Checkup(Record):
@@ -47,39 +45,22 @@ class Checkup(Record):
 
 def check_up(
     spec: JudgeSpec,
-    *,
     rows: Rows | None = None,
-    protocol: str = AUTO,
-    cases: str | Path | None = None,
-    rubric: str | None = None,
-    data_root: str | Path | None = None,
-    cache: bool | Path | None = None,
+    config: GradeConfig | None = None,
+    *,
     client: Client | None = None,
+    **settings: Any,
 ) -> Checkup:
     """Asks every endpoint of a judge what it can do, with at most seven tiny calls each.
 
-    The format of replies and the context are cached for later runs and estimates.
-
-    Args:
-        spec: The judge.
-        rows: What is to be graded, for the longest prompt; None leaves that out.
-        protocol: As for ``grade``.
-        cases: As for ``grade``.
-        rubric: As for ``grade``.
-        data_root: As for ``grade``.
-        cache: As for ``grade``.
-        client: Answers in place of the network, which is then not used at all.
-
-    Raises:
-        OptionError: If an option, the rubric or the transport is unusable.
-        InputError: If an input file as a whole is unusable.
+    The format of replies and the context are cached for later runs and estimates. ``rows`` are
+    what is to be graded, for the longest prompt; ``config``, or its fields one by one, says how.
+    ``client`` answers in place of the network, which is then not used at all.
     """
-    folder = cache_folder(wanted=cache, client=client)
-    options: dict[str, Any] = {"protocol": protocol, "cases": cases, "rubric": rubric}
-    options["data_root"] = data_root
-    plan = (
-        forecast(rows, judge=spec, cache=folder or False, **options) if rows is not None else None
-    )
+    config = config or GradeConfig(**settings)
+    folder = cache_folder(wanted=config.cache, client=client)
+    changes = {"judge": (spec,), "cache": folder or False, "out": None}
+    plan = forecast(rows, config.model_copy(update=changes)) if rows is not None else None
     if spec.is_static:
         return Checkup(judge=spec.model, plan=plan)
     transport = transport_of(spec) if client is None else "given"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,9 +11,9 @@ from ..errors import OptionError
 from ..llm import Client
 from ..llm.resources import shared_resources
 from ..runs.loop import QUIET, Events
-from ..runs.rows import parse_shard
 from .config import GradeConfig
-from .session import Rows, Run, RunConfig, run_identity, run_in, source_of
+from .session import Run, RunConfig, run_in
+from .source import Rows, source_of
 from .summary import check_by
 
 
@@ -49,41 +50,34 @@ def grade(
     several = len(specs) > 1 or escalate is not None
     if several and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
-    shard = parse_shard(config.shard) if config.shard is not None else None
-    if shard is not None and several:
+    if config.shard is not None and several:
         raise OptionError("--shard: expected one judge, got several")
     if len(specs) > 1 and escalate is not None:
         raise OptionError("--escalate: expected one first judge, got several")
     if config.batch and (several or first.is_static):
         raise OptionError("--batch: expected one judge that is a model")
-    source = source_of(
-        rows,
-        protocol=config.protocol,
-        rubric=config.rubric,
-        cases=config.cases,
-        data_root=config.data_root,
-        shard=shard,
-    )
+    source = source_of(rows, config)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    identity = run_identity(first, config.protocol, source.rubric, shard)
-    run_config = RunConfig(
-        source, first, identity, config.by, events, resources, overwrite=config.overwrite
-    )
-
-    def carry_out(folder: Path, *, keep: bool) -> Run:
+    out = nullcontext(config.out) if config.out is not None else TemporaryDirectory("", "apbjudge-")
+    with out as folder:
+        run = RunConfig(
+            folder=Path(folder),
+            source=source,
+            spec=first,
+            resources=resources,
+            events=events,
+            by=config.by,
+            in_memory=config.out is None,
+            overwrite=config.overwrite,
+        )
         if config.batch:
             from .batching import run_batched
 
-            return run_batched(folder, run_config, keep=keep)
+            return run_batched(run)
         if not several:
-            return run_in(folder, run_config, keep=keep)
+            return run_in(run)
         from .ensembles import run_cascade, run_panel
 
         if escalate is None:
-            return run_panel(folder, run_config, specs, config.panel, keep=keep)
-        return run_cascade(folder, run_config, escalate, config.when, keep=keep)
-
-    if config.out is not None:
-        return carry_out(config.out, keep=True)
-    with TemporaryDirectory(prefix="apbjudge-") as folder:
-        return carry_out(Path(folder), keep=False)
+            return run_panel(run, specs, config.panel)
+        return run_cascade(run, escalate, config.when)

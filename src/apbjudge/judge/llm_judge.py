@@ -1,78 +1,228 @@
-"""A language model as judge: one or several conversations per item, and written rules."""
+"""A language model as judge: one or several conversations per item, and written rules.
+
+A conversation asks for a verdict, checks the reply, and asks again where it is unusable or
+contradicts itself; what stays contradictory is made consistent by the rule of ``consistency``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from ..errors import AccessError, JudgeError, PendingError
-from ..llm.base import Client, Request, schema_json
-from ..protocols.images import ImagePart, is_image, load_images
+from ..errors import (
+    AccessError,
+    JudgeError,
+    PendingError,
+    RefusalError,
+    ReplyError,
+    TruncatedError,
+)
+from ..llm.base import Client, Completion, Request, schema_json
+from ..llm.failures import fit_to_show
+from ..llm.logprobs import TokenChoice
+from ..llm.replies import read_reply
+from ..llm.resources import Resources, is_shown_images, make_engine
+from ..protocols.images import is_image, load_images
 from ..protocols.prompts import Prompt, PromptMaker
-from ..records import Doubt, Item, Unscored, Verdict
-from ..rubrics import reply_model
-from .consistency import enforce
-from .conversation import Conversation, Outcome
+from ..records import Doubt, Override, Unscored, Usage, Verdict
+from ..rubrics import Rubric, reply_model
+from ..runs.loop import Job
+from .config import JudgeSpec
+from .consistency import ParsedVerdict, contradiction, enforce, parsed_verdict, resolve
 from .source import Task
-from .spec import JudgeSpec
-from .uncertainty import combine, token_uncertainty, uncertainty_of
+from .uncertainty import combine, joint_account, token_uncertainty, uncertainty_of
+from .worker import Judge, Judgement, record_fields
+
+LONGER = 4
+"""Factor on the token limit when a truncated reply is asked for again."""
+
+_REFUSED = ("content_filter", "refusal", "safety")
+_AGAIN = (
+    "Give your verdict again as one JSON object with the same keys, changed so that its parts "
+    "agree with each other and with the rules above."
+)
+_NOTHING = Usage()
 
 
-class LLMJudge:
-    """Asks a model, checks its reply, asks again where it is unusable or contradicts itself.
+class InconsistentError(ReplyError):
+    """The reply contradicts itself beyond what the written rule can change."""
+
+    reason = "inconsistent"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A consistent verdict, and how it came about.
+
+    Attributes:
+        overrides: What the written rule changed.
+        inconsistent: Whether the judge contradicted itself to the end.
+        tokens: Probabilities of the reply's tokens, empty when not asked for.
+    """
+
+    verdict: ParsedVerdict
+    reasoning: str
+    overrides: tuple[Override, ...] = ()
+    inconsistent: bool = False
+    tokens: tuple[TokenChoice, ...] = ()
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One conversation about one item.
+
+    Attributes:
+        rubric: What the verdict must fit.
+        request: The first request, then the next.
+        reasks: How often the judge may still be asked again.
+    """
+
+    client: Client
+    rubric: Rubric
+    request: Request
+    reasks: int
+    replies: list[str] = field(default_factory=list[str])
+    usage: Usage = _NOTHING
+    cost_usd: float | None = 0.0
+
+    @property
+    def raw(self) -> str | None:
+        """All replies."""
+        return "\n\n".join(self.replies) or None
+
+    async def end(self) -> Outcome | JudgeError:
+        """How the conversation ends: with a verdict, or with the reason why there is none."""
+        try:
+            return await self._outcome()
+        except JudgeError as error:
+            return error
+
+    async def _outcome(self) -> Outcome:
+        """The judge's first consistent verdict, or its last one made consistent by rule."""
+        last: Outcome | None = None
+        while True:
+            try:
+                last = await self._ask()
+                failure, complaint = None, contradiction(last.verdict, self.rubric)
+            except ReplyError as error:
+                failure, complaint = error, str(error)
+            if complaint is None and last is not None:
+                return last
+            if not self._may_ask_again():
+                break
+            messages = list(self.request.messages)
+            if self.replies and self.replies[-1]:
+                messages.append({"role": "assistant", "content": self.replies[-1]})
+            messages.append({"role": "user", "content": f"{complaint}. {_AGAIN}"})
+            self.request = replace(self.request, messages=messages)
+        if last is None:
+            raise failure or ReplyError("no reply")
+        try:
+            verdict, overrides = resolve(last.verdict, self.rubric)
+        except ReplyError as error:
+            raise InconsistentError(str(error)) from None
+        return Outcome(verdict, last.reasoning, overrides, inconsistent=True, tokens=last.tokens)
+
+    def _may_ask_again(self) -> bool:
+        """Takes one of the re-asks, if any is left."""
+        self.reasks -= 1
+        return self.reasks >= 0
+
+    async def _ask(self) -> Outcome:
+        """One reply, read. A cut-off reply is asked for once more with a higher limit."""
+        request = self.request
+        completion = await self._call(request)
+        if completion.finish_reason == "length" and self._may_ask_again():
+            request = replace(request, max_tokens=LONGER * request.max_tokens)
+            completion = await self._call(request)
+        if completion.finish_reason == "length":
+            raise TruncatedError(f"the reply did not end within {request.max_tokens} tokens")
+        if completion.refusal or completion.finish_reason in _REFUSED:
+            reason = completion.refusal or f"stopped: {completion.finish_reason}"
+            raise RefusalError(fit_to_show(reason))
+        reply = read_reply(completion.text, reply_model(self.rubric))
+        verdict = parsed_verdict(reply, self.rubric)
+        return Outcome(verdict, reply.reasoning, tokens=completion.logprobs)
+
+    async def _call(self, request: Request) -> Completion:
+        try:
+            completion = await self.client.complete(request)
+        except JudgeError as error:
+            self.usage += Usage(calls=error.calls, lost=error.lost)
+            raise
+        first = self.usage is _NOTHING
+        self.usage = completion.usage if first else self.usage + completion.usage
+        self.replies.append(completion.text)
+        if self.cost_usd is not None:
+            cost = completion.cost_usd
+            self.cost_usd = None if cost is None else self.cost_usd + cost
+        return completion
+
+
+class LLMJudge(Judge):
+    """Asks a model about each item, and enforces what code has proven on its verdict.
 
     Args:
         spec: Model and settings.
         client: What answers requests.
         roots: Folders that pictures may lie in.
-        sees: Whether pictures are sent.
+        sees: Whether the model can be sent pictures.
+
+    Attributes:
+        withheld: Items whose pictures the judge could not be shown.
+        silent: Verdicts without the token probabilities that were asked for.
     """
+
+    waits = True
 
     def __init__(
         self, spec: JudgeSpec, client: Client, *, roots: Sequence[Path], sees: bool
     ) -> None:
         self.name = spec.model
-        self.leads = spec.lead
-        self.is_blind = spec.blind
+        self.withheld = 0
+        self.silent = 0
         self._spec = spec
         self._client = client
         self._roots = roots
         self._sees = sees and spec.images
         self._prompts = PromptMaker(blind=spec.blind, evidence=spec.evidence)
-        self.withheld = 0  # items whose pictures the judge could not be shown
-        self.silent = 0  # verdicts without the token probabilities that were asked for
 
     async def close(self) -> None:
         """Releases the client's connections."""
         await self._client.close()
 
-    def prompt(self, task: Task) -> Prompt:
-        """What the model is sent for an item.
+    def job(self, row: Task) -> Job[Judgement]:
+        """The job of judging a task; raises RowError if a picture of the item can't be used."""
+        prompt = self.prompt(row)
+        fingerprint = self.fingerprint(row, prompt)
+        # prompts that begin alike: of one case, with its reference or not
+        prefix = (self._spec.blind, row.case_id) if self._spec.lead else None
+        fields = record_fields(row, fingerprint)
+        return Job(fields, lambda: self.judge(row, prompt, fingerprint), prefix)
 
-        Raises:
-            RowError: If a picture of the item can't be used.
-        """
+    def prompt(self, task: Task) -> Prompt:
+        """What the model is sent; raises RowError if a picture of the item can't be used."""
+        spec, images = self._spec, ()
+        if self._sees:
+            limits = {"max_images": spec.max_images, "max_bytes": spec.max_image_bytes}
+            images = load_images(task.item, self._roots, **limits)
+        elif spec.images and any(map(is_image, task.item.files)):
+            self.withheld += 1
         return self._prompts.make(
             task.item,
             task.rubric,
             template=task.protocol.template,
             findings=task.findings,
             rules=task.protocol.rules,
-            images=self._images(task.item),
+            images=images,
         )
-
-    def _images(self, item: Item) -> tuple[ImagePart, ...]:
-        if not self._sees:
-            self.withheld += self._spec.images and any(map(is_image, item.files))
-            return ()
-        limits = {"max_images": self._spec.max_images, "max_bytes": self._spec.max_image_bytes}
-        return load_images(item, self._roots, **limits)
 
     def fingerprint(self, task: Task, prompt: Prompt) -> str:
         """Hash of prompt, schema, rubric, model and settings: all that can move the verdict."""
@@ -85,29 +235,51 @@ class LLMJudge:
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
-    async def judge(self, task: Task, prompt: Prompt, fingerprint: str) -> Verdict | Unscored:
-        """Judges one item; a failure of the judge comes back as Unscored.
+    def requests(self, task: Task, prompt: Prompt) -> list[Request]:
+        """The first request of each sample."""
+        spec = self._spec
+        return [
+            Request(
+                model=spec.model,
+                messages=prompt.messages(),
+                reply=reply_model(task.rubric),
+                max_tokens=spec.max_reply_tokens,
+                timeout_s=spec.timeout_s,
+                settings=spec.sampling(sample),
+                logprobs=spec.logprobs,
+                sample=sample,
+                prefix=task.case_id,
+            )
+            for sample in range(spec.samples)
+        ]
 
-        Raises:
-            AccessError: If no call of this run can succeed.
-            PendingError: If a reply is still to come.
-        """
+    async def judge(self, task: Task, prompt: Prompt, fingerprint: str) -> Judgement:
+        """Judges one item; a failure of the judge comes back as Unscored."""
         started = time.monotonic()
         spec = self._spec
-        conversations = [self._conversation(task, prompt, n) for n in range(spec.samples)]
+        conversations = [
+            Conversation(self._client, task.rubric, request, spec.max_reasks)
+            for request in self.requests(task, prompt)
+        ]
         # the first fills the endpoint's prefix cache
-        ended = [await _end(conversations[0])] if self.leads or spec.samples == 1 else []
+        ended = [await conversations[0].end()] if spec.lead or spec.samples == 1 else []
         if left := conversations[len(ended) :]:
-            ended += await asyncio.gather(*map(_end, left))
+            ended += await asyncio.gather(*(each.end() for each in left))
         for outcome in ended:
             if isinstance(outcome, AccessError | PendingError):
                 raise outcome
-        account = self._account(task, conversations, fingerprint, started)
+        account: dict[str, Any] = {
+            "judge": self.name,
+            **joint_account(conversations),
+            "latency_s": round(time.monotonic() - started, 3),
+            "fingerprint": fingerprint,
+            **task.common(),
+        }
         outcomes = [outcome for outcome in ended if isinstance(outcome, Outcome)]
         if not outcomes:
             failure = next(o for o in ended if isinstance(o, JudgeError))
             return Unscored(reason=failure.reason, detail=str(failure), **account)
-        outcome = _merged(task, outcomes)
+        outcome = _merged(task, outcomes) if len(outcomes) > 1 else outcomes[0]
         verdict, overrides = outcome.verdict, outcome.overrides
         if spec.evidence:
             verdict, more = enforce(verdict, task.item, task.protocol, task.rubric, task.findings)
@@ -131,61 +303,32 @@ class LLMJudge:
         self.silent += doubt is None
         return doubt
 
-    def _conversation(self, task: Task, prompt: Prompt, sample: int) -> Conversation:
-        spec, reply = self._spec, reply_model(task.rubric)
-
-        def request(messages: list[dict[str, Any]], max_tokens: int) -> Request:
-            return Request(
-                model=spec.model,
-                messages=messages,
-                reply=reply,
-                max_tokens=max_tokens,
-                timeout_s=spec.timeout_s,
-                settings=spec.sampling(sample),
-                logprobs=spec.logprobs,
-                sample=sample,
-                prefix=task.case_id,
-            )
-
-        return Conversation(
-            client=self._client,
-            rubric=task.rubric,
-            request=request,
-            messages=prompt.messages(),
-            max_tokens=spec.max_reply_tokens,
-            max_reasks=spec.max_reasks,
-        )
-
-    def _account(
-        self, task: Task, conversations: Sequence[Conversation], fingerprint: str, started: float
-    ) -> dict[str, Any]:
-        costs = [each.cost_usd for each in conversations]
-        known = [cost for cost in costs if cost is not None]
-        first, *others = (each.usage for each in conversations)
-        return {
-            "judge": self.name,
-            "raw": "\n\n".join(reply for each in conversations for reply in each.replies) or None,
-            "usage": sum(others, first),
-            "cost_usd": sum(known) if len(known) == len(costs) else None,
-            "latency_s": round(time.monotonic() - started, 3),
-            "fingerprint": fingerprint,
-            **task.common(),
-        }
-
 
 def _merged(task: Task, outcomes: list[Outcome]) -> Outcome:
     """One outcome of several replies; the reasons are those of the first that agrees."""
-    if len(outcomes) == 1:
-        return outcomes[0]
     verdict, overrides = combine([outcome.verdict for outcome in outcomes], task.rubric)
     agreeing = (o.reasoning for o in outcomes if o.verdict.is_correct == verdict.is_correct)
     inconsistent = any(outcome.inconsistent for outcome in outcomes)
     return Outcome(verdict, next(agreeing), overrides, inconsistent=inconsistent)
 
 
-async def _end(conversation: Conversation) -> Outcome | JudgeError:
-    """How a conversation ends: with a verdict, or with the reason why there is none."""
-    try:
-        return await conversation.outcome()
-    except JudgeError as error:
-        return error
+def make_judge(spec: JudgeSpec, roots: Sequence[Path], resources: Resources) -> LLMJudge:
+    """The model judge of a run; see ``make_judges``."""
+    return make_judges([(spec, resources)], roots)[0]
+
+
+def make_judges(
+    settings: Sequence[tuple[JudgeSpec, Resources]], roots: Sequence[Path]
+) -> list[LLMJudge]:
+    """Model judges that ask the same endpoint: they share its addresses, limits and rates.
+
+    Their settings differ in what is asked and not in who is, their resources in the cache alone.
+    """
+    first, resources = settings[0]
+    engine = make_engine(first, resources)
+    sees = is_shown_images(first, known=resources.client is None)
+    engines = {resources.cache: engine}
+    for _, other in settings[1:]:
+        if other.cache not in engines:
+            engines[other.cache] = engine.sharing(other.open_cache())
+    return [LLMJudge(spec, engines[own.cache], roots=roots, sees=sees) for spec, own in settings]

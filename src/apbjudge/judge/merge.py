@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -12,7 +11,7 @@ from ..errors import InputError
 from ..records.run_folder import SUPERSEDED
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
-from ..runs.merging import Part, check_free, merged_rows, read_parts
+from ..runs.merging import check_free, merged_rows, read_parts
 from .session import Log, Run, counts_of, write_summary
 from .summary import summarize
 from .worker import JUDGEMENT_RECORDS
@@ -36,20 +35,27 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     folder, kind = Path(out), JUDGEMENT_RECORDS
     parts = read_parts([Path(part) for part in folders], kind)
     check_free(folder, kind)
-    summaries = [_summary_of(part.folder) for part in parts]
-    by = list(dict.fromkeys(name for _, fields in summaries for name in fields))
+    judges, by = zip(*(_judge_and_fields(part.folder) for part in parts), strict=True)
     first = parts[0]
     log: Log = RecordLog(folder, kind, first.identity, is_derived=True)
+    shown = ("started", "finished", "rows")
     manifest = first.manifest | {
         "identity": first.identity,
         "started": min(str(part.manifest["started"]) for part in parts),
-        "parts": [_shown(part) for part in parts],
+        "parts": [
+            {"folder": str(part.folder), "shard": str(part.shard)}
+            | {name: part.manifest.get(name) for name in shown}
+            for part in parts
+        ],
     }
+    superseded = (path for part in parts if (path := part.folder / SUPERSEDED).exists())
     try:
         with manifest_states([(log, manifest)]):
-            log.replace_all(merged_rows(parts, kind), superseded=_superseded(parts))
+            lines = (line for path in superseded for line in path.read_bytes().splitlines())
+            log.replace_all(merged_rows(parts, kind), superseded=lines)
+            fields = list(dict.fromkeys(name for names in by for name in names))
             note = first.manifest.get("note")
-            summary = summarize(log.current(), judge=summaries[0][0], note=note, by=by)
+            summary = summarize(log.current(), judge=judges[0], note=note, by=fields)
             write_summary(folder, summary)
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
         log.write_manifest(manifest)
@@ -58,7 +64,7 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
 
 
-def _summary_of(folder: Path) -> tuple[str, list[str]]:
+def _judge_and_fields(folder: Path) -> tuple[str, list[str]]:
     """The judge's name in a summary, and the fields that it breaks results down by."""
     path = folder / "summary.json"
     try:
@@ -67,17 +73,3 @@ def _summary_of(folder: Path) -> tuple[str, list[str]]:
         return str(summary["judge"]), by
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path}: can't be read as the summary of a run") from None
-
-
-def _superseded(parts: Sequence[Part]) -> Iterator[bytes]:
-    for part in parts:
-        path = part.folder / SUPERSEDED
-        if path.exists():
-            yield from path.read_bytes().splitlines()
-
-
-def _shown(part: Part) -> dict[str, Any]:
-    names = ("started", "finished", "rows")
-    return {"folder": str(part.folder), "shard": str(part.shard)} | {
-        name: part.manifest.get(name) for name in names
-    }

@@ -1,11 +1,12 @@
 """The figures of one group of judgements: CR, Grade, error rates and the protocol's own.
 
-Definitions: Agent Planning Benchmark, arXiv:2606.04874, section 4 and appendices C and G.
+Definitions: Agent Planning Benchmark, arXiv:2606.04874, section 4 and appendices C and G. In all
+functions ``c`` has all judgements, ``rows`` are the indices of the tested model's rows, and rows of
+one case are one unit of the intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..records.judgement_table import JudgementTable
 from ..statistics.bootstrap import ratio
 from ..statistics.differences import paired_test
 from ..statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, nothing
-from ..statistics.proportions import bounded, share
+from ..statistics.proportions import bounded
 from ..statistics.sample import Sample
 
 Figures = dict[str, Estimate]
@@ -25,74 +26,46 @@ UNSCORED = "no row with a verdict"
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
 
 
-def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
-    """CR, Grade and error codes over the scored rows; E2 is named by its subtype.
+def rate(values: Vector, cases: Vector | None) -> Estimate:
+    """Mean of values from 0 to 1; no cases where each row is a case of its own."""
+    estimate = bounded(values.astype(float), Sample(clusters=cases))
+    return estimate if len(values) else replace(estimate, note=UNSCORED)
 
-    Args:
-        c: All judgements.
-        rows: Indices of the group's rows.
-        form: ``holistic`` or ``step-wise``.
-    """
+
+def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
+    """CR, Grade and error codes over the scored rows; E2 is named by its form's subtype."""
     scored = rows[c.scored[rows] == 1]
     alone = not c.share_cases(rows)
 
-    def cases(of: Vector) -> Vector | None:
-        return None if alone else c.case[of]
+    def over(values: Vector, of: Vector) -> Estimate:
+        return rate(values, None if alone else c.case[of])
 
-    figures = {
-        "scored": rate(c.scored[rows], cases(rows)),
-        "CR": rate(c.correct[scored], cases(scored)),
-    }
+    figures = {"scored": over(c.scored[rows], rows), "CR": over(c.correct[scored], scored)}
     graded = scored[~np.isnan(c.grade[scored])]
     if len(graded):
-        figures["Grade"] = bounded(c.grade[graded], Sample(clusters=cases(graded)))
+        figures["Grade"] = over(c.grade[graded], graded)
     flagged = scored[c.known[scored] > 0]
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
-        figures[name] = rate((c.flags[flagged] >> i) & 1, cases(flagged))
+        figures[name] = over((c.flags[flagged] >> i) & 1, flagged)
     by_set: list[dict[str, bool]] = [dict(flags) for flags in c.own_errors]
     used: set[int] = set(c.own_error[scored].tolist())
     for code in sorted({code for at in used for code in by_set[at]}):
         stated = scored[np.array([code in flags for flags in by_set])[c.own_error[scored]]]
         is_set = np.array([flags.get(code, False) for flags in by_set])
-        figures[f"code {code}"] = rate(is_set[c.own_error[stated]].astype(np.int8), cases(stated))
+        figures[f"code {code}"] = over(is_set[c.own_error[stated]], stated)
     return figures
-
-
-def rate(hits: Vector, cases: Vector | None) -> Estimate:
-    """Share of rows that are 1, by case.
-
-    Args:
-        hits: Shape (n,), 0 or 1.
-        cases: Shape (n,); None where each row is a case of its own.
-    """
-    found = share(hits == 1, np.ones(len(hits), dtype=bool), Sample(clusters=cases))
-    return found if len(hits) else replace(found, note=UNSCORED)
-
-
-def mean(c: JudgementTable, values: Vector, rows: Vector, *, note: str) -> Estimate:
-    """Mean of a column over some rows, resampled by case.
-
-    Args:
-        c: All judgements.
-        values: The column.
-        rows: Indices of the rows.
-        note: What to say where there are none.
-    """
-    found = ratio(values[rows].astype(float), np.ones(len(rows)), c.case[rows])
-    return found if len(rows) else replace(found, note=note)
 
 
 def broken_figures(c: JudgementTable, rows: Vector) -> Figures:
     """Share of each of the five behaviours among scored rows, and of those left undecided."""
     scored = rows[c.scored[rows] == 1]
-    figures = {
-        f"{number} {name}": rate(c.category[scored] == number, c.case[scored])
-        for number, name in CATEGORIES.items()
-    }
+    names = {number: f"{number} {name}" for number, name in CATEGORIES.items()}
     if np.any(c.category[scored] == 0):
-        figures["undecided"] = rate(c.category[scored] == 0, c.case[scored])
-    return figures
+        names[0] = "undecided"
+    return {
+        name: rate(c.category[scored] == number, c.case[scored]) for number, name in names.items()
+    }
 
 
 def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
@@ -111,20 +84,22 @@ def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
 def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Figures:
     """C_all, C_pass and C_com, over rows whose cost can be computed.
 
-    Args:
-        c: All judgements.
-        rows: The tested model's rows.
-        all_rows: The rows of every compared tested model; C_com is over the cases that each of
-            them has right.
+    C_com is over the cases that each compared tested model, with its rows in ``all_rows``, has
+    right.
     """
     priced = rows[~np.isnan(c.cost[rows])]
     passed = priced[c.correct[priced] == 1]
     common = passed[np.isin(c.case[passed], cases_all_right(c, all_rows))]
-    return {
-        "C_all": mean(c, c.cost, priced, note="no plan whose cost is known"),
-        "C_pass": mean(c, c.cost, passed, note="no correct plan whose cost is known"),
-        "C_com": mean(c, c.cost, common, note="no case that every tested model has right"),
+    parts = {
+        "C_all": (priced, "no plan whose cost is known"),
+        "C_pass": (passed, "no correct plan whose cost is known"),
+        "C_com": (common, "no case that every tested model has right"),
     }
+    figures: Figures = {}
+    for name, (part, note) in parts.items():
+        estimate = ratio(c.cost[part].astype(float), np.ones(len(part)), c.case[part])
+        figures[name] = estimate if len(part) else replace(estimate, note=note)
+    return figures
 
 
 def cases_all_right(c: JudgementTable, rows: Vector) -> Vector:
@@ -144,87 +119,66 @@ def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Figures
 
     CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
     base row of its case (``judgement_table.case_numbers``) and number of steps (the mean, where a
-    base was judged several times). Overall figures weigh every pair alike.
-
-    Args:
-        c: All judgements.
-        rows: The tested model's rows with distractors.
-        base: The same tested model's rows of the same form without distractors.
+    base was judged several times). Overall figures weigh every pair alike. ``base`` are the same
+    tested model's rows of the same form without distractors.
     """
-    figures: Figures = {"TC": _count(c.distractor[rows] == 1, c.case[rows])}
+    uses = c.distractor == 1
+    figures: Figures = {
+        "TC": Estimate(
+            value=float(np.sum(uses[rows])),
+            low=None,
+            high=None,
+            level=CONFIDENCE_LEVEL,
+            method="none",
+            n_items=len(rows),
+            n_clusters=len(np.unique(c.case[rows])),
+        )
+    }
     levels = [int(level) for level in np.unique(c.level(rows))]
-    groups: list[tuple[str, Vector]] = [("", rows)]
+    groups: dict[str, Vector] = {"": rows}
     if len(levels) > 1:
-        groups += [(f"@{level}", rows[c.level(rows) == level]) for level in levels]
-    for suffix, group in groups:
-        figures[f"ExtUse{suffix}"] = rate(c.distractor[group] == 1, c.case[group])
-        for name, estimate in _against_base(c, group, base):
-            figures[f"{name}{suffix}"] = estimate
+        groups |= {f"@{level}": rows[c.level(rows) == level] for level in levels}
+    for suffix, group in groups.items():
+        figures[f"ExtUse{suffix}"] = rate(uses[group], c.case[group])
+        with_, without, delta = _against_base(c, c.correct, group, base, "verdict")
+        figures |= {f"CR_E{suffix}": with_, f"CR_B{suffix}": without, f"delta{suffix}": delta}
     return figures
 
 
-def _against_base(c: JudgementTable, rows: Vector, base: Vector) -> Iterator[tuple[str, Estimate]]:
-    pairs, before = pairs_with_base(c, c.correct, rows, base)
-    if not len(pairs):
-        scored = rows[c.scored[rows] == 1]
-        yield "CR_E", rate(c.correct[scored], c.case[scored])
-        reason = _unpaired(c, rows, base)
-        yield "CR_B", nothing(note=reason)
-        yield "delta", nothing(note=reason)
-        return
-    yield "CR_E", rate(c.correct[pairs], c.case[pairs])
-    sample = Sample(clusters=c.case[pairs])
-    yield "CR_B", bounded(before, sample)
-    yield "delta", paired_test(c.correct[pairs] - before, sample).estimate
-
-
 def extraneous_grades(c: JudgementTable, rows: Vector, base: Vector) -> Figures:
-    """Grade_B, Grade_E and their difference over the same pairs that CR_B and CR_E have.
-
-    Args:
-        c: All judgements.
-        rows: The tested model's rows with distractors.
-        base: The same tested model's rows of the same form without distractors.
-    """
-    pairs, before = pairs_with_base(c, c.grade, rows, base)
-    if not len(pairs):
-        graded = rows[~np.isnan(c.grade[rows])]
-        of_graded = bounded(c.grade[graded], Sample(clusters=c.case[graded]))
-        none = nothing(note=_unpaired(c, rows, base, what="grade"))
-        return {"Grade_B": none, "Grade_E": of_graded, "Grade delta": none}
-    sample = Sample(clusters=c.case[pairs])
-    return {
-        "Grade_B": bounded(before, sample),
-        "Grade_E": bounded(c.grade[pairs], sample),
-        "Grade delta": paired_test(c.grade[pairs] - before, sample).estimate,
-    }
+    """Grade_B, Grade_E and their difference over the same pairs that CR_B and CR_E have."""
+    with_, without, delta = _against_base(c, c.grade, rows, base, "grade")
+    return {"Grade_B": without, "Grade_E": with_, "Grade delta": delta}
 
 
-def _unpaired(c: JudgementTable, rows: Vector, base: Vector, what: str = "verdict") -> str:
-    """Why no row with distractors has a base row."""
+def _against_base(
+    c: JudgementTable, of: Vector, rows: Vector, base: Vector, what: str
+) -> tuple[Estimate, Estimate, Estimate]:
+    """A column's mean with distractors, without, and the difference, over pairs with a base."""
+    pairs, before = pairs_with_base(c, of, rows, base)
+    if len(pairs):
+        cases = c.case[pairs]
+        delta = paired_test(of[pairs] - before, Sample(clusters=cases)).estimate
+        return rate(of[pairs], cases), rate(before, cases), delta
     if not len(base):
-        return "the run has no rows without distractors of this tested model and form"
-    if not np.isin(_pair_key(c, rows), _pair_key(c, base)).any():
-        return (
+        note = "the run has no rows without distractors of this tested model and form"
+    elif np.isin(_pair_key(c, rows), _pair_key(c, base)).any():
+        note = f"no case has a {what} both with and without distractors"
+    else:
+        note = (
             "no row without distractors is of the same case: neither case_id nor query, system "
             "prompt, files, earlier messages and other tools are equal"
         )
-    return f"no case has a {what} both with and without distractors"
+    scored = rows[(c.scored[rows] == 1) & ~np.isnan(of[rows])]
+    return rate(of[scored], c.case[scored]), nothing(note=note), nothing(note=note)
 
 
 def pairs_with_base(
     c: JudgementTable, of: Vector, rows: Vector, base: Vector
 ) -> tuple[Vector, Array]:
-    """Scored rows with distractors that have a scored base row.
+    """Rows with distractors that have a base row, and the mean value of each one's base rows.
 
-    Args:
-        c: All judgements.
-        of: A column of values, such as ``c.correct``; rows where it is NaN don't count.
-        rows: Rows with distractors.
-        base: Rows of the same tested model and form without distractors.
-
-    Returns:
-        Shape (n_pairs,), the rows; shape (n_pairs,), the mean value of each one's base rows.
+    Rows without a value in the column ``of`` don't count.
     """
     base = base[(c.scored[base] == 1) & ~np.isnan(of[base])]
     scored = rows[(c.scored[rows] == 1) & ~np.isnan(of[rows])]
@@ -241,15 +195,3 @@ def _pair_key(c: JudgementTable, rows: Vector) -> Vector:
     """Rows with and without distractors belong together by case and number of steps."""
     horizon = c.code("horizon", rows)
     return c.case[rows].astype(np.int64) * (len(c.labels["horizon"]) + 1) + horizon
-
-
-def _count(hits: Vector, cases: Vector) -> Estimate:
-    return Estimate(
-        value=float(np.sum(hits)),
-        low=None,
-        high=None,
-        level=CONFIDENCE_LEVEL,
-        method="none",
-        n_items=len(hits),
-        n_clusters=len(np.unique(cases)),
-    )

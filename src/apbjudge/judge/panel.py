@@ -2,59 +2,53 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import combinations
-from math import fsum
+from statistics import fmean
 from typing import Any, Literal
 
-import orjson
-
-from ..records import Override, Unscored, Usage, Verdict
+from ..errors import OptionError
+from ..records import Override, Unscored, Verdict
 from ..rubrics import Rubric
 from .consistency import ParsedVerdict
-from .dawid_skene import dawid_skene
-from .uncertainty import combine, combine_agreeing, uncertainty_of
+from .uncertainty import (
+    combine,
+    combine_agreeing,
+    joint_account,
+    joint_fingerprint,
+    uncertainty_of,
+)
+from .worker import Judgement
 
-Rule = Literal["majority", "mean"]
+MIN_JUDGES = 3
+"""Fewest judges for Dawid and Skene's model."""
 
 
 def panel_judgement(
-    judgements: Sequence[Verdict | Unscored], rubric: Rubric, *, rule: Rule
-) -> Verdict | Unscored:
-    """The panel's judgement of one item.
+    judgements: Sequence[Judgement], rubric: Rubric, *, rule: Literal["majority", "mean"]
+) -> Judgement:
+    """The panel's judgement of one item: a verdict with the judges' doubt, or why there is none.
 
-    Judges without a verdict abstain; when all do, the panel has none either.
-
-    Args:
-        judgements: One of each judge, at least one, all on the same item.
-        rubric: What they were made by.
-        rule: ``majority``: as ``combine`` says. ``mean``: the same, but the grade is the mean
-            of the judges' grades, not rounded. It is then mostly no level of the scale, and may
-            lie outside the band of the flags.
-
-    Returns:
-        A verdict whose ``doubt`` is over the judges that gave one, or why there is none.
-
-    Raises:
-        ValueError: If there is no judgement, or they are on different items.
+    Judges without a verdict abstain; when all do, the panel has none either. ``majority`` is
+    ``combine``. ``mean`` is the same, but the grade is the mean of the judges' grades, not
+    rounded: mostly no level of the scale, and perhaps outside the band of the flags.
     """
-    _same_item(judgements)
-    fingerprint = _fingerprint(judgements, rule)
-    verdicts = _parsed(judgements)
+    fingerprint = joint_fingerprint(rule, (j.fingerprint for j in judgements))
+    verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
     if not verdicts:
         return _no_verdict(judgements, fingerprint)
     joint, overrides = combine(verdicts, rubric)
     grades = [verdict.grade for verdict in verdicts if verdict.grade is not None]
     if rule == "mean" and grades:
-        joint, overrides = replace(joint, grade=fsum(grades) / len(grades)), ()
+        joint, overrides = replace(joint, grade=fmean(grades)), ()
     return _verdict(judgements, rubric, joint, overrides, fingerprint)
 
 
 def panel_dawid_skene(
-    items: Sequence[Sequence[Verdict | Unscored]], rubrics: Sequence[Rubric]
-) -> list[Verdict | Unscored]:
+    items: Sequence[Sequence[Judgement]], rubrics: Sequence[Rubric]
+) -> list[Judgement]:
     """The panel's judgements where each judge's vote counts by how reliable it seems.
 
     is_correct is fitted over all items (``dawid_skene``): above a probability of one half an
@@ -62,48 +56,126 @@ def panel_dawid_skene(
     majority: fits of their own would now and then flag an item that is called correct. The
     grade is the lower median of those judges. Where no judge has that verdict, the
     majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
-
-    Args:
-        items: Per item one judgement of each judge, distinguished by ``judge``.
-        rubrics: The rubric of each item.
-
-    Returns:
-        One judgement per item, in their order.
-
-    Raises:
-        OptionError: See ``dawid_skene``.
-        ValueError: If lengths differ, an item has no judgement, or a judge is there twice.
     """
-    if len(items) != len(rubrics):
-        raise ValueError(f"rubrics: expected {len(items)}, one per item, got {len(rubrics)}")
-    for judgements in items:
-        _same_item(judgements)
-    fit = dawid_skene([_votes(judgements) for judgements in items])
+    p_correct = dawid_skene([_votes(judgements) for judgements in items])
     # One item's verdict depends on all the others through the fit.
-    whole = _fingerprint([j for judgements in items for j in judgements], "dawid-skene")
-    return [
-        _weighed(judgements, rubric, p_correct, _fingerprint(judgements, whole))
-        for judgements, rubric, p_correct in zip(items, rubrics, fit.p_correct, strict=True)
-    ]
+    prints = [[judgement.fingerprint for judgement in judgements] for judgements in items]
+    whole = joint_fingerprint("dawid-skene", (each for of_item in prints for each in of_item))
+    joint: list[Judgement] = []
+    for judgements, rubric, own, p in zip(items, rubrics, prints, p_correct, strict=True):
+        fingerprint = joint_fingerprint(whole, own)
+        if p is None:
+            joint.append(_no_verdict(judgements, fingerprint))
+            continue
+        verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
+        agreeing = [verdict for verdict in verdicts if verdict.is_correct == (p > 0.5)]
+        if agreeing:
+            combined = combine_agreeing(agreeing, rubric, graded_by=agreeing)
+        else:
+            combined = combine(verdicts, rubric)
+        verdict = _verdict(judgements, rubric, *combined, fingerprint)
+        reasoning = f"{verdict.reasoning}\nprobability of correct, Dawid-Skene: {p:.3f}"
+        joint.append(verdict.model_copy(update={"reasoning": reasoning}))
+    return joint
 
 
-def _weighed(
-    judgements: Sequence[Verdict | Unscored],
+def _verdict(
+    judgements: Sequence[Judgement],
     rubric: Rubric,
-    p_correct: float | None,
+    joint: ParsedVerdict,
+    overrides: tuple[Override, ...],
     fingerprint: str,
-) -> Verdict | Unscored:
-    if p_correct is None:
-        return _no_verdict(judgements, fingerprint)
-    verdicts = _parsed(judgements)
-    agreeing = [verdict for verdict in verdicts if verdict.is_correct == (p_correct > 0.5)]
-    if agreeing:
-        joint, overrides = combine_agreeing(agreeing, rubric, graded_by=agreeing)
-    else:
-        joint, overrides = combine(verdicts, rubric)
-    verdict = _verdict(judgements, rubric, joint, overrides, fingerprint)
-    note = f"probability of correct, Dawid-Skene: {p_correct:.3f}"
-    return verdict.model_copy(update={"reasoning": f"{verdict.reasoning}\n{note}"})
+) -> Verdict:
+    verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
+    return Verdict(
+        **joint.fields(),
+        overrides=overrides,
+        doubt=uncertainty_of(verdicts, "panel", rubric),
+        reasoning="\n".join(map(_line, judgements)),
+        **_common(judgements, fingerprint),
+    )
+
+
+def _no_verdict(judgements: Sequence[Judgement], fingerprint: str) -> Unscored:
+    reasons = [judgement for judgement in judgements if isinstance(judgement, Unscored)]
+    detail = "; ".join(f"{j.judge}: {j.reason}: {j.detail}" for j in reasons)
+    return Unscored(reason=reasons[0].reason, detail=detail, **_common(judgements, fingerprint))
+
+
+def _common(judgements: Sequence[Judgement], fingerprint: str) -> dict[str, Any]:
+    first = next((j for j in judgements if j.protocol), judgements[0])
+    shared = (
+        "item_id case_id tested_model protocol rubric plan_cost uses_distractor matches_reference "
+        "findings line content_id groups"
+    )
+    latencies = [j.latency_s for j in judgements if j.latency_s is not None]
+    return {
+        **{name: getattr(first, name) for name in shared.split()},
+        **joint_account(judgements),
+        "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
+        "latency_s": max(latencies, default=None),  # as if they were asked side by side
+        "fingerprint": fingerprint,
+    }
+
+
+def _line(judgement: Judgement) -> str:
+    """One judge's vote, such as ``a: not correct 0.4 (E2, E4)``."""
+    if isinstance(judgement, Unscored):
+        return f"{judgement.judge}: no verdict ({judgement.reason})"
+    parts = [f"{judgement.judge}: {'correct' if judgement.is_correct else 'not correct'}"]
+    if judgement.grade is not None:
+        parts.append(str(judgement.grade))
+    flags = [code for code, is_set in (judgement.errors or {}).items() if is_set]
+    if flags:
+        parts.append(f"({', '.join(flags)})")
+    if judgement.category is not None:
+        parts.append(f"(category {judgement.category})")
+    return " ".join(parts)
+
+
+# Dawid and Skene ----------------------------------------------------------------------------------
+
+
+def dawid_skene(
+    votes: Sequence[Mapping[str, bool]], *, n_iterations: int = 100, tolerance: float = 1e-5
+) -> list[float | None]:
+    """The probability that each item is correct (doi:10.2307/2346806); None where nobody voted.
+
+    Judges, of whom one may be missing on an item, are weighed by how well they agree with the
+    others. Expectation-maximisation from the library crowd-kit, started from the majority. It
+    assumes that judges err independently given the truth: models of one family seldom do, so the
+    probabilities are too sure of themselves. It knows no human label and can't see a fault
+    that most judges share.
+    """
+    judges = sorted({judge for item in votes for judge in item})
+    aggregation = load_dawid_skene(len(judges))
+    import pandas
+
+    rows = [(i, judges.index(j), int(v)) for i, item in enumerate(votes) for j, v in item.items()]
+    with warnings.catch_warnings():
+        # crowd-kit's calls of pandas warn of what later versions will drop
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        data = pandas.DataFrame(rows, columns=["task", "worker", "label"])
+        model = aggregation.DawidSkene(n_iter=n_iterations, tol=tolerance).fit(data)
+    probabilities: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
+    return [min(1.0, probabilities.get(i, 0.0)) if item else None for i, item in enumerate(votes)]
+
+
+def load_dawid_skene(n_judges: int) -> Any:
+    """The library's module; refuses what can't be fitted."""
+    if n_judges < MIN_JUDGES:
+        raise OptionError(
+            f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {n_judges}: "
+            "when two differ, nothing tells which of them errs"
+        )
+    try:
+        import crowdkit.aggregation
+    except ImportError:
+        raise OptionError(
+            "panel: dawid-skene needs crowd-kit: pip install 'apbjudge[panel]'"
+        ) from None
+    return crowdkit.aggregation
 
 
 # Disagreement -------------------------------------------------------------------------------------
@@ -111,14 +183,7 @@ def _weighed(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two judges.
-
-    Attributes:
-        first: Name of the one.
-        second: Name of the other.
-        n_items: Items that both gave a verdict on.
-        n_agree: Those on which they agree whether the plan is correct.
-    """
+    """Two judges: items that both gave a verdict on, and those on which they agree."""
 
     first: str
     second: str
@@ -143,128 +208,25 @@ class Disagreement:
     pairs: tuple[Pair, ...]
 
 
-def disagreement(items: Iterable[Sequence[Verdict | Unscored]]) -> Disagreement:
-    """Counts where judges differ; judges without a verdict on an item are left out there.
-
-    Args:
-        items: Per item one judgement of each judge, distinguished by ``judge``.
-
-    Raises:
-        ValueError: If a judge is there twice on one item.
-    """
+def disagreement(items: Iterable[Sequence[Judgement]]) -> Disagreement:
+    """Counts where judges differ; judges without a verdict on an item are left out there."""
     judges: dict[str, None] = {}
     votes: list[dict[str, bool]] = []
     for judgements in items:
         judges |= dict.fromkeys(judgement.judge for judgement in judgements)
         votes.append(_votes(judgements))
+    pairs: list[Pair] = []
+    for first, second in combinations(judges, 2):
+        both = [item[first] == item[second] for item in votes if {first, second} <= item.keys()]
+        pairs.append(Pair(first, second, len(both), sum(both)))
     shared = [item for item in votes if len(item) > 1]
     return Disagreement(
         n_items=len(votes),
         n_shared=len(shared),
         n_split=sum(len(set(item.values())) > 1 for item in shared),
-        pairs=tuple(_pair(a, b, shared) for a, b in combinations(judges, 2)),
+        pairs=tuple(pairs),
     )
 
 
-def _pair(first: str, second: str, votes: Iterable[Mapping[str, bool]]) -> Pair:
-    both = [(item[first], item[second]) for item in votes if first in item and second in item]
-    return Pair(first, second, len(both), sum(one == other for one, other in both))
-
-
-def _votes(judgements: Sequence[Verdict | Unscored]) -> dict[str, bool]:
-    names = [judgement.judge for judgement in judgements]
-    if len(set(names)) < len(names):
-        raise ValueError(f"judgements: expected each judge once, got {', '.join(names)}")
+def _votes(judgements: Sequence[Judgement]) -> dict[str, bool]:
     return {j.judge: j.is_correct for j in judgements if isinstance(j, Verdict)}
-
-
-# Putting together ---------------------------------------------------------------------------------
-
-
-def _same_item(judgements: Sequence[Verdict | Unscored]) -> None:
-    if not judgements:
-        raise ValueError("judgements: expected at least one, got none")
-    items = {(j.item_id, j.tested_model) for j in judgements}
-    protocols = {j.protocol for j in judgements if j.protocol}  # none for a row that was unusable
-    if len(items) > 1 or len(protocols) > 1:
-        n = max(len(items), len(protocols))
-        raise ValueError(f"judgements: expected one item, got {n}")
-
-
-def _parsed(judgements: Iterable[Verdict | Unscored]) -> list[ParsedVerdict]:
-    return [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
-
-
-def _verdict(
-    judgements: Sequence[Verdict | Unscored],
-    rubric: Rubric,
-    joint: ParsedVerdict,
-    overrides: tuple[Override, ...],
-    fingerprint: str,
-) -> Verdict:
-    return Verdict(
-        **joint.fields(),
-        overrides=overrides,
-        doubt=uncertainty_of(_parsed(judgements), "panel", rubric),
-        reasoning="\n".join(map(_line, judgements)),
-        **_common(judgements, fingerprint),
-    )
-
-
-def _no_verdict(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> Unscored:
-    reasons = [judgement for judgement in judgements if isinstance(judgement, Unscored)]
-    detail = "; ".join(f"{j.judge}: {j.reason}: {j.detail}" for j in reasons)
-    return Unscored(reason=reasons[0].reason, detail=detail, **_common(judgements, fingerprint))
-
-
-def _common(judgements: Sequence[Verdict | Unscored], fingerprint: str) -> dict[str, Any]:
-    first = next((j for j in judgements if j.protocol), judgements[0])
-    shared = (
-        "item_id case_id tested_model protocol rubric plan_cost uses_distractor matches_reference "
-        "findings line content_id groups"
-    )
-    return {
-        **{name: getattr(first, name) for name in shared.split()},
-        "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
-        "raw": "\n\n".join(j.raw for j in judgements if j.raw) or None,
-        "usage": total_usage(judgements),
-        "cost_usd": total_cost(judgements),
-        # The judges are taken to be asked side by side.
-        "latency_s": max(
-            (j.latency_s for j in judgements if j.latency_s is not None), default=None
-        ),
-        "fingerprint": fingerprint,
-    }
-
-
-def total_cost(judgements: Iterable[Verdict | Unscored]) -> float | None:
-    """What some judgements cost together; None as soon as one price is unknown."""
-    costs = [judgement.cost_usd for judgement in judgements]
-    known = [cost for cost in costs if cost is not None]
-    return fsum(known) if len(known) == len(costs) else None
-
-
-def total_usage(judgements: Iterable[Verdict | Unscored]) -> Usage | None:
-    """Tokens and calls of some judgements together; None when none of them says."""
-    usages = [judgement.usage for judgement in judgements if judgement.usage is not None]
-    return sum(usages, Usage()) if usages else None
-
-
-def _line(judgement: Verdict | Unscored) -> str:
-    """One judge's vote, such as ``a: not correct 0.4 (E2, E4)``."""
-    if isinstance(judgement, Unscored):
-        return f"{judgement.judge}: no verdict ({judgement.reason})"
-    parts = [f"{judgement.judge}: {'correct' if judgement.is_correct else 'not correct'}"]
-    if judgement.grade is not None:
-        parts.append(str(judgement.grade))
-    flags = [code for code, is_set in (judgement.errors or {}).items() if is_set]
-    if flags:
-        parts.append(f"({', '.join(flags)})")
-    if judgement.category is not None:
-        parts.append(f"(category {judgement.category})")
-    return " ".join(parts)
-
-
-def _fingerprint(judgements: Iterable[Verdict | Unscored], rule: str) -> str:
-    content = [rule, *(judgement.fingerprint for judgement in judgements)]
-    return sha256(orjson.dumps(content)).hexdigest()[:32]

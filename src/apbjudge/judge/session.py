@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -19,66 +19,24 @@ import orjson
 from ..errors import AccessError, InputError, OptionError
 from ..jsonl import write_atomically
 from ..llm.resources import Resources, transport_of
-from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
 from ..records.run_folder import MANIFEST, read_judgements
-from ..rubrics import Rubric, load_rubric
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, manifest_states
-from ..runs.loop import Events, Lane, Progress, run_lanes
+from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
-from ..runs.rows import Shard
 from ..version import VERSION
-from . import JudgeSpec, Source
-from .llm_judge import LLMJudge
-from .resources import make_judges
+from .config import JudgeSpec
+from .llm_judge import LLMJudge, make_judges
+from .source import Source
 from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
-from .worker import JUDGEMENT_RECORDS, Judgement, JudgeWorker
+from .worker import JUDGEMENT_RECORDS, Judge, Judgement
 
 if TYPE_CHECKING:
     from .cascade import CascadeCurve
     from .panel import Disagreement
-
-Rows = str | Path | Iterable[Mapping[str, Any]]
-
-
-def source_of(
-    rows: Rows,
-    *,
-    protocol: str,
-    rubric: str | None,
-    cases: str | Path | None,
-    data_root: str | Path | None,
-    shard: Shard | None = None,
-) -> Source:
-    """The input of a call, from its arguments.
-
-    Raises:
-        OptionError: If the rubric or the folder is unusable.
-    """
-    return Source(
-        rows=Path(rows) if isinstance(rows, str) else rows,
-        protocol=protocol,
-        rubric=own_rubric(rubric, protocol),
-        cases=Path(cases) if cases is not None else None,
-        data_roots=data_roots(data_root),
-        shard=shard,
-    )
-
-
-def data_roots(data_root: str | Path | None) -> tuple[Path, ...]:
-    """The folder that the user named for pictures, if any.
-
-    Raises:
-        OptionError: If it is none.
-    """
-    if data_root is None:
-        return ()
-    if not Path(data_root).is_dir():
-        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
-    return (Path(data_root),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +65,8 @@ class Run:
         """Every judgement, in the order of finishing."""
         if self.folder is None:
             yield from map(read_judgement, self.rows)
-            return
-        yield from read_judgements(self.folder)
+        else:
+            yield from read_judgements(self.folder)
 
     @property
     def unscored_fraction(self) -> float:
@@ -117,27 +75,12 @@ class Run:
         return sum(totals.unscored.values()) / totals.rows if totals.rows else 0.0
 
 
-def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
-    """The user's own rubric, None for each protocol's default.
-
-    Raises:
-        OptionError: If it can't be read or can't serve the protocol.
-    """
-    rubric = load_rubric(ref) if ref else None
-    if protocol != AUTO:
-        chosen = get_protocol(protocol)
-        if rubric is not None:
-            chosen.check_rubric(rubric)
-    return rubric
-
-
-def run_identity(
-    spec: JudgeSpec, protocol: str, rubric: Rubric | None, shard: Shard | None = None
-) -> dict[str, Any]:
+def run_identity(spec: JudgeSpec, source: Source) -> dict[str, Any]:
     """What must be equal for two sessions to be the same run."""
-    part = {"shard": str(shard)} if shard is not None else {}
+    rubric = source.rubric
+    part = {"shard": str(source.shard)} if source.shard is not None else {}
     return part | {
-        "protocol": protocol,
+        "protocol": source.protocol,
         "judge": spec.scoring,
         "judge_version": STATIC_VERSION if spec.is_static else None,
         "rubric": [rubric.ref, rubric.digest] if rubric else None,
@@ -155,31 +98,35 @@ def default_folder(
     return Path("runs") / f"{predictions.stem}-{identity['protocol']}-{slug}-{digest[:6]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
     """The configuration of a run.
 
     Attributes:
-        source: What to judge.
-        spec: The judge.
-        identity: What must be equal for two sessions to be the same run.
-        by: Fields to break results down by.
-        events: Receivers of what the run reports.
-        resources: Client, limits, caches and clock of the session.
+        in_memory: Whether the rows are returned and no figures are written.
+        overwrite: Whether another run in the folder is deleted instead of refused.
+        more_identity: What must be equal for two sessions to be the same run, beside judge, rubric,
+            protocol and shard, or in their place.
         settings: The settings as the manifest shows them; None for those of ``spec``.
         name: The judge's name in the summary; None for the model's.
-        overwrite: Whether another run in the folder is deleted instead of refused.
     """
 
+    folder: Path
     source: Source
     spec: JudgeSpec
-    identity: dict[str, Any]
-    by: Sequence[str]
-    events: Events
-    resources: Resources
+    resources: Resources = field(default_factory=Resources)
+    events: Events = QUIET
+    by: Sequence[str] = ()
+    in_memory: bool = False
+    overwrite: bool = False
+    more_identity: Mapping[str, Any] = field(default_factory=dict[str, Any])
     settings: dict[str, Any] | None = None
     name: str | None = None
-    overwrite: bool = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two sessions to be the same run."""
+        return {**run_identity(self.spec, self.source), **self.more_identity}
 
     @property
     def note(self) -> str | None:
@@ -188,6 +135,8 @@ class RunConfig:
 
 
 Log = RecordLog[Judgement]
+Work = Callable[[Sequence[Log]], Awaitable[Progress]]
+"""Fills the logs of runs with judgements."""
 
 
 async def ask_judge(
@@ -196,28 +145,18 @@ async def ask_judge(
     """Judges every row that has no judgement yet, of one run or of several as one stream.
 
     Several runs are of one judge, its settings apart: they share endpoints, limits and pace, and
-    keep their replies each where their ``resources`` say.
-
-    Args:
-        configs: The runs; the first one's settings hold for the endpoint.
-        logs: Where the judgements go, one for each run.
-        turns: For each row of the stream, the index of the run whose next row it is; None for a
-            single run.
-
-    Raises:
-        OptionError: If the endpoint refuses every call.
+    keep their replies each where their ``resources`` say. ``turns`` has, for each row of the
+    stream, the index of the run whose next row it is.
     """
     first = configs[0]
-    judges = (
-        [StaticJudge() for _ in configs]
-        if first.spec.is_static
-        else make_judges([(c.spec, c.resources) for c in configs], first.source.roots)
-    )
+    if first.spec.is_static:
+        return await run_judges([StaticJudge() for _ in configs], configs, logs, turns)
+    judges = make_judges([(c.spec, c.resources) for c in configs], first.source.roots)
     return await run_judges(judges, configs, logs, turns)
 
 
 async def run_judges(
-    judges: Sequence[StaticJudge | LLMJudge],
+    judges: Sequence[Judge],
     configs: Sequence[RunConfig],
     logs: Sequence[Log],
     turns: Sequence[int] | None = None,
@@ -225,7 +164,7 @@ async def run_judges(
     """Lets judges judge the rows of their runs, and closes them; see ``ask_judge``."""
     first = configs[0]
     lanes = [
-        Lane(config.source, JudgeWorker(judge), log)
+        Lane(config.source, judge, log)
         for config, judge, log in zip(configs, judges, logs, strict=True)
     ]
     models = [judge for judge in judges if isinstance(judge, LLMJudge)]
@@ -242,61 +181,41 @@ async def run_judges(
     return progress
 
 
-Work = Callable[[Sequence[Log]], Awaitable[Progress]]
-"""Fills the logs of runs with judgements."""
-
-
-def run_in(folder: Path, config: RunConfig, *, keep: bool, work: Work | None = None) -> Run:
+def run_in(config: RunConfig, work: Work | None = None) -> Run:
     """Carries out a run; see ``run_together``."""
-    (run,) = run_together({folder: config}, keep=keep, work=work)
-    return run
+    return run_together([config], work)[0]
 
 
-def run_together(
-    configs: Mapping[Path, RunConfig], *, keep: bool, work: Work | None = None
-) -> list[Run]:
-    """Carries out one run, or several at once.
+def run_together(configs: Sequence[RunConfig], work: Work | None = None) -> list[Run]:
+    """Carries out one run, or several at once; the progress of each is that of all.
 
-    Args:
-        configs: The runs by their folders.
-        keep: Whether figures are written too; if not, rows are kept in memory.
-        work: Fills the logs, one for each run in their order; None asks the judge of a single run.
-
-    Returns:
-        The runs in their order; the progress of each is that of all.
-
-    Raises:
-        OptionError: If a folder holds another run, or the endpoint refuses every call.
-        InputError: If the input can't be read or a folder not be written.
+    ``work`` fills their logs; None asks the judge of a single run.
     """
     with ExitStack() as stack:
-        opened: list[tuple[RunConfig, Log, dict[str, Any]]] = []
-        for folder, config in configs.items():
-            if isinstance(config.source.rows, Path):
-                with _open(config.source.rows):
-                    pass
-            log = _open_log(folder, config)
+        opened: list[tuple[Log, dict[str, Any]]] = []
+        for config in configs:
+            log = _open_log(config)
             stack.callback(log.close)
-            opened.append((config, log, _manifest(config, log)))
-        with manifest_states([(log, manifest) for _, log, manifest in opened]):
-            logs = [log for _, log, _ in opened]
-            of_all = list(configs.values())
-            progress = block_on(work(logs) if work else ask_judge(of_all, logs))
-        return [_finished(*run, progress, keep=keep) for run in opened]
+            opened.append((log, _manifest(config, log)))
+        with manifest_states(opened):
+            logs = [log for log, _ in opened]
+            progress = block_on(work(logs) if work else ask_judge(configs, logs))
+        return [
+            _finished(config, log, manifest, progress)
+            for config, (log, manifest) in zip(configs, opened, strict=True)
+        ]
 
 
-def _finished(
-    config: RunConfig, log: Log, manifest: dict[str, Any], progress: Progress, *, keep: bool
-) -> Run:
+def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:
     """The figures of a run whose rows are all judged."""
     name = config.name or config.spec.model
     summary = summarize(log.current(), judge=name, note=config.note, by=config.by)
     manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
     log.write_manifest(manifest)
-    if keep:
-        write_summary(log.folder, summary)
-    rows = () if keep else tuple(log.current())
-    return Run(log.folder if keep else None, summary, manifest, progress, rows)
+    if config.in_memory:
+        return Run(None, summary, manifest, progress, tuple(log.current()))
+    write_summary(log.folder, summary)
+    return Run(log.folder, summary, manifest, progress)
 
 
 def write_summary(folder: Path, summary: Summary) -> None:
@@ -306,77 +225,67 @@ def write_summary(folder: Path, summary: Summary) -> None:
     write_atomically(folder / "summary.csv", summary.to_csv().encode())
 
 
-def claim(folder: Path, config: RunConfig) -> None:
+def claim(config: RunConfig) -> None:
     """Refuses a folder that holds another run, and marks a new one as this run's.
 
     For runs that work below the folder before there is anything to be written into it.
-
-    Raises:
-        OptionError: If the folder holds another run.
-        InputError: If the input can't be read or the folder not be written.
     """
-    log = _open_log(folder, config)
+    log = _open_log(config)
     try:
-        if not (folder / MANIFEST).exists():
+        if not (config.folder / MANIFEST).exists():
             log.write_manifest(_manifest(config, log) | {"state": "running"})
     finally:
         log.close()
 
 
-def _open_log(folder: Path, config: RunConfig) -> Log:
+def _open_log(config: RunConfig) -> Log:
+    rows = config.source.rows
+    try:
+        if isinstance(rows, Path):
+            rows.open("rb").close()
+    except OSError as error:
+        raise InputError(f"{rows}: can't be read: {error.strerror}") from None
     return RecordLog(
-        folder,
+        config.folder,
         JUDGEMENT_RECORDS,
         config.identity,
         flush_every=128 if config.spec.is_static else 1,
         is_partial=config.source.only is not None,
-        is_derived="several" in config.identity,
+        is_derived="several" in config.more_identity,
         source=config.source,
         overwrite=config.overwrite,
         note=config.events.note,
     )
 
 
-def _open(path: Path) -> Any:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
-
-
 def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
     source, spec = config.source, config.spec
-    cases = os.fsencode(source.cases).decode(errors="backslashreplace") if source.cases else None
     root = source.data_roots[0] if source.data_roots else None
     own = {"model": "static"} if spec.is_static else spec.model_dump(mode="json")
+    libraries, transport = ["pydantic", "orjson", "numpy"], None
+    if not spec.is_static:
+        libraries += ["aiohttp", "instructor", "litellm"]
+        if config.name is None:  # else the run makes no calls of its own
+            transport = "client" if config.resources.client is not None else transport_of(spec)
     return {
         "apbjudge": VERSION,
         "python": sys.version.split()[0],
-        "libraries": _versions(spec),
+        "libraries": {name: _installed(name) for name in libraries},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": source.name,
-        "cases": cases,
-        "data_root": os.fsencode(root).decode(errors="backslashreplace") if root else None,
+        "cases": _shown(source.cases),
+        "data_root": _shown(root),
         "inputs": inputs_json(log.inputs),
         "identity": config.identity,
         "grades": list(source.rubric.scale.grades) if source.rubric else None,
         "settings": config.settings or own,
-        "transport": _transport(config),
+        "transport": transport,
         "note": config.note,
     }
 
 
-def _transport(config: RunConfig) -> str | None:
-    """How calls are made; None where the run makes none of its own."""
-    if config.spec.is_static or config.name is not None:
-        return None
-    return "client" if config.resources.client is not None else transport_of(config.spec)
-
-
-def _versions(spec: JudgeSpec) -> dict[str, str]:
-    names = ["pydantic", "orjson", "numpy"]
-    names += [] if spec.is_static else ["aiohttp", "instructor", "litellm"]
-    return {name: _installed(name) for name in names}
+def _shown(path: Path | None) -> str | None:
+    return os.fsencode(path).decode(errors="backslashreplace") if path else None
 
 
 @cache

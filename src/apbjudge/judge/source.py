@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import RowError
+from ..errors import OptionError, RowError
 from ..protocols import (
     AUTO,
     Protocol,
@@ -19,8 +19,12 @@ from ..protocols import (
 )
 from ..records import Finding, Item, Row
 from ..records.keys import KeySet, short_key
-from ..rubrics import Rubric
-from ..runs.rows import BadRow, RawRow, RowSource
+from ..rubrics import Rubric, load_rubric
+from ..runs.rows import BadRow, RawRow, RowSource, parse_shard
+from .config import GradeConfig, InputConfig
+
+Rows = str | Path | Iterable[Mapping[str, Any]]
+"""A JSONL file, or rows as dicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +105,7 @@ class Source(RowSource):
         return (*self.data_roots, anchor.parent if isinstance(anchor, Path) else Path())
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yields an entry for every row that is not blank.
-
-        Raises:
-            InputError: If a file can't be read or holds no row at all.
-        """
+        """Yields an entry for every row that is not blank."""
         seen = KeySet()
         parsed = isinstance(self.rows, Path)
 
@@ -127,14 +127,7 @@ class Source(RowSource):
 def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubric]:
     """The protocol and the rubric of an item.
 
-    Args:
-        item: The item.
-        name: A protocol's name, or ``auto``.
-        own: The user's own rubric, or None. With ``auto`` it serves the items whose shape and
-            form it has.
-
-    Raises:
-        RowError: If the protocol needs what the item lacks.
+    With ``auto`` the user's own rubric serves the items whose shape and form it has.
     """
     protocol = protocol_of(item) if name == AUTO else get_protocol(name)
     if own is not None and name == AUTO:
@@ -142,3 +135,35 @@ def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubr
     rubric = protocol.rubric_for(item, own)
     protocol.admit(item)
     return protocol, rubric
+
+
+def source_of(rows: Rows, config: InputConfig) -> Source:
+    """The input of a call."""
+    shard = config.shard if isinstance(config, GradeConfig) else None
+    return Source(
+        rows=Path(rows) if isinstance(rows, str) else rows,
+        protocol=config.protocol,
+        rubric=own_rubric(config.rubric, config.protocol),
+        cases=config.cases,
+        data_roots=data_roots(config.data_root),
+        shard=parse_shard(shard) if shard is not None else None,
+    )
+
+
+def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
+    """The user's own rubric, None for each protocol's default."""
+    rubric = load_rubric(ref) if ref else None
+    if protocol != AUTO:
+        chosen = get_protocol(protocol)
+        if rubric is not None:
+            chosen.check_rubric(rubric)
+    return rubric
+
+
+def data_roots(data_root: Path | None) -> tuple[Path, ...]:
+    """The folder that the user named for pictures, if any."""
+    if data_root is None:
+        return ()
+    if not data_root.is_dir():
+        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
+    return (data_root,)

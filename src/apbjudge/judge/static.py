@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from ..records import ErrorCode, Finding, Verdict
-from ..rubrics import Rubric
+from ..records import ErrorCode, Verdict
+from ..runs.loop import Job
+from .config import STATIC
 from .source import Task
-from .spec import STATIC
+from .worker import Judge, Judgement, record_fields
 
 STATIC_VERSION = 2
 """Raised with every change that can move a static verdict."""
@@ -22,10 +23,20 @@ UPPER_BOUND = (
 )
 
 
-class StaticJudge:
+class StaticJudge(Judge):
     """Judges by what code can prove. See the module's text for what its figures mean."""
 
     name = STATIC
+    waits = False
+
+    def job(self, row: Task) -> Job[Judgement]:
+        """The job of judging a task."""
+        fingerprint = self.fingerprint(row)
+
+        async def work() -> Judgement:
+            return self.judge(row, fingerprint)
+
+        return Job(record_fields(row, fingerprint), work)
 
     def fingerprint(self, task: Task) -> str:
         """Hash of the row, the rubric, the protocol and this judge's version."""
@@ -34,30 +45,23 @@ class StaticJudge:
 
     def judge(self, task: Task, fingerprint: str) -> Verdict:
         """The verdict: correct when nothing speaks against it."""
+        rubric = task.rubric
         proven = [finding for finding in task.findings if finding.certainty == "proven"]
         category = task.protocol.categorise(task.item)
-        wrong_category = category is not None and not task.rubric.category_is_correct(category)
+        wrong_category = category is not None and not rubric.category_is_correct(category)
+        graded: dict[str, object] = {}
+        if rubric.shape == "flags":
+            flags = frozenset[ErrorCode](f.code for f in proven if f.code is not None)
+            graded["errors"] = {code: code in flags for code in rubric.codes}
+            graded["grade"] = rubric.scale.allowed(flags)[0]
+        reasons = (f"{finding.where}: {finding.message}" for finding in proven)
         return Verdict(
             judge=self.name,
             is_correct=not proven and not wrong_category,
             category=category,
-            reasoning=_reasoning(proven),
+            reasoning="; ".join(reasons) or "no provable fault",
             fingerprint=fingerprint,
             cost_usd=0.0,
-            **_graded(proven, task.rubric),
+            **graded,
             **task.common(),
         )
-
-
-def _graded(proven: list[Finding], rubric: Rubric) -> dict[str, object]:
-    if rubric.shape != "flags":
-        return {}
-    flags = frozenset[ErrorCode](finding.code for finding in proven if finding.code is not None)
-    errors = {code: code in flags for code in rubric.codes}
-    return {"errors": errors, "grade": rubric.scale.allowed(flags)[0]}
-
-
-def _reasoning(proven: list[Finding]) -> str:
-    if not proven:
-        return "no provable fault"
-    return "; ".join(f"{finding.where}: {finding.message}" for finding in proven)

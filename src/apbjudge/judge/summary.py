@@ -33,12 +33,9 @@ class Group:
     """The figures of one tested model under one protocol, or of a part of its rows.
 
     Attributes:
-        protocol: Protocol.
         form: ``holistic`` or ``step-wise``.
-        tested_model: The system graded.
         by: Field and value of the breakdown, empty for the whole.
-        n: Rows.
-        scored: Rows with a verdict.
+        n: Rows; ``scored`` of them have a verdict.
         inconsistent: Verdicts whose reply contradicted itself to the end.
         overridden: Verdicts that a rule or a proven finding changed.
         figures: Estimates by name.
@@ -94,11 +91,6 @@ class Summary:
         out = io.StringIO()
         writer = csv.DictWriter(out, _CSV_COLUMNS)
         writer.writeheader()
-        for row in self._csv_rows():
-            writer.writerow({name: text_cell(value) for name, value in row.items()})
-        return out.getvalue()
-
-    def _csv_rows(self) -> Iterator[dict[Any, Any]]:
         for group in self.groups:
             by, value = next(iter(group.by.items()), ("", ""))
             head = {
@@ -110,9 +102,12 @@ class Summary:
                 "by_value": "" if value is None else value,
                 "rows": group.n,
                 "scored": group.scored,
+                "judge_note": self.note or "",
             }
             for name, estimate in group.figures.items():
-                yield {**head, "figure": name, **asdict(estimate), "judge_note": self.note or ""}
+                row: dict[Any, Any] = {**head, "figure": name, **asdict(estimate)}
+                writer.writerow({name: text_cell(value) for name, value in row.items()})
+        return out.getvalue()
 
 
 _CSV_COLUMNS = (
@@ -121,17 +116,11 @@ _CSV_COLUMNS = (
 ).split()
 
 
-def check_by(names: Iterable[str]) -> tuple[str, ...]:
-    """Validates breakdown fields.
-
-    Raises:
-        OptionError: If one is unknown.
-    """
-    fields = tuple(names)
-    for name in fields:
+def check_by(names: Iterable[str]) -> None:
+    """Raises OptionError if there is no such field to break results down by."""
+    for name in names:
         if name not in BY_FIELDS:
             raise OptionError(f"--by: expected some of {','.join(BY_FIELDS)}, got {name!r}")
-    return fields
 
 
 def summarize(
@@ -153,17 +142,14 @@ def summarize(
         OptionError: If a field is unknown.
         InputError: If a row is no judgement.
     """
-    fields = check_by(by)
+    check_by(by)
     whole = table_of(rows)
     table = whole.items()
-    groups = [*_groups(table, None)]
-    for field in fields:
-        groups.extend(_groups(table, field))
     return Summary(
         judge=judge,
         note=note,
         totals=whole.totals,
-        groups=tuple(groups),
+        groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
         warnings=tuple(_conversions(table)),
     )
 
@@ -178,14 +164,13 @@ def _conversions(c: JudgementTable) -> Iterator[str]:
 
     A model strays now and then; a program that turned its replies into rows strays each time.
     """
-    fields = ("protocol", "tested_model")
-    keys = np.stack([c.codes[name] for name in fields], axis=1)
-    for key in np.unique(keys, axis=0):
-        rows = c.where((keys == key).all(axis=1))
+    names = ("protocol", "tested_model")
+    pairs = np.stack([c.codes[name] for name in names], axis=1)
+    for pair in np.unique(pairs, axis=0):
+        rows = c.where((pairs == pair).all(axis=1))
         n_off = int(c.off_form[rows].sum())
         if len(rows) >= CONVERSION_ROWS and n_off >= CONVERSION_SHARE * len(rows):
-            protocol = c.labels["protocol"][int(key[0])]
-            model = c.labels["tested_model"][int(key[1])]
+            protocol, model = (c.labels[name][int(i)] for name, i in zip(names, pair, strict=True))
             yield (
                 f"{n_off} of {len(rows)} {protocol} replies of {model} could not be read in the "
                 "benchmark's form: a conversion of the replies is the likelier cause than the "
@@ -196,18 +181,30 @@ def _conversions(c: JudgementTable) -> Iterator[str]:
 def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
     fields = ("protocol", "form", "tested_model", *([field] if field else []))
     keys = np.stack([c.codes[name] for name in fields], axis=1)
-    kept = np.flatnonzero(~is_base(c))
-    distinct, index = np.unique(keys[kept], axis=0, return_inverse=True)
+    shown = np.flatnonzero(~is_base(c))
+    distinct, index = np.unique(keys[shown], axis=0, return_inverse=True)
     group_of = np.full(len(keys), -1)
-    group_of[kept] = index.reshape(-1)
-    found: list[list[int]] = distinct.tolist()
+    group_of[shown] = index.reshape(-1)
     labels = [
-        [c.labels[name][code] for name, code in zip(fields, key, strict=True)] for key in found
+        tuple(c.labels[name][int(code)] for name, code in zip(fields, key, strict=True))
+        for key in distinct
     ]
-    for i in sorted(range(len(found)), key=lambda i: _order(labels[i])):
+    for i in sorted(range(len(labels)), key=lambda i: _order(*labels[i])):
         rows = c.where(group_of == i)
-        if len(rows):
-            yield _group(c, labels[i], rows, field)
+        if not len(rows):
+            continue
+        protocol, form, model = (label or "" for label in labels[i][:3])
+        yield Group(
+            protocol=protocol,
+            form=form,
+            tested_model=model,
+            by={field: labels[i][3]} if field else {},
+            n=len(rows),
+            scored=int(c.scored[rows].sum()),
+            inconsistent=int(c.inconsistent[rows].sum()),
+            overridden=int(c.overridden[rows].sum()),
+            figures=common_figures(c, rows, form) | _own_figures(c, protocol, rows),
+        )
 
 
 def is_base(c: JudgementTable) -> Vector:
@@ -227,29 +224,12 @@ VALUE_ORDER = tuple("1-5 6-10 11-15 16-20 >20 early middle late text image video
 """Values of breakdown fields in their natural order."""
 
 
-def _order(labels: list[str | None]) -> tuple[Any, ...]:
-    protocol, form, model, *rest = labels
+def _order(
+    protocol: str | None, form: str | None, model: str | None, value: str | None = None
+) -> tuple[Any, ...]:
     rank = _PROTOCOL_ORDER.index(protocol) if protocol in _PROTOCOL_ORDER else 99
-    value = rest[0] if rest else None
     place = VALUE_ORDER.index(value) if value in VALUE_ORDER else 99
     return rank, protocol or "", form or "", model or "", value is None, place, value or ""
-
-
-def _group(c: JudgementTable, labels: list[str | None], rows: Vector, field: str | None) -> Group:
-    protocol, form, model = (label or "" for label in labels[:3])
-    figures = common_figures(c, rows, form)
-    figures |= _own_figures(c, protocol, rows)
-    return Group(
-        protocol=protocol,
-        form=form,
-        tested_model=model,
-        by={field: labels[3]} if field else {},
-        n=len(rows),
-        scored=int(c.scored[rows].sum()),
-        inconsistent=int(c.inconsistent[rows].sum()),
-        overridden=int(c.overridden[rows].sum()),
-        figures=figures,
-    )
 
 
 def _own_figures(c: JudgementTable, protocol: str, rows: Vector) -> Figures:

@@ -1,4 +1,4 @@
-"""The arithmetic of doubt: how far verdicts on one item are apart, and what they amount to.
+"""Several verdicts on one item: how far they are apart, what they amount to, and what they cost.
 
 Entropy is Shannon's, in bits (doi:10.1002/j.1538-7305.1948.tb01338.x): 0 when all agree, 1 when a
 yes/no question is split in half. Computed from a few replies it comes out too low on average;
@@ -10,11 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from hashlib import sha256
 from math import fsum, log2
-from typing import Literal
+from operator import add
+from statistics import median_low
+from typing import Any, Literal, Protocol
+
+import orjson
 
 from ..llm.logprobs import TokenChoice, number_shares, yes_share
-from ..records import Doubt, ErrorCode, Override
+from ..records import Doubt, ErrorCode, Override, Usage
 from ..rubrics import Rubric
 from .consistency import ParsedVerdict
 
@@ -22,14 +28,7 @@ Method = Literal["samples", "logprobs", "panel"]
 
 
 def entropy_bits(shares: Iterable[float]) -> float:
-    """Shannon entropy of shares that sum to 1.
-
-    Args:
-        shares: Not negative; a share of 0 adds nothing.
-
-    Returns:
-        Bits, from 0 (one share has all) to log2 of the number of shares above 0 (all equal).
-    """
+    """Shannon entropy of shares that sum to 1, in bits; a share of 0 adds nothing."""
     some = sorted(share for share in shares if share > 0)
     entropy = 0.0 - fsum(share * log2(share) for share in some)
     return min(max(entropy, 0.0), log2(len(some))) if some else 0.0
@@ -38,39 +37,26 @@ def entropy_bits(shares: Iterable[float]) -> float:
 def uncertainty_of(verdicts: Sequence[ParsedVerdict], method: Method, rubric: Rubric) -> Doubt:
     """How far some verdicts on one item are apart.
 
-    Args:
-        verdicts: At least one. Where one has no flags, grade or category, it abstains on them.
-        method: Where they come from.
-        rubric: What they were made by.
-
-    Raises:
-        ValueError: If there is no verdict.
+    Where a verdict has no flags, grade or category, it abstains on them.
     """
-    _needed(verdicts)
-    yes = {"is_correct": sum(r.is_correct for r in verdicts) / len(verdicts)}
+    yes = {"is_correct": sum(each.is_correct for each in verdicts) / len(verdicts)}
     flagged = [verdict for verdict in verdicts if verdict.errors is not None]
     if rubric.shape == "flags" and flagged:
-        yes |= {code: sum(code in r.flags for r in flagged) / len(flagged) for code in rubric.codes}
-    grades = _shares([r.grade for r in verdicts if r.grade is not None], rubric.scale.grades)
+        for code in rubric.codes:
+            yes[code] = sum(code in verdict.flags for verdict in flagged) / len(flagged)
+    grades = _shares([v.grade for v in verdicts if v.grade is not None], rubric.scale.grades)
     categories = _shares(
-        [r.category for r in verdicts if r.category is not None],
+        [v.category for v in verdicts if v.category is not None],
         [category.number for category in rubric.categories],
     )
     return _doubt(method, len(verdicts), yes, grades, categories)
 
 
 def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Doubt | None:
-    """How sure one reply was, from the probabilities of its tokens.
+    """How sure one reply was, from the probabilities of its tokens; None if is_correct has none.
 
     Each field's shares are those given what was written before it (see ``yes_share``), so the
     entropy of ``is_correct`` may be near 0 where the doubt sits in a flag.
-
-    Args:
-        tokens: The reply.
-        rubric: What it was asked to fill.
-
-    Returns:
-        The doubt, with every field that could be read; None when ``is_correct`` could not.
     """
     fields = ("is_correct", *rubric.codes)
     shares = ((field, yes_share(tokens, field)) for field in fields)
@@ -115,7 +101,7 @@ def _shares(votes: Sequence[float], levels: Iterable[float]) -> dict[float, floa
 def combine(
     verdicts: Sequence[ParsedVerdict], rubric: Rubric
 ) -> tuple[ParsedVerdict, tuple[Override, ...]]:
-    """One verdict out of several on the same item.
+    """One verdict out of several on the same item, and what had to be changed in it.
 
     1. is_correct is what more than half say; a tie counts as not correct.
     2. A flag is set when more than half of those who agree with that verdict set it. If the
@@ -125,19 +111,9 @@ def combine(
     4. The category is the one that most of those who agree give; of a tie the smallest number.
 
     The order of the verdicts is of no account, and equal verdicts come out as they are. Verdicts
-    that don't contradict themselves never give one that does.
-
-    Args:
-        verdicts: At least one. Where one has no flags, grade or category, it abstains on them.
-        rubric: What they were made by.
-
-    Returns:
-        The verdict, and what had to be changed in it.
-
-    Raises:
-        ValueError: If there is no verdict.
+    that don't contradict themselves never give one that does. Where one has no flags, grade or
+    category, it abstains on them.
     """
-    _needed(verdicts)
     is_correct = 2 * sum(verdict.is_correct for verdict in verdicts) > len(verdicts)
     agreeing = [verdict for verdict in verdicts if verdict.is_correct == is_correct]
     return combine_agreeing(agreeing, rubric, graded_by=verdicts)
@@ -146,23 +122,27 @@ def combine(
 def combine_agreeing(
     agreeing: Sequence[ParsedVerdict], rubric: Rubric, *, graded_by: Sequence[ParsedVerdict]
 ) -> tuple[ParsedVerdict, tuple[Override, ...]]:
-    """Flags, grade and category once the verdict stands, by rules 2 to 4 of ``combine``.
+    """Flags, grade and category once is_correct is decided, by rules 2 to 4 of ``combine``.
 
-    Args:
-        agreeing: The verdicts with that verdict, at least one.
-        rubric: What they were made by.
-        graded_by: The verdicts whose grades count.
-
-    Raises:
-        ValueError: If no verdict agrees.
+    ``agreeing`` are the verdicts with the decided is_correct, ``graded_by`` those whose grades
+    count.
     """
-    _needed(agreeing)
-    errors = _flags_of(agreeing)
+    errors: dict[ErrorCode, bool] | None = None
+    if voters := [verdict for verdict in agreeing if verdict.errors is not None]:
+        votes: dict[ErrorCode, int] = {
+            code: sum(code in verdict.flags for verdict in voters)
+            for code in voters[0].errors or {}
+        }
+        # Where no flag has a majority, the least that counts is the highest number of votes.
+        enough = max(1, min(len(voters) // 2 + 1, max(votes.values())))
+        errors = {code: count >= enough for code, count in votes.items()}
+    grades = [verdict.grade for verdict in graded_by if verdict.grade is not None]
+    categories = Counter(v.category for v in agreeing if v.category is not None)
     verdict = ParsedVerdict(
         is_correct=agreeing[0].is_correct,
-        grade=_lower_median([r.grade for r in graded_by if r.grade is not None]),
+        grade=median_low(grades) if grades else None,
         errors=errors,
-        category=_most_common([r.category for r in agreeing if r.category is not None]),
+        category=min(categories, key=lambda number: (-categories[number], number), default=None),
     )
     if verdict.grade is None or errors is None or rubric.shape != "flags":
         return verdict, ()
@@ -174,27 +154,30 @@ def combine_agreeing(
     return replace(verdict, grade=fitting), (change,)
 
 
-def _flags_of(agreeing: Sequence[ParsedVerdict]) -> dict[ErrorCode, bool] | None:
-    voters = [verdict for verdict in agreeing if verdict.errors is not None]
-    if not voters:
-        return None
-    votes: dict[ErrorCode, int] = {
-        code: sum(code in verdict.flags for verdict in voters) for code in voters[0].errors or {}
+class _Part(Protocol):
+    @property
+    def raw(self) -> str | None: ...
+    @property
+    def usage(self) -> Usage | None: ...
+    @property
+    def cost_usd(self) -> float | None: ...
+
+
+def joint_account(parts: Sequence[_Part]) -> dict[str, Any]:
+    """Replies, usage and cost of several judgements or conversations about one item together.
+
+    The cost is None as soon as one is not known, the usage when no part has one.
+    """
+    costs = [part.cost_usd for part in parts]
+    known = [cost for cost in costs if cost is not None]
+    usages = [part.usage for part in parts if part.usage is not None]
+    return {
+        "raw": "\n\n".join(part.raw for part in parts if part.raw) or None,
+        "usage": reduce(add, usages) if usages else None,
+        "cost_usd": fsum(known) if len(known) == len(costs) else None,
     }
-    # Where no flag has a majority, the least that counts is the highest number of votes.
-    enough = max(1, min(len(voters) // 2 + 1, max(votes.values())))
-    return {code: count >= enough for code, count in votes.items()}
 
 
-def _lower_median(grades: Sequence[float]) -> float | None:
-    return sorted(grades)[(len(grades) - 1) // 2] if grades else None
-
-
-def _most_common(categories: Sequence[int]) -> int | None:
-    counts = Counter(categories)
-    return min(counts, key=lambda number: (-counts[number], number)) if counts else None
-
-
-def _needed(verdicts: Sequence[ParsedVerdict]) -> None:
-    if not verdicts:
-        raise ValueError("verdicts: expected at least one, got none")
+def joint_fingerprint(rule: str, fingerprints: Iterable[str]) -> str:
+    """The fingerprint of a judgement that is made of others by a rule."""
+    return sha256(orjson.dumps([rule, *fingerprints])).hexdigest()[:32]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import OptionError
-from ..judge.session import data_roots, own_rubric
+from ..judge.source import data_roots, own_rubric
 from .config import LabelConfig
-from .item_reader import ItemReader, Problem, QueuedItem, in_plan_order, shuffled
 from .label_log import LabelLog
+from .queue import ItemReader, JudgeVerdicts, Problem, in_plan_order, shuffled
 from .service import LabelService
-from .verdicts import Verdicts
-
-RANDOM, FILE = "random", "file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +44,12 @@ def open_service(config: LabelConfig, *, problem: Problem) -> LabelService:
         OptionError: If an option is unusable, or another process writes the labels.
         InputError: If a file is unusable.
     """
-    _check(config)
+    for path in (config.predictions, config.cases):
+        with suppress(OSError):
+            if path is not None and path.samefile(config.out):
+                raise OptionError(
+                    f"--out: expected a file of labels, got an input: {str(config.out)!r}"
+                )
     reader = ItemReader(
         config.predictions,
         cases=config.cases,
@@ -54,25 +57,31 @@ def open_service(config: LabelConfig, *, problem: Problem) -> LabelService:
         rubric=own_rubric(config.rubric, config.protocol),
         data_roots=data_roots(config.data_root),
     )
-    places = reader.places(problem)
-    queue = _ordered(config, places, problem)[: config.n]
-    verdicts = Verdicts(config.run, (place.key for place in queue)) if config.run else None
+    queue = reader.queue(problem)
+    total = len(queue)
+    if config.order == "random":
+        queue, order = shuffled(queue, seed=config.seed), f"in random order (seed {config.seed})"
+    elif config.order == "file":
+        order = "in the order of the file"
+    elif (plan := Path(config.order)).is_file():
+        queue, order = in_plan_order(queue, plan, problem), "in the order of the plan"
+    else:
+        raise OptionError(
+            f"--order: expected random, file, or the file of a plan, got {config.order!r}"
+        )
+    queue = queue[: config.n]
+    items = f"{len(queue):,} of {total:,}" if len(queue) < total else f"all {total:,}"
     return LabelService(
         queue=queue,
         reader=reader,
+        verdicts=JudgeVerdicts(config.run, [item.key for item in queue]) if config.run else None,
         log=LabelLog(config.out, bad=problem),
-        order=_in_words(config, len(queue), len(places)),
+        order=f"{items} items, {order}",
         rater=config.rater,
-        verdicts=verdicts,
     )
 
 
-def label(
-    config: LabelConfig,
-    *,
-    problem: Problem,
-    started: Callable[[str], None],
-) -> Labelled:
+def label(config: LabelConfig, *, problem: Problem, started: Callable[[str], None]) -> Labelled:
     """Serves the page on 127.0.0.1 until Ctrl-C.
 
     Args:
@@ -84,54 +93,17 @@ def label(
         OptionError: If an option is unusable, or another process writes the labels.
         InputError: If a file is unusable.
     """
-    from .server import new_token, serve
+    from .server import serve
 
     service = open_service(config, problem=problem)
     try:
-        token = new_token()
-        asyncio.run(serve(service, port=config.port, token=token, started=started, problem=problem))
-        return _labelled(config, service)
+        asyncio.run(serve(service, port=config.port, started=started, problem=problem))
+        n_complete = {r: service.statuses(r).count("2") for r in service.log.raters}
     finally:
         service.log.close()
-
-
-def _check(config: LabelConfig) -> None:
-    inputs = (config.predictions, config.cases)
-    if any(path is not None and _same(path, config.out) for path in inputs):
-        raise OptionError(f"--out: expected a file of labels, got an input: {str(config.out)!r}")
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
-
-
-def _ordered(config: LabelConfig, places: list[QueuedItem], problem: Problem) -> list[QueuedItem]:
-    if config.order == RANDOM:
-        return shuffled(places, seed=config.seed)
-    if config.order == FILE:
-        return places
-    plan = Path(config.order)
-    if not plan.is_file():
-        raise OptionError(
-            f"--order: expected random, file, or the file of a plan, got {config.order!r}"
-        )
-    return in_plan_order(places, plan, problem)
-
-
-def _in_words(config: LabelConfig, n: int, total: int) -> str:
-    items = f"{n:,} of {total:,} items" if n < total else f"all {total:,} items"
-    how = {RANDOM: f"in random order (seed {config.seed})", FILE: "in the order of the file"}
-    return f"{items}, {how.get(config.order, 'in the order of the plan')}"
-
-
-def _labelled(config: LabelConfig, service: LabelService) -> Labelled:
-    done = {rater: service.n_complete(rater) for rater in service.log.raters}
     return Labelled(
         total=len(service.queue),
-        by_rater={rater: n for rater, n in done.items() if n},
+        by_rater={rater: n for rater, n in n_complete.items() if n},
         out=config.out,
-        design={RANDOM: "random", FILE: None}.get(config.order, config.order),
+        design=None if config.order == "file" else config.order,
     )

@@ -1,21 +1,36 @@
-"""What raters can do, apart from how they ask for it: look at an item, click, undo."""
+"""What raters can do, apart from how they ask for it: look at an item, click, undo.
+
+The page receives of an item what a judge's prompt shows, and no hint of a verdict: no judgement,
+no finding, and no name of tested model or item, which is identified by its number in the queue.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
 
 from ..errors import RowError
-from .item_reader import ItemReader, QueuedItem
+from ..judge import JudgeSpec
+from ..protocols.base import Protocol
+from ..protocols.images import is_image, load_images, sample
+from ..records import Item
+from ..reports.page.items import case_view, prediction_view
+from ..rubrics import Rubric
+from .clicks import answers, clicked, is_silent, missing, remark
 from .label_log import LabelHistory, LabelLog
-from .label_state import LabelState, clicked, missing, remark
-from .verdicts import Verdicts
-from .views import Json, item_view, question_view
+from .queue import ItemReader, JudgeVerdicts, QueuedItem
+
+Json = dict[str, Any]
 
 MAX_NAME = 80
 """Characters of a rater's name."""
 
-UNTOUCHED, BEGUN, COMPLETE = b"012"
+GRADE_KEYS = "qwertyasdfhl"
+"""Keys of the grades, worst first; those that the page uses otherwise are not among them."""
+
+_JUDGED = JudgeSpec()
 
 
 class StaleError(Exception):
@@ -30,9 +45,12 @@ class StaleError(Exception):
         super().__init__("the label has been changed elsewhere")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelService:
     """The queue, the labels, and what each rater may see of them.
+
+    Each request is a JSON object: ``rater`` (name), ``item`` (its number, from 1), ``revision``
+    (that of the label which the page shows) and ``click``.
 
     Attributes:
         queue: The items in order.
@@ -48,8 +66,7 @@ class LabelService:
     log: LabelLog
     order: str
     rater: str | None = None
-    verdicts: Verdicts | None = None
-    _progress: dict[str, bytearray] = field(default_factory=dict[str, bytearray])
+    verdicts: JudgeVerdicts | None = None
 
     def start(self) -> Json:
         """What the page needs before it knows who is labelling."""
@@ -57,29 +74,36 @@ class LabelService:
 
     def progress(self, rater: object) -> str:
         """Of each item in order, whether a rater has not touched (0), begun (1) or done (2) it."""
-        return self._statuses(self._name(rater)).decode()
+        return self.statuses(self._name(rater))
 
-    def item(self, rater: object, number: object) -> Json:
+    def statuses(self, name: str) -> str:
+        """As ``progress``, of anybody who is in the file of labels."""
+
+        def status(place: QueuedItem) -> str:
+            label = self.log.history(name, place.key).label
+            if is_silent(label) and not label.note:
+                return "0"
+            return "1" if missing(label, place.rubric) else "2"
+
+        return "".join(map(status, self.queue))
+
+    def item(self, request: Mapping[str, Any]) -> Json:
         """An item as a blind rater sees it, with its questions and the rater's label.
-
-        Args:
-            rater: Name of the rater.
-            number: 1 for the first of the queue.
 
         Raises:
             RowError: If there is no such item or the name is unusable.
             InputError: If the predictions have changed.
         """
-        name, place = self._name(rater), self._place(number)
+        name, place = self._name(request.get("rater")), self._place(request.get("item"))
         item = self.reader.item(place)
         return {
-            "number": number,
+            "number": request["item"],
             **item_view(item, place.rubric, self.reader.roots),
             "asks": question_view(item, place.protocol, place.rubric),
             "label": self._label(name, place),
         }
 
-    def click(self, rater: object, number: object, revision: object, click: object) -> Json:
+    def click(self, request: Mapping[str, Any]) -> Json:
         """Takes a click in; returns the label as it is on disk.
 
         Raises:
@@ -87,58 +111,44 @@ class LabelService:
             StaleError: If the page did not know the label's last state.
             InputError: If it can't be written.
         """
+        name, place, history = self._current(request)
+        click = request.get("click")
         if not isinstance(click, Mapping):
             raise RowError("click", "an object", click)
+        label = clicked(history.label, cast("Mapping[str, Any]", click), place.rubric)
+        self.log.add(name, place.key, label)
+        return self._label(name, place)
 
-        def act(name: str, place: QueuedItem, history: LabelHistory) -> None:
-            state = clicked(history.state, click, place.rubric)  # pyright: ignore[reportUnknownArgumentType]
-            self.log.add(name, place.key, state)
-
-        return self._change(rater, number, revision, act)
-
-    def undo(self, rater: object, number: object, revision: object) -> Json:
+    def undo(self, request: Mapping[str, Any]) -> Json:
         """Takes the last click on an item back, also one of an earlier session."""
-        return self._change(
-            rater, number, revision, lambda name, place, _: self.log.undo(name, place.key)
-        )
+        name, place, _ = self._current(request)
+        self.log.undo(name, place.key)
+        return self._label(name, place)
 
-    def judge(self, rater: object, number: object, revision: object) -> Json:
+    def judge(self, request: Mapping[str, Any]) -> Json:
         """Shows the judge's verdict, once the rater's own is complete, and notes that down.
 
         Raises:
             RowError: If it is not to be seen yet, or there is none.
         """
-        shown: list[Json] = []
-
-        def act(name: str, place: QueuedItem, history: LabelHistory) -> None:
-            verdict = self.verdicts.of(place.key) if self.verdicts else None
-            if verdict is None:
-                raise RowError("item", "one that the judge has judged", number)
-            if missing(history.state, place.rubric):
-                raise RowError("item", "one whose label is complete", number)
-            self.log.saw_judge(name, place.key)
-            shown.append(verdict)
-
-        label = self._change(rater, number, revision, act)
-        return {**label, "verdict": shown[0]}
+        name, place, history = self._current(request)
+        if self.verdicts is None or place.key not in self.verdicts:
+            raise RowError("item", "one that the judge has judged", request["item"])
+        if missing(history.label, place.rubric):
+            raise RowError("item", "one whose label is complete", request["item"])
+        verdict = self.verdicts.view(place.key)
+        self.log.saw_judge(name, place.key)
+        return {**self._label(name, place), "verdict": verdict}
 
     # Parts
 
-    def _change(
-        self,
-        rater: object,
-        number: object,
-        revision: object,
-        act: Callable[[str, QueuedItem, LabelHistory], object],
-    ) -> Json:
-        name, place = self._name(rater), self._place(number)
-        history = self.log.history(name, place.key)
+    def _current(self, request: Mapping[str, Any]) -> tuple[str, QueuedItem, LabelHistory]:
+        """Rater, item and history of a change; refuses one to a label that the page has not."""
+        name, place = self._name(request.get("rater")), self._place(request.get("item"))
+        history, revision = self.log.history(name, place.key), request.get("revision")
         if type(revision) is not int or revision != history.revision:
             raise StaleError(self._label(name, place))
-        act(name, place, history)
-        if type(number) is int:
-            self._statuses(name)[number - 1] = self._status(name, place)
-        return self._label(name, place)
+        return name, place, history
 
     def _name(self, rater: object) -> str:
         name = rater.strip() if isinstance(rater, str) else ""
@@ -154,34 +164,78 @@ class LabelService:
         return self.queue[number - 1]
 
     def _label(self, rater: str, place: QueuedItem) -> Json:
+        """The label; ``judge`` is none, hidden until the label is complete, then ready."""
         history = self.log.history(rater, place.key)
-        state = history.state
+        label, lacks = history.label, missing(history.label, place.rubric)
+        is_judged = self.verdicts is not None and place.key in self.verdicts
         return {
-            **state.to_json(),
+            **answers(label),
             "revision": history.revision,
             "can_undo": bool(history.steps),
-            "missing": missing(state, place.rubric),
-            "remark": remark(state, place.rubric),
-            "judge": self._judge_state(place, history),
+            "missing": lacks,
+            "remark": remark(label, place.rubric),
+            "judge": ("hidden" if lacks else "ready") if is_judged else "none",
         }
 
-    def _judge_state(self, place: QueuedItem, history: LabelHistory) -> str:
-        """``none``, ``hidden`` until the rater's own verdict is complete, then ``ready``."""
-        if self.verdicts is None or not self.verdicts.has(place.key):
-            return "none"
-        return "hidden" if missing(history.state, place.rubric) else "ready"
 
-    def _statuses(self, rater: str) -> bytearray:
-        if rater not in self._progress:
-            self._progress[rater] = bytearray(self._status(rater, place) for place in self.queue)
-        return self._progress[rater]
+# What the page receives --------------------------------------------------------------------------
 
-    def _status(self, rater: str, place: QueuedItem) -> int:
-        state = self.log.history(rater, place.key).state
-        if state == LabelState():
-            return UNTOUCHED
-        return BEGUN if missing(state, place.rubric) else COMPLETE
 
-    def n_complete(self, rater: str) -> int:
-        """Items of the queue that a rater has labelled completely."""
-        return self._statuses(rater).count(COMPLETE)
+def item_view(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Json:
+    """An item as a blind rater sees it.
+
+    Args:
+        item: The item.
+        rubric: What it is labelled by: it says what of the case's condition matters.
+        roots: Folders that pictures may lie in.
+
+    Returns:
+        ``case`` and ``prediction`` as in ``reports.page.items``; pictures have a ``url`` (a data
+        URL) or a ``problem``.
+    """
+    by_shape = {"category": ("broken_tool", "replacement"), "pass": ("unsolvable_type",)}
+    shown = ("horizon", "extraneous", *by_shape.get(rubric.shape, ()))
+    case, prediction = case_view(item), prediction_view(item, ())
+    case["condition"] = {k: v for k, v in case["condition"].items() if k in shown}
+    case["groups"] = {}
+    for tool in case["tools"] or ():
+        if rubric.shape != "category":
+            tool["marks"] = [mark for mark in tool.get("marks", ()) if mark == "distractor"]
+    pictures = [at for at, file in enumerate(item.files) if is_image(file)]
+    for at in sample(pictures, _JUDGED.max_images):
+        alone = item.model_copy(update={"files": (item.files[at],)})
+        try:
+            (picture,) = load_images(alone, roots, max_images=1, max_bytes=_JUDGED.max_image_bytes)
+            case["files"][at]["url"] = picture.url
+        except RowError as error:
+            case["files"][at]["problem"] = f"expected {error.expected}, got {error.got}"
+    prediction.pop("problems", None)  # found by code, as are unknown tools
+    for call in prediction["calls"]:
+        call.pop("unknown", None)
+    return {"case": case, "prediction": prediction}
+
+
+def question_view(item: Item, protocol: Protocol, rubric: Rubric) -> Json:
+    """What the rater is asked, with all that the rubric says about it.
+
+    Returns:
+        ``shape``, ``protocol``, ``task``, ``principles``, ``criteria``, ``grades`` (worst first,
+        each with its key), ``categories`` and ``rule`` (of the item's unsolvable type, or None).
+    """
+    kind = item.condition.unsolvable_type
+    rule = rubric.types.get(kind) if rubric.shape == "pass" and kind else None
+    bands = sorted(rubric.bands, key=lambda band: band.grade)
+    return {
+        "shape": rubric.shape,
+        "protocol": protocol.name,
+        "rubric": rubric.ref,
+        "task": rubric.task.strip(),
+        "principles": list(rubric.principles),
+        "criteria": [criterion.model_dump(exclude={"key"}) for criterion in rubric.criteria],
+        "grades": [
+            {"grade": band.grade, "label": band.label, "text": band.text, "key": key.strip()}
+            for band, key in zip(bands, GRADE_KEYS.ljust(len(bands)), strict=False)
+        ],
+        "categories": [category.model_dump() for category in rubric.categories],
+        "rule": rule.model_dump() if rule else None,
+    }

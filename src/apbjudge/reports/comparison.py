@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ..calibration.results import Comparison, Side
 from ..statistics.paired import Difference, Family
-from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table
-from .numbers import Unit, figure, level_text, number, signed, size
-from .tables import reasons
+from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, reasons
+from .numbers import Unit, level_text, number, signed, size
 from .text import render_text
 
 _NAMES_SHOWN = 3
@@ -18,31 +17,35 @@ _FAMILIES: tuple[tuple[Family, str, str], ...] = (
 )
 
 
-def comparison_text(found: Comparison) -> str:
-    """The comparison as text."""
-    return render_text(comparison_document(found))
+def comparison_text(comparison: Comparison) -> str:
+    """The comparison as text: rates in percent, grades on their scale of 0 to 1."""
+    return render_text(_document(comparison))
 
 
-def comparison_document(found: Comparison) -> Document:
-    """The whole comparison: rates in percent, grades on their scale of 0 to 1."""
-    parts: list[Part] = [Notes(tuple(_head(found))), *_flips(found)]
+def _document(comparison: Comparison) -> Document:
+    parts: list[Part] = [Notes(tuple(_head(comparison))), *_flips(comparison)]
+    differences = comparison.differences
     for family, title, method in _FAMILIES:
-        members = [d for d in found.differences if d.family == family]
+        members = [d for d in differences if d.family == family]
         if members:
             tested = sum(d.p_value is not None for d in members)
             over = f"p adjusted by {method} for {tested} figures" if tested > 1 else "one figure"
-            parts += [Heading(f"{title}: {over}"), _table(members, found.level)]
+            parts += [Heading(f"{title}: {over}"), _table(members, comparison.level)]
     foot: list[str] = []
-    if found.differences:
-        shown = (d for d in found.differences if d.difference.low is not None and d.difference.note)
+    if differences:
+        rough = reasons(
+            (d.difference.note, d.name, "")
+            for d in differences
+            if d.difference.low is not None and d.difference.note
+        )
         foot = [
             (
                 "rates in percent, grades from 0 to 1; intervals and p are of each figure alone; "
                 "detectable: the smallest difference found with a chance of 80 %"
             ),
-            *(f"note: {line}" for line in reasons((d.difference.note, d.name, "") for d in shown)),
+            *(f"note: {line}" for line in rough),
         ]
-    foot += [f"note: {note}" for note in found.notes]
+    foot += [f"note: {note}" for note in comparison.notes]
     return Document((*parts, Notes(tuple(foot))))
 
 
@@ -50,18 +53,18 @@ def _unit(name: str) -> Unit:
     return "grade" if name in {"Grade", "grade MAE"} else "percent"
 
 
-def _head(found: Comparison) -> Iterator[str]:
-    yield from (_side("A", found.first), _side("B", found.second))
-    if found.differing:
-        yield f"different: {', '.join(found.differing)}"
+def _head(comparison: Comparison) -> Iterator[str]:
+    yield from (_side("A", comparison.first), _side("B", comparison.second))
+    if comparison.differing:
+        yield f"different: {', '.join(comparison.differing)}"
     else:
         yield "different: nothing that the rows name; see manifest.json of both runs"
-    only = f"{found.first.n_only} rows only in A, {found.second.n_only} only in B"
-    yield f"{found.n_pairs} pairs, by {' and '.join(found.paired_on)}; {only}"
+    only = f"{comparison.first.n_only} rows only in A, {comparison.second.n_only} only in B"
+    yield f"{comparison.n_pairs} pairs, by {' and '.join(comparison.paired_on)}; {only}"
     yield (
-        f"{found.n_compared} pairs are compared; left out without verdict: "
-        f"{found.n_first_unscored} by A, {found.n_second_unscored} by B, "
-        f"{found.n_both_unscored} by both"
+        f"{comparison.n_compared} pairs are compared; left out without verdict: "
+        f"{comparison.n_first_unscored} by A, {comparison.n_second_unscored} by B, "
+        f"{comparison.n_both_unscored} by both"
     )
 
 
@@ -70,7 +73,7 @@ def _side(name: str, side: Side) -> str:
     if side.rubrics:
         parts.append(f"rubric {_names(side.rubrics, 'rubrics')}")
     parts.append(f"tested {_names(side.tested_models, 'models')}")
-    scored = figure(side.scored, "percent", denominator=False)
+    scored = Figure(estimate=side.scored, unit="percent", denominator=False)
     return f"{name}  {side.source}: {', '.join(parts)}; {side.n_rows} rows, scored {scored}"
 
 
@@ -80,9 +83,9 @@ def _names(names: Sequence[str | None], what: str) -> str:
     return ", ".join("not stated" if name is None else name for name in names)
 
 
-def _flips(found: Comparison) -> list[Part]:
-    flips = found.flips
-    if not found.n_compared:
+def _flips(comparison: Comparison) -> list[Part]:
+    flips = comparison.flips
+    if not comparison.n_compared:
         return [Notes(("no pair has a verdict by both",))]
     rows = (
         ("A correct", str(flips.both), str(flips.first_only)),
@@ -90,7 +93,7 @@ def _flips(found: Comparison) -> list[Part]:
     )
     table = Table.of(("", "B correct", "B incorrect"), rows, align="lrr")
     if flips.test is None:
-        shared = f"{found.n_clusters} {found.cluster} in {found.n_compared} pairs"
+        shared = f"{comparison.n_clusters} {comparison.cluster} in {comparison.n_compared} pairs"
         note = f"pairs share cases ({shared}), so McNemar's test does not apply; see CR below"
     else:
         p_mid, p_exact = (number(p, "p") for p in (flips.test.p_mid, flips.test.p_exact))
@@ -119,20 +122,15 @@ def _table(members: Sequence[Difference], level: float) -> Table:
 
 
 def conclusion(d: Difference, *, alpha: float) -> str:
-    """What a difference amounts to, in words.
-
-    Args:
-        d: The difference, with its adjusted p-value.
-        alpha: One minus the confidence level.
-    """
-    found = d.difference
-    if found.value is None or found.low is None or found.high is None:
-        return found.note or "no interval"
-    if found.low <= 0 <= found.high:
+    """What a difference with its adjusted p-value amounts to, in words."""
+    estimate = d.difference
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return estimate.note or "no interval"
+    if estimate.low <= 0 <= estimate.high:
         return f"no difference seen; {_detectable(d)}"
     if d.adjusted is not None and d.adjusted >= alpha:
         return f"not clear among several figures; {_detectable(d)}"
-    return "A is higher" if found.value > 0 else "B is higher"
+    return "A is higher" if estimate.value > 0 else "B is higher"
 
 
 def _detectable(d: Difference) -> str:

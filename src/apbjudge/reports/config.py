@@ -64,8 +64,8 @@ class ReportConfig(Config):
         return [_pair(each) if isinstance(each, str) else each for each in value]
 
 
-def _pair(text: str) -> tuple[str, Path]:
-    method, _, path = text.partition("=")
-    if not method.strip() or not path.strip():
+def _pair(text: str) -> tuple[str, str]:
+    method, _, path = (part.strip() for part in text.partition("="))
+    if not method or not path:
         raise ValueError(f"expected METHOD=RUN, such as Self_R+=runs/x, got {text!r}")
-    return method.strip(), Path(path.strip())
+    return method, path

@@ -6,39 +6,41 @@ mark, a tag or a command, and none moves a terminal's cursor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..statistics.estimates import Estimate
-from .numbers import Unit, figure, interval, number, unit_of
+from .numbers import Unit, number, unit_of
 
+T = TypeVar("T")
 Align = Literal["left", "right", "value"]
 """``value``: cells begin at the left, and values before intervals are right-aligned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """An estimate in a cell.
+    """An estimate in a cell, with ``/n`` if ``denominator``; ``best`` for the best set, marked.
 
-    Attributes:
-        best: Whether it is in the best set, which renderers mark.
-        denominator: Whether ``/n`` is shown; a missing value may go without.
+    ``name`` and ``place`` are what it is and what it is of in notes on missing figures, which leave
+    out those without a name.
     """
 
     estimate: Estimate
     unit: Unit
     best: bool = False
     denominator: bool = True
+    name: str = ""
+    place: str = ""
 
     @classmethod
-    def named(cls, name: str, estimate: Estimate) -> Figure:
+    def named(cls, name: str, estimate: Estimate, place: str = "") -> Figure:
         """The figure of a reliability measure, whose name says its unit."""
-        return cls(estimate=estimate, unit=unit_of(name))
+        return cls(estimate=estimate, unit=unit_of(name), name=name, place=place)
 
     @property
     def value(self) -> str:
-        """The value alone; empty where an interval stands in its place."""
+        """The value alone; empty where an interval takes its place."""
         if self.estimate.value is None and self.interval:
             return ""
         return number(self.estimate.value, self.unit)
@@ -46,15 +48,23 @@ class Figure:
     @property
     def interval(self) -> str:
         """``[low, high]`` or empty."""
-        return interval(self.estimate, self.unit)
+        low, high = self.estimate.low, self.estimate.high
+        if low is None or high is None:
+            return ""
+        return f"[{number(low, self.unit)}, {number(high, self.unit)}]"
 
     @property
     def of(self) -> str:
         """``/n`` or empty."""
         return f"/{self.estimate.n_items}" if self.denominator else ""
 
+    def marked(self, before: str, after: str) -> str:
+        """``value [low, high] /n``, the value between marks if it is in the best set."""
+        value = f"{before}{self.value}{after}" if self.best else self.value
+        return " ".join(filter(None, (value, self.interval, self.of)))
+
     def __str__(self) -> str:
-        return figure(self.estimate, self.unit, denominator=self.denominator)
+        return self.marked("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ Cell = Figure | Number | str
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; what follows stands directly below it."""
+    """A heading; what follows is directly below it."""
 
     text: str
     level: int = 2
@@ -94,83 +104,100 @@ class Notes:
 
 
 @dataclass(frozen=True, slots=True)
-class Preformatted:
-    """Text whose line breaks and spaces stay."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        title: Plain text.
-        align: How its cells stand.
-        latex: The title as LaTeX, where it differs; empty otherwise.
-        section: Columns of the same section share a heading in LaTeX; empty for none.
-    """
+    """A column of a table; those of one section share a heading in LaTeX."""
 
     title: str
     align: Align = "left"
-    latex: str = ""
     section: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table.
-
-    Attributes:
-        rows: Each as long as ``columns``.
-        leads: Columns that are repeated where a renderer breaks a wide table.
-        caption: For formats whose tables have one.
-        label: LaTeX label; empty for none.
-    """
+    """A table; its first columns, ``leads``, are repeated where a renderer breaks a wide one."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     leads: int = 1
-    caption: str = ""
-    label: str = ""
 
     @classmethod
-    def of(
-        cls,
-        heads: Iterable[str],
-        rows: Iterable[Sequence[Cell]],
-        *,
-        align: str = "",
-        leads: int = 1,
-    ) -> Table:
-        """A table from titles and rows.
-
-        Args:
-            heads: Titles of the columns.
-            rows: The cells.
-            align: A letter a column, ``l``, ``r`` or ``v``; columns beyond it are left-aligned.
-            leads: See ``leads``.
-        """
+    def of(cls, heads: Iterable[str], rows: Iterable[Sequence[Cell]], *, align: str = "") -> Table:
+        """A table from titles and rows; ``align`` has a letter a column, ``l``, ``r`` or ``v``."""
         names: dict[str, Align] = {"l": "left", "r": "right", "v": "value"}
         titles = list(heads)
-        columns = tuple(
-            Column(title=title, align=names[letter])
+        columns = (
+            Column(title, names[letter])
             for title, letter in zip(titles, align.ljust(len(titles), "l"), strict=False)
         )
-        return cls(columns=columns, rows=tuple(map(tuple, rows)), leads=leads)
+        return cls(columns=tuple(columns), rows=tuple(map(tuple, rows)))
 
 
-Part = Heading | Paragraph | Notes | Table | Preformatted
+Part = Heading | Paragraph | Notes | Table
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report.
-
-    Attributes:
-        parts: In order.
-        title: The heading of the whole; empty for none.
-    """
+    """A report: its parts in order, below a heading of the whole unless that is empty."""
 
     parts: tuple[Part, ...]
     title: str = ""
+
+    def __iter__(self) -> Iterator[Part]:
+        """The parts, the title first."""
+        if self.title:
+            yield Heading(self.title, 1)
+        yield from self.parts
+
+
+def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
+    """Items with their sizes, in order, in lots that have room; a lot has one item at least."""
+    lot: list[T] = []
+    used = 0.0
+    for item, size in items:
+        if lot and used + size > room:
+            yield lot
+            lot, used = [], 0.0
+        lot.append(item)
+        used += size
+    if lot:
+        yield lot
+
+
+def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
+    """Why named figures in tables have no value (or no interval), as ``reasons``."""
+    figures = (
+        cell
+        for part in parts
+        if isinstance(part, Table)
+        for row in part.rows
+        for cell in row
+        if isinstance(cell, Figure) and cell.name
+    )
+    return reasons(
+        (figure.estimate.note, figure.name, figure.place)
+        for figure in figures
+        if figure.estimate.note and figure.estimate.low is None
+        if figure.estimate.value is None or (intervals and figure.estimate.method != "hand-picked")
+    )
+
+
+def reasons(notes: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Reasons for missing or rough figures, a line each such as ``recall (E1, E3), F1: no item``.
+
+    A note is a reason, a figure, and what the figure is of, empty for the whole.
+    """
+    by_reason: dict[str, dict[str, dict[str, None]]] = {}
+    for reason, name, place in notes:
+        by_reason.setdefault(reason, {}).setdefault(name, {})[place] = None
+    lines: list[str] = []
+    for reason, figures in by_reason.items():
+        together: dict[tuple[str, ...], list[str]] = {}  # figures of the same parts share brackets
+        for name, places in figures.items():
+            together.setdefault(tuple(places), []).append(name)
+        listed = (
+            ", ".join(names)
+            + ("" if places == ("",) else f" ({', '.join(place or 'all' for place in places)})")
+            for places, names in together.items()
+        )
+        lines.append(f"{', '.join(listed)}: {reason}")
+    return lines

@@ -1,8 +1,11 @@
-"""Judgements as a pandas frame: one row a judgement, beside what humans say of it."""
+"""Finished runs by judge, and their judgements as a pandas frame beside what humans say of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +16,79 @@ from ..records import ERROR_CODES
 from ..records.columns import Scores, Vector
 from ..records.consensus import answers_of
 from ..records.judgement_table import JudgementTable, Problems
-from ..records.run_folder import read_run
-from .run_files import JudgeRuns, by_judge
+from ..records.run_folder import RunFolder, read_run
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "level")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeRuns:
+    """The runs of one judge, under a name of its own; no item occurs in two of them."""
+
+    name: str
+    runs: tuple[RunFolder, ...]
+
+    @property
+    def note(self) -> str | None:
+        """What must be said beside every figure."""
+        return " ".join(dict.fromkeys(note for run in self.runs for note in run.notes)) or None
+
+    @cached_property
+    def tables(self) -> tuple[JudgementTable, ...]:
+        """The judgements of each run, an item under a protocol once."""
+        return tuple(run.table.first_rows([], by_protocol=True) for run in self.runs)
+
+    @cached_property
+    def table(self) -> JudgementTable:
+        """The judgements of all runs."""
+        return JudgementTable.joined(self.tables)
+
+    @property
+    def problems(self) -> Problems:
+        """A line for each damaged row, and one for all rows that judge an item again."""
+        problems: Problems = []
+        for run in self.runs:
+            problems.extend(run.problems)
+            run.table.first_rows(problems, by_protocol=True)
+        return problems
+
+
+def by_judge(runs: Sequence[RunFolder]) -> tuple[JudgeRuns, ...]:
+    """Puts the runs of one judge together, in the order of the runs, and names the judges apart.
+
+    Runs with equal settings and rubric are one judge's, unless they judge an item twice: then each
+    is taken for a judge of its own.
+    """
+    groups: dict[tuple[str, str], list[RunFolder]] = defaultdict(list)
+    for run in runs:
+        groups[run.identity].append(run)
+    apart: list[list[RunFolder]] = []
+    for group in groups.values():
+        keys = [np.unique(run.table.items().keys(by_model=True, by_protocol=True)) for run in group]
+        judge_twice = len(np.unique(np.concatenate(keys))) < sum(map(len, keys))
+        apart += [[run] for run in group] if judge_twice else [group]
+    return tuple(_named(apart))
+
+
+def _named(groups: Sequence[list[RunFolder]]) -> Iterator[JudgeRuns]:
+    """Each with a name of its own: with its rubric, else its folder, else a number."""
+    names = [group[0].judge for group in groups]
+    rubrics = [group[0].identity[1].split(" ")[0] for group in groups]
+    places = [", ".join(dict.fromkeys(run.place for run in group)) for group in groups]
+    for details in (rubrics, places):
+        times = Counter(names)
+        names = [
+            f"{name} [{detail}]" if times[name] > 1 and detail else name
+            for name, detail in zip(names, details, strict=True)
+        ]
+    seen: Counter[str] = Counter()
+    for name, group in zip(names, groups, strict=True):
+        seen[name] += 1
+        number = f" ({seen[name]})" if names.count(name) > 1 else ""
+        yield JudgeRuns(name=name + number, runs=tuple(group))
 
 
 def frame(
@@ -46,28 +115,14 @@ def frame(
         InputError: If a file is unusable.
     """
     paths = [runs] if isinstance(runs, (str, Path)) else list(runs)
-    problems: Problems = []
-    known = None if labels is None else load_labels(Path(labels), adjudicator, problems)
-    return judgement_frame(by_judge([read_run(Path(path)) for path in paths]), known, problems)
+    known = None if labels is None else load_labels(Path(labels), adjudicator, [])
+    return judgement_frame(by_judge([read_run(Path(path)) for path in paths]), known)
 
 
-def judgement_frame(
-    judges: Sequence[JudgeRuns], labels: Labels | None, problems: Problems
-) -> DataFrame:
-    """The frame of some judges' runs; see ``frame``.
-
-    Args:
-        judges: The judges; their names stand in the column ``judge``.
-        labels: What humans said; None without.
-        problems: Gets a line for each damaged row.
-
-    Raises:
-        InputError: If a file can't be read.
-    """
+def judgement_frame(judges: Sequence[JudgeRuns], labels: Labels | None) -> DataFrame:
+    """The frame of some judges' runs, whose names are in the column ``judge``; see ``frame``."""
     import pandas
 
-    for judge in judges:
-        problems.extend(judge.problems)
     table = JudgementTable.joined([judge.table for judge in judges])
     names = [judge.name for judge in judges for _ in range(len(judge.table))]
     columns = {"judge": names, **_columns(table)}

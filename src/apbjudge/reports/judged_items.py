@@ -16,8 +16,9 @@ from ..records import FileRef, Item
 from ..records.consensus import Answers, answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
+from .config import ReportConfig
+from .frames import JudgeRuns
 from .page.entries import Entry
-from .run_files import JudgeRuns
 
 MAX_PICTURE_BYTES = 4 * 1024 * 1024
 
@@ -28,84 +29,50 @@ _Place = tuple[RunFolder, int]
 """A run, and the offset of a row in its file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """Where the predictions of some runs lie.
-
-    Attributes:
-        predictions: Their file.
-        cases: The file of the cases they were joined with; None without.
-        protocol: The protocol they were judged by, or ``auto``.
-        digest: SHA-256 of the file as it was judged; empty where that is not known.
-        data_root: Folder that the user named for pictures; None without.
-    """
-
-    predictions: Path
-    cases: Path | None
-    protocol: str = AUTO
-    digest: str = ""
-    data_root: Path | None = None
-
-
 def sources_of(
-    judges: Sequence[JudgeRuns],
-    given: Sequence[Path],
-    cases: Path | None,
-    problems: Problems,
-    *,
-    data_root: Path | None = None,
-) -> list[Where]:
-    """Finds the predictions that were judged: those named, or those the manifests name.
+    judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problems
+) -> list[tuple[Source, str]]:
+    """The predictions that were judged, named by the settings or else by the manifests.
 
-    Args:
-        judges: The runs.
-        given: Files of predictions; empty for those of the manifests.
-        cases: File of cases to join them with.
-        problems: Gets a line for each file that is not there.
-        data_root: Folder to look for pictures in; None for those that the manifests name.
+    Each with the SHA-256 of the file as it was judged, empty where that is not known. A file that
+    is not there is one of the problems.
     """
-    if given:
-        return [Where(predictions=path, cases=cases, data_root=data_root) for path in given]
-    found: dict[tuple[Path, Path | None, str], Where] = {}
+
+    def source(path: Path, cases: Path | None, protocol: str, data_root: Path | None) -> Source:
+        roots = (data_root,) if data_root else ()
+        return Source(path, protocol=protocol, cases=cases, finds=False, data_roots=roots)
+
+    if config.predictions:
+        own = (config.cases, AUTO, config.data_root)
+        return [(source(path, *own), "") for path in config.predictions]
+    sources: dict[tuple[Path, Path | None, str], tuple[Source, str]] = {}
     for run in (run for judge in judges for run in judge.runs):
         if run.inputs is None:
             continue
-        predictions, of_cases = run.inputs
         protocol = run.protocol or AUTO
-        found[*run.inputs, protocol] = Where(
-            predictions=predictions,
-            cases=cases or of_cases,
-            protocol=protocol,
-            digest=run.input_digest,
-            data_root=data_root or run.data_root,
-        )
-    return [where for where in found.values() if _is_there(where, problems)]
-
-
-def _is_there(where: Where, problems: Problems) -> bool:
-    missing = [p for p in (where.predictions, where.cases) if p is not None and not p.is_file()]
-    if missing:
-        problems.append(
-            f"{visible(str(missing[0]))}: not found; its items are shown without their content "
-            "(name the files as they lie now with --predictions and --cases)"
-        )
-    return not missing
+        paths = (run.inputs[0], config.cases or run.inputs[1])
+        missing = [path for path in paths if path is not None and not path.is_file()]
+        if missing:
+            problems.append(
+                f"{visible(str(missing[0]))}: not found; its items are shown without their content "
+                "(name the files as they lie now with --predictions and --cases)"
+            )
+        else:
+            root = config.data_root or run.data_root
+            sources[*paths, protocol] = source(*paths, protocol, root), run.input_digest
+    return list(sources.values())
 
 
 @dataclass(slots=True)
 class ReportItems:
-    """Yields an entry for every judged item, in the order of the predictions.
+    """Yields an entry for every judged item, in the order of the predictions, see ``sources_of``.
 
-    Attributes:
-        judges: Who judged.
-        sources: Where the predictions lie.
-        labels: What humans said; None without.
-        problems: Gets a line for what could not be used.
-        roots: Data folders of the item that was yielded last, for its pictures.
+    ``problems`` gets a line for what could not be used; ``roots`` are the data folders of the item
+    that was yielded last, for its pictures.
     """
 
     judges: Sequence[JudgeRuns]
-    sources: Sequence[Where]
+    sources: Sequence[tuple[Source, str]]
     labels: Labels | None
     problems: Problems
     roots: Sequence[Path] = ()
@@ -121,16 +88,16 @@ class ReportItems:
         answers = answers_of(table.item, table.key)
         for task in self._tasks():
             key = (task.protocol.name, task.item.item_id, task.item.tested_model, None)
-            if (found := places.pop(key, None)) is not None:
-                yield self._entry(key, found, answers, task.item)
+            if (rows := places.pop(key, None)) is not None:
+                yield self._entry(key, rows, answers, task.item)
         missing = [key[1] for key in places if key[0] is not None]
-        if missing and self.sources:  # without any, that was said, or nobody can know
+        if missing and self.sources:  # without any, another line says so, or nothing is known
             self.problems.append(
                 f"{len(missing)} judged items, such as {visible(missing[0])}, are not in the "
                 "predictions and cases as they lie now: they are shown without their content"
             )
-        for key, found in places.items():
-            yield self._entry(key, found, answers, None)
+        for key, rows in places.items():
+            yield self._entry(key, rows, answers, None)
 
     def picture(self, item: Item, file: FileRef) -> str | None:
         """A picture of the item that was yielded last, as a data URL; None where there is none."""
@@ -152,37 +119,35 @@ class ReportItems:
         return places
 
     def _tasks(self) -> Iterator[Task]:
-        for where in self.sources:
+        for source, digest in self.sources:
+            self.roots = source.roots
             try:
-                source = Source(
-                    where.predictions,
-                    protocol=where.protocol,
-                    cases=where.cases,
-                    finds=False,
-                    data_roots=(where.data_root,) if where.data_root else (),
-                )
-                self.roots = source.roots
                 yield from (entry for entry in source if isinstance(entry, Task))
             except (InputError, OptionError) as error:
                 self.problems.append(str(error))
                 continue
-            if where.digest and source.digest.hexdigest() != where.digest:
+            if digest and source.digest.hexdigest() != digest:
                 self.problems.append(
-                    f"{visible(str(where.predictions))}: changed since it was judged; verdicts may "
-                    "be about earlier responses"
+                    f"{visible(source.name)}: changed since it was judged; verdicts may be about "
+                    "earlier responses"
                 )
 
     def _entry(
-        self,
-        key: _Key,
-        places: Sequence[_Place | None],
-        answers: Answers,
-        item: Item | None,
+        self, key: _Key, places: Sequence[_Place | None], answers: Answers, item: Item | None
     ) -> Entry:
         rows = [None if place is None else place[0].row_at(place[1]) for place in places]
         first = next(row for row in rows if row is not None)
         protocol, item_id, tested_model, _ = key
-        human, labels = self._labels_of(item_id, tested_model, answers)
+        human: dict[str, Any] | None = None
+        labels: tuple[dict[str, Any], ...] = ()
+        if self.labels is not None:
+            consensus = self.labels.consensus
+            if (at := consensus.entry_of(item_id, tested_model, answers)) >= 0:
+                human = asdict(consensus[at])
+                labels = tuple(
+                    label.model_dump(exclude={"item_id", "tested_model"})
+                    for label in consensus.labels_at(at)
+                )
         return Entry(
             item_id=item_id,
             tested_model=tested_model or "not stated",
@@ -194,21 +159,6 @@ class ReportItems:
             human=human,
             labels=labels,
             item=item,
-        )
-
-    def _labels_of(
-        self, item_id: str, tested_model: str | None, answers: Answers
-    ) -> tuple[dict[str, Any] | None, tuple[dict[str, Any], ...]]:
-        """What humans said of an item, together and one by one."""
-        if self.labels is None:
-            return None, ()
-        consensus = self.labels.consensus
-        at = consensus.entry_of(item_id, tested_model, answers)
-        if at < 0:
-            return None, ()
-        labels = consensus.labels_at(at)
-        return asdict(consensus[at]), tuple(
-            label.model_dump(exclude={"item_id", "tested_model"}) for label in labels
         )
 
 

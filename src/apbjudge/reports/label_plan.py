@@ -10,49 +10,44 @@ from .numbers import DASH, count, percent
 from .text import render_text
 
 
-def label_plan_text(found: LabelPlan) -> str:
-    """The plan as text."""
-    return render_text(label_plan_document(found))
-
-
-def label_plan_document(found: LabelPlan) -> Document:
-    """The whole plan but its rows: rates in percentage points, grades on their scale of 0 to 1."""
+def label_plan_text(plan: LabelPlan) -> str:
+    """The plan but its rows as text: rates in percentage points, grades from 0 to 1."""
     source = {
         "option": "as given",
         "labels": "from the labels, never 0",
         "default": "a guess; change it with --anticipated",
-    }[found.expected_from]
+    }[plan.expected_from]
     head = (
         (
-            f"judge {found.judge} ({found.source}): {found.n_rows} rows, "
-            f"{found.n_unscored} unscored, {found.n_labelled} labelled"
+            f"judge {plan.judge} ({plan.source}): {plan.n_rows} rows, "
+            f"{plan.n_unscored} unscored, {plan.n_labelled} labelled"
         ),
         (
-            f"humans are expected to disagree with {percent(found.disagreement)} of the verdicts "
+            f"humans are expected to disagree with {percent(plan.disagreement)} of the verdicts "
             f"({source})"
         ),
     )
-    wanted = f"labels for ± {100 * found.half_width:g}"
+    wanted = f"labels for ± {100 * plan.half_width:g}"
     legend = [
         (
             "±: half the width of a 95 % interval, rates in percentage points, grade MAE on the "
-            f"scale of 0 to 1 (± {found.half_width:g})"
+            f"scale of 0 to 1 (± {plan.half_width:g})"
         ),
         "detects: the smallest true difference between two such results found 8 times in 10",
         f"{wanted}: in all, from a simple random sample of all rows",
     ]
-    if any(need.basis == "anticipated" for need in found.needs):
+    if any(need.basis == "anticipated" for need in plan.needs):
         legend.append("anticipated: assumes that rows of one case are unrelated")
-    notes = (*_use(found), *(f"note: {note}" for note in found.notes))
-    parts = (Notes(head), _needs(found, wanted), Notes(tuple(legend)), _strata(found), Notes(notes))
-    return Document(parts)
+    notes = (*_use(plan), *(f"note: {note}" for note in plan.notes))
+    above, below = Notes(head), Notes(tuple(legend))
+    return render_text(Document((above, _needs(plan, wanted), below, _strata(plan), Notes(notes))))
 
 
-def _needs(found: LabelPlan, wanted: str) -> Table:
-    total = count(found.n_labelled + found.n_planned)
+def _needs(plan: LabelPlan, wanted: str) -> Table:
+    total = count(plan.n_labelled + plan.n_planned)
     heads = ("", "± now", "detects now", f"± with {total}", "detects then", wanted, "from", "")
     rows: list[list[Cell]] = []
-    for need in found.needs:
+    for need in plan.needs:
         halves = (
             need.half_width_now,
             need.detectable_now,
@@ -65,7 +60,7 @@ def _needs(found: LabelPlan, wanted: str) -> Table:
     return Table.of(heads, rows)
 
 
-def _strata(found: LabelPlan) -> Table:
+def _strata(plan: LabelPlan) -> Table:
     heads = ("stratum", "rows", "labelled", "planned", "expected to differ", "weight")
     rows = [
         [
@@ -74,17 +69,17 @@ def _strata(found: LabelPlan) -> Table:
             percent(s.doubt, 0),
             f"{s.weight:.2f}" if s.weight else DASH,
         ]
-        for s in found.strata
+        for s in plan.strata
     ]
     return Table.of(heads, rows)
 
 
-def _use(found: LabelPlan) -> Iterator[str]:
-    rows = "row" if found.n_planned == 1 else "rows"
-    if not found.n_planned:
+def _use(plan: LabelPlan) -> Iterator[str]:
+    rows = "row" if plan.n_planned == 1 else "rows"
+    if not plan.n_planned:
         yield "every row has a label: nothing is left to plan"
-    elif found.out is None:
-        yield f"{found.n_planned} {rows} to label; --out plan.jsonl writes them to a file"
+    elif plan.out is None:
+        yield f"{plan.n_planned} {rows} to label; --out plan.jsonl writes them to a file"
     else:
-        yield f"{found.out}: {found.n_planned} {rows} to label; label them first, in this order"
-        yield f"then: apbjudge calibrate {found.source} labels.jsonl --design {found.out}"
+        yield f"{plan.out}: {plan.n_planned} {rows} to label; label them first, in this order"
+        yield f"then: apbjudge calibrate {plan.source} labels.jsonl --design {plan.out}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Part, Preformatted, Table
+from .document import Document, Figure, Heading, Notes, Paragraph, Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&~$#@]|:(?=[\w/+-]))")
 _ADDRESS = re.compile(r"(?i)\bwww\.")
@@ -14,41 +14,28 @@ _ADDRESS = re.compile(r"(?i)\bwww\.")
 
 def render_markdown(document: Document) -> str:
     """The document; figures of the best set are bold, notes a list."""
-    parts: list[Part] = [*([Heading(document.title, 1)] if document.title else []), *document.parts]
-    blocks = ("\n".join(_part(part)) for part in parts)
-    return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _part(part: Part) -> Iterator[str]:
-    match part:
-        case Heading(text, level):
-            yield f"{'#' * level} {plain(text)}"
-        case Paragraph(text):
-            yield plain(text)
-        case Notes(lines):
-            yield from (f"- {plain(line)}" for line in lines)
-        case Preformatted(text):
-            yield from (f"    {visible(line)}" for line in text.splitlines())
-        case _:
-            yield from _table(part)
+    blocks: list[str] = []
+    for part in document:
+        match part:
+            case Heading(text, level):
+                blocks.append(f"{'#' * level} {plain(text)}")
+            case Paragraph(text):
+                blocks.append(plain(text))
+            case Notes(lines):
+                blocks.append("\n".join(f"- {plain(line)}" for line in lines))
+            case _:
+                blocks.append("\n".join(_table(part)))
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield _line(plain(column.title) for column in table.columns)
-    yield _line("---" if column.align == "left" else "---:" for column in table.columns)
-    for row in table.rows:
-        yield _line(map(_cell, row))
-
-
-def _cell(cell: Cell) -> str:
-    if not isinstance(cell, Figure):
-        return plain(str(cell))
-    value = f"**{cell.value}**" if cell.best else cell.value
-    return " ".join(filter(None, (value, cell.interval, cell.of)))
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    rules = ("---" if column.align == "left" else "---:" for column in table.columns)
+    rows = (
+        [cell.marked("**", "**") if isinstance(cell, Figure) else plain(str(cell)) for cell in row]
+        for row in table.rows
+    )
+    for line in ([plain(column.title) for column in table.columns], rules, *rows):
+        yield f"| {' | '.join(line)} |"
 
 
 def table(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:
@@ -57,10 +44,6 @@ def table(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    r"""Text that Markdown shows as it is: on one line, nothing in it a mark, link or tag.
-
-    Args:
-        text: Any text; what can't be printed comes out escaped, such as a line break as ``\n``.
-    """
+    """Text that Markdown shows as it is: on one line, nothing in it a mark, link or tag."""
     escaped = _SPECIAL.sub(r"\\\1", visible(text)).strip()
-    return _ADDRESS.sub(lambda found: f"{found[0][:-1]}\\.", escaped)
+    return _ADDRESS.sub(lambda match: f"{match[0][:-1]}\\.", escaped)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ..statistics.estimates import Estimate
 from ..statistics.proportions import wilson
 
 DASH = "–"
@@ -34,10 +33,11 @@ _FORMS: Mapping[Unit, tuple[int, int, bool]] = {
 """Factor, decimal places, whether a plus is written."""
 
 _PERCENT = frozenset(
-    "agreement precision recall specificity scored CR".split()
-    + ["judge rate", "human rate", "judge CR", "human CR", "CR bias"]
-    + ["Err-Type (human-incorrect)", "Err-Type (all)"]
-    + [f"E{i}" for i in range(1, 7)]
+    [
+        *("agreement", "precision", "recall", "specificity", "scored"),
+        *("judge rate", "human rate", "judge CR", "human CR", "CR bias"),
+        *("Err-Type (human-incorrect)", "Err-Type (all)"),
+    ]
 )
 
 
@@ -53,11 +53,6 @@ def signed(unit: Unit) -> Unit:
     return "points" if unit == "percent" else "grade difference" if unit == "grade" else unit
 
 
-def unsigned(unit: Unit) -> Unit:
-    """The unit of the size of a difference in ``unit``."""
-    return "percent" if unit == "points" else "grade" if unit == "grade difference" else unit
-
-
 def number(value: float | None, unit: Unit) -> str:
     """A figure in its unit, without a unit sign; ``DASH`` for None."""
     if value is None:
@@ -69,29 +64,9 @@ def number(value: float | None, unit: Unit) -> str:
     return f"{rounded:{'+' if plus and rounded else ''}.{places}f}"
 
 
-def interval(estimate: Estimate, unit: Unit) -> str:
-    """``[low, high]``; empty where there is no interval."""
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
-
-
-def figure(estimate: Estimate, unit: Unit, *, denominator: bool = True) -> str:
-    """``value [low, high] /n``; the interval alone where there is no value."""
-    ends = interval(estimate, unit)
-    value = "" if estimate.value is None and ends else number(estimate.value, unit)
-    of = f"/{estimate.n_items}" if denominator else ""
-    return " ".join(filter(None, (value, ends, of)))
-
-
 def size(value: float, unit: Unit) -> str:
-    """The size of a difference, with ``points`` behind a difference of rates.
-
-    Args:
-        value: 0 or more; what is shown is never below the last digit.
-        unit: Of the figures that differ.
-    """
-    unit = unsigned(unit)
+    """The size of a difference, 0 or more, with ``points`` behind a difference of rates."""
+    unit = "percent" if unit == "points" else "grade" if unit == "grade difference" else unit
     text = number(max(value, 0.001), unit) + (" points" if unit == "percent" else "")
     return f"less than {text}" if value < 0.001 else text
 
@@ -121,21 +96,6 @@ def count(n: float | None) -> str:
     return f"{n:,.0f}" if n % 1 == 0 else f"{n:,.1f}"
 
 
-def many(n: int, noun: str) -> str:
-    """A count with its noun, in the plural unless it is one."""
-    return f"{count(n)} {noun}{'' if n == 1 else 's'}"
-
-
-def money(usd: float | None, *, unknown: str = "unknown") -> str:
+def money(usd: float | None) -> str:
     """US dollars to four places."""
-    return unknown if usd is None else f"{usd:,.4f} USD"
-
-
-def duration(seconds: float) -> str:
-    """A time such as ``42 s``, ``3 min 5 s`` or ``2 h 4 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return "unknown" if usd is None else f"{usd:,.4f} USD"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from ..calibration.results import CorrectedFigure, Reliability, ReliabilityReport
-from ..statistics.analyses import Diversity
+from ..calibration.results import Reliability, ReliabilityReport
+from ..statistics.alternative_annotator import AltTest
+from ..statistics.analyses import Diversity, SelfEvaluation
+from ..statistics.confusion import Confusion
+from ..statistics.differences import Contrast
 from ..statistics.estimates import Estimate
 from ..statistics.measures import PAPER, Calibration
-from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table
-from .numbers import Unit, level_text, number
-from .tables import across, difference, down, is_missing, matrix, reasons
+from ..statistics.raters import BetweenRaters
+from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
+from .numbers import Unit, count, level_text, number, size
 from .text import render_text
 
 JUDGES_ACROSS = 3
@@ -28,7 +32,7 @@ _BEYOND = (
 _RATES = ("specificity", "judge CR", "human CR", "judge grade", "human grade", "Err-Type (all)")
 _OF_JUDGE = ("scored", *PAPER, *_RATES, *_BEYOND)
 _OF_CODE = ("judge rate", "human rate", "precision", "recall", "F1", "kappa", "AC1")
-_OF_GROUP = ("agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias")
+_OF_GROUP = ("scored", "agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias")
 _OF_PAIR = ("agreement", "kappa", "AC1", "grade MAE", "grade bias", "grade kappa (quadratic)")
 
 
@@ -39,31 +43,78 @@ def reliability_text(report: ReliabilityReport) -> str:
 
 def reliability_document(report: ReliabilityReport) -> Document:
     """The whole report: rates in percent, grades and coefficients on their own scale."""
+    several = len(report.judges) > 1
+    by_name: dict[str, Reliability] = {}
+    for i, judge in enumerate(report.judges):
+        name = judge.judge if judge.judge not in by_name else f"{judge.judge} #{i + 1}"
+        by_name[name] = judge
     parts: list[Part] = []
-    for at in range(0, len(report.judges), JUDGES_ACROSS):
-        judges = report.judges[at : at + JUDGES_ACROSS]
-        columns = {name: _measures(judge.whole) for name, judge in _by_name(judges).items()}
-        heads = dict.fromkeys(line for judge in judges for line in _head(judge))
-        parts += [Notes(tuple(heads)), down(columns, _OF_JUDGE)]
-    for judge in report.judges:
-        if len(report.judges) > 1:
+    names = list(by_name)
+    for at in range(0, len(names), JUDGES_ACROSS):
+        judges = {name: by_name[name] for name in names[at : at + JUDGES_ACROSS]}
+        columns = {name: _measures(judge.whole) for name, judge in judges.items()}
+        heads = dict.fromkeys(line for judge in judges.values() for line in _head(judge))
+        parts += [Notes(tuple(heads)), _down(columns, _OF_JUDGE, several=several)]
+    for name, judge in by_name.items():
+        if several:
             parts.append(Heading(f"===== {judge.judge} =====", 1))
-        for title, section in _sections(judge):
-            if section:
-                parts += [Heading(title), *section]
-    return Document((*parts, Notes(tuple(_legend(report)))))
+        for title, section in _sections(judge, name if several else ""):
+            parts += [Heading(title), *section]
+    level, policy = report.judges[0].whole.scored.level, report.judges[0].whole.policy
+    unscored = {
+        "exclude": "unscored items do not count",
+        "wrong": "unscored items count as wrong",
+        "bounds": "intervals hold whatever the unscored items would have been",
+    }[policy]
+    shown = "rates in percent, differences in percentage points"
+    legend = [f"value [{level_text(level)} interval] /n; {shown}; {unscored}"]
+    if report.problems:
+        legend.append(f"rows left out because of problems: {len(report.problems)}")
+    legend += [*missing(parts, intervals=True), *_rough(by_name, several=several)]
+    return Document((*parts, Notes(tuple(legend))))
 
 
 def _measures(part: Calibration) -> dict[str, Estimate]:
     return {"scored": part.scored, **part.measures}
 
 
-def _by_name(judges: Sequence[Reliability]) -> dict[str, Reliability]:
-    """Judges by the heading of their column."""
-    found: dict[str, Reliability] = {}
-    for i, judge in enumerate(judges):
-        found[judge.judge if judge.judge not in found else f"{judge.judge} #{i + 1}"] = judge
-    return found
+def _down(
+    columns: Mapping[str, Mapping[str, Estimate]], names: Iterable[str], *, several: bool
+) -> Table:
+    """Measures down that any column has, judges across."""
+    rows = [
+        [name, *(_cell(name, of, judge if several else "") for judge, of in columns.items())]
+        for name in names
+        if any(name in figures for figures in columns.values())
+    ]
+    return Table.of(["", *columns], rows)
+
+
+def _across(rows: Mapping[str, Mapping[str, Estimate]], names: Iterable[str], *whose: str) -> Table:
+    """What measures are of down, the measures across; ``whose`` comes before the former's names."""
+    titles = list(names)
+    body = [
+        [heading, *(_cell(name, figures, _joined(*whose, heading)) for name in titles)]
+        for heading, figures in rows.items()
+    ]
+    return Table.of(["", *titles], body)
+
+
+def _cell(name: str, figures: Mapping[str, Estimate], place: str) -> Cell:
+    return Figure.named(name, figures[name], place) if name in figures else ""
+
+
+def _joined(*texts: str) -> str:
+    return " ".join(filter(None, texts))
+
+
+def _matrix(confusion: Confusion) -> Table:
+    """A confusion matrix, the judge's answers down."""
+    rows = [
+        [name, *map(count, counts)]
+        for name, counts in zip(confusion.first, confusion.counts, strict=True)
+    ]
+    return Table.of(["judge \\ human", *confusion.second], rows)
 
 
 def _head(judge: Reliability) -> Iterator[str]:
@@ -82,67 +133,59 @@ def _head(judge: Reliability) -> Iterator[str]:
     yield from judge.notes
 
 
-def _sections(judge: Reliability) -> Iterator[tuple[str, list[Part]]]:
-    """Titles and bodies; an empty body where there is nothing to show."""
+def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
+    """Titles and bodies; ``whose`` names the judge where there are several."""
     whole = judge.whole
-    yield "error codes", [across(whole.codes, _OF_CODE)] if whole.codes else []
+    if whole.codes:
+        yield "error codes", [_across(whole.codes, _OF_CODE, whose)]
     for field in ("is_correct", "grade"):
-        table = whole.tables.get(field)
-        yield f"confusion of {field}", [matrix(table)] if table else []
-    yield "behaviours after a broken tool", _category(judge)
-    yield "raters among themselves", _between(judge)
-    yield "may the judge replace a rater? (alternative annotator test)", _stand_in(judge)
-    yield "plans that humans found correct", _diversity(judge)
-    yield "judge minus humans, by tested model", _self_evaluation(judge)
+        if confusion := whole.tables.get(field):
+            yield f"confusion of {field}", [_matrix(confusion)]
+    if (category := judge.category) is not None:
+        rows = {"behaviours": category.measures}
+        matrix = [_matrix(category.table)] if category.table else []
+        yield "behaviours after a broken tool", [_across(rows, category.measures, whose), *matrix]
+    if judge.between is not None:
+        yield "raters among themselves", [_between(judge.between, judge.raters, whose)]
+    if judge.stand_in is not None:
+        title = "may the judge replace a rater? (alternative annotator test)"
+        yield title, _stand_in(judge.stand_in, judge.raters)
+    if judge.diversity is not None:
+        yield "plans that humans found correct", _diversity(judge.diversity, whose)
+    if judge.self_evaluation is not None:
+        yield "judge minus humans, by tested model", _self_evaluation(judge.self_evaluation, whose)
+    yield from _groups(judge, whose)
+    if judge.corrected:
+        is_plain = judge.design in {"random", "other-population"}
+        design = judge.design if is_plain else "drawn by plan"
+        yield f"corrected for the judge's errors (labels: {design})", _corrected(judge, whose)
+
+
+def _groups(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
     for field in dict.fromkeys(group.field for group in judge.groups):
         rows = {
             group.value or "not stated": _measures(group.found)
             for group in judge.groups
             if group.field == field
         }
-        yield f"by {field}", [across(rows, ("scored", *_OF_GROUP))]
-    if judge.corrected:
-        is_plain = judge.design in {"random", "other-population"}
-        design = judge.design if is_plain else "drawn by plan"
-        yield f"corrected for the judge's errors (labels: {design})", _corrected(judge)
+        yield f"by {field}", [_across(rows, _OF_GROUP, whose, field)]
 
 
-def _category(judge: Reliability) -> list[Part]:
-    found = judge.category
-    if found is None:
-        return []
-    lines = tuple(f"{name} {Figure.named(name, e)}" for name, e in found.measures.items())
-    return [Notes(lines), *([matrix(found.table)] if found.table else [])]
-
-
-def _between(judge: Reliability) -> list[Part]:
-    found = judge.between
-    if found is None:
-        return []
-    pairs = _pairs(judge)
-    whole = ", ".join(f"{name} {Figure.named(name, e)}" for name, e in found.together.items())
-    head = Notes((f"over all pairs of raters: {whole}",))
-    return [head, *([across(pairs, _OF_PAIR)] if pairs else [])]
-
-
-def _pairs(judge: Reliability) -> dict[str, Mapping[str, Estimate]]:
-    """Measures of two raters against each other, by their names."""
-    return {
-        f"{judge.raters[pair.first]} and {judge.raters[pair.second]}": pair.measures
-        for pair in (judge.between.pairs if judge.between else ())
+def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> Table:
+    rows = {
+        f"{raters[pair.first]} and {raters[pair.second]}": pair.measures for pair in between.pairs
     }
+    names = dict.fromkeys((*between.together, *(_OF_PAIR if rows else ())))
+    return _across({"all raters": between.together, **rows}, names, whose)
 
 
-def _stand_in(judge: Reliability) -> list[Part]:
-    test = judge.stand_in
-    if test is None:
-        return []
+def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
     if test.passes is None:
         return [Notes((f"not tested: {test.reason}",))]
     answer = "it may" if test.passes else "not shown"
     rows: list[list[Cell]] = [
         [
-            judge.raters[annotator.index],
+            raters[annotator.index],
             str(annotator.n_items),
             Figure(estimate=annotator.rho_judge, unit="percent"),
             Figure(estimate=annotator.rho_human, unit="percent"),
@@ -157,107 +200,101 @@ def _stand_in(judge: Reliability) -> list[Part]:
         f"{Figure(estimate=test.advantage_probability, unit='grade')}"
     )
     titles = ("", "items", "judge as close", "rater as close", "p", "judge wins")
-    reason = [Notes((test.reason,))] if test.reason else []
-    return [Notes((head,)), Table.of(titles, rows), *reason]
+    return [Notes((head,)), Table.of(titles, rows), Notes(tuple(filter(None, [test.reason])))]
 
 
-def _diversity(judge: Reliability) -> list[Part]:
-    found = judge.diversity
-    if found is None:
-        return []
-    lines = [
-        f"difference of agreement {difference(found.agreement, 'percent')}",
-        f"difference of MAE {difference(found.error, 'grade')}",
-    ]
-    if found.n_unknown:
-        lines.append(f"{found.n_unknown} more items whose chain is not known")
-    return [across(_chains(found), ("agreement", "grade MAE")), Notes(tuple(lines))]
-
-
-def _chains(found: Diversity) -> dict[str, dict[str, Estimate]]:
-    groups = {"other chain": found.different, "reference's chain": found.standard}
-    return {
+def _diversity(result: Diversity, whose: str) -> list[Part]:
+    groups = {"other chain": result.different, "reference's chain": result.standard}
+    estimates = {
         name: {"agreement": group.agreement, "grade MAE": group.error}
         for name, group in groups.items()
     }
+    table = _across(estimates, ("agreement", "grade MAE"), whose)
+    contrasts = {"agreement": result.agreement, "grade MAE": result.error}
+    row, lines = _contrasts("difference", contrasts, whose)
+    if result.n_unknown:
+        lines.append(f"{result.n_unknown} more items whose chain is not known")
+    return [replace(table, rows=(*table.rows, tuple(row))), Notes(tuple(lines))]
 
 
-def _self_evaluation(judge: Reliability) -> list[Part]:
-    found = judge.self_evaluation
-    if found is None:
-        return []
+def _self_evaluation(result: SelfEvaluation, whose: str) -> list[Part]:
     rows: list[list[Cell]] = [
         [
-            model.tested_model + (" (itself)" if model.tested_model == found.own else ""),
+            model.tested_model + (" (itself)" if model.tested_model == result.own else ""),
             Number(model.human_rate.value, "percent"),
             Number(model.judge_rate.value, "percent"),
-            Figure(estimate=model.rate.estimate, unit="points"),
-            Figure(estimate=model.grade.estimate, unit="grade difference"),
+            Figure.named("CR bias", model.rate.estimate, _joined(whose, model.tested_model)),
+            Figure.named("grade bias", model.grade.estimate, _joined(whose, model.tested_model)),
         ]
-        for model in found.models
+        for model in result.models
     ]
     lines: list[str] = []
-    if found.rate is not None:
-        lines.append(f"itself minus others, CR bias: {difference(found.rate, 'percent')}")
-    if found.grade is not None:
-        lines.append(f"itself minus others, grade bias: {difference(found.grade, 'grade')}")
+    if result.own is not None:
+        contrasts = {"CR bias": result.rate, "grade bias": result.grade}
+        (title, *cells), lines = _contrasts("itself minus others", contrasts, whose)
+        rows.append([title, "", "", *cells])
     table = Table.of(("", "human CR", "judge CR", "CR bias", "grade bias"), rows)
-    return [table, *([Notes(tuple(lines))] if lines else [])]
+    return [table, Notes(tuple(lines))]
 
 
-def _corrected(judge: Reliability) -> list[Part]:
+def _contrasts(
+    title: str, contrasts: Mapping[str, Contrast | None], whose: str
+) -> tuple[list[Cell], list[str]]:
+    """A row of differences, and a line for each that may be none: what would have been seen."""
+    row: list[Cell] = [title]
+    lines: list[str] = []
+    for name, contrast in contrasts.items():
+        if contrast is None:
+            row.append("")
+            continue
+        estimate, detectable = contrast.estimate, contrast.detectable
+        unit: Unit = "grade difference" if name.startswith("grade") else "points"
+        place = _joined(whose, title)
+        row.append(Figure(estimate=estimate, unit=unit, name=name, place=place))
+        low, high = estimate.low, estimate.high
+        if low is not None and high is not None and low <= 0 <= high and detectable is not None:
+            lines.append(
+                f"{title}, {name}: no difference seen, detectable: {size(detectable, unit)}"
+            )
+    return row, lines
+
+
+def _corrected(judge: Reliability, whose: str) -> list[Part]:
+    """Of parts of the rows CR and grade alone: error rates would take a page."""
     rows: list[list[Cell]] = []
-    for part in _shown_corrections(judge):
+    for part in judge.corrected:
+        if part.field and part.figure not in {"CR", "Grade"}:
+            continue
         unit: Unit = "grade" if part.figure == "Grade" else "percent"
-        found = part.found
-        note = found.rectified.note if found.rectified.value is None else ""
-        rows.append(
-            [
-                _part(part.field, part.value),
-                part.figure,
-                Figure(estimate=found.raw, unit=unit),
-                note or Figure(estimate=found.rectified, unit=unit),
-                Figure(estimate=found.labelled_only, unit=unit),
-                f"{found.n_labelled} of {found.n_judged}",
-            ]
+        result = part.found
+        place = f"{part.field} {part.value or 'not stated'}" if part.field else "all"
+        judged, corrected, labelled = (
+            Figure(
+                estimate=estimate,
+                unit=unit,
+                name=f"{part.figure} {how}",
+                place=_joined(whose, place),
+            )
+            for estimate, how in (
+                (result.raw, "by the judge"),
+                (result.rectified, "corrected"),
+                (result.labelled_only, "by labels alone"),
+            )
         )
+        reason = result.rectified.note if result.rectified.value is None else ""
+        labels = f"{result.n_labelled} of {result.n_judged}"
+        rows.append([place, part.figure, judged, reason or corrected, labelled, labels])
     table = Table.of(("", "figure", "judge", "corrected", "labels alone", "labels"), rows)
     if any(part.field for part in judge.corrected):
         return [table, Notes(("error rates of the parts: --format json",))]
     return [table]
 
 
-def _legend(report: ReliabilityReport) -> list[str]:
-    level = report.judges[0].whole.scored.level
-    policy = {
-        "exclude": "unscored items do not count",
-        "wrong": "unscored items count as wrong",
-        "bounds": "intervals hold whatever the unscored items would have been",
-    }[report.judges[0].whole.policy]
-    shown = "rates in percent, differences in percentage points"
-    lines = [f"value [{level_text(level)} interval] /n; {shown}; {policy}"]
-    if report.problems:
-        lines.append(f"rows left out because of problems: {len(report.problems)}")
-    return [*lines, *_reasons(report), *_rough(report)]
-
-
-def _reasons(report: ReliabilityReport) -> list[str]:
-    """Why figures have no value or no interval."""
-    several = len(report.judges) > 1
-    return reasons(
-        (estimate.note, figure, " ".join(filter(None, (name if several else "", place))))
-        for name, judge in _by_name(report.judges).items()
-        for figure, place, estimate in _shown(judge)
-        if is_missing(estimate)
-    )
-
-
-def _rough(report: ReliabilityReport) -> list[str]:
+def _rough(judges: Mapping[str, Reliability], *, several: bool) -> list[str]:
     """What makes intervals of the first table rough; a reason of all but some, last."""
-    several = len(report.judges) > 1
     notes = [
         (estimate.note, figure, name if several else "")
-        for name, judge in _by_name(report.judges).items()
+        for name, judge in judges.items()
         for figure, estimate in judge.whole.measures.items()
         if estimate.low is not None and "as unscored items" not in estimate.note
     ]
@@ -269,57 +306,3 @@ def _rough(report: ReliabilityReport) -> list[str]:
         others = reasons(entry for entry in notes if entry[0] != most)
         return [*others, f"{'all other' if others else 'all'} intervals above: {most}"]
     return reasons(entry for entry in notes if entry[0])
-
-
-_Shown = tuple[str, str, Estimate]
-"""Figure, what it is of, estimate."""
-
-
-def _shown(judge: Reliability) -> Iterator[_Shown]:
-    """Every estimate of the text."""
-    whole = _measures(judge.whole)
-    yield from ((name, "", whole[name]) for name in _OF_JUDGE if name in whole)
-    for code, figures in judge.whole.codes.items():
-        yield from ((name, code, figures[name]) for name in _OF_CODE if name in figures)
-    for group in judge.groups:
-        part = _measures(group.found)
-        where = _part(group.field, group.value)
-        yield from ((name, where, part[name]) for name in ("scored", *_OF_GROUP))
-    if judge.category is not None:
-        yield from ((name, "behaviours", e) for name, e in judge.category.measures.items())
-    if judge.between is not None:
-        yield from ((name, "all raters", e) for name, e in judge.between.together.items())
-    for raters, measures in _pairs(judge).items():
-        yield from ((name, raters, measures[name]) for name in _OF_PAIR)
-    yield from _shown_of_analyses(judge)
-    for part in _shown_corrections(judge):
-        where = _part(part.field, part.value)
-        yield f"{part.figure} by the judge", where, part.found.raw
-        yield f"{part.figure} by labels alone", where, part.found.labelled_only
-        if part.found.rectified.value is not None:  # else the reason stands in its place
-            yield f"{part.figure} corrected", where, part.found.rectified
-
-
-def _shown_of_analyses(judge: Reliability) -> Iterator[_Shown]:
-    if (found := judge.diversity) is not None:
-        for chain, figures in _chains(found).items():
-            yield from ((name, chain, e) for name, e in figures.items())
-        yield "difference of agreement", "", found.agreement.estimate
-        yield "difference of MAE", "", found.error.estimate
-    if (own := judge.self_evaluation) is not None:
-        for model in own.models:
-            yield "CR bias", model.tested_model, model.rate.estimate
-            yield "grade bias", model.tested_model, model.grade.estimate
-        for name, contrast in (("CR bias", own.rate), ("grade bias", own.grade)):
-            if contrast is not None:
-                yield name, "itself less others", contrast.estimate
-
-
-def _shown_corrections(judge: Reliability) -> Iterator[CorrectedFigure]:
-    """Of parts of the rows CR and grade alone: error rates would take a page."""
-    return (c for c in judge.corrected if not c.field or c.figure in {"CR", "Grade"})
-
-
-def _part(field: str, value: str | None) -> str:
-    """A part of the rows."""
-    return f"{field} {value or 'not stated'}" if field else "all"

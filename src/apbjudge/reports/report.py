@@ -2,51 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..calibration.calibrate import calibrate_judged
 from ..calibration.changes import Changes, find_changes
-from ..calibration.judged_run import JudgedRun, joined, judged_run, once
+from ..calibration.judged_run import joined, judged_run, once
 from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
-from ..judge.session import data_roots
-from ..records.consensus import Answers, answers_of
-from ..records.judgement_table import JudgementTable, Problems, Totals
+from ..judge.source import data_roots
+from ..records.consensus import answers_of
+from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import read_run
 from ..version import VERSION
 from .config import CHANGES, ReportConfig
-from .frames import judgement_frame
+from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, sources_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
-from .paper.building import paper_tables
-from .paper.definitions import TABLE_KEYS
-from .paper.table import Table
+from .paper.building import JudgeResults, Results, paper_tables
+from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
-from .results import JudgeResults, RefinedResults, Results
-from .run_files import JudgeRuns, by_judge
-
-Paths = str | Path | Sequence[str | Path]
 
 MAX_ITEMS = 200_000
 """Items that one page may show: a browser holds no more at once."""
 
-_NO_LABELS = "Nobody's labels were given: nothing here says how far the judge can be trusted."
+_NO_LABELS = "There are no human labels: nothing here says how far the judge can be trusted."
+_DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
+_UNSAID = frozenset({"model", "judges", "api_base"})
+"""Settings that the page leaves out: the name says two of them, and addresses are private."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report, made when it is looked at.
+    """A report; what it holds is computed when it is first looked at.
 
     Attributes:
         config: The settings.
         judges: The judges with their runs.
-        labels: What humans said; None without.
+        labels: The human labels; None without.
         problems: Grows by a line for each row that can't be used.
     """
 
@@ -56,29 +56,47 @@ class Report:
     problems: Problems = field(default_factory=Problems)
 
     @cached_property
-    def results(self) -> Results:
-        """The judgements by judge, and how far each judge can be trusted.
+    def reliability(self) -> ReliabilityReport | None:
+        """Judges against humans; None without labels.
+
+        Raises:
+            InputError: If no label belongs to any run.
+        """
+        if self.labels is None:
+            return None
+        by_name = {
+            judge.name: [once(judged_run(run), []) for run in judge.runs if run.table.is_item.any()]
+            for judge in self.judges
+        }
+        judged = [joined(parts, name) for name, parts in by_name.items() if parts]
+        return calibrate_judged(judged, self.labels, self.problems) if judged else None
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables asked for; all that there is something for when none was.
 
         Raises:
             InputError: If a file can't be read, or labels belong to no run.
-            OptionError: If a refined run is by no judge of the report.
+            OptionError: If there is nothing for a table that was asked for, or a refined run is by
+                no judge of the report.
         """
-        return Results(
-            judges=tuple(map(self._results_of, self.judges)),
-            refined=tuple(self._refined()),
-            reliability=self.reliability,
-        )
+        judges: list[JudgeResults] = []
+        for judge in self.judges:
+            items, n_rows = judge.table.items(), len(judge.table)
+            judges.append(JudgeResults(judge=judge.name, note=judge.note, columns=items))
+            if n_never := n_rows - len(items):
+                self.problems.append(
+                    f"{visible(judge.name)}: {n_never} of {n_rows} rows never became items, "
+                    "because their input could not be used: no table counts them"
+                )
+        refined = tuple(self._refined())
+        names = [name for name in self.config.tables if name != CHANGES]
+        if self.config.tables and not names:
+            return ()
+        results = Results(judges=tuple(judges), refined=refined, reliability=self.reliability)
+        return paper_tables(results, names)
 
-    def _results_of(self, judge: JudgeRuns) -> JudgeResults:
-        table, totals = judge.table.items(), judge.table.totals
-        if n_never := totals.rows - len(table):
-            self.problems.append(
-                f"{visible(judge.name)}: {n_never} of {totals.rows} rows never became items, "
-                "because their input could not be used: no table counts them"
-            )
-        return JudgeResults(judge=judge.name, note=judge.note, columns=table, totals=totals)
-
-    def _refined(self) -> Iterator[RefinedResults]:
+    def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
             run = read_run(path)
             own = (j for j in self.judges if run.identity in [of.identity for of in j.runs])
@@ -91,46 +109,7 @@ class Report:
                 )
             self.problems.extend(run.problems)
             table = run.table.first_rows(self.problems, by_protocol=True).items()
-            yield RefinedResults(method=method, judge=base.name, columns=table)
-
-    @cached_property
-    def reliability(self) -> ReliabilityReport | None:
-        """Judges against humans; None without labels.
-
-        Raises:
-            InputError: If no label belongs to any run.
-        """
-        if self.labels is None or not self._judged:
-            return None
-        return calibrate_judged(self._judged, self.labels, self.problems)
-
-    @cached_property
-    def _judged(self) -> list[JudgedRun]:
-        """The judges with any item at all, as labels are set against them."""
-        by_name = {
-            judge.name: [once(judged_run(run), []) for run in judge.runs if run.table.is_item.any()]
-            for judge in self.judges
-        }
-        return [joined(parts, name) for name, parts in by_name.items() if parts]
-
-    @cached_property
-    def answers(self) -> Answers:
-        """By item, how many tested models answered it."""
-        table = JudgementTable.joined([judge.table for judge in self.judges])
-        return answers_of(table.item[table.has_id], table.key[table.has_id])
-
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables asked for; all that there is something for when none was.
-
-        Raises:
-            OptionError: If one is unknown, or there is nothing for it.
-            InputError: See ``results``.
-        """
-        names = [name for name in self.config.tables if name != CHANGES]
-        if self.config.tables and not names:
-            return ()
-        return paper_tables(self.results, names)
+            yield JudgeResults(method=method, judge=base.name, columns=table)
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -141,11 +120,11 @@ class Report:
         """
         if CHANGES not in self.config.tables:
             return None
-        compared = self._compared
-        if compared is None:
+        if (pair := self._pair) is None:
             raise OptionError("--table changes: expected two runs to compare, got one")
-        names, tables = compared
-        answers = None if self.labels is None else self.answers
+        names, tables = pair
+        whole = JudgementTable.joined([judge.table for judge in self.judges])
+        answers = answers_of(whole.item[whole.has_id], whole.key[whole.has_id])
         changes = find_changes(names, tables, self.labels, answers)
         if not changes.n_pairs:
             raise OptionError(
@@ -155,7 +134,7 @@ class Report:
         return changes
 
     @property
-    def _compared(self) -> tuple[list[str], tuple[JudgementTable, JudgementTable]] | None:
+    def _pair(self) -> tuple[list[str], tuple[JudgementTable, JudgementTable]] | None:
         """The first two judges, or the two runs of one; None where there are no two."""
         if len(self.judges) > 1:
             first, second = self.judges[:2]
@@ -163,38 +142,29 @@ class Report:
         if not self.judges or len(self.judges[0].runs) != 2:
             return None
         one, other = self.judges[0].tables
-        names = [f"{run.judge} [{run.place}]" for run in self.judges[0].runs]
-        return names, (one, other)
+        return [f"{run.judge} [{run.place}]" for run in self.judges[0].runs], (one, other)
 
     @property
-    def _changed(self) -> Changes | None:
+    def _shown_changes(self) -> Changes | None:
         """What the page's overview lists: changes asked for, and those of two tested models."""
         if CHANGES in self.config.tables:
             return self.changes
-        compared = self._compared
-        if compared is None or len(self.judges) > 1:
+        if (pair := self._pair) is None or len(self.judges) > 1:
             return None
-        changes = find_changes(*compared, None, None)
+        changes = find_changes(*pair, None, None)
         return changes if changes.is_of_two_models and changes.n_pairs else None
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """Figures of the tables, and of what judges were in doubt about."""
-        doubt = judgement_frame(self.judges, self.labels, []) if self._has_doubt else None
-        return paper_figures(self.tables, doubt)
-
-    @property
-    def _has_doubt(self) -> bool:
-        return self.labels is not None and any(
-            (run.table.entropy == run.table.entropy).any()
-            for run in self._judged  # not NaN
+        """Figures of the tables, and of how sure judges were where labels say who was right."""
+        is_measured = any(np.isfinite(judge.table.entropy).any() for judge in self.judges)
+        has_both = self.labels is not None and is_measured
+        return paper_figures(
+            self.tables, judgement_frame(self.judges, self.labels) if has_both else None
         )
 
     def write_page(self, path: Path) -> ReportSize:
         """Writes the page that shows tables, figures and every item.
-
-        Args:
-            path: The file.
 
         Raises:
             OptionError: If there are more than ``MAX_ITEMS`` items.
@@ -202,49 +172,47 @@ class Report:
         """
         from .page.html import write_report
 
-        n_rows = max(result.totals.rows for result in self.results.judges)
+        tables, config = self.tables, self.config
+        n_rows = max(len(judge.table) for judge in self.judges)
         if n_rows > MAX_ITEMS:
             raise OptionError(
                 f"--format html: expected at most {MAX_ITEMS} items a judge, got {n_rows}; grade "
                 "or report parts of them"
             )
-        config = self.config
         data_roots(config.data_root)  # refuses what is no folder
-        sources = sources_of(
-            self.judges,
-            config.predictions,
-            config.cases,
-            self.problems,
-            data_root=config.data_root,
+        items = ReportItems(
+            self.judges, sources_of(self.judges, config, self.problems), self.labels, self.problems
         )
-        items = ReportItems(self.judges, sources, self.labels, self.problems)
+        labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
+        models = sorted({model for of in labels for model in of if model is not None})
         report = ReportInput(
-            title=_title(self.results),
-            judges=tuple(map(_facts, self.judges, self.results.judges)),
-            tables=self.tables,
-            changed=self._changed,
+            title=f"Plans of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
+            judges=tuple(map(_facts, self.judges)),
+            tables=tables,
+            changed=self._shown_changes,
             figures=self.figures,
             entries=items,
             notes=(_NO_LABELS,) if self.labels is None else (),
-            pictures=items.picture if self.config.pictures else None,
+            pictures=items.picture if config.pictures else None,
             version=VERSION,
         )
         return write_report(report, path)
 
     def to_json(self) -> dict[str, Any]:
         """Judges and changes as nested JSON values."""
+        facts = map(_facts, self.judges)
         return {
             "apbjudge": VERSION,
             "judges": [
                 {
-                    "judge": result.judge,
-                    "note": result.note,
+                    "judge": fact.name,
+                    "note": fact.note,
                     "runs": [str(run.path) for run in judge.runs],
-                    "rows": result.totals.rows,
-                    "scored": _scored(result.totals),
-                    "unscored": result.totals.unscored,
+                    "rows": fact.rows,
+                    "scored": fact.scored,
+                    "unscored": fact.unscored,
                 }
-                for judge, result in zip(self.judges, self.results.judges, strict=True)
+                for judge, fact in zip(self.judges, facts, strict=True)
             ],
             "changes": None if self.changes is None else self.changes.to_json(),
         }
@@ -259,10 +227,9 @@ def open_report(config: ReportConfig) -> Report:
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    for name in config.tables:
-        if name not in (*TABLE_KEYS, CHANGES):
-            known = ", ".join((*TABLE_KEYS, CHANGES))
-            raise OptionError(f"--table: expected some of {known}, got {name!r}")
+    known = (*TABLE_KEYS, CHANGES)
+    if unknown := [name for name in config.tables if name not in known]:
+        raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
     judges = by_judge([read_run(path) for path in config.runs])
     labels = None
@@ -276,7 +243,7 @@ def open_report(config: ReportConfig) -> Report:
     return Report(config, judges, labels, problems)
 
 
-def report(runs: Paths, **settings: Any) -> Report:
+def report(runs: str | Path | Sequence[str | Path], **settings: Any) -> Report:
     """Opens a report on runs.
 
     Args:
@@ -290,43 +257,22 @@ def report(runs: Paths, **settings: Any) -> Report:
     return open_report(ReportConfig(runs=runs, **settings))  # type: ignore[arg-type]
 
 
-def _scored(totals: Totals) -> int:
-    return totals.rows - sum(totals.unscored.values())
-
-
-def _title(results: Results) -> str:
-    models = {
-        model
-        for result in results.judges
-        for model in result.columns.labels["tested_model"]
-        if model is not None
-    }
-    if len(models) == 1:
-        return f"Plans of {next(iter(models))}"
-    return f"Plans of {len(models)} tested models"
-
-
-_DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
-
-
-def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The settings that are not the usual ones; addresses are nobody's business."""
-    for name, value in settings.items():
-        if name not in {"model", "judges", "api_base"} and value != _DEFAULTS.get(name):
-            yield name, str(value)
-
-
-def _facts(judge: JudgeRuns, result: JudgeResults) -> JudgeFacts:
-    totals = result.totals
+def _facts(judge: JudgeRuns) -> JudgeFacts:
+    totals = judge.table.totals
+    settings = judge.runs[0].settings.items()
     return JudgeFacts(
         name=judge.name,
         note=judge.note,
         rows=totals.rows,
-        scored=_scored(totals),
+        scored=totals.rows - sum(totals.unscored.values()),
         unscored=totals.unscored,
         cost_usd=totals.cost_usd,
         calls=totals.calls,
-        rubrics=tuple(sorted(filter(None, result.columns.labels["rubric"]))),
-        settings=tuple(_settings(judge.runs[0].settings)),
+        rubrics=tuple(sorted(filter(None, judge.table.items().labels["rubric"]))),
+        settings=tuple(
+            (name, str(value))
+            for name, value in settings
+            if name not in _UNSAID and value != _DEFAULTS.get(name)
+        ),
         source=", ".join(run.place for run in judge.runs),
     )

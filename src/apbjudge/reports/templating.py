@@ -11,30 +11,24 @@ from ..errors import visible
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _Calls = Mapping[str, Callable[..., Any]]
 
 
 def environment(*, calls: _Calls, filters: _Calls) -> Environment:
-    """An environment over the templates of this package.
-
-    Args:
-        calls: What the templates call, by name.
-        filters: Filters of the templates, by name.
-    """
+    """An environment over the templates of this package, with functions and filters by name."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    found = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals.update(calls)
-    found.filters.update(filters)
-    return found
+    environment.globals.update(calls)
+    environment.filters.update(filters)
+    return environment
 
 
 def _shown(value: object) -> object:

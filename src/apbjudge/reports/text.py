@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Part, Preformatted, Table
+from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table, packed
 
 _GAP = "  "
 
@@ -13,60 +14,33 @@ _GAP = "  "
 def render_text(document: Document, *, width: int | None = None) -> str:
     """The document: parts with an empty line between, except below a heading.
 
-    A figure is ``value [low, high] /n``, with ``*`` behind the value in the best set.
-
-    Args:
-        document: The document.
-        width: Columns of a table beyond so many characters continue below; None for no limit.
+    A figure is ``value [low, high] /n``, with ``*`` behind the value in the best set. Columns of a
+    table beyond ``width`` characters continue below; None for no limit.
     """
-    parts: list[Part] = [*([Heading(document.title, 1)] if document.title else []), *document.parts]
     lines: list[str] = []
-    for i, part in enumerate(parts):
-        body = list(_part(part, width))
-        if not body:
-            continue
-        if lines and not isinstance(parts[i - 1], Heading):
-            lines.append("")
-        lines += body
+    is_below_heading = True
+    for part in document:
+        match part:
+            case Heading(text) | Paragraph(text):
+                body = [visible(text)]
+            case Notes(texts):
+                body = [*map(visible, texts)]
+            case _:
+                body = [*_table(part, width)]
+        if body:
+            lines += body if is_below_heading else ["", *body]
+            is_below_heading = isinstance(part, Heading)
     return "\n".join(lines) + "\n"
 
 
-def _part(part: Part, width: int | None) -> Iterator[str]:
-    match part:
-        case Heading(text) | Paragraph(text):
-            yield visible(text)
-        case Notes(lines):
-            yield from map(visible, lines)
-        case Preformatted(text):
-            yield from map(visible, text.splitlines())
-        case _:
-            yield from table_lines(part, width)
-
-
-def table_lines(table: Table, width: int | None = None) -> Iterator[str]:
-    """The lines of a table.
-
-    Args:
-        table: The table.
-        width: See ``render_text``; one column always fits beside the leading ones.
-    """
+def _table(table: Table, width: int | None) -> Iterator[str]:
     columns = [_column(table, i) for i in range(len(table.columns))]
-    leads, rest = columns[: table.leads], columns[table.leads :]
-    taken = sum(len(column[0]) + len(_GAP) for column in leads)
-    lot: list[list[str]] = []
-    used = taken
-    for column in rest:
-        wide = len(column[0]) + len(_GAP)
-        if lot and width is not None and used + wide - len(_GAP) > width:
-            yield from _joined([*leads, *lot])
-            lot, used = [], taken
-        lot.append(column)
-        used += wide
-    yield from _joined([*leads, *lot])
-
-
-def _joined(columns: Sequence[Sequence[str]]) -> Iterator[str]:
-    return (_GAP.join(line).rstrip() for line in zip(*columns, strict=True))
+    leads = columns[: table.leads]
+    room = inf if width is None else width + len(_GAP) - sum(len(c[0]) + len(_GAP) for c in leads)
+    sized = ((column, len(column[0]) + len(_GAP)) for column in columns[table.leads :])
+    for block in [*packed(sized, room)] or [[]]:
+        for line in zip(*leads, *block, strict=True):
+            yield _GAP.join(line).rstrip()
 
 
 def _column(table: Table, i: int) -> list[str]:
@@ -76,16 +50,13 @@ def _column(table: Table, i: int) -> list[str]:
     if column.align == "value":
         texts = _by_value(cells)
     else:
-        texts = [visible(_marked(cell)) for cell in cells]
+        texts = [
+            visible(cell.marked("", "*") if isinstance(cell, Figure) else str(cell))
+            for cell in cells
+        ]
     lines = [visible(column.title), *texts]
     wide = max(map(len, lines))
     return [line.rjust(wide) if column.align == "right" else line.ljust(wide) for line in lines]
-
-
-def _marked(cell: Cell) -> str:
-    if isinstance(cell, Figure) and cell.best:
-        return " ".join(filter(None, (f"{cell.value}*", cell.interval, cell.of)))
-    return str(cell)
 
 
 def _by_value(cells: Sequence[Cell]) -> list[str]:

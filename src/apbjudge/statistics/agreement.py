@@ -1,33 +1,23 @@
 """Agreement of two raters beyond chance, as functions of count tables.
 
 A table has the shape (..., K, K), K at least 2: rows are the first rater (the judge), columns the
-second (the human), cells are counts or sums of weights, not negative. Leading axes are resamples
-or items of any kind; each function gives one value a table, shape (...), and NaN where its
-definition divides by nothing (stated at each; always for a table without counts). Only the
-proportions of a table matter, never its total.
+second (the human), cells are counts or sums of weights. Each function gives one value a table,
+shape (...), and NaN for a table without counts. Only the proportions of a table matter.
 
-No coefficient is right everywhere. Observed agreement is blind to chance; kappa, phi and alpha
-fall where one category is rare, S and AC1 don't. Report observed agreement beside any of them,
-and for a rare class the specific agreement on it.
+No coefficient is right everywhere: observed agreement is blind to chance; kappa, phi and alpha
+fall where one category is rare, S and AC1 don't. Report observed agreement beside any of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from .estimates import Array, Ids
 
-
-def identity_weights(k: int) -> Array:
-    """Agreement weights of unordered categories: 1 for the same one, 0 otherwise.
-
-    Returns:
-        Shape (k, k).
-    """
-    return np.eye(k)
+Metric = Literal["nominal", "ordinal", "interval"]
 
 
 def linear_weights(values: Array) -> Array:
@@ -48,18 +38,9 @@ def linear_weights(values: Array) -> Array:
 
 
 def quadratic_weights(values: Array) -> Array:
-    """Agreement weights that fall with the squared distance: 1 - (a - b)^2 / range^2.
+    """As ``linear_weights``, with the squared distance: 1 - (a - b)^2 / range^2.
 
     Source: Fleiss & Cohen 1973 (doi:10.1177/001316447303300309).
-
-    Args:
-        values: Shape (K,), the number that each category stands for; not all the same.
-
-    Returns:
-        Shape (K, K), from 0 to 1.
-
-    Raises:
-        ValueError: If the values do not differ.
     """
     return 1 - _distances(values) ** 2
 
@@ -73,7 +54,7 @@ def _distances(values: Array) -> Array:
 
 
 def observed_agreement(tables: Array, weights: Array | None = None) -> Array:
-    """Share of items on which both raters say the same, or the mean agreement weight.
+    """Share of items on which both raters agree, or the mean agreement weight.
 
     Args:
         tables: Shape (..., K, K).
@@ -85,60 +66,54 @@ def observed_agreement(tables: Array, weights: Array | None = None) -> Array:
     When not to use it: alone. Two raters who call 95 % of items correct without looking agree on
     90 % of them.
     """
-    counts = _Counts.of(tables)
-    return counts.mean(counts.agreement(weights))
+    counts, totals = _counts_and_totals(tables)
+    return _mean(counts, totals, _checked(weights, counts.shape[-1]))
 
 
 def cohen_kappa(tables: Array, weights: Array | None = None) -> Array:
-    """Cohen's kappa: agreement beyond what the raters' own margins give by chance.
+    """Cohen's kappa: (Po - Pe) / (1 - Pe) with Pe from the product of the raters' margins.
 
-    (Po - Pe) / (1 - Pe) with Pe from the product of the margins (Cohen 1960,
-    doi:10.1177/001316446002000104; weighted: Cohen 1968, doi:10.1037/h0026256).
+    Source: Cohen 1960 (doi:10.1177/001316446002000104); weighted: 1968 (doi:10.1037/h0026256).
 
     Args:
         tables: Shape (..., K, K).
-        weights: Shape (K, K), agreement weights, 1 on the diagonal; None for identity. The scale
-            of the disagreements cancels out.
+        weights: Shape (K, K), agreement weights, 1 on the diagonal; None for identity.
 
     Returns:
-        Shape (...), at most 1; NaN where both raters use one and the same category only (chance
-        agreement is 1) and for an empty table.
+        Shape (...), at most 1; NaN where both raters use one and the same category only.
 
-    Assumptions: items are independent of each other, each rater keeps to a margin of their own.
-
-    When not to use it: where a category is rare. The same share of agreement then gives a kappa
-    near 0 (Feinstein & Cicchetti 1990, doi:10.1016/0895-4356(90)90158-L), raters with unequal
-    margins are rewarded for it, and kappas of data with different prevalence can't be compared.
-    Quadratic weights make it grow with the number of categories.
+    When not to use it: where a category is rare (the same share of agreement then gives a kappa
+    near 0: Feinstein & Cicchetti 1990, doi:10.1016/0895-4356(90)90158-L), or across data of
+    different prevalence. Quadratic weights make it grow with the number of categories.
     """
-    counts = _Counts.of(tables)
-    penalty = 1 - counts.agreement(weights)
-    rows, columns = counts.margins()
-    return _corrected(counts.mean(penalty), np.einsum("...i,ij,...j->...", rows, penalty, columns))
+
+    def expected(rows: Array, columns: Array, penalty: Array) -> Array:
+        return np.einsum("...i,ij,...j->...", rows, penalty, columns)
+
+    return _chance_corrected(tables, weights, expected)
 
 
 def bennett_s(tables: Array) -> Array:
-    """Bennett's S: agreement beyond that of raters who pick any category at random.
+    """Bennett's S: agreement beyond that of raters who pick any of K categories at random.
 
     (Po - 1/K) / (1 - 1/K) (Bennett, Alpert & Goldstein 1954, doi:10.1086/266520). With two
-    categories it is the prevalence- and bias-adjusted kappa, PABAK = 2 Po - 1 (Byrt, Bishop &
-    Carlin 1993, doi:10.1016/0895-4356(93)90018-V); also known as Brennan-Prediger kappa.
+    categories it is PABAK = 2 Po - 1 (Byrt, Bishop & Carlin 1993,
+    doi:10.1016/0895-4356(93)90018-V); also known as Brennan-Prediger kappa.
 
     Args:
         tables: Shape (..., K, K); categories that nobody used count in K.
 
     Returns:
-        Shape (...), from -1 / (K - 1) to 1; NaN for an empty table only. 1 where all items are in
-        one category.
+        Shape (...), from -1 / (K - 1) to 1; NaN for an empty table only.
 
-    Assumptions: chance means all K categories alike.
-
-    When not to use it: to say that raters tell categories apart. It only rescales observed
+    When not to use it: to show that raters tell categories apart. It only rescales observed
     agreement, is high wherever one category is common, and grows with categories nobody uses.
     """
-    counts = _Counts.of(tables)
-    disagreement = counts.mean(1 - np.eye(counts.k))
-    return _corrected(disagreement, np.full_like(disagreement, 1 - 1 / counts.k))
+
+    def expected(rows: Array, _columns: Array, penalty: Array) -> Array:
+        return np.full(rows.shape[:-1], 1 - 1 / len(penalty))
+
+    return _chance_corrected(tables, None, expected)
 
 
 def phi(tables: Array) -> Array:
@@ -151,20 +126,19 @@ def phi(tables: Array) -> Array:
         tables: Shape (..., 2, 2).
 
     Returns:
-        Shape (...), from -1 to 1; NaN where a rater uses one category only, and when empty.
+        Shape (...), from -1 to 1; NaN where a rater uses one category only.
 
     Raises:
         ValueError: If there are not two categories.
 
-    When not to use it: to compare data of different prevalence; the same sensitivity and
-    specificity give a lower phi where a class is rare, and 1 is out of reach where the margins
-    differ. It measures association: swapped labels give -1, a shifted threshold costs little.
+    When not to use it: to compare data of different prevalence: the same sensitivity and
+    specificity give a lower phi where a class is rare.
     """
-    counts = _Counts.of(tables)
-    if counts.k != 2:
+    counts, totals = _counts_and_totals(tables)
+    if counts.shape[-1] != 2:
         raise ValueError(f"phi: expected tables of (..., 2, 2), got {np.shape(tables)}")
-    rows, columns = counts.margins()
-    a, b, c, d = (counts.tables[..., i, j] / counts.totals for i in (0, 1) for j in (0, 1))
+    rows, columns = _margins(counts, totals)
+    a, b, c, d = (counts[..., i, j] / totals for i in (0, 1) for j in (0, 1))
     margins = rows[..., 0] * rows[..., 1] * columns[..., 0] * columns[..., 1]
     return np.clip(_ratio(a * d - b * c, np.sqrt(margins)), -1.0, 1.0)
 
@@ -181,31 +155,25 @@ def gwet_ac(tables: Array, weights: Array | None = None) -> Array:
         weights: Shape (K, K), agreement weights, 1 on the diagonal; None for identity (AC1).
 
     Returns:
-        Shape (...), at most 1; NaN for an empty table (or weights that are 1 throughout). 1 where
-        both raters put all items in one category.
+        Shape (...), at most 1; NaN for an empty table (or weights that are 1 throughout).
 
-    Assumptions: only some items are hard, and only those are guessed, each category alike.
-
-    When not to use it: alone. Its model of chance is disputed: chance agreement falls as one
-    category takes over, so that rubber-stamping the common category scores high (Vach & Gerke
-    2023, doi:10.1016/j.mex.2023.102212), and it grows with categories nobody uses.
+    When not to use it: alone. Its model of chance is disputed: rubber-stamping the common
+    category scores high (Vach & Gerke 2023, doi:10.1016/j.mex.2023.102212).
     """
-    counts = _Counts.of(tables)
-    agreement = counts.agreement(weights)
-    rows, columns = counts.margins()
-    means = (rows + columns) / 2
-    scale = float(agreement.sum()) / (counts.k * (counts.k - 1))
-    return _corrected(
-        counts.mean(1 - agreement), 1 - scale * np.einsum("...i,...i->...", means, 1 - means)
-    )
+
+    def expected(rows: Array, columns: Array, penalty: Array) -> Array:
+        means, k = (rows + columns) / 2, len(penalty)
+        scale = float((1 - penalty).sum()) / (k * (k - 1))
+        return 1 - scale * np.einsum("...i,...i->...", means, 1 - means)
+
+    return _chance_corrected(tables, weights, expected)
 
 
 def specific_agreement(tables: Array) -> Array:
     """Agreement on each category: of the times either rater named it, how often both did.
 
     2 n_kk / (row k + column k); with two categories the positive and the negative agreement of
-    Cicchetti & Feinstein (1990, doi:10.1016/0895-4356(90)90159-M). It is the F1 of the category,
-    whichever rater is taken to be right.
+    Cicchetti & Feinstein (1990, doi:10.1016/0895-4356(90)90159-M). It is the F1 of the category.
 
     Args:
         tables: Shape (..., K, K).
@@ -213,81 +181,71 @@ def specific_agreement(tables: Array) -> Array:
     Returns:
         Shape (..., K), 0 to 1; NaN for a category that neither rater used.
 
-    When not to use it: one of the two alone; it is not corrected for chance, and that of a common
-    category is always high.
+    When not to use it: one of the two alone; that of a common category is always high.
     """
-    counts = _Counts.of(tables)
-    rows, columns = counts.margins()
-    both = np.einsum("...ii->...i", counts.tables) / counts.totals[..., None]
-    return _ratio(2 * both, rows + columns)
+    counts, totals = _counts_and_totals(tables)
+    rows, columns = _margins(counts, totals)
+    return _ratio(2 * np.einsum("...ii->...i", counts) / totals[..., None], rows + columns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Counts:
-    """Checked tables and their sums.
+def _counts_and_totals(tables: Array) -> tuple[Array, Array]:
+    """Checked tables and their sums, shape (...), NaN for an empty table.
 
     Sums are taken of the counts, before anything is divided: exact where these are whole. They
     are left to einsum: matrix products this narrow make BLAS threads wait for each other, and
     numpy's sums over short axes are slow.
-
-    Attributes:
-        tables: Shape (..., K, K).
-        totals: Shape (...), NaN for an empty table.
-        k: Number of categories.
     """
-
-    tables: Array
-    totals: Array
-    k: int
-
-    @classmethod
-    def of(cls, tables: Array) -> _Counts:
-        counts = np.asarray(tables, dtype=float)
-        k = counts.shape[-1] if counts.ndim else 0
-        if counts.ndim < 2 or counts.shape[-2] != k or k < 2:
-            expected = "(..., K, K) with K of 2 or more"
-            raise ValueError(f"tables: expected {expected}, got {counts.shape}")
-        totals = np.einsum("...ij->...", counts)
-        return cls(tables=counts, totals=np.where(totals > 0, totals, np.nan), k=k)
-
-    def agreement(self, weights: Array | None) -> Array:
-        """The weights that were asked for, checked."""
-        agreement = np.eye(self.k) if weights is None else np.asarray(weights, dtype=float)
-        if agreement.shape != (self.k, self.k):
-            raise ValueError(f"weights: expected {(self.k, self.k)}, got {agreement.shape}")
-        return agreement
-
-    def mean(self, weights: Array) -> Array:
-        """Mean of a number that hangs on the cell, shape (...)."""
-        return np.einsum("...ij,ij->...", self.tables, weights) / self.totals
-
-    def margins(self) -> tuple[Array, Array]:
-        """Shares of the categories by the first and by the second rater, each (..., K)."""
-        totals = self.totals[..., None]
-        rows = np.einsum("...ij->...i", self.tables) / totals
-        return rows, np.einsum("...ij->...j", self.tables) / totals
+    counts = np.asarray(tables, dtype=float)
+    k = counts.shape[-1] if counts.ndim else 0
+    if counts.ndim < 2 or counts.shape[-2] != k or k < 2:
+        expected = "(..., K, K) with K of 2 or more"
+        raise ValueError(f"tables: expected {expected}, got {counts.shape}")
+    totals = np.einsum("...ij->...", counts)
+    return counts, np.where(totals > 0, totals, np.nan)
 
 
-def _corrected(disagreement: Array, expected: Array) -> Array:
-    """1 - observed over expected disagreement: exactly 1 where the raters agree throughout."""
-    return 1 - _ratio(disagreement, expected)
+def _checked(weights: Array | None, k: int) -> Array:
+    agreement = np.eye(k) if weights is None else np.asarray(weights, dtype=float)
+    if agreement.shape != (k, k):
+        raise ValueError(f"weights: expected {(k, k)}, got {agreement.shape}")
+    return agreement
+
+
+def _mean(counts: Array, totals: Array, weights: Array) -> Array:
+    return np.einsum("...ij,ij->...", counts, weights) / totals
+
+
+def _margins(counts: Array, totals: Array) -> tuple[Array, Array]:
+    """Shares of the categories by the first and by the second rater, each (..., K)."""
+    rows, columns = np.einsum("...ij->...i", counts), np.einsum("...ij->...j", counts)
+    return rows / totals[..., None], columns / totals[..., None]
+
+
+def _chance_corrected(
+    tables: Array, weights: Array | None, expected: Callable[[Array, Array, Array], Array]
+) -> Array:
+    """1 - observed over expected disagreement: exactly 1 where the raters agree throughout.
+
+    ``expected`` maps the margins and the disagreement weights to the disagreement by chance.
+    """
+    counts, totals = _counts_and_totals(tables)
+    penalty = 1 - _checked(weights, counts.shape[-1])
+    rows, columns = _margins(counts, totals)
+    return 1 - _ratio(_mean(counts, totals, penalty), expected(rows, columns, penalty))
 
 
 def _ratio(above: Array, below: Array) -> Array:
     return above / np.where(below > 0, below, np.nan)
 
 
-Metric = Literal["nominal", "ordinal", "interval"]
-
-
 def coincidences(codes: Ids, k: int) -> Array:
     """What each item adds to the coincidence matrix.
 
-    An item with m >= 2 ratings adds each ordered pair of them with the weight 1 / (m - 1), hence
-    m in all (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, section C).
+    An item with m >= 2 ratings adds each ordered pair of them with the weight 1 / (m - 1)
+    (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, section C).
 
     Args:
-        codes: Shape (n, r), whole numbers from 0 to ``k`` - 1; -1 where a rater said nothing.
+        codes: Shape (n, r), whole numbers from 0 to ``k`` - 1; -1 for a missing rating.
         k: Number of categories.
 
     Returns:
@@ -303,27 +261,14 @@ def coincidences(codes: Ids, k: int) -> Array:
     if numbers.size and not -1 <= int(numbers.min()) <= int(numbers.max()) < k:
         extremes = f"{numbers.min()} to {numbers.max()}"
         raise ValueError(f"codes: expected -1 to {k - 1}, got {extremes}")
-    counts = _counts(numbers, k)
+    row, _ = rated = np.nonzero(numbers >= 0)
+    counts = np.bincount(row * k + numbers[rated], minlength=len(numbers) * k).reshape(-1, k)
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(k)
     return pairs / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
 
 
-def _counts(codes: Ids, k: int) -> Array:
-    """How many raters of each item gave each value, shape (n, k)."""
-    row, _ = rated = np.nonzero(codes >= 0)
-    cells = row * k + codes[rated]
-    return np.bincount(cells, minlength=len(codes) * k).reshape(len(codes), k).astype(float)
-
-
 def coincidences_of_table(tables: Array) -> Array:
-    """The coincidence matrix of two raters who both rated every item: the table both ways round.
-
-    Args:
-        tables: Shape (..., K, K), counts.
-
-    Returns:
-        Shape (..., K, K), its total twice the number of items.
-    """
+    """The coincidence matrix of two raters who both rated every item, shape (..., K, K)."""
     return tables + np.swapaxes(tables, -1, -2)
 
 
@@ -332,32 +277,24 @@ def krippendorff_alpha(
 ) -> Array:
     """Krippendorff's alpha: 1 - observed over expected disagreement, for many raters, with gaps.
 
-    Chance pairs any two of the ratings, whoever gave them (Krippendorff 2011; Hayes &
-    Krippendorff 2007, doi:10.1080/19312450709336664). With two raters and no gaps nominal alpha
-    is Scott's pi with a correction for few ratings.
+    Source: Krippendorff 2011; Hayes & Krippendorff 2007 (doi:10.1080/19312450709336664).
 
     Args:
-        coincidences: Shape (..., K, K), symmetric: sums of what ``coincidences`` gives.
+        coincidences: Shape (..., K, K), symmetric: sums of ``coincidences`` over items; with
+            weights of mean 1, since the correction for few ratings uses the total.
         metric: ``nominal``: any two values differ alike. ``ordinal``: squared number of ratings
-            between them, half of their own included; from the very matrix, so each resample has
-            its own. ``interval``: squared difference of ``values``.
-        values: Shape (K,), what the categories stand for; for ``interval`` only. None for
-            0, 1, ..., K - 1.
+            between them, half of their own included. ``interval``: squared difference of
+            ``values``.
+        values: Shape (K,), for ``interval`` only; None for 0, 1, ..., K - 1.
 
     Returns:
-        Shape (...), at most 1; NaN where all ratings are the same (nothing to tell apart) and
-        where there is no item with two ratings.
-
-    Assumptions: raters may be exchanged for one another, gaps are by chance, items are
-    independent. A sum with weights has to keep the scale of counts (mean weight 1): the
-    correction for few ratings uses its total.
+        Shape (...), at most 1; NaN where all ratings are the same and where no item has two.
 
     Raises:
         ValueError: If shapes do not fit or the metric is not one of the three.
 
     When not to use it: where a category is rare, for the same reason as kappa; to compare a judge
-    with humans whose errors differ in kind, since who said what is lost; ordinal alpha where the
-    steps are known to be equal (then ``interval``).
+    with humans whose errors differ in kind, since raters are exchangeable in it.
     """
     pairs = np.asarray(coincidences, dtype=float)
     if pairs.ndim < 2 or pairs.shape[-1] != pairs.shape[-2]:

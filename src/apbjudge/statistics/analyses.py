@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .coded import Settings
+from .coded import IntervalSettings
 from .differences import Contrast, PairedTest, paired_test, part_difference
 from .estimates import Array, Estimate, Ids
 from .proportions import bounded, share
@@ -58,7 +58,7 @@ def diversity(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> Diversity:
     """Agreement on correct plans, those that differ from the reference apart from the others.
 
@@ -71,36 +71,32 @@ def diversity(
         levels: Grades behind the indices.
         settings: How intervals are made.
 
-    When not to use it: for what the judge does with wrong plans, of which it says nothing. A
-    judge that accepts everything agrees on both.
+    When not to use it: for what the judge does with wrong plans. A judge that accepts everything
+    agrees on both.
     """
-    sample, settings = sample or Sample(), settings or Settings()
+    sample, level = sample or Sample(), (settings or IntervalSettings()).level
     right = (human.correct == 1) & (judge.correct >= 0)
     graded = right & (judge.grade >= 0) & (human.grade >= 0)
     values = np.asarray(levels)
     errors = np.abs(values[judge.grade] - values[human.grade])
-    agrees: Array = (judge.correct == 1).astype(float)
-    parts = [right & (matches == 0), right & (matches == 1)]
+    agrees = judge.correct == 1
+    different, standard = right & (matches == 0), right & (matches == 1)
 
     def group(part: Ids) -> Group:
-        rows = part & graded
+        rows, every = part & graded, np.ones(int(part.sum()), dtype=bool)
         return Group(
-            agreement=share(
-                agrees[part] == 1,
-                np.ones(part.sum(), bool),
-                sample.take(part),
-                level=settings.level,
-            ),
-            error=bounded(errors[rows], sample.take(rows), level=settings.level),
+            agreement=share(agrees[part], every, sample.take(part), level=level),
+            error=bounded(errors[rows], sample.take(rows), level=level),
         )
 
+    def contrast(of: Array, rows: Ids) -> Contrast:
+        return part_difference(of, rows & different, rows & standard, sample, level=level)
+
     return Diversity(
-        different=group(parts[0]),
-        standard=group(parts[1]),
-        agreement=part_difference(agrees, parts[0], parts[1], sample, level=settings.level),
-        error=part_difference(
-            errors, parts[0] & graded, parts[1] & graded, sample, level=settings.level
-        ),
+        different=group(different),
+        standard=group(standard),
+        agreement=contrast(agrees.astype(float), right),
+        error=contrast(errors, graded),
         n_unknown=int(np.count_nonzero(right & (matches < 0))),
     )
 
@@ -154,20 +150,19 @@ def self_evaluation(
     *,
     own: str | None = None,
     levels: tuple[float, ...] = LEVELS,
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> SelfEvaluation:
     """The judge's CR and grade less the humans', per tested model and own against others.
 
     A bias on its own plans is no self-preference where the judge is as lenient with everybody:
-    what tells is the difference from the others, and its interval.
+    the evidence is the difference from the others, and its interval.
 
     Args:
         judge: The judge; unscored items do not count.
         human: The humans on the same n items.
         tested: Shape (n,): index of each item's tested model.
         names: The tested models.
-        sample: How the items were drawn. Tested models usually answer the same cases, which then
-            are its clusters.
+        sample: How the items were drawn; tested models that answer the same cases share clusters.
         own: Name of the tested model that is the judge itself, if it is among them.
         levels: Grades behind the indices.
         settings: How intervals are made.
@@ -175,7 +170,7 @@ def self_evaluation(
     When not to use it: to explain a bias. Own plans may be easier or harder to judge than those
     of others.
     """
-    sample, settings = sample or Sample(), settings or Settings()
+    sample, level = sample or Sample(), (settings or IntervalSettings()).level
     both = (judge.correct >= 0) & (human.correct >= 0)
     graded = (judge.grade >= 0) & (human.grade >= 0) & (judge.correct >= 0)
     values = np.asarray(levels)
@@ -183,26 +178,25 @@ def self_evaluation(
     grade = values[judge.grade] - values[human.grade]
 
     def favour(i: int) -> Favour:
-        at, on = both & (tested == i), graded & (tested == i)
-        here, there = sample.take(at), sample.take(on)
-        every = np.ones(int(at.sum()), dtype=bool)
+        rated, with_grade = both & (tested == i), graded & (tested == i)
+        here, there = sample.take(rated), sample.take(with_grade)
+        every = np.ones(int(rated.sum()), dtype=bool)
         return Favour(
             tested_model=names[i],
-            judge_rate=share(judge.correct[at] == 1, every, here, level=settings.level),
-            human_rate=share(human.correct[at] == 1, every, here, level=settings.level),
-            rate=paired_test(rate[at], here, level=settings.level),
-            judge_grade=bounded(values[judge.grade[on]], there, level=settings.level),
-            human_grade=bounded(values[human.grade[on]], there, level=settings.level),
-            grade=paired_test(grade[on], there, level=settings.level),
+            judge_rate=share(judge.correct[rated] == 1, every, here, level=level),
+            human_rate=share(human.correct[rated] == 1, every, here, level=level),
+            rate=paired_test(rate[rated], here, level=level),
+            judge_grade=bounded(values[judge.grade[with_grade]], there, level=level),
+            human_grade=bounded(values[human.grade[with_grade]], there, level=level),
+            grade=paired_test(grade[with_grade], there, level=level),
         )
 
     def against_others(differences: Array, rows: Ids) -> Contrast | None:
-        if own is None or own not in names:
+        if own not in names:
             return None
         mine = tested == list(names).index(own)
-        return part_difference(
-            differences, rows & mine, rows & ~mine, sample, bounds=(-1.0, 1.0), level=settings.level
-        )
+        parts = rows & mine, rows & ~mine
+        return part_difference(differences, *parts, sample, bounds=(-1.0, 1.0), level=level)
 
     favours = [favour(i) for i in range(len(names))]
     return SelfEvaluation(

@@ -12,6 +12,7 @@ import numpy as np
 
 from .differences import paired_test, part_difference
 from .estimates import CONFIDENCE_LEVEL, Array, Ids
+from .proportions import Bounds
 from .sample import Sample
 
 _WIDE = 1e3
@@ -40,48 +41,38 @@ def best_set(
     rows: Sequence[Contender],
     *,
     better: Literal["higher", "lower"],
-    bounds: tuple[float, float] | None = (0.0, 1.0),
+    bounds: Bounds | None = (0.0, 1.0),
     level: float = CONFIDENCE_LEVEL,
 ) -> list[bool]:
     """A confidence set for the row with the best mean.
 
     A row is left out only where some other row is shown to be better, one-sided at
-    (1 - level) / (k - 1) with k rows. The truly best row is left out only where one of its k - 1
-    tests goes wrong, and the chance that any does is at most 1 - level (Bonferroni); so the set
-    holds the truly best row with a chance of at least ``level``. It is Gupta's selection of a
-    subset that holds the best (1965, doi:10.1080/00401706.1965.10490251), here with tests that
-    need neither equal variances nor independent rows.
-
-    Two rows that have the same items, each once, are compared item by item (``paired_test``, by
-    case). Other rows are compared as parts of one sample that may share cases
-    (``part_difference``). Values without bounds, such as costs, have no Wilson interval: they are
-    taken around the mean of both rows and have Student's t by case with two units more
-    (``paired_test``); with few and very skewed costs it is a rough guide.
+    (1 - level) / (k - 1) with k rows, so the set holds the truly best row with a chance of at
+    least ``level`` (Bonferroni): Gupta's selection of a subset that holds the best (1965,
+    doi:10.1080/00401706.1965.10490251), with tests that need neither equal variances nor
+    independent rows. Two rows that have the same items, each once, are compared by
+    ``paired_test`` by case, others by ``part_difference``.
 
     Args:
         rows: One entry a row; one without values is never best.
         better: Which values are better.
-        bounds: Least and greatest possible value; None where there are none.
+        bounds: Least and greatest possible value; None where there are none, such as costs.
         level: The chance that the set holds the truly best row.
 
     Returns:
-        Whether each row is in the set. All False where fewer than two rows have values: there is
-        nothing to compare. All rows with values are in it where none is shown to be better than
-        another. A row of fewer than three cases stays in, and shows no other worse; nor do rows
-        of different items where one has fewer than ten cases: their test would err too often.
+        Whether each row is in the set. All False where fewer than two rows have values. A row of
+        fewer than three cases stays in, and shows no other worse; nor do rows of different items
+        where one has fewer than ten cases.
 
     Raises:
         ValueError: If a value is out of bounds.
 
-    When not to use it: to rank the rows of the set among each other, of which it says nothing; or
-    for rows that were kept because they looked good, of more that are not given here. Tests of
-    rows of different items are rougher than those of the same: computed for rates and 2 to 60
-    rows, they err up to 1.6 times as often as they should for 15 items and more a side, and up
-    to 5 times for rates near 0 or 1 of 20 items against 200.
+    When not to use it: to rank the rows of the set among each other; or for rows that were chosen
+    because they looked good. Tests of rows of different items err up to 1.6 times as often as
+    they should for 15 items and more a side, and up to 5 times for rates near 0 or 1 of 20 items
+    against 200.
     """
-    coded = _coded(rows)
-    n_cases = max((int(row.cases.max(initial=-1)) + 1 for row in coded), default=0)
-    sides = [_side(row, n_cases) for row in coded]
+    sides = _sides(rows)
     nonempty = [i for i, side in enumerate(sides) if len(side.values)]
     best = [False] * len(rows)
     if len(nonempty) < 2:
@@ -97,7 +88,7 @@ def best_set(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
-    """A contender in the order of its items, with cases numbered from 0.
+    """A contender in the order of its items, with items and cases numbered from 0 over all rows.
 
     Attributes:
         mean: Mean of the values.
@@ -115,71 +106,65 @@ class _Side:
     n_cases: int
 
 
-def _coded(rows: Sequence[Contender]) -> list[Contender]:
-    """The same with items and cases numbered from 0 over all rows."""
+def _sides(rows: Sequence[Contender]) -> list[_Side]:
+    if not rows:
+        return []
     ends = np.cumsum([len(row.values) for row in rows])[:-1]
-    renumbered = [
+    all_items, all_cases = (
         np.split(np.unique(np.concatenate(ids), return_inverse=True)[1].astype(np.int64), ends)
         for ids in ([row.items for row in rows], [row.cases for row in rows])
-        if rows
-    ]
-    return [
-        Contender(values=row.values, items=items, cases=cases)
-        for row, items, cases in zip(rows, *renumbered, strict=True)
-    ]
-
-
-def _side(row: Contender, n_cases: int) -> _Side:
-    order = np.lexsort((row.values, row.items))
-    values, items, cases = row.values[order].astype(float), row.items[order], row.cases[order]
-    mean = float(values.mean()) if len(items) else 0.0
-    return _Side(
-        values=values,
-        items=items,
-        cases=cases,
-        mean=mean,
-        once=not bool(np.any(items[1:] == items[:-1])),
-        spread=np.bincount(cases, (values - mean) / max(1, len(items)), n_cases).astype(float),
-        n_cases=int(np.count_nonzero(np.bincount(cases))),
     )
+    n_cases = max(int(cases.max(initial=-1)) + 1 for cases in all_cases)
+    sides: list[_Side] = []
+    for row, item, case in zip(rows, all_items, all_cases, strict=True):
+        order = np.lexsort((row.values, item))
+        values, items, cases = row.values[order].astype(float), item[order], case[order]
+        mean = float(values.mean()) if len(items) else 0.0
+        spread = np.bincount(cases, (values - mean) / max(1, len(items)), n_cases)
+        sides.append(
+            _Side(
+                values=values,
+                items=items,
+                cases=cases,
+                mean=mean,
+                once=not bool(np.any(items[1:] == items[:-1])),
+                spread=spread.astype(float),
+                n_cases=int(np.count_nonzero(np.bincount(cases))),
+            )
+        )
+    return sides
 
 
 def _is_better(
     one: _Side,
     other: _Side,
     better: Literal["higher", "lower"],
-    bounds: tuple[float, float] | None,
+    bounds: Bounds | None,
     level: float,
 ) -> bool:
     """Whether one is shown to be better than the other."""
-    if min(one.n_cases, other.n_cases) < _TOO_FEW:
+    fewest = min(one.n_cases, other.n_cases)
+    if fewest < _TOO_FEW:
         return False
+    # A difference that no test would find, at a hundredth of a test's price: both tests have at
+    # least about the case-robust error and the normal quantile; with 0.6 of them few pairs of
+    # equally good rows are left to be tested. Where it errs, a row stays in.
+    apart = one.spread - other.spread
+    least = 0.6 * NormalDist().inv_cdf(0.5 + level / 2) * sqrt(float(apart @ apart))
     rounding = _ROUNDING * max(abs(one.mean), abs(other.mean))
-    if abs(one.mean - other.mean) <= max(rounding, _least_seen(one, other, level)):
+    if abs(one.mean - other.mean) <= max(rounding, least):
         return False
     more, less = (one, other) if better == "higher" else (other, one)
     if more.once and less.once and np.array_equal(more.items, less.items):
         low = _low_of_pairs(more, less, bounds, level)
-    elif min(one.n_cases, other.n_cases) >= _TOO_FEW_APART:
+    elif fewest >= _TOO_FEW_APART:
         low = _low_of_parts(more, less, bounds, level)
     else:
         return False
     return low is not None and low > 0
 
 
-def _least_seen(one: _Side, other: _Side, level: float) -> float:
-    """A difference that no test would find, told at a hundredth of a test's price.
-
-    Both tests have at least about the case-robust error and the normal quantile; with 0.6 of
-    them few pairs of equally good rows are left to be tested. Where it errs, a row stays in.
-    """
-    apart = one.spread - other.spread
-    return 0.6 * NormalDist().inv_cdf(0.5 + level / 2) * sqrt(float(apart @ apart))
-
-
-def _low_of_pairs(
-    more: _Side, less: _Side, bounds: tuple[float, float] | None, level: float
-) -> float | None:
+def _low_of_pairs(more: _Side, less: _Side, bounds: Bounds | None, level: float) -> float | None:
     """The lower end of the interval of the mean difference.
 
     Grades have two items more that are as far apart as can be: a row that is seldom, but then
@@ -195,9 +180,7 @@ def _low_of_pairs(
     return result.estimate.low
 
 
-def _low_of_parts(
-    more: _Side, less: _Side, bounds: tuple[float, float] | None, level: float
-) -> float | None:
+def _low_of_parts(more: _Side, less: _Side, bounds: Bounds | None, level: float) -> float | None:
     values = np.concatenate([more.values, less.values])
     first = np.arange(len(values)) < len(more.values)
     if bounds is None:

@@ -8,9 +8,9 @@ likewise leaves out one unit of each kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -24,19 +24,36 @@ from .estimates import (
     nothing,
     t_quantile,
 )
-from .moments import effective_df
 from .proportions import score_interval
-from .sample import Kinds
+from .sample import Kinds, effective_df
 
-Statistic = Callable[[Array], Array]
+Measure = Callable[[Array], Array]
+"""Maps tables of counts, shape (..., n_codes), to values, shape (...); NaN where undefined."""
+Method = Literal["jeffreys", "jackknife", "bca", "percentile"]
+METHODS: tuple[Method, ...] = get_args(Method)
+N_RESAMPLES = 10_000
 N_CASE_RESAMPLES = 4000
+UNDEFINED_ALLOWED = 0.05
+UNDEFINED_WITHOUT_ONE = "leaving out one item leaves it undefined"
 _CHUNK = 4_000_000
+_IN_CACHE = 100_000
+_CHEAPER = 8  # an index costs about an eighth of a binomial draw
+
+
+def ratio_measure(above: Array, below: Array) -> Measure:
+    """The ratio of two weighted sums of counts, weights of shape (n_codes,)."""
+
+    def ratio(tables: Array) -> Array:
+        total = tables @ below
+        return tables @ above / np.where(total > 0, total, np.nan)
+
+    return ratio
 
 
 def ratio(
     numerators: Array, denominators: Array, cases: Ids | None, *, level: float = CONFIDENCE_LEVEL
 ) -> Estimate:
-    """Sum of numerators over sum of denominators (a mean, with ones below), by case.
+    """Sum of numerators over sum of denominators by ``cluster_bootstrap``.
 
     Args:
         numerators: Shape (n,).
@@ -45,17 +62,14 @@ def ratio(
         level: Confidence level.
     """
     columns = np.stack([numerators, denominators], axis=1)
-
-    def statistic(sums: Array) -> Array:
-        return sums[..., 0] / np.where(sums[..., 1] > 0, sums[..., 1], np.nan)
-
-    return cluster_bootstrap(columns, cases, statistic, n_items=len(numerators), level=level)
+    measure = ratio_measure(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    return cluster_bootstrap(columns, cases, measure, n_items=len(numerators), level=level)
 
 
 def cluster_bootstrap(
     columns: Array,
     cases: Ids | None,
-    statistic: Statistic,
+    statistic: Measure,
     *,
     n_items: int,
     level: float = CONFIDENCE_LEVEL,
@@ -75,33 +89,31 @@ def cluster_bootstrap(
 
     Returns:
         The estimate; without interval when there is one case (``none``) or when every resample
-        gives the same value (``no-spread``): resampling then shows no uncertainty where there is
-        some. Not bias-corrected: with fewer than about 15 cases the interval is too narrow.
+        gives the same value (``no-spread``).
+
+    When not to use it: with fewer than about 15 cases, where the interval is too narrow.
     """
     if cases is not None and len(cases) != len(columns):
         raise ValueError(f"cases: expected {len(columns)} entries, got {len(cases)}")
     if len(columns) == 0:
         return nothing(level, n_items=n_items)
-    sums = _per_case(columns, cases)
-    value = float(statistic(sums.sum(axis=0)))
+    sums = columns
+    if cases is not None:
+        index = np.unique(cases, return_inverse=True)[1]
+        by_case = [np.bincount(index, weights=column).astype(float) for column in columns.T]
+        sums = _rounded(np.stack(by_case, axis=1))
+    value, n_clusters = float(statistic(sums.sum(axis=0))), len(sums)
     if np.isnan(value):
         return nothing(level, n_items=n_items)
-    n_clusters = len(sums)
-    estimate = Estimate(
-        value=value,
-        low=None,
-        high=None,
-        level=level,
-        method="none" if n_clusters == 1 else "no-spread",
-        n_items=n_items,
-        n_clusters=n_clusters,
-    )
+    estimate = Estimate(value=value, level=level, n_items=n_items, n_clusters=n_clusters)
     if n_clusters == 1:
         return estimate
-    resampled = _resample(sums, statistic, n_resamples, seed)
-    low, high = np.nanquantile(resampled, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    if np.nanmax(resampled) - np.nanmin(resampled) <= 1e-9 * max(1.0, abs(value)):
-        return estimate
+    kinds = Kinds.merged(sums, np.ones(n_clusters))
+    rng = np.random.default_rng(seed)
+    values = np.concatenate([statistic(of) for of in _multinomial(kinds, n_resamples, rng)])
+    low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    if np.nanmax(values) - np.nanmin(values) <= 1e-9 * max(1.0, abs(value)):
+        return replace(estimate, method="no-spread")
     return replace(
         estimate,
         low=low,
@@ -112,14 +124,6 @@ def cluster_bootstrap(
     )
 
 
-def _per_case(columns: Array, cases: Ids | None) -> Array:
-    if cases is None:
-        return columns
-    _, index = np.unique(cases, return_inverse=True)
-    sums = [np.bincount(index, weights=column).astype(float) for column in columns.T]
-    return _rounded(np.stack(sums, axis=1))
-
-
 def _rounded(values: Array) -> Array:
     """To 12 significant digits, so that the order of adding up leaves no trace."""
     size = np.abs(values)
@@ -128,51 +132,9 @@ def _rounded(values: Array) -> Array:
     return np.round(values * scale) / scale
 
 
-def _kinds(sums: Array) -> tuple[Array, Ids]:
-    """The distinct rows in lexicographic order, and how often each occurs.
-
-    What ``np.unique(axis=0)`` gives, several times as fast for a million rows.
-    """
-    code = np.zeros(len(sums), dtype=np.int64)
-    for column in sums.T:
-        values, inverse = np.unique(column, return_inverse=True)
-        code = np.unique(code * len(values) + inverse, return_inverse=True)[1]
-    _, first, counts = np.unique(code, return_index=True, return_counts=True)
-    return sums[first], counts
-
-
-def _resample(sums: Array, statistic: Statistic, n_resamples: int, seed: int) -> Array:
-    """Draws how often each distinct row of sums occurs, a chunk of resamples at a time."""
-    kinds, counts = _kinds(sums)
-    rng = np.random.default_rng(seed)
-    share = counts / counts.sum()
-    step = max(1, _CHUNK // len(kinds))
-    resampled = [
-        statistic(rng.multinomial(len(sums), share, size=min(step, n_resamples - at)) @ kinds)
-        for at in range(0, n_resamples, step)
-    ]
-    return np.concatenate(resampled)
-
-
-Measure = Callable[[Array], Array]
-"""Maps tables of counts, shape (..., n_codes), to values, shape (...); NaN where undefined."""
-Method = Literal["jeffreys", "jackknife", "bca", "percentile"]
-METHODS: tuple[Method, ...] = ("jeffreys", "jackknife", "bca", "percentile")
-N_RESAMPLES = 10_000
-UNDEFINED_ALLOWED = 0.05
-UNDEFINED_WITHOUT_ONE = "leaving out one item leaves it undefined"
-_IN_CACHE = 100_000
-_CHEAPER = 8  # an index costs about an eighth of a binomial draw
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """Resampled counts.
-
-    Attributes:
-        tables: Shape (n_resamples, n_codes).
-        seed: Seed of the draws.
-    """
+    """Resampled counts, shape (n_resamples, n_codes), and the seed of the draws."""
 
     tables: Array
     seed: int
@@ -183,24 +145,24 @@ def draw(strata: Sequence[Kinds], *, n_resamples: int, seed: int) -> Draws:
     rng = np.random.default_rng(seed)
     tables = np.zeros((n_resamples, strata[0].tables.shape[1]))
     for kinds in strata:
-        _add_draws(tables, kinds, rng)
+        if kinds.n_units == 1:
+            tables += kinds.tables[0]
+        elif len(kinds.counts) * _CHEAPER > kinds.n_units:
+            _add_by_index(tables, np.repeat(kinds.tables, kinds.counts, axis=0), rng)
+        else:
+            at = 0
+            for resampled in _multinomial(kinds, n_resamples, rng):
+                tables[at : at + len(resampled)] += resampled
+                at += len(resampled)
     return Draws(tables=tables, seed=seed)
 
 
-def _add_draws(tables: Array, kinds: Kinds, rng: np.random.Generator) -> None:
-    """Adds to each resample the counts of as many units as the stratum has."""
-    n_units, n_kinds = kinds.n_units, len(kinds.counts)
-    if n_units == 1:
-        tables += kinds.tables[0]
-        return
-    if n_kinds * _CHEAPER > n_units:
-        _add_by_index(tables, np.repeat(kinds.tables, kinds.counts, axis=0), rng)
-        return
-    step = max(1, _CHUNK // n_kinds)
-    for at in range(0, len(tables), step):
-        size = min(step, len(tables) - at)
-        resampled = rng.multinomial(n_units, kinds.counts / n_units, size=size)
-        tables[at : at + size] += resampled @ kinds.tables
+def _multinomial(kinds: Kinds, n_resamples: int, rng: np.random.Generator) -> Iterator[Array]:
+    """Resampled counts, a chunk of resamples at a time."""
+    n_units, step = kinds.n_units, max(1, _CHUNK // len(kinds.counts))
+    for at in range(0, n_resamples, step):
+        size = min(step, n_resamples - at)
+        yield rng.multinomial(n_units, kinds.counts / n_units, size=size) @ kinds.tables
 
 
 def _add_by_index(tables: Array, units: Array, rng: np.random.Generator) -> None:
@@ -215,26 +177,24 @@ def _add_by_index(tables: Array, units: Array, rng: np.random.Generator) -> None
 
 
 def point(
-    strata: Sequence[Kinds], measure: Measure, *, n_items: int, level: float
+    counts: Array, measure: Measure, *, n_items: int, n_units: int, level: float
 ) -> tuple[Estimate, bool]:
-    """A measure without interval, and whether one can be made."""
-    if not strata:
+    """A measure of counts without interval, and whether one can be made."""
+    if not n_units:
         return nothing(level), False
-    value = float(measure(_observed(strata)))
+    value = float(measure(counts))
     if np.isnan(value):
         return nothing(level, n_items=n_items, note="not defined for these counts"), False
-    n_units = sum(kinds.n_units for kinds in strata)
-    estimate = Estimate(
-        value=value,
-        low=None,
-        high=None,
-        level=level,
-        method="none",
-        n_items=n_items,
-        n_clusters=n_units,
-        note=cluster_note(n_items, n_units) if n_units > 1 else "one unit shows no spread",
-    )
+    note = cluster_note(n_items, n_units) if n_units > 1 else "one unit shows no spread"
+    estimate = Estimate(value=value, level=level, n_items=n_items, n_clusters=n_units, note=note)
     return estimate, n_units > 1
+
+
+def _point(
+    strata: Sequence[Kinds], measure: Measure, n_items: int, level: float
+) -> tuple[Estimate, bool]:
+    n_units = sum(kinds.n_units for kinds in strata)
+    return point(_observed(strata), measure, n_items=n_items, n_units=n_units, level=level)
 
 
 def _observed(strata: Sequence[Kinds]) -> Array:
@@ -252,16 +212,8 @@ def jackknife(
     """A measure of a count table with its jackknife interval.
 
     The variance comes from leaving out one unit at a time (Tukey 1958; by strata, Shao & Tu 1995,
-    section 6.2). A measure with bounds gets Wilson's score interval with that variance
-    (``proportions.score_interval``), which can't leave them and covers better than a symmetric one;
-    Student's t has the effective degrees of freedom of the changes.
-
-    Args:
-        strata: The units, as ``tabulate`` gives them; none where there are no rows.
-        measure: The measure, a smooth function of the counts.
-        n_items: Rows.
-        level: Confidence level.
-        bounds: Least and greatest value; None for a measure without.
+    section 6.2). A measure with bounds gets Wilson's score interval with that variance; one
+    without (None), Student's t with the effective degrees of freedom of the changes.
 
     Returns:
         The estimate. Without interval, and with the reason in ``note``, when there is one unit,
@@ -269,8 +221,8 @@ def jackknife(
 
     When not to use it: for medians and other quantiles, which are not smooth.
     """
-    estimate, whole = point(strata, measure, n_items=n_items, level=level)
-    if not whole:
+    estimate, has_units = _point(strata, measure, n_items, level)
+    if not has_units:
         return estimate
     value = estimate.value or 0.0
     variance, df = jackknife_variance(strata, measure)
@@ -293,27 +245,23 @@ def jackknife_variance(strata: Sequence[Kinds], measure: Measure) -> tuple[float
         The variance, NaN where leaving a unit out leaves the measure without value; its effective
         degrees of freedom.
     """
-    # what is left of a stratum stands for all of it, or the measure's weights would shift
-    stretched, observed = len(strata) > 1, _observed(strata)
-    changes = [
-        _changes(observed, kinds, measure, stretched=stretched)
-        for kinds in strata
-        if kinds.n_units > 1
-    ]
+    observed = _observed(strata)
+    changes: list[tuple[float, float, float]] = []
+    for kinds in strata:
+        if (n := kinds.n_units) < 2:
+            continue
+        # what is left of a stratum stands for all of it, or the measure's weights would shift
+        scale = n / (n - 1) if len(strata) > 1 else 1.0
+        in_stratum = kinds.observed
+        values = measure(observed - in_stratum + (in_stratum - kinds.tables) * scale)
+        squares = (values - np.average(values, weights=kinds.counts)) ** 2
+        second, fourth = kinds.counts * squares, kinds.counts * squares**2
+        changes.append((n, float(second.sum()), float(fourth.sum())))
+    variance = sum((n - 1) / n * second for n, second, _ in changes)
+    if np.isnan(variance):
+        return variance, 0.0
     sizes, squares, fourths = np.array(changes).reshape(-1, 3).T
-    variance = float(((sizes - 1) / np.maximum(sizes, 1) * squares).sum())
-    return variance, 0.0 if np.isnan(variance) else effective_df(sizes, squares, fourths)
-
-
-def _changes(
-    observed: Array, kinds: Kinds, measure: Measure, *, stretched: bool
-) -> tuple[float, float, float]:
-    """Units of a stratum; sums of second and fourth powers of what leaving one out changes."""
-    n = kinds.n_units
-    scale = n / (n - 1) if stretched else 1.0
-    values = measure(observed - kinds.observed + kinds.without * scale)
-    squares = (values - np.average(values, weights=kinds.counts)) ** 2
-    return n, float((kinds.counts * squares).sum()), float((kinds.counts * squares**2).sum())
+    return variance, effective_df(sizes, squares, fourths)
 
 
 def bootstrap(
@@ -325,39 +273,34 @@ def bootstrap(
     level: float = CONFIDENCE_LEVEL,
     method: Literal["bca", "percentile"] = "bca",
 ) -> Estimate:
-    """A measure of a count table with its bootstrap interval.
+    """A measure of a count table with its bootstrap interval; ``draws`` are of the same strata.
 
     Percentile (Efron 1979) or bias-corrected and accelerated (BCa, Efron 1987,
     doi:10.1080/01621459.1987.10478410), whose acceleration comes from leaving out one unit at a
     time; units of one kind need to be left out once.
 
-    Args:
-        strata: The units, as ``tabulate`` gives them; none where there are no rows.
-        draws: The same, resampled; None where there are no rows.
-        measure: The measure.
-        n_items: Rows.
-        level: Confidence level.
-        method: ``bca`` or ``percentile``.
-
     Returns:
         The estimate. Without interval, and with the reason in ``note``, when there is one unit,
         when resampling shows no spread, or when more than 5 % of resamples have no value.
 
-    When not to use it: for rates and bounded means ``proportions`` has intervals that hold with
-    fewer rows; with fewer than about 100 rows, or rare classes, ``jackknife`` covers better; below
-    about 15 units every bootstrap interval is too narrow.
+    When not to use it: for rates and bounded means (``proportions``); with fewer than about 100
+    rows, or rare classes, where ``jackknife`` covers better.
     """
-    estimate, whole = point(strata, measure, n_items=n_items, level=level)
-    if not whole or draws is None:
+    estimate, has_units = _point(strata, measure, n_items, level)
+    if not has_units or draws is None:
         return estimate
     value = estimate.value or 0.0
     values = measure(draws.tables)
     defined = values[~np.isnan(values)]
-    if reason := _reason(defined, len(values), value):
-        return replace(estimate, note=reason)
+    undefined = 1 - len(defined) / len(values)
+    if undefined > UNDEFINED_ALLOWED:
+        note = f"not defined in {undefined:.0%} of resamples: too few items of one class"
+        return replace(estimate, note=note)
+    if np.ptp(defined) <= 1e-9 * max(1.0, abs(value)):
+        return replace(estimate, note="resampling shows no spread")
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "bca":
-        tails = _moved(tails, strata, measure, defined, value)
+        tails = _bca_tails(tails, strata, measure, defined, value)
     low, high = np.quantile(defined, tails)
     return replace(
         estimate,
@@ -369,16 +312,7 @@ def bootstrap(
     )
 
 
-def _reason(defined: Array, n_resamples: int, value: float) -> str:
-    undefined = 1 - len(defined) / n_resamples
-    if undefined > UNDEFINED_ALLOWED:
-        return f"not defined in {undefined:.0%} of resamples: too few items of one class"
-    if np.ptp(defined) <= 1e-9 * max(1.0, abs(value)):
-        return "resampling shows no spread"
-    return ""
-
-
-def _moved(
+def _bca_tails(
     tails: Array, strata: Sequence[Kinds], measure: Measure, values: Array, value: float
 ) -> Array:
     """The shares of resamples at which a BCa interval ends; ties with the value count half."""
@@ -394,10 +328,10 @@ def _moved(
 
 
 def _acceleration(strata: Sequence[Kinds], measure: Measure) -> float:
-    observed = _observed(strata)
-    values = measure(observed - np.concatenate([kinds.tables for kinds in strata]))
-    times = np.concatenate([kinds.counts for kinds in strata])[~np.isnan(values)]
-    values = values[~np.isnan(values)]
+    values = measure(_observed(strata) - np.concatenate([kinds.tables for kinds in strata]))
+    defined = ~np.isnan(values)
+    times = np.concatenate([kinds.counts for kinds in strata])[defined]
+    values = values[defined]
     if not len(values):
         return 0.0
     distance = np.average(values, weights=times) - values

@@ -1,4 +1,4 @@
-"""Items sorted into a few kinds, and what can be said of the kinds with an interval."""
+"""Items sorted into a few kinds, and measures of the kinds' counts with their intervals."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from typing import Literal
 
 import numpy as np
 
-from .bootstrap import N_RESAMPLES, Draws, Measure, Method, bootstrap, draw, jackknife
-from .estimates import (
-    CONFIDENCE_LEVEL,
-    SEED,
-    Array,
-    Estimate,
-    Ids,
-    cluster_note,
-    nothing,
-    t_quantile,
-    transformed,
+from .bootstrap import (
+    N_RESAMPLES,
+    Draws,
+    Measure,
+    Method,
+    bootstrap,
+    draw,
+    jackknife,
+    point,
+    ratio_measure,
 )
-from .moments import spread
-from .proportions import bounded_ratio, counted_ratio
-from .sample import Kinds, Sample, plain, tabulate
+from .estimates import CONFIDENCE_LEVEL, SEED, Array, Estimate, Ids, t_quantile, transformed
+from .proportions import Bounds, bounded_ratio, counted_ratio
+from .sample import Kinds, Sample, plain, spread, tabulate
 
 Change = Callable[[float], float]
 _FEW_CODES = 8
@@ -32,7 +31,7 @@ _POPULATION = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class IntervalSettings:
     """How intervals are made.
 
     Attributes:
@@ -53,7 +52,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedItems:
     """One code per item, such as the cell of a confusion matrix.
 
     Attributes:
@@ -84,19 +83,14 @@ class Coded:
         self,
         above: Array,
         below: Array,
-        settings: Settings,
+        settings: IntervalSettings,
         *,
-        bounds: tuple[float, float] = (0.0, 1.0),
+        bounds: Bounds = (0.0, 1.0),
         change: Change | None = None,
     ) -> Estimate:
-        """Sum of what codes stand for above, over the sum of what they stand for below.
+        """A ratio within bounds of two weighted sums of counts, weights of shape (n_codes,).
 
-        Args:
-            above: Shape (n_codes,).
-            below: Shape (n_codes,), not negative.
-            settings: How the interval is made.
-            bounds: Least and greatest possible ratio.
-            change: Increasing function of the ratio, for measures that are one.
+        ``change``: increasing function of the ratio, for measures that are one.
         """
         if settings.rates == "method":
             estimate = self._resampled(above, below, settings, bounds)
@@ -104,69 +98,49 @@ class Coded:
             estimate = counted_ratio(self.counts, above, below, bounds=bounds, level=settings.level)
         else:
             codes, sample = self._among(below > 0)
-            estimate = bounded_ratio(
-                above[codes], below[codes], sample, bounds=bounds, level=settings.level
-            )
+            up, down = above[codes], below[codes]
+            estimate = bounded_ratio(up, down, sample, bounds=bounds, level=settings.level)
         return estimate if change is None else transformed(estimate, change)
 
     def measure(
         self,
         measure: Measure,
-        settings: Settings,
+        settings: IntervalSettings,
         *,
-        bounds: tuple[float, float] | None = (-1.0, 1.0),
+        bounds: Bounds | None = (-1.0, 1.0),
         prior: Array | None = None,
     ) -> Estimate:
         """Any function of the counts, with its interval.
 
-        Args:
-            measure: Maps tables of shape (..., n_codes) to values of shape (...).
-            settings: How the interval is made.
-            bounds: Least and greatest value; None for a measure without.
-            prior: Shape (n_codes,): items of each code that ``jeffreys`` counts beforehand; None
-                where no such prior is known: the jackknife stands in.
+        ``prior``, shape (n_codes,): items of each code that ``jeffreys`` counts beforehand; None
+        where no such prior is known: the jackknife stands in.
         """
-        n, level = self.n_items, settings.level
         if settings.method == "jeffreys" and prior is not None:
             return self._jeffreys(measure, prior, settings)
+        n, level = self.n_items, settings.level
         if settings.method in {"jackknife", "jeffreys"}:
             return jackknife(self.strata, measure, n_items=n, level=level, bounds=bounds)
         draws = self._draws(settings)
         method = "percentile" if settings.method == "percentile" else "bca"
         return bootstrap(self.strata, draws, measure, n_items=n, level=level, method=method)
 
-    def _jeffreys(self, measure: Measure, prior: Array, settings: Settings) -> Estimate:
+    def _jeffreys(self, measure: Measure, prior: Array, settings: IntervalSettings) -> Estimate:
         """The middle of what the measure may be, given the counts and a few items beforehand.
 
         The shares of the codes have a Dirichlet distribution, given the counts; the interval ends
         where ``(1 - level) / 2`` of the draws from it lie outside. The items beforehand are those
         of Jeffreys (1946, doi:10.1098/rspa.1946.0056): they stand for what n items may not have
         shown. Where rows share clusters, have weights or strata, counts are those of as many
-        independent items as would be as precise.
-
-        Unlike the jackknife it has an interval where one class has a single item or the judge was
-        always right, and holds the true value about as often as it says in small samples of rare
-        classes (docs/coverage.md).
+        independent items as would be as precise. Unlike the jackknife it has an interval where
+        one class has a single item or the judge was always right (docs/coverage.md).
         """
-        counts, level = self.counts, settings.level
-        if not counts.sum() > 0:
-            return nothing(level)
-        n_units = self._n_units
-        estimate = Estimate(
-            value=float(measure(counts)),
-            low=None,
-            high=None,
-            level=level,
-            method="none",
-            n_items=self.n_items,
-            n_clusters=n_units,
-            note=cluster_note(self.n_items, n_units) if n_units > 1 else "one unit shows no spread",
-        )
-        value = estimate.value or 0.0
-        if np.isnan(value):
-            return nothing(level, n_items=self.n_items, note="not defined for these counts")
-        if n_units < 2:
+        counts, level, n_items = self.counts, settings.level, self.n_items
+        clusters = None if self.sample.is_plain else self._counted[1].clusters
+        n_units = n_items if clusters is None else len(np.unique(clusters))
+        estimate, has_units = point(counts, measure, n_items=n_items, n_units=n_units, level=level)
+        if not has_units:
             return estimate
+        value = estimate.value or 0.0
         rng = np.random.default_rng(settings.seed)
         items = counts / counts.sum() * self._n_effective(measure, level) + prior
         draws = rng.standard_gamma(items, size=(settings.n_resamples, self.n_codes))
@@ -182,16 +156,8 @@ class Coded:
             seed=settings.seed,
         )
 
-    @property
-    def _n_units(self) -> int:
-        """Items or clusters that are counted."""
-        if self.sample.is_plain:
-            return self.n_items
-        clusters = self._counted[1].clusters
-        return self.n_items if clusters is None else len(np.unique(clusters))
-
     def _n_effective(self, measure: Measure, level: float) -> float:
-        """Independent items that would tell as much: by the ratio of the variances, and by t."""
+        """Independent items that would be as precise: by the ratio of the variances, and by t."""
         if self.sample.is_plain:
             return float(self.n_items)
         codes, sample = self._counted
@@ -208,24 +174,18 @@ class Coded:
         wider = t_quantile(tail, by_rows.effective_df) / NormalDist().inv_cdf(tail)
         return n * alone / by_rows.variance / wider**2
 
-    def only(self, included: Array) -> Coded:
-        """The same items without those of some codes.
-
-        Args:
-            included: Shape (n_codes,): 0 for the codes that are not counted.
-        """
+    def only(self, included: Array) -> CodedItems:
+        """The same items without those of some codes; shape (n_codes,), 0 for these."""
         if not self.counts[included == 0].any():
             return self
-        codes = np.append(
-            np.where(included != 0, np.arange(self.n_codes), self.n_codes), self.n_codes
-        )
-        return self._recoded(codes, self.n_codes)
+        codes = np.where(included != 0, np.arange(self.n_codes), self.n_codes)
+        return self._recoded(np.append(codes, self.n_codes), self.n_codes)
 
-    def _recoded(self, codes: Ids, n_codes: int) -> Coded:
+    def _recoded(self, codes: Ids, n_codes: int) -> CodedItems:
         """The same items under other codes, shape (n_codes + 1,): the new one of each."""
         if not self.sample.is_plain:
-            return Coded(codes[self.codes], n_codes, self.sample)
-        return Coded(codes[:-1], n_codes, self.sample, times=self.counts)
+            return CodedItems(codes[self.codes], n_codes, self.sample)
+        return CodedItems(codes[:-1], n_codes, self.sample, times=self.counts)
 
     @cached_property
     def _counted(self) -> tuple[Ids, Sample]:
@@ -234,12 +194,12 @@ class Coded:
             return self.codes, self.sample
         return self.codes[rows], self.sample.take(rows)
 
-    def _among(self, counted: Ids) -> tuple[Ids, Sample]:
-        """The items of some codes, kept: several measures are of the same ones."""
-        key = counted.tobytes()
+    def _among(self, included: Ids) -> tuple[Ids, Sample]:
+        """The items of some codes, cached: several measures are of the same ones."""
+        key = included.tobytes()
         if key not in self._parts:
             codes, sample = self._counted
-            rows = counted[codes]
+            rows = included[codes]
             self._parts[key] = (codes, sample) if rows.all() else (codes[rows], sample.take(rows))
         return self._parts[key]
 
@@ -259,7 +219,7 @@ class Coded:
     def _drawn(self) -> dict[tuple[int, int], Draws]:
         return {}
 
-    def _draws(self, settings: Settings) -> Draws | None:
+    def _draws(self, settings: IntervalSettings) -> Draws | None:
         """Drawn once, whatever the number of measures."""
         key = settings.n_resamples, settings.seed
         if self.strata and key not in self._drawn:
@@ -267,31 +227,23 @@ class Coded:
         return self._drawn.get(key)
 
     def _resampled(
-        self, above: Array, below: Array, settings: Settings, bounds: tuple[float, float]
+        self, above: Array, below: Array, settings: IntervalSettings, bounds: Bounds
     ) -> Estimate:
         """A ratio by resampling all items, those outside its denominator too."""
-        counted, ratio = self.only(below), _ratio(above, below)
+        counted, measure = self.only(below), ratio_measure(above, below)
         if settings.method in {"jackknife", "jeffreys"}:
-            return counted.measure(ratio, settings, bounds=bounds)
+            return counted.measure(measure, settings, bounds=bounds)
         if self.sample.is_plain and self.n_codes > _FEW_CODES:
             # codes that stand for the same are one, which saves draws
             kinds, kind = np.unique(np.stack([above, below], 1), axis=0, return_inverse=True)
             items = self._recoded(np.append(kind.ravel(), len(kinds)), len(kinds))
-            ratio = _ratio(kinds[:, 0], kinds[:, 1])
-            return items.only(kinds[:, 1]).measure(ratio, settings, bounds=bounds)
+            measure = ratio_measure(kinds[:, 0], kinds[:, 1])
+            return items.only(kinds[:, 1]).measure(measure, settings, bounds=bounds)
         return bootstrap(
             counted.strata,
             self._draws(settings),
-            ratio,
+            measure,
             n_items=counted.n_items,
             level=settings.level,
             method="percentile" if settings.method == "percentile" else "bca",
         )
-
-
-def _ratio(above: Array, below: Array) -> Measure:
-    def ratio(tables: Array) -> Array:
-        total = tables @ below
-        return tables @ above / np.where(total > 0, total, np.nan)
-
-    return ratio

@@ -1,4 +1,4 @@
-"""Items by what the judge answered against what the humans answered: cells, matrices, classes.
+"""Items by the judge's answer against the humans' answer: cells, matrices, classes.
 
 The functions of cells give one code per item; the code after the last cell marks an item that is
 not compared.
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .agreement import cohen_kappa, coincidences_of_table, gwet_ac, krippendorff_alpha
-from .coded import Coded, Settings
+from .bootstrap import Measure
+from .coded import CodedItems, IntervalSettings
 from .estimates import Array, Estimate, Ids
 from .ratings import Ratings
 from .sample import Sample
@@ -25,13 +26,13 @@ N_COMPARED = (N_FLAGS + 1) ** 2
 
 
 def correct_cells(judge: Ratings, human: Ratings) -> Ids:
-    """Cell of ``is_correct``; 6 where the humans said nothing."""
+    """Cell of ``is_correct``; 6 where there is no label."""
     cells = (judge.correct + 1) * 2 + human.correct
     return np.where(human.correct >= 0, cells, np.int8(N_CELLS))
 
 
 def code_cells(judge: Ratings, human: Ratings, i: int) -> Ids:
-    """Cell of error code E(i+1), as for ``is_correct``; 6 where one of them said nothing."""
+    """Cell of error code E(i+1), as for ``is_correct``; 6 where either is missing."""
     unscored = judge.correct < 0
     ours = np.where(unscored, np.uint8(0), ((judge.flags >> i) & 1) + 1)
     compared = (human.known >> i) & (unscored | (judge.known >> i)) & 1
@@ -41,8 +42,7 @@ def code_cells(judge: Ratings, human: Ratings, i: int) -> Ids:
 def grade_cells(judge: Ratings, human: Ratings, k: int) -> Ids:
     """Cell (judge's grade, humans' grade); the judge's row is ``k`` where an item is unscored.
 
-    Returns:
-        Shape (n,), below k * (k + 1), and that where one of them gave no grade.
+    Below k * (k + 1), and that where either grade is missing.
     """
     unscored = judge.correct < 0
     row = np.where(unscored, k, judge.grade).astype(np.int16)
@@ -53,8 +53,7 @@ def grade_cells(judge: Ratings, human: Ratings, k: int) -> Ids:
 def error_cells(judge: Ratings, human: Ratings, *, count_unscored: bool) -> Ids:
     """Cell (whether the humans found the item incorrect, flags compared, flags that agree).
 
-    Returns:
-        Shape (n,), below 2 * 49, and that where no flag is compared.
+    Below 2 * 49, and that where no flag is compared.
     """
     unscored = judge.correct < 0
     shared = human.known & np.where(unscored, np.uint8(255 * count_unscored), judge.known)
@@ -72,9 +71,27 @@ def _bits(masks: Ids) -> Ids:
     return (fours + (fours >> 4)) & 0x0F
 
 
+def square(measure: Callable[[Array], Array], k: int, *, unscored: bool | None = None) -> Measure:
+    """A measure of square tables, as a function of the cells of k rows of answers and one more.
+
+    The last row, unscored items, is an answer of its own, left out unless ``unscored``; with None
+    where nothing is in it.
+    """
+
+    def of(cells: Array) -> Array:
+        rows = cells.reshape(*cells.shape[:-1], k + 1, k)
+        if not (rows[..., k, :].any() if unscored is None else unscored):
+            return measure(rows[..., :k, :])
+        table = np.zeros((*cells.shape[:-1], k + 1, k + 1))
+        table[..., :k] = rows
+        return measure(table)
+
+    return of
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """Counts of what one rater said against what another said.
+    """Counts of one rater's answers against another's.
 
     Attributes:
         first: Labels of the rows, the judge's answers; ``unscored`` may be among them.
@@ -88,33 +105,29 @@ class Confusion:
 
 
 def confusions(
-    correct: Coded, grades: Coded, codes: Mapping[str, Coded], levels: tuple[float, ...]
+    correct: CodedItems,
+    grades: CodedItems,
+    codes: Mapping[str, CodedItems],
+    levels: tuple[float, ...],
 ) -> dict[str, Confusion]:
     """The matrices of ``is_correct``, the grade and each error code, where there is anything."""
-    names = tuple(f"{level:g}" for level in levels)
-    k = len(levels)
+    rated = {"is_correct": correct, "grade": grades, **codes}
     tables = {
-        "is_correct": confusion(_unscored_last(correct), ("no", "yes")),
-        "grade": confusion(grades.counts.reshape(k + 1, k), names),
-        **{code: confusion(_unscored_last(cells), ("no", "yes")) for code, cells in codes.items()},
+        name: confusion(cells.counts, tuple(f"{level:g}" for level in levels))
+        if name == "grade"
+        else confusion(np.roll(cells.counts, -2), ("no", "yes"))
+        for name, cells in rated.items()
     }
     return {name: table for name, table in tables.items() if table is not None}
 
 
-def _unscored_last(cells: Coded) -> Array:
-    return np.roll(cells.counts.reshape(3, 2), -1, axis=0)
-
-
-def confusion(table: Array, names: tuple[str, ...]) -> Confusion | None:
-    """A matrix whose last row holds the unscored items, which is left out when there are none.
-
-    Args:
-        table: Shape (k + 1, k).
-        names: The k answers.
+def confusion(counts: Array, names: tuple[str, ...]) -> Confusion | None:
+    """A matrix of k answers and a last row of unscored items, left out when there are none.
 
     Returns:
         The matrix, or None when nothing is in it.
     """
+    table = counts.reshape(len(names) + 1, len(names))
     if not table.any():
         return None
     n_rows = len(names) + int(table[-1].any())
@@ -147,7 +160,7 @@ def nominal(
     sample: Sample | None = None,
     *,
     unscored: str = "exclude",
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> Nominal:
     """Agreement on classes, with unusable replies counted in one of three ways.
 
@@ -172,103 +185,56 @@ def nominal(
     if unscored not in {"exclude", "wrong", *names}:
         expected = ", ".join(("exclude", "wrong", *names))
         raise ValueError(f"unscored: expected one of {expected}, got {unscored!r}")
-    k, settings = len(names), settings or Settings()
+    k, sample, settings = len(names), sample or Sample(), settings or IntervalSettings()
     for name, answers in (("judge", judge), ("human", human)):
         if np.any(answers >= k):
             raise ValueError(f"{name}: expected -1 to {k - 1}, got {answers.max()}")
-    row = np.where(judge < 0, k, judge).astype(np.int64)
-    items = Coded(
-        np.where(human >= 0, row * k + human, k * (k + 1)), k * (k + 1), sample or Sample()
-    )
-    usable = np.repeat([1.0, 0.0], [k * k, k])
+
+    def items_with(row_of_unusable: int) -> CodedItems:
+        row = np.where(judge < 0, row_of_unusable, judge).astype(np.int64)
+        n_cells = k * (k + 1)
+        return CodedItems(np.where(human >= 0, row * k + human, n_cells), n_cells, sample)
+
+    items, usable = items_with(k), np.repeat([1.0, 0.0], [k * k, k])
+    every, below = np.ones(k * (k + 1)), np.ones(k * (k + 1))
     counted = items
     if unscored == "exclude":
-        counted = items.only(usable)
+        counted, below = items.only(usable), usable
     elif unscored in names:
-        taken = np.where(judge < 0, names.index(unscored), judge)
-        counted = Coded(
-            np.where(human >= 0, taken * k + human, k * (k + 1)), k * (k + 1), items.sample
-        )
-    diagonal = np.append(np.eye(k).ravel(), np.zeros(k))
-    below = usable if unscored == "exclude" else np.ones(k * (k + 1))
+        counted = items_with(names.index(unscored))
     # Jeffreys' two items, spread evenly; none of a class that never occurs, which no macro
     # average counts
     third = unscored == "wrong" and bool((items.counts * (1 - usable)).any())
-    cells = np.ones(k * (k + 1)) if third else usable
-    prior = 2 * cells / cells.sum()
+    prior = 2 * every / every.sum() if third else 2 * usable / usable.sum()
+    diagonal = np.append(np.eye(k).ravel(), np.zeros(k))
     measures = {"agreement": counted.ratio(diagonal, below, settings)}
-    for name, (measure, bounds) in _MEASURES.items():
-        measures[name] = counted.measure(
-            _of_answers(measure, k),
+    for name in ("precision", "recall", "F1"):
+        measures[f"macro {name}"] = counted.measure(
+            square(lambda tables, name=name: _macro(tables, k, name), k),
             settings,
-            bounds=bounds,
-            prior=None if "macro" in name else prior,
+            bounds=(0.0, 1.0),
         )
+    coefficients = {"kappa": cohen_kappa, "AC1": gwet_ac, "alpha": lambda t: _alpha(t, k)}
+    for name, coefficient in coefficients.items():
+        measures[name] = counted.measure(square(coefficient, k), settings, prior=prior)
     return Nominal(
-        scored=items.ratio(usable, np.ones(k * (k + 1)), settings),
+        scored=items.ratio(usable, every, settings),
         measures=measures,
-        table=confusion(items.counts.reshape(k + 1, k), names),
+        table=confusion(items.counts, names),
     )
 
 
-def _of_answers(measure: Callable[[Array], Array], k: int) -> Callable[[Array], Array]:
-    """A measure of square tables, as a function of k rows of answers and one of unusable ones."""
-
-    def of(cells: Array) -> Array:
-        table = np.zeros((*cells.shape[:-1], k + 1, k + 1))
-        table[..., :-1] = cells.reshape(*cells.shape[:-1], k + 1, k)
-        return measure(table)
-
-    return of
-
-
-def _per_class(tables: Array) -> tuple[Array, Array, Array]:
-    """Hits, answers and labels of each class; the last row, which is no class, is left out."""
-    hits = np.diagonal(tables, axis1=-2, axis2=-1)[..., :-1]
-    return hits, tables.sum(axis=-1)[..., :-1], tables.sum(axis=-2)[..., :-1]
-
-
-def _over(above: Array, below: Array, occurs: Array) -> Array:
-    """Mean of ratios over the classes that occur; 0 where a ratio has nothing below."""
+def _macro(tables: Array, k: int, name: str) -> Array:
+    """Mean over the k classes that occur; 0 for one that is never answered or never labelled."""
+    hits = np.diagonal(tables, axis1=-2, axis2=-1)[..., :k]
+    answers, labels = tables.sum(axis=-1)[..., :k], tables.sum(axis=-2)[..., :k]
+    below = {"precision": answers, "recall": labels, "F1": (answers + labels) / 2}[name]
+    occurs = answers + labels > 0
     n = occurs.sum(axis=-1)
-    ratios = above / np.where(below > 0, below, 1.0)
+    ratios = hits / np.where(below > 0, below, 1.0)
     return (ratios * occurs).sum(axis=-1) / np.where(n > 0, n, np.nan)
 
 
-def _macro_precision(tables: Array) -> Array:
-    hits, answers, labels = _per_class(tables)
-    return _over(hits, answers, (answers + labels > 0).astype(float))
-
-
-def _macro_recall(tables: Array) -> Array:
-    hits, answers, labels = _per_class(tables)
-    return _over(hits, labels, (answers + labels > 0).astype(float))
-
-
-def _macro_f1(tables: Array) -> Array:
-    hits, answers, labels = _per_class(tables)
-    return _over(2 * hits, answers + labels, (answers + labels > 0).astype(float))
-
-
-def _alpha(tables: Array) -> Array:
+def _alpha(tables: Array, k: int) -> Array:
     """Alpha over the items that both named a class for: unusable replies are missing to it."""
-    return krippendorff_alpha(coincidences_of_table(tables[..., :-1, :-1]), metric="nominal")
-
-
-def _trimmed(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Without the extra class where nothing is in it: AC1 counts classes."""
-
-    def of(tables: Array) -> Array:
-        return measure(tables if tables[..., -1, :].any() else tables[..., :-1, :-1])
-
-    return of
-
-
-_MEASURES: dict[str, tuple[Callable[[Array], Array], tuple[float, float]]] = {
-    "macro precision": (_macro_precision, (0.0, 1.0)),
-    "macro recall": (_macro_recall, (0.0, 1.0)),
-    "macro F1": (_macro_f1, (0.0, 1.0)),
-    "kappa": (_trimmed(cohen_kappa), (-1.0, 1.0)),
-    "AC1": (_trimmed(gwet_ac), (-1.0, 1.0)),
-    "alpha": (_alpha, (-1.0, 1.0)),
-}
+    return krippendorff_alpha(coincidences_of_table(tables[..., :k, :k]))

@@ -13,6 +13,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, Any]
 CONFIDENCE_LEVEL = 0.95
 SEED = 20_260_101
+FEW_CLUSTERS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +29,8 @@ class Estimate:
             ``wilson-clusters`` (``proportions``); ``jeffreys`` (``coded``); ``jackknife``, ``bca``,
             ``percentile``, ``cluster-bootstrap``, ``no-spread`` (``bootstrap``);
             ``t-bonett-price``, ``mover`` (``differences``); ``ppi++``, ``ppi-stratified``,
-            ``ppi-weighted`` (``prediction_powered``), ``lang-reiczigel`` (``prevalence``);
-            ``bounds``; ``hand-picked``, ``none``: there is none.
+            ``ppi-weighted``, ``lang-reiczigel`` (``prediction_powered``); ``bounds``;
+            ``hand-picked``, ``none``: there is none.
         n_items: Denominator: the rows the figure is about.
         n_clusters: Distinct cases among them.
         n_resamples: Bootstrap resamples, 0 when none were drawn.
@@ -38,10 +39,10 @@ class Estimate:
     """
 
     value: float | None
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     level: float
-    method: str
+    method: str = "none"
     n_items: int
     n_clusters: int
     n_resamples: int = 0
@@ -53,23 +54,11 @@ def nothing(
     level: float = CONFIDENCE_LEVEL, *, n_items: int = 0, note: str = "no rows"
 ) -> Estimate:
     """The estimate of a figure that has no rows, or none for the reason in ``note``."""
-    return Estimate(
-        value=None,
-        low=None,
-        high=None,
-        level=level,
-        method="none",
-        n_items=n_items,
-        n_clusters=0,
-        note=note,
-    )
-
-
-FEW_CLUSTERS = 15
+    return Estimate(value=None, level=level, n_items=n_items, n_clusters=0, note=note)
 
 
 def cluster_note(n_items: int, n_clusters: int) -> str:
-    """What is to be said of few clusters; empty when there is nothing to say."""
+    """A warning where there are few clusters; empty otherwise."""
     if n_clusters < min(n_items, FEW_CLUSTERS):
         return f"{n_clusters} clusters: with fewer than {FEW_CLUSTERS} intervals are rough"
     return ""

@@ -1,4 +1,4 @@
-"""A judge against humans: the paper's measures, what chance would give, and intervals.
+"""A judge against humans: the paper's measures, agreement beyond chance, and intervals.
 
 Definitions: Agent Planning Benchmark, arXiv:2606.04874, appendix D. *Positive* means that a plan
 is correct. Rates and their increasing functions have Wilson's interval over their denominator,
@@ -7,10 +7,10 @@ means of grades the same with an effective number of rows, coefficients Jeffreys
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Literal
+from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from .agreement import (
     phi,
     quadratic_weights,
 )
-from .coded import Change, Coded, Settings
+from .bootstrap import Measure
+from .coded import Change, CodedItems, IntervalSettings
 from .confusion import (
     FN,
     FP,
@@ -39,14 +40,24 @@ from .confusion import (
     correct_cells,
     error_cells,
     grade_cells,
+    square,
 )
 from .estimates import Array, Estimate, nothing
 from .ratings import CODES, LEVELS, Filling, Ratings, filled
 from .sample import Sample
 
 Policy = Literal["exclude", "wrong", "bounds"]
-POLICIES: tuple[Policy, ...] = ("exclude", "wrong", "bounds")
-"""What unscored items count as; see ``measures.calibrate``."""
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+"""What unscored items count as; see ``calibrate``."""
+PAPER = ("agreement", "precision", "recall", "F1", "grade MAE", "Err-Type (human-incorrect)")
+"""The measures of APB Table 7, in its order."""
+_NONE_COMPARED = "no item with a verdict and a human label"
+_NONE_GRADED = "no item that both graded"
+_BEFOREHAND = 2.0
+"""Items that coefficients count beforehand: Jeffreys' half an item in each cell of a 2x2 table."""
+_MOST_LEVELS_WITH_PRIOR = 25
+"""Beyond, as with grades of a slider, most of the k by k cells are empty and thousands of tables
+of them take minutes and gigabytes; the jackknife stands in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +89,15 @@ class _Rate:
         above: Cells of the numerator.
         below: Cells of the denominator.
         missed: Unscored cells that join the denominator when they count as wrong.
+        empty: Why there is no value where the denominator is empty.
         change: Increasing function that makes the measure of the rate.
-        hit: Unscored cells that join the numerator too: what is said of humans alone.
+        hit: Unscored cells that join the numerator too: those of rates of the humans alone.
     """
 
     above: tuple[int, ...]
     below: tuple[int, ...]
     missed: tuple[int, ...] = ()
+    empty: str = _NONE_COMPARED
     change: Change | None = None
     hit: tuple[int, ...] = ()
 
@@ -100,25 +113,23 @@ def _pabak(agreement: float) -> float:
 _SCORED = (TN, FN, FP, TP)
 _RATES: Mapping[str, _Rate] = {
     "agreement": _Rate((TN, TP), _SCORED, (U0, U1)),
-    "precision": _Rate((TP,), (FP, TP)),
-    "recall": _Rate((TP,), (FN, TP), (U1,)),
-    "F1": _Rate((TP,), (FP, FN, TP), (U1,), _f1),
-    "specificity": _Rate((TN,), (TN, FP), (U0,)),
+    "precision": _Rate((TP,), (FP, TP), empty="the judge said yes to no item"),
+    "recall": _Rate((TP,), (FN, TP), (U1,), "the humans said yes to no item"),
+    "F1": _Rate((TP,), (FP, FN, TP), (U1,), "neither said yes to any item", _f1),
+    "specificity": _Rate((TN,), (TN, FP), (U0,), "the humans said no to no item"),
     "judge CR": _Rate((FP, TP), _SCORED),
     "human CR": _Rate((FN, TP), _SCORED, (U0, U1), hit=(U1,)),
-    "PABAK": _Rate((TN, TP), _SCORED, (U0, U1), _pabak),
+    "PABAK": _Rate((TN, TP), _SCORED, (U0, U1), change=_pabak),
 }
 _OF_PAPER = ("agreement", "precision", "recall", "F1")
 _OF_CORRECT = ("specificity", "judge CR", "human CR", "PABAK")
-_OF_CODE = ("judge CR", "human CR", "agreement", "precision", "recall", "F1", "PABAK")
+_OF_CODE = ("judge CR", "human CR", *_OF_PAPER, "PABAK")
 _NAME_OF_CODE = {"judge CR": "judge rate", "human CR": "human rate"}
 _COEFFICIENTS: Mapping[str, Callable[[Array], Array]] = {
     "kappa": cohen_kappa,
     "phi": phi,
     "AC1": gwet_ac,
 }
-PAPER = ("agreement", "precision", "recall", "F1", "grade MAE", "Err-Type (human-incorrect)")
-"""The measures of APB Table 7, in its order."""
 
 
 def calibrate(
@@ -128,9 +139,9 @@ def calibrate(
     *,
     unscored: Policy = "exclude",
     levels: tuple[float, ...] = LEVELS,
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> Calibration:
-    """Everything that is said of one judge against human labels of the same n items.
+    """All measures of one judge against human labels of the same n items.
 
     The measures: agreement, precision, recall, F1, specificity, CR of judge and humans, PABAK,
     kappa, phi and AC1 of ``is_correct``; MAE, signed bias, quadratic kappa, AC2 and ordinal alpha
@@ -139,7 +150,7 @@ def calibrate(
 
     Args:
         judge: The judge on n items; ``correct`` -1 is unscored.
-        human: The humans; items on which they said nothing do not count.
+        human: The humans; items without any label do not count.
         sample: How the items were drawn; None: each by itself.
         unscored: What an item without verdict counts as. ``exclude``: not at all. ``wrong``: an
             answer that agrees with nobody: agreement falls, a correct plan counts as missed,
@@ -152,75 +163,14 @@ def calibrate(
     Returns:
         The calibration. A measure without value says why in its ``note``.
 
-    When not to use it: the intervals speak of the population that the labelled items were drawn
-    from. Hand-picked items were drawn from none.
+    When not to use it: for hand-picked items. Intervals are about the population that the
+    labelled items were drawn from.
     """
-    against = _Against(human, sample or Sample(), levels, settings or Settings())
+    settings = settings or IntervalSettings()
     if unscored == "bounds":
-        return _within_bounds(judge, against)
-    return against.whole(judge, unscored)
-
-
-@dataclass(frozen=True, slots=True)
-class _Against:
-    """Calibrates judges against the same labels."""
-
-    human: Ratings
-    sample: Sample
-    levels: tuple[float, ...]
-    settings: Settings
-
-    def whole(self, judge: Ratings, unscored: Literal["exclude", "wrong"]) -> Calibration:
-        cells, codes, settings = self._cells(judge, unscored), self._codes(judge), self.settings
-        measures = {
-            **cells.paper(settings),
-            **_rates(cells.correct, _OF_CORRECT, unscored, settings),
-            **_grade_means(cells, settings),
-            "Err-Type (all)": cells.error_type(settings, incorrect_only=False),
-            **_coefficients(cells.correct, unscored, settings),
-            **_grade_coefficients(cells, settings),
-        }
-        of_codes = {
-            code: _of_code(of, unscored, settings) for code, of in codes.items() if of.counts.any()
-        }
-        return replace(
-            self._counted(judge, cells, codes), policy=unscored, measures=measures, codes=of_codes
-        )
-
-    def bare(self, judge: Ratings) -> Calibration:
-        return self._counted(judge, self._cells(judge, "exclude"), self._codes(judge))
-
-    def alone(self, judge: Ratings) -> Calibration:
-        cells, codes, settings = self._cells(judge, "exclude"), self._codes(judge), self.settings
-        rates = {code: _rate(of, "judge CR", "exclude", settings) for code, of in codes.items()}
-        return replace(
-            self._counted(judge, cells, codes),
-            measures={
-                "judge CR": _rate(cells.correct, "judge CR", "exclude", settings),
-                **_grade_means(cells, settings),
-            },
-            codes={code: {"judge rate": rate} for code, rate in rates.items()},
-        )
-
-    def _cells(self, judge: Ratings, unscored: Policy) -> _Cells:
-        return _Cells.of(judge, self.human, self.sample, unscored, self.levels)
-
-    def _codes(self, judge: Ratings) -> dict[str, Coded]:
-        of_codes = (code_cells(judge, self.human, i) for i in range(len(CODES)))
-        return {
-            c: Coded(cells, N_CELLS, self.sample) for c, cells in zip(CODES, of_codes, strict=True)
-        }
-
-    def _counted(self, judge: Ratings, cells: _Cells, codes: Mapping[str, Coded]) -> Calibration:
-        human = self.human
-        items = (human.correct >= 0) | (human.grade >= 0) | (human.known > 0)
-        scored = Coded(np.where(items, judge.correct >= 0, 2), 2, self.sample)
-        return Calibration(
-            n_items=int(np.count_nonzero(items)),
-            policy="exclude",
-            scored=scored.ratio(np.array([0.0, 1.0]), np.ones(2), self.settings),
-            tables=confusions(cells.correct, cells.grade, codes, self.levels),
-        )
+        comparison = _Comparison(judge, human, sample or Sample(), "exclude", levels, settings)
+        return _within_bounds(comparison)
+    return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).calibration
 
 
 def paper_measures(
@@ -230,103 +180,11 @@ def paper_measures(
     *,
     unscored: Literal["exclude", "wrong"] = "exclude",
     levels: tuple[float, ...] = LEVELS,
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> dict[str, Estimate]:
     """The six measures of APB Table 7 alone; arguments and values are those of ``calibrate``."""
-    cells = _Cells.of(judge, human, sample or Sample(), unscored, levels)
-    return cells.paper(settings or Settings())
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The items in the cells of each confusion matrix."""
-
-    correct: Coded
-    grade: Coded
-    errors: Coded
-    levels: tuple[float, ...]
-    unscored: Policy
-
-    @classmethod
-    def of(
-        cls,
-        judge: Ratings,
-        human: Ratings,
-        sample: Sample,
-        unscored: Policy,
-        levels: tuple[float, ...],
-    ) -> _Cells:
-        k, wrong = len(levels), unscored == "wrong"
-        errors = error_cells(judge, human, count_unscored=wrong)
-        return cls(
-            Coded(correct_cells(judge, human), N_CELLS, sample),
-            Coded(grade_cells(judge, human, k), k * (k + 1), sample),
-            Coded(errors, 2 * N_COMPARED, sample),
-            levels,
-            unscored,
-        )
-
-    def paper(self, settings: Settings) -> dict[str, Estimate]:
-        return {
-            **_rates(self.correct, _OF_PAPER, self.unscored, settings),
-            "grade MAE": self.error(settings),
-            "Err-Type (human-incorrect)": self.error_type(settings, incorrect_only=True),
-        }
-
-    def error(self, settings: Settings) -> Estimate:
-        """MAE of the grade; an unscored item that counts is off by as much as it can be."""
-        values, k = np.asarray(self.levels), len(self.levels)
-        ends = values[0], values[-1]
-        distances = np.abs(values[:, None] - values[None, :]).ravel()
-        farthest = np.maximum(values - ends[0], ends[1] - values)
-        counted = np.repeat([1.0, float(self.unscored == "wrong")], [k * k, k])
-        above = np.concatenate([distances, farthest]) * counted
-        width = float(ends[1] - ends[0])
-        estimate = self.grade.ratio(above, counted, settings, bounds=(0.0, width))
-        return _explained(estimate, _NONE_GRADED)
-
-    def error_type(self, settings: Settings, *, incorrect_only: bool) -> Estimate:
-        """Share of flags that agree, an item's flags taken together."""
-        incorrect, n, same = (
-            part.ravel().astype(float) for part in np.indices((2, N_FLAGS + 1, N_FLAGS + 1))
-        )
-        counted = incorrect if incorrect_only else np.ones(len(n))
-        estimate = self.errors.ratio(same * counted, n * counted, settings)
-        return _explained(estimate, "no flag that both said something of")
-
-
-def _of_code(cells: Coded, unscored: Policy, settings: Settings) -> dict[str, Estimate]:
-    estimates = {
-        **_rates(cells, _OF_CODE, unscored, settings),
-        **_coefficients(cells, unscored, settings),
-    }
-    return {_NAME_OF_CODE.get(name, name): estimate for name, estimate in estimates.items()}
-
-
-def _rates(
-    cells: Coded, names: tuple[str, ...], unscored: Policy, settings: Settings
-) -> dict[str, Estimate]:
-    return {name: _rate(cells, name, unscored, settings) for name in names}
-
-
-def _rate(cells: Coded, name: str, unscored: Policy, settings: Settings) -> Estimate:
-    rate = _RATES[name]
-    missed, hit = (rate.missed, rate.hit) if unscored == "wrong" else ((), ())
-    above, below = _marks((*rate.above, *hit)), _marks((*rate.below, *missed))
-    estimate = cells.ratio(above, below, settings, change=rate.change)
-    return _explained(estimate, _EMPTY[name])
-
-
-@lru_cache
-def _marks(cells: tuple[int, ...]) -> Array:
-    marks = np.zeros(N_CELLS)
-    marks[list(cells)] = 1
-    marks.flags.writeable = False
-    return marks
-
-
-_BEFOREHAND = 2.0
-"""Items that coefficients count beforehand: Jeffreys' half an item in each cell of a 2x2 table."""
+    settings = settings or IntervalSettings()
+    return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).paper
 
 
 def grade_prior(levels: Sequence[float]) -> Array:
@@ -336,9 +194,6 @@ def grade_prior(levels: Sequence[float]) -> Array:
     table of correct and not has its part of Jeffreys' prior. The other on grades that are close,
     falling by e for a fifth of the range: with it spread evenly, a rater who is never off by more
     than a step would have intervals that reach for errors by the whole range (docs/coverage.md).
-
-    Args:
-        levels: Shape (k,), in order.
     """
     values, k = np.asarray(levels), len(levels)
     grade = np.append(np.full(k - 1, 0.5 / (k - 1)), 0.5)
@@ -346,110 +201,191 @@ def grade_prior(levels: Sequence[float]) -> Array:
     return _BEFOREHAND / 2 * (np.outer(grade, grade) + near / near.sum()).ravel()
 
 
-_NONE_COMPARED = "no item with a verdict and a human label"
-_NONE_GRADED = "no item that both graded"
-_EMPTY = {
-    "agreement": _NONE_COMPARED,
-    "PABAK": _NONE_COMPARED,
-    "judge CR": _NONE_COMPARED,
-    "human CR": _NONE_COMPARED,
-    "precision": "the judge said yes to no item",
-    "recall": "the humans said yes to no item",
-    "F1": "neither said yes to any item",
-    "specificity": "the humans said no to no item",
-}
-
-
-def _coefficients(cells: Coded, unscored: Policy, settings: Settings) -> dict[str, Estimate]:
-    """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
-    third = unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
-    cells = cells if third else cells.only(_marks(_SCORED))
-    if not cells.counts.any():
-        return {name: nothing(settings.level, note=_NONE_COMPARED) for name in _COEFFICIENTS}
-    prior = np.ones(N_CELLS) if third else _marks(_SCORED)
-    prior = prior * _BEFOREHAND / prior.sum()
-    estimates: dict[str, Estimate] = {}
-    for name, measure in _COEFFICIENTS.items():
-        if third and name == "phi":
-            estimates[name] = nothing(settings.level, note="not defined for three answers")
-        else:
-            estimates[name] = cells.measure(_of_cells(measure, third=third), settings, prior=prior)
-    kappa, bare = estimates["kappa"], estimates["phi"]
-    if third or settings.method == "jeffreys" or bare.low is not None or kappa.low is None:
-        return estimates
-    # Where one item is all there is of a class, kappa without it is 0 where phi is undefined; an
-    # interval from such a change holds the true value in about 3 of 4 cases.
-    kappa = replace(kappa, low=None, high=None, method="none", n_resamples=0, seed=None)
-    return {**estimates, "kappa": replace(kappa, note=bare.note)}
-
-
-def _of_cells(measure: Callable[[Array], Array], *, third: bool) -> Callable[[Array], Array]:
-    """A coefficient of square tables, as a function of the six cells."""
-
-    def coefficient(cells: Array) -> Array:
-        square = cells[..., [TN, FN, FP, TP]].reshape(*cells.shape[:-1], 2, 2)
-        if not third:
-            return measure(square)
-        table = np.zeros((*cells.shape[:-1], 3, 3))
-        table[..., :2, :2] = square
-        table[..., 2, :2] = cells[..., [U0, U1]]
-        return measure(table)
-
-    return coefficient
+def _marks(cells: Iterable[int]) -> Array:
+    marks = np.zeros(N_CELLS)
+    marks[list(cells)] = 1
+    return marks
 
 
 def _explained(estimate: Estimate, note: str) -> Estimate:
     return estimate if estimate.value is not None else replace(estimate, note=note)
 
 
-def _grade_means(cells: _Cells, settings: Settings) -> dict[str, Estimate]:
-    """Signed bias and both mean grades, over what both graded."""
-    values, k = np.asarray(cells.levels), len(cells.levels)
-    ends = float(values[0]), float(values[-1])
-    scored, nothing_there = np.repeat([1.0, 0.0], [k * k, k]), np.zeros(k)
-    signed = np.concatenate([(values[:, None] - values[None, :]).ravel(), nothing_there])
-    judged = np.concatenate([np.repeat(values, k), nothing_there])
-    labelled = np.concatenate([np.tile(values, k), nothing_there])
-    width = ends[1] - ends[0]
-    estimates = {
-        "grade bias": cells.grade.ratio(signed, scored, settings, bounds=(-width, width)),
-        "judge grade": cells.grade.ratio(judged, scored, settings, bounds=ends),
-        "human grade": cells.grade.ratio(labelled, scored, settings, bounds=ends),
-    }
-    return {name: _explained(estimate, _NONE_GRADED) for name, estimate in estimates.items()}
+@dataclass(frozen=True)
+class _Comparison:
+    """A judge against labels of the same items, and its measures."""
 
+    judge: Ratings
+    human: Ratings
+    sample: Sample
+    unscored: Literal["exclude", "wrong"]
+    levels: tuple[float, ...]
+    settings: IntervalSettings
 
-_MOST_LEVELS_WITH_PRIOR = 25
-"""Beyond, as with grades of a slider, most of the k by k cells are empty and thousands of tables
-of them take minutes and gigabytes; the jackknife stands in."""
+    @cached_property
+    def correct(self) -> CodedItems:
+        return CodedItems(correct_cells(self.judge, self.human), N_CELLS, self.sample)
 
+    @cached_property
+    def grades(self) -> CodedItems:
+        k = len(self.levels)
+        return CodedItems(grade_cells(self.judge, self.human, k), k * (k + 1), self.sample)
 
-def _grade_coefficients(cells: _Cells, settings: Settings) -> dict[str, Estimate]:
-    weights = quadratic_weights(np.asarray(cells.levels))
-    k = len(cells.levels)
+    @cached_property
+    def errors(self) -> CodedItems:
+        cells = error_cells(self.judge, self.human, count_unscored=self.unscored == "wrong")
+        return CodedItems(cells, 2 * N_COMPARED, self.sample)
 
-    def square(counts: Array) -> Array:
-        return counts[..., : k * k].reshape(*counts.shape[:-1], k, k)
+    @cached_property
+    def codes(self) -> dict[str, CodedItems]:
+        return {
+            code: CodedItems(code_cells(self.judge, self.human, i), N_CELLS, self.sample)
+            for i, code in enumerate(CODES)
+        }
 
-    measures: Mapping[str, Callable[[Array], Array]] = {
-        "grade kappa (quadratic)": lambda t: cohen_kappa(square(t), weights),
-        "grade AC2 (quadratic)": lambda t: gwet_ac(square(t), weights),
-        "grade alpha (ordinal)": lambda t: krippendorff_alpha(
-            coincidences_of_table(square(t)), metric="ordinal"
-        ),
-    }
-    if cells.unscored == "wrong" and bool(cells.grade.counts[k * k :].any()):
-        note = "an unscored item has no grade: see MAE, or leave unscored items out"
-        return {name: nothing(settings.level, note=note) for name in measures}
+    @property
+    def paper(self) -> dict[str, Estimate]:
+        return {
+            **self.rates(self.correct, _OF_PAPER),
+            "grade MAE": self._grade_error(),
+            "Err-Type (human-incorrect)": self._error_type(incorrect_only=True),
+        }
 
-    scored = cells.grade.only(np.repeat([1.0, 0.0], [k * k, k]))
-    if not scored.counts.any():
-        return {name: nothing(settings.level, note=_NONE_GRADED) for name in measures}
-    few_levels = k <= _MOST_LEVELS_WITH_PRIOR
-    prior = np.append(grade_prior(cells.levels), np.zeros(k)) if few_levels else None
-    return {
-        name: scored.measure(measure, settings, prior=prior) for name, measure in measures.items()
-    }
+    @property
+    def calibration(self) -> Calibration:
+        measures = {
+            **self.paper,
+            **self.rates(self.correct, _OF_CORRECT),
+            **self.grade_means(),
+            "Err-Type (all)": self._error_type(incorrect_only=False),
+            **self._coefficients(self.correct),
+            **self._grade_coefficients(),
+        }
+        of_codes: dict[str, dict[str, Estimate]] = {}
+        for code, cells in self.codes.items():
+            if cells.counts.any():
+                estimates = {**self.rates(cells, _OF_CODE), **self._coefficients(cells)}
+                of_codes[code] = {
+                    _NAME_OF_CODE.get(name, name): of for name, of in estimates.items()
+                }
+        return replace(self.bare, policy=self.unscored, measures=measures, codes=of_codes)
+
+    @property
+    def bare(self) -> Calibration:
+        """Numbers of items and tables alone."""
+        human = self.human
+        items = (human.correct >= 0) | (human.grade >= 0) | (human.known > 0)
+        scored = CodedItems(np.where(items, self.judge.correct >= 0, 2), 2, self.sample)
+        return Calibration(
+            n_items=int(np.count_nonzero(items)),
+            policy="exclude",
+            scored=scored.ratio(np.array([0.0, 1.0]), np.ones(2), self.settings),
+            tables=confusions(self.correct, self.grades, self.codes, self.levels),
+        )
+
+    def rates(self, cells: CodedItems, names: Iterable[str]) -> dict[str, Estimate]:
+        estimates: dict[str, Estimate] = {}
+        for name in names:
+            rate = _RATES[name]
+            missed, hit = (rate.missed, rate.hit) if self.unscored == "wrong" else ((), ())
+            above, below = _marks((*rate.above, *hit)), _marks((*rate.below, *missed))
+            estimate = cells.ratio(above, below, self.settings, change=rate.change)
+            estimates[name] = _explained(estimate, rate.empty)
+        return estimates
+
+    def _grade_error(self) -> Estimate:
+        """MAE of the grade; an unscored item that counts is off by as much as it can be."""
+        values, k = np.asarray(self.levels), len(self.levels)
+        distances = np.abs(values[:, None] - values[None, :]).ravel()
+        farthest = np.maximum(values - values[0], values[-1] - values)
+        counted = np.repeat([1.0, float(self.unscored == "wrong")], [k * k, k])
+        above, bounds = np.concatenate([distances, farthest]) * counted, (0.0, self._width)
+        estimate = self.grades.ratio(above, counted, self.settings, bounds=bounds)
+        return _explained(estimate, _NONE_GRADED)
+
+    @property
+    def _width(self) -> float:
+        return float(self.levels[-1] - self.levels[0])
+
+    def grade_means(self) -> dict[str, Estimate]:
+        """Signed bias and both mean grades, over what both graded."""
+        values, k = np.asarray(self.levels), len(self.levels)
+        scored, ends = np.repeat([1.0, 0.0], [k * k, k]), (float(values[0]), float(values[-1]))
+        judged = np.repeat(np.append(values, 0.0), k)
+        labelled = np.tile(values, k + 1) * scored
+        columns = {
+            "grade bias": (judged - labelled, (-self._width, self._width)),
+            "judge grade": (judged, ends),
+            "human grade": (labelled, ends),
+        }
+        estimates: dict[str, Estimate] = {}
+        for name, (above, bounds) in columns.items():
+            estimate = self.grades.ratio(above, scored, self.settings, bounds=bounds)
+            estimates[name] = _explained(estimate, _NONE_GRADED)
+        return estimates
+
+    def _error_type(self, *, incorrect_only: bool) -> Estimate:
+        """Share of flags that agree, an item's flags taken together."""
+        incorrect, n, same = (
+            part.ravel().astype(float) for part in np.indices((2, N_FLAGS + 1, N_FLAGS + 1))
+        )
+        counted = incorrect if incorrect_only else np.ones(len(n))
+        estimate = self.errors.ratio(same * counted, n * counted, self.settings)
+        return _explained(estimate, "no flag that both said something of")
+
+    def _coefficients(self, cells: CodedItems) -> dict[str, Estimate]:
+        """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
+        settings = self.settings
+        third = self.unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
+        cells = cells if third else cells.only(_marks(_SCORED))
+        if not cells.counts.any():
+            return {name: nothing(settings.level, note=_NONE_COMPARED) for name in _COEFFICIENTS}
+        prior = np.ones(N_CELLS) if third else _marks(_SCORED)
+        prior = prior * _BEFOREHAND / prior.sum()
+        estimates: dict[str, Estimate] = {}
+        for name, coefficient in _COEFFICIENTS.items():
+            measure = square(coefficient, 2, unscored=third)
+
+            def unscored_last(counts: Array, measure: Measure = measure) -> Array:
+                return measure(np.roll(counts, -2, axis=-1))
+
+            if third and name == "phi":
+                estimates[name] = nothing(settings.level, note="not defined for three answers")
+            else:
+                estimates[name] = cells.measure(unscored_last, settings, prior=prior)
+        kappa, of_phi = estimates["kappa"], estimates["phi"]
+        if third or settings.method == "jeffreys" or of_phi.low is not None or kappa.low is None:
+            return estimates
+        # Where one item is all there is of a class, kappa without it is 0 where phi is undefined;
+        # an interval from such a change holds the true value in about 3 of 4 cases.
+        kappa = replace(
+            kappa, low=None, high=None, method="none", n_resamples=0, seed=None, note=of_phi.note
+        )
+        return {**estimates, "kappa": kappa}
+
+    def _grade_coefficients(self) -> dict[str, Estimate]:
+        k, settings = len(self.levels), self.settings
+        weights = quadratic_weights(np.asarray(self.levels))
+        measures: Mapping[str, Callable[[Array], Array]] = {
+            "grade kappa (quadratic)": lambda tables: cohen_kappa(tables, weights),
+            "grade AC2 (quadratic)": lambda tables: gwet_ac(tables, weights),
+            "grade alpha (ordinal)": lambda tables: krippendorff_alpha(
+                coincidences_of_table(tables), metric="ordinal"
+            ),
+        }
+        if self.unscored == "wrong" and bool(self.grades.counts[k * k :].any()):
+            note = "an unscored item has no grade: see MAE, or leave unscored items out"
+            return {name: nothing(settings.level, note=note) for name in measures}
+        scored = self.grades.only(np.repeat([1.0, 0.0], [k * k, k]))
+        if not scored.counts.any():
+            return {name: nothing(settings.level, note=_NONE_GRADED) for name in measures}
+        prior = None
+        if k <= _MOST_LEVELS_WITH_PRIOR:
+            prior = np.append(grade_prior(self.levels), np.zeros(k))
+        return {
+            name: scored.measure(square(measure, k, unscored=False), settings, prior=prior)
+            for name, measure in measures.items()
+        }
 
 
 _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
@@ -462,7 +398,7 @@ _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
 """How unscored items are filled for the least and the greatest value; else worst and best."""
 
 
-def _within_bounds(judge: Ratings, against: _Against) -> Calibration:
+def _within_bounds(comparison: _Comparison) -> Calibration:
     """Calibrates with unscored items filled in the worst and in the best way.
 
     After Manski 1989 (doi:10.2307/145818): nothing is assumed of what is missing. Coefficients
@@ -473,21 +409,29 @@ def _within_bounds(judge: Ratings, against: _Against) -> Calibration:
         The calibration whose intervals reach from the low end of the least value to the high end
         of the greatest; without unscored items, the plain one.
     """
-    human, levels, bare = against.human, against.levels, against.bare(judge)
+    bare = comparison.bare
     if bare.scored.value in {None, 1.0}:
-        return replace(against.whole(judge, "wrong"), policy="bounds")
-    ends = {
-        "worst": against.whole(filled(judge, human, levels, "worst"), "exclude"),
-        "best": against.whole(filled(judge, human, levels, "best"), "exclude"),
-        "lowest": against.alone(filled(judge, human, levels, "lowest")),
-        "highest": against.alone(filled(judge, human, levels, "highest")),
-    }
-    worst = ends["worst"]
+        return replace(replace(comparison, unscored="wrong").calibration, policy="bounds")
+
+    def with_filling(how: Filling) -> _Comparison:
+        judge = filled(comparison.judge, comparison.human, comparison.levels, how)
+        return replace(comparison, judge=judge)
+
+    ends = {"worst": with_filling("worst").calibration, "best": with_filling("best").calibration}
+    for how in ("lowest", "highest"):
+        end = with_filling(how)
+        rates = {code: end.rates(of, ["judge CR"])["judge CR"] for code, of in end.codes.items()}
+        ends[how] = replace(
+            bare,
+            measures={**end.rates(end.correct, ["judge CR"]), **end.grade_means()},
+            codes={code: {"judge rate": rate} for code, rate in rates.items()},
+        )
 
     def between(name: str, of: Callable[[Calibration], Mapping[str, Estimate]]) -> Estimate:
         low, high = _EXTREMES.get(name, ("worst", "best"))
         return _union(of(ends[low])[name], of(ends[high])[name])
 
+    worst = ends["worst"]
     return replace(
         bare,
         policy="bounds",

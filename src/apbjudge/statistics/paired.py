@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from .bootstrap import jackknife_variance
-from .coded import Coded, Settings
+from .bootstrap import Measure, jackknife_variance, ratio_measure
+from .coded import CodedItems, IntervalSettings
 from .confusion import FN, FP, TP, correct_cells
-from .differences import McNemar, detectable_difference, mcnemar, paired_test
+from .differences import Correction, McNemar, adjust, detectable_difference, mcnemar, paired_test
 from .estimates import Array, Estimate, Ids, cluster_note, two_sided
-from .multiplicity import adjust
 from .proportions import bounded, share
 from .ratings import CODES, LEVELS, Ratings
 from .sample import Sample
 
 Family = Literal["primary", "exploratory"]
+_FAMILIES: tuple[tuple[Family, Correction], ...] = (("primary", "holm"), ("exploratory", "bh"))
 _BITS: Array = np.array([float(i.bit_count()) for i in range(256)])
+_N_JOINT = 18
+_RATIOS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "precision": ((TP,), (FP, TP)),
+    "recall": ((TP,), (FN, TP)),
+    "F1": ((TP, TP), (FP, FN, TP, TP)),
+}
+"""Numerator and denominator in cells; a cell named twice counts twice."""
+_DIFFERING = (1 * 6 + 2 * 2, 1 * 6 + 2 * 2 + 1, 2 * 6 + 1 * 2, 2 * 6 + 1 * 2 + 1)
+"""Joint cells in which one judge says no and the other yes, while the humans say no or yes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +67,7 @@ class Flips:
         second_only: Correct by the second alone.
         neither: Incorrect by both.
         test: McNemar's test of the two in the middle; None where items share clusters or have
-            weights, which it knows nothing of.
+            weights, which it ignores.
     """
 
     both: int
@@ -69,20 +78,16 @@ class Flips:
 
 
 def flips(first: Ratings, second: Ratings, sample: Sample) -> Flips:
-    """Counts on which items two runs differ.
-
-    Args:
-        first: n items.
-        second: The same items.
-        sample: How the items were drawn.
-    """
-    both_scored = (first.correct >= 0) & (second.correct >= 0)
-    counts = np.bincount(
-        first.correct[both_scored] * 2 + second.correct[both_scored], minlength=4
-    ).tolist()
-    test = mcnemar(counts[2], counts[1]) if sample.is_plain else None
+    """Counts on which of n items two runs differ."""
+    scored = (first.correct >= 0) & (second.correct >= 0)
+    cells = first.correct[scored] * 2 + second.correct[scored]
+    neither, second_only, first_only, both = np.bincount(cells, minlength=4).tolist()
     return Flips(
-        both=counts[3], first_only=counts[2], second_only=counts[1], neither=counts[0], test=test
+        both=both,
+        first_only=first_only,
+        second_only=second_only,
+        neither=neither,
+        test=mcnemar(first_only, second_only) if sample.is_plain else None,
     )
 
 
@@ -92,7 +97,7 @@ def compare_verdicts(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> list[Difference]:
     """Differences of CR, Grade and the error rates; no human label is needed.
 
@@ -104,21 +109,20 @@ def compare_verdicts(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    sample, level = sample or Sample(), (settings or Settings()).level
+    sample, level = sample or Sample(), (settings or IntervalSettings()).level
     values = np.asarray(levels)
-    both_scored = (first.correct >= 0) & (second.correct >= 0)
-    graded = both_scored & (first.grade >= 0) & (second.grade >= 0)
-    pairs = [
-        _rate_difference("CR", (first.correct, second.correct), both_scored, sample, level),
-        _mean_difference(
-            "Grade", (values[first.grade], values[second.grade]), graded, sample, level
-        ),
+    scored = (first.correct >= 0) & (second.correct >= 0)
+    graded = scored & (first.grade >= 0) & (second.grade >= 0)
+    grades = values[first.grade], values[second.grade]
+    differences = [
+        _rate_difference("CR", (first.correct, second.correct), scored, sample, level),
+        _mean_difference("Grade", grades, graded, sample, level),
     ]
     for i, code in enumerate(CODES):
-        known = both_scored & (((first.known & second.known) >> i) & 1 == 1)
+        known = scored & (((first.known & second.known) >> i) & 1 == 1)
         flags = (first.flags >> i) & 1, (second.flags >> i) & 1
-        pairs.append(_rate_difference(code, flags, known, sample, level))
-    return [pair for pair in pairs if pair.difference.n_items]
+        differences.append(_rate_difference(code, flags, known, sample, level))
+    return [difference for difference in differences if difference.difference.n_items]
 
 
 def _rate_difference(
@@ -147,15 +151,6 @@ def _mean_difference(
     )
 
 
-_N_JOINT = 18
-_RATIOS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "precision": ((TP,), (FP, TP)),
-    "recall": ((TP,), (FN, TP)),
-    "F1": ((TP, TP), (FP, FN, TP, TP)),
-}
-"""Numerator and denominator in cells; a cell named twice counts twice."""
-
-
 def compare_reliability(
     first: Ratings,
     second: Ratings,
@@ -163,13 +158,13 @@ def compare_reliability(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> list[Difference]:
     """Differences of agreement, precision, recall, F1, MAE and Err-Type against one set of labels.
 
-    Means are compared item by item; precision, recall and F1, which are no means, by leaving out
-    one unit at a time, after half an item more has been counted in each of the four cells in
-    which the judges differ. Err-Type is the mean over items of the share of flags that agree, where
+    Means are compared item by item; precision, recall and F1, which are no means, by the
+    jackknife, after half an item more has been counted in each of the four cells in which the
+    judges differ. Err-Type is the mean over items of the share of flags that agree, where
     ``calibrate`` has the share of all flags: they differ where some flags are unknown.
 
     Args:
@@ -180,11 +175,11 @@ def compare_reliability(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    sample, settings = sample or Sample(), settings or Settings()
+    sample, settings = sample or Sample(), settings or IntervalSettings()
     level, values = settings.level, np.asarray(levels)
-    both_scored = (first.correct >= 0) & (second.correct >= 0)
-    compared = both_scored & (human.correct >= 0)
-    graded = both_scored & (human.grade >= 0) & (first.grade >= 0) & (second.grade >= 0)
+    scored = (first.correct >= 0) & (second.correct >= 0)
+    compared = scored & (human.correct >= 0)
+    graded = scored & (human.grade >= 0) & (first.grade >= 0) & (second.grade >= 0)
     agree = [of.correct == human.correct for of in (first, second)]
     errors = [np.abs(values[of.grade] - values[human.grade]) for of in (first, second)]
     known = human.known & first.known & second.known
@@ -193,21 +188,18 @@ def compare_reliability(
         _BITS[known & ~(of.flags ^ human.flags)] / np.maximum(_BITS[known], 1.0)
         for of in (first, second)
     ]
-    pairs = [
+    ratings = [of.take(compared) for of in (first, second, human)]
+    differences = [
         _rate_difference("agreement", agree, compared, sample, level),
-        *ratio_differences(
-            [ratings.take(compared) for ratings in (first, second, human)],
-            sample.take(compared),
-            settings,
-        ),
+        *ratio_differences(ratings, sample.take(compared), settings),
         _mean_difference("grade MAE", errors, graded, sample, level),
         _mean_difference("Err-Type (human-incorrect)", same, flagged, sample, level),
     ]
-    return [pair for pair in pairs if pair.difference.n_items]
+    return [difference for difference in differences if difference.difference.n_items]
 
 
 def ratio_differences(
-    ratings: Sequence[Ratings], sample: Sample, settings: Settings
+    ratings: Sequence[Ratings], sample: Sample, settings: IntervalSettings
 ) -> list[Difference]:
     """Differences of precision, recall and F1 alone; see ``compare_reliability``.
 
@@ -215,14 +207,17 @@ def ratio_differences(
     that was observed.
     """
     cells = [correct_cells(judge, ratings[2]) for judge in ratings[:2]]
-    joint = Coded(cells[0] // 2 * 6 + cells[1], _N_JOINT, sample)
-    with_halves, plain = _with_halves_more(joint), replace(settings, method="jackknife")
+    joint = CodedItems(cells[0] // 2 * 6 + cells[1], _N_JOINT, sample)
+    with_halves, settings = _with_halves_more(joint), replace(settings, method="jackknife")
     differences: list[Difference] = []
     for name, (above, below) in _RATIOS.items():
-        one, other = _ratio(above, below, 0), _ratio(above, below, 1)
-        less = _less(one, other)
-        estimate = joint.measure(less, plain, bounds=None)
-        adjusted = with_halves.measure(less, plain, bounds=None)
+        one, other = _joint_ratio(above, below, 0), _joint_ratio(above, below, 1)
+
+        def less(tables: Array, one: Measure = one, other: Measure = other) -> Array:
+            return one(tables) - other(tables)
+
+        estimate = joint.measure(less, settings, bounds=None)
+        adjusted = with_halves.measure(less, settings, bounds=None)
         p_value = detectable = None
         if adjusted.low is not None and estimate.value is not None and estimate.n_clusters > 1:
             variance, df = jackknife_variance(with_halves.strata, less)
@@ -238,8 +233,8 @@ def ratio_differences(
         differences.append(
             Difference(
                 name=name,
-                first=joint.measure(one, plain, bounds=(0.0, 1.0)),
-                second=joint.measure(other, plain, bounds=(0.0, 1.0)),
+                first=joint.measure(one, settings, bounds=(0.0, 1.0)),
+                second=joint.measure(other, settings, bounds=(0.0, 1.0)),
                 difference=estimate,
                 p_value=p_value,
                 detectable=detectable,
@@ -248,11 +243,7 @@ def ratio_differences(
     return differences
 
 
-_DIFFERING = (1 * 6 + 2 * 2, 1 * 6 + 2 * 2 + 1, 2 * 6 + 1 * 2, 2 * 6 + 1 * 2 + 1)
-"""Joint cells in which one judge says no and the other yes, while the humans say no or yes."""
-
-
-def _with_halves_more(joint: Coded) -> Coded:
+def _with_halves_more(joint: CodedItems) -> CodedItems:
     """Half an item more in each cell in which the judges differ, each a unit of its own.
 
     One item in each direction, as Bonett and Price 2012 add for rates. Where few items decide a
@@ -263,38 +254,20 @@ def _with_halves_more(joint: Coded) -> Coded:
     clusters = np.arange(n) if sample.clusters is None else sample.clusters
     further = clusters.max(initial=-1) + 1 + np.arange(4)
     weights = np.ones(n) if sample.weights is None else sample.weights
-    return Coded(
-        np.append(joint.codes, _DIFFERING),
-        _N_JOINT,
-        Sample(
-            clusters=np.append(clusters, further),
-            weights=np.append(weights, np.full(4, 0.5)),
-            strata=None if sample.strata is None else np.append(sample.strata, np.zeros(4, int)),
-        ),
+    extended = Sample(
+        clusters=np.append(clusters, further),
+        weights=np.append(weights, np.full(4, 0.5)),
+        strata=None if sample.strata is None else np.append(sample.strata, np.zeros(4, int)),
     )
+    return CodedItems(np.append(joint.codes, _DIFFERING), _N_JOINT, extended)
 
 
-def _ratio(
-    above: tuple[int, ...], below: tuple[int, ...], of: Literal[0, 1]
-) -> Callable[[Array], Array]:
+def _joint_ratio(above: tuple[int, ...], below: tuple[int, ...], judge: Literal[0, 1]) -> Measure:
     """Of one of the two judges, as a function of the joint cells (first, second, human)."""
-    judged, human = np.divmod(np.arange(_N_JOINT), 6)[0], np.arange(_N_JOINT) % 2
-    if of == 1:
-        judged = np.arange(_N_JOINT) % 6 // 2
-    cell = judged * 2 + human
+    joint = np.arange(_N_JOINT)
+    cell = (joint // 6 if judge == 0 else joint % 6 // 2) * 2 + joint % 2
     up, down = (np.bincount(cells, minlength=6).astype(float)[cell] for cells in (above, below))
-
-    def ratio(tables: Array) -> Array:
-        total = tables @ down
-        return tables @ up / np.where(total > 0, total, np.nan)
-
-    return ratio
-
-
-def _less(
-    first: Callable[[Array], Array], second: Callable[[Array], Array]
-) -> Callable[[Array], Array]:
-    return lambda tables: first(tables) - second(tables)
+    return ratio_measure(up, down)
 
 
 def with_families(
@@ -312,12 +285,8 @@ def with_families(
     names = [difference.name for difference in differences]
     if unknown := [name for name in primary if name not in names]:
         raise ValueError(f"primary: expected some of {', '.join(names)}, got {unknown[0]!r}")
-    families: tuple[tuple[Family, Literal["holm", "bh"]], ...] = (
-        ("primary", "holm"),
-        ("exploratory", "bh"),
-    )
     adjusted: dict[str, Difference] = {}
-    for family, method in families:
+    for family, method in _FAMILIES:
         members = [d for d in differences if (d.name in primary) == (family == "primary")]
         p_values = adjust([d.p_value for d in members], method=method)
         for member, p in zip(members, p_values, strict=True):

@@ -1,27 +1,26 @@
 """Rates by a judge, corrected with human labels on some of the items.
 
-A judge's rate is off by its errors, and no number of judged items cures that. Labels on some of
-the items show how far off it is. How the labelled items were chosen decides which correction
-holds, so the design is a required argument.
+A judge's rate is off by its errors, and no number of judged items cures that. How the labelled
+items were chosen decides which correction holds, so the design is a required argument.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import NormalDist
 from typing import Literal, get_args
 
 import numpy as np
 
 from ..errors import OptionError
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing
-from .moments import effective_df
-from .prevalence import corrected_prevalence
-from .proportions import bounded, score_interval, share, wilson
-from .sample import Sample
+from .proportions import Bounds, bounded, score_interval, share, widest_interval
+from .sample import Sample, effective_df, ratio_moments
 
 Design = Literal["random", "stratified", "weighted", "other-population", "hand-picked"]
-Bounds = tuple[float, float]
 _METHODS = {"random": "ppi++", "stratified": "ppi-stratified", "weighted": "ppi-weighted"}
+_NEEDED = {"stratified": "strata", "weighted": "weights"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,35 +64,23 @@ def rectify(
     The corrected mean is the mean of the judge's values, times a weight, plus the labelled rows'
     mean of what the weighted values lack: right for any judge, and the better the judge, the
     narrower. With ``random`` and the weight tuned it is PPI++ (Angelopoulos, Duchi & Zrnic 2023,
-    arXiv 2311.01453; the rows without label are the large sample). The weight is kept within 0
-    and 1.
-
-    Designs, i.e. how the labelled rows were chosen from the judged ones:
-
-    * ``random``: all had the same chance.
-    * ``stratified``: at random within each of ``sample.strata``, with any numbers; strata are
-      weighted by their size among the judged rows (compare Fisch et al. 2024, arXiv 2406.04291).
-    * ``weighted``: with unequal chances, whose inverse is ``sample.weights`` (read on labelled
-      rows only; Hajek's form of the difference estimator, Särndal, Swensson & Wretman 1992).
-    * ``other-population``: they were not; the labelled rows come from elsewhere, the corrected
-      rate is that of the rows without label (``prevalence.rogan_gladen``). Values 0 and 1 only.
-    * ``hand-picked``: somebody chose them. Refused.
-
-    The interval is Wilson's with as many labels as would be as precise without a judge, and
-    Student's t for the labelled units; variances by influence function, summed by cluster. Where
-    the judge agrees with every label, the rectifier shows no spread though the judge may err:
-    the variance is taken as if one label more had been off by the whole range in each direction,
-    but not above that of the labels alone.
-
-    How often intervals held in simulations is in docs/coverage.md: 93 % or more with random labels
-    of independent rows; less (88 to 92 %) with 120 labels or fewer drawn by verdict where one
-    verdict is seldom wrong; more than 97 % where 5 labels or fewer are expected to differ from the
-    judge or to be of the rarer kind, and with 30 weighted labels.
+    arXiv 2311.01453; the rows without label are the large sample). The interval is Wilson's with
+    as many labels as would be as precise without a judge, and Student's t for the labelled units;
+    variances by influence function, summed by cluster (coverage: docs/coverage.md).
 
     Args:
         judged: Shape (n,), the judge's values within the bounds; none missing.
         labels: Shape (n,), human values within the bounds, NaN where there is none.
-        design: How the labelled rows were chosen.
+        design: How the labelled rows were chosen from the judged ones.
+            ``random``: all had the same chance.
+            ``stratified``: at random within each of ``sample.strata``, with any numbers; strata
+            are weighted by their size (compare Fisch et al. 2024, arXiv 2406.04291).
+            ``weighted``: with unequal chances, whose inverse is ``sample.weights`` (read on
+            labelled rows only; Hajek's form of the difference estimator, Särndal, Swensson &
+            Wretman 1992).
+            ``other-population``: the labelled rows come from elsewhere; the corrected rate is that
+            of the rows without label (``rogan_gladen``). Values 0 and 1 only.
+            ``hand-picked``: somebody chose them. Refused.
         sample: Clusters of all rows, strata or weights as the design needs them.
         level: Confidence level.
         bounds: Least and greatest possible value.
@@ -107,14 +94,14 @@ def rectify(
         OptionError: For hand-picked labels, and where the sample does not fit the design.
         ValueError: If values are missing, out of bounds or of unequal number.
 
-    When not to use it: with fewer than about 20 labels the interval is no narrower than that of
-    the labels alone; and never for labels that were chosen for what judge or model answered,
-    unless by a stratified or weighted draw.
+    When not to use it: with fewer than about 20 labels, where the interval is no narrower than
+    that of the labels alone; and never for labels that were chosen for what judge or model
+    answered, unless by a stratified or weighted draw.
     """
     sample = sample or Sample()
-    _check_design(design, sample)
-    _check_values(judged, labels, bounds)
+    _check(judged, labels, design, sample, bounds)
     clusters = Sample(clusters=sample.clusters)
+    n_labelled = int(np.count_nonzero(~np.isnan(labels)))
     result = Rectified(
         raw=_mean(judged, clusters, bounds, level),
         rectified=nothing(level, n_items=len(judged), note="no labels"),
@@ -123,7 +110,7 @@ def rectify(
         worth=None,
         design=design,
         n_judged=len(judged),
-        n_labelled=int(np.count_nonzero(~np.isnan(labels))),
+        n_labelled=n_labelled,
     )
     if design == "other-population":
         target = np.isnan(labels)
@@ -131,17 +118,17 @@ def rectify(
         return replace(
             result,
             raw=_mean(judged[target], clusters.take(target), (0.0, 1.0), level),
-            rectified=corrected_prevalence(judged, labels, clusters, level=level),
-            labelled_only=nothing(level, n_items=result.n_labelled, note=note),
+            rectified=_corrected_prevalence(judged, labels, clusters, level),
+            labelled_only=nothing(level, n_items=n_labelled, note=note),
         )
-    if result.n_labelled == 0:
+    if n_labelled == 0:
         return result
     unequal, width = design == "weighted", bounds[1] - bounds[0]
     rows = rows_of(judged, labels, sample, unequal=unequal, width=width)
-    return _with_labels(result, rows, sample.clusters, bounds, None if power_tuned else 1.0)
+    return _with_labels(result, rows, clusters, bounds, None if power_tuned else 1.0)
 
 
-def _check_design(design: Design, sample: Sample) -> None:
+def _check(judged: Array, labels: Array, design: Design, sample: Sample, bounds: Bounds) -> None:
     if design not in get_args(Design):
         raise OptionError(f"design: expected one of {', '.join(get_args(Design))}, got {design!r}")
     if design == "hand-picked":
@@ -149,19 +136,14 @@ def _check_design(design: Design, sample: Sample) -> None:
             "design: labels picked by hand say nothing of the items that were not picked, so no "
             "corrected rate and no interval can be had from them; label a random draw instead"
         )
-    needed = {"stratified": "strata", "weighted": "weights"}.get(design)
+    needed = _NEEDED.get(design)
     if needed and getattr(sample, needed) is None:
         raise OptionError(f"design: {design} labels need the {needed} they were drawn with")
-    drawn_alike = sample.strata is None and sample.weights is None
-    if not needed and not drawn_alike:
+    if not needed and not (sample.strata is None and sample.weights is None):
         raise OptionError(f"design: {design} labels have neither strata nor weights")
-
-
-def _check_values(judged: Array, labels: Array, bounds: Bounds) -> None:
     if len(judged) != len(labels):
         raise ValueError(f"labels: expected {len(judged)} entries, got {len(labels)}")
-    known = labels[~np.isnan(labels)]
-    for name, values in (("judged", judged), ("labels", known)):
+    for name, values in (("judged", judged), ("labels", labels[~np.isnan(labels)])):
         if not bool(np.all((values >= bounds[0]) & (values <= bounds[1]))):
             raise ValueError(f"{name}: expected numbers from {bounds[0]} to {bounds[1]}")
 
@@ -173,7 +155,7 @@ def _mean(values: Array, sample: Sample, bounds: Bounds, level: float) -> Estima
 
 
 def _with_labels(
-    result: Rectified, rows: Rows, clusters: Ids | None, bounds: Bounds, power: float | None
+    result: Rectified, rows: Rows, clusters: Sample, bounds: Bounds, power: float | None
 ) -> Rectified:
     level, sizes = result.raw.level, np.bincount(rows.strata)
     empty = np.bincount(rows.strata[rows.labelled], minlength=len(sizes)) == 0
@@ -184,7 +166,8 @@ def _with_labels(
         )
         missing = nothing(level, n_items=result.n_judged, note=note)
         return replace(result, rectified=missing, labelled_only=missing)
-    alone, labels = _alone(rows, clusters, bounds, level), rows.labels[rows.labelled]
+    own = corrected(rows, 0.0)
+    alone, labels = _alone(rows, own, clusters, bounds, level), rows.labels[rows.labelled]
     result = replace(result, labelled_only=alone)
     if rows.labelled.all():
         return replace(result, rectified=alone, power=0.0)
@@ -201,8 +184,6 @@ def _with_labels(
         note = "too few labels to show a spread"
     estimate = Estimate(
         value=value,
-        low=None,
-        high=None,
         level=level,
         method=_METHODS[result.design],
         n_items=result.n_judged,
@@ -211,8 +192,7 @@ def _with_labels(
     )
     if mean.df < 1:
         return replace(result, rectified=estimate, power=power)
-    own = corrected(rows, 0.0)
-    variance = with_doubt(rows, mean.variance, alone=own.variance)
+    variance = _with_doubt(rows, mean.variance, alone=own.variance)
     # Wilson's interval around the value, with the labels that would be as precise alone
     p, q = ((at - bounds[0]) / rows.width for at in (value, own.value))
     as_there = variance * max(p * (1 - p), 1e-12) / (q * (1 - q))
@@ -225,38 +205,25 @@ def _with_labels(
     )
 
 
-def _alone(rows: Rows, clusters: Ids | None, bounds: Bounds, level: float) -> Estimate:
+def _alone(rows: Rows, own: Corrected, clusters: Sample, bounds: Bounds, level: float) -> Estimate:
     """What the labels say without the judge."""
-    on = rows.labelled
-    labels = rows.labels[on]
-    labelled_sample = Sample(clusters=None if clusters is None else clusters[on])
-    estimate = _mean(labels, labelled_sample, bounds, level)
-    if rows.is_alike or on.all() or estimate.low is None:
+    labelled = rows.labelled
+    labels = rows.labels[labelled]
+    estimate = _mean(labels, clusters.take(labelled), bounds, level)
+    if rows.is_alike or labelled.all() or estimate.low is None:
         return estimate
     if labels.max() == labels.min():
-        return _all_the_same(estimate, rows, bounds)
-    own = corrected(rows, 0.0)
+        # as if each label had the weight of the heaviest, where another may hide
+        weights = rows.weights[labelled]
+        n = rows.n_units * float(weights.mean() / weights.max())
+        low, high = widest_interval(estimate.value or 0.0, n, level=level, bounds=bounds)
+        return replace(estimate, low=low, high=high, method="wilson-effective")
     estimate = replace(estimate, value=own.value, low=None, high=None, method="none")
     if own.df < 1:
         return replace(estimate, note="too few labels to show a spread")
-    low, high = score_interval(
-        own.value, own.variance, own.effective_df, level=level, bounds=bounds
-    )
+    variance, df = own.variance, own.effective_df
+    low, high = score_interval(own.value, variance, df, level=level, bounds=bounds)
     return replace(estimate, low=low, high=high, method="wilson-effective")
-
-
-def _all_the_same(estimate: Estimate, rows: Rows, bounds: Bounds) -> Estimate:
-    """Wilson's interval as if each label had the weight of the heaviest, where another may hide."""
-    weights = rows.weights[rows.labelled]
-    n = rows.n_units * float(weights.mean() / weights.max())
-    p = ((estimate.value or 0.0) - bounds[0]) / rows.width
-    low, high = wilson(p * n, n, level=estimate.level)
-    return replace(
-        estimate,
-        low=bounds[0] + rows.width * low,
-        high=bounds[0] + rows.width * high,
-        method="wilson-effective",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +268,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
-    """A corrected mean and how far it may be off.
+    """A corrected mean and its variance.
 
     Attributes:
         value: The mean.
@@ -318,15 +285,7 @@ class Corrected:
 
 
 def rows_of(judged: Array, labels: Array, sample: Sample, *, unequal: bool, width: float) -> Rows:
-    """The rows of a design.
-
-    Args:
-        judged: Shape (n,).
-        labels: Shape (n,), NaN where there is none.
-        sample: Clusters; strata, or the weights of an unequal draw.
-        unequal: Whether the weights are to be used, instead of strata.
-        width: Distance of the greatest possible value from the least.
-    """
+    """The rows of a design; ``unequal``: by the weights of the sample instead of its strata."""
     n, labelled = len(judged), ~np.isnan(labels)
     strata = np.zeros(n, dtype=np.int64)
     if sample.strata is not None and not unequal:
@@ -356,35 +315,32 @@ def tuned(rows: Rows) -> float:
     """The weight of the judge's values that makes the corrected mean least variable.
 
     The slope of labels on judged values within strata (for rows drawn alike: PPI++'s lambda,
-    whose large sample are the rows without label), kept within 0 and 1.
+    whose large sample are the rows without label), limited to 0 to 1.
     """
-    n, on = len(rows.judged), rows.labelled
+    n, labelled = len(rows.judged), rows.labelled
     sizes = np.bincount(rows.strata)
     means = np.bincount(rows.strata, weights=rows.judged) / sizes
     spread = float(((rows.judged - means[rows.strata]) ** 2).sum()) / max(1, n - len(sizes))
     if spread < 1e-12:
         return 0.0
-    weights, strata = rows.weights[on], rows.strata[on]
-    labels = _from_mean(rows.labels[on], weights, strata)
-    judged = _from_mean(rows.judged[on], weights, strata)
+    weights, strata = rows.weights[labelled], rows.strata[labelled]
+    totals = np.maximum(np.bincount(strata, weights=weights), 1e-300)
+
+    def from_mean(values: Array) -> Array:
+        return values - (np.bincount(strata, weights=weights * values) / totals)[strata]
+
+    judged, labels = from_mean(rows.judged[labelled]), from_mean(rows.labels[labelled])
     slope = float((weights * judged * labels).sum()) / n / spread
     return min(1.0, max(0.0, slope * rows.unlabelled_share))
-
-
-def _from_mean(values: Array, weights: Array, strata: Ids) -> Array:
-    """Values from their stratum's weighted mean."""
-    total = np.bincount(strata, weights=weights)
-    return (
-        values - (np.bincount(strata, weights=weights * values) / np.maximum(total, 1e-300))[strata]
-    )
 
 
 def corrected(rows: Rows, power: float) -> Corrected:
     """The corrected mean with the variance of its influence function, summed by unit.
 
     The rows are taken for a sample of all that might have been judged, as PPI does; the sizes of
-    strata vary with them. Labels of unequal weights get a variance for the heaviest that was not
-    drawn: without it, intervals of 30 to 100 labels with weights of 1 to 3 covered 88 to 94 %.
+    strata vary with them. Labels of unequal weights get a variance for one label more of the
+    greatest weight, off by the whole range: without it, intervals of 30 to 100 labels with
+    weights of 1 to 3 covered 88 to 94 %.
     """
     n, slope = len(rows.judged), power / rows.unlabelled_share if power else 0.0
     lacking = rows.labels - slope * rows.judged
@@ -393,7 +349,8 @@ def corrected(rows: Rows, power: float) -> Corrected:
     if rows.unequal:
         judged = slope * (rows.judged - rows.judged.mean())
         influence = (judged + rows.weights * (lacking - mean)) / n
-        unseen = _heaviest(rows)
+        weights = rows.weights[rows.labelled] / n * rows.width
+        unseen = max(0.0, float(weights.max() ** 2 - weights.mean() ** 2))
     else:
         influence = _from_their_like(rows, parts, rows.weights * (lacking - mean)) / n
         unseen = _without_spread(rows, lacking)
@@ -401,35 +358,29 @@ def corrected(rows: Rows, power: float) -> Corrected:
     larger = max(together, influence, key=lambda sums: float(sums @ sums))
     variance = float(larger @ larger)
     df = rows.n_units - int(rows.strata.max()) - 1
-    powers = (np.array([float((larger**k).sum())]) for k in (2, 4))
+    second, fourth = (float((larger**k).sum()) for k in (2, 4))
     return Corrected(
         value=float(parts.mean()),
         variance=unseen + variance * rows.n_units / max(1, df),
         df=df,
-        effective_df=min(df, effective_df(np.array([len(larger)]), *powers)),
+        effective_df=min(df, effective_df([len(larger)], [second], [fourth])),
     )
-
-
-def _heaviest(rows: Rows) -> float:
-    """One label more of the greatest weight, off by the whole range; 0 if all weigh the same."""
-    weights = rows.weights[rows.labelled] / len(rows.judged) * rows.width
-    return max(0.0, float(weights.max() ** 2 - weights.mean() ** 2))
 
 
 def _without_spread(rows: Rows, lacking: Array) -> float:
     """Half a label more, off by the whole range, in the strata whose labels show no spread.
 
     A judge that was right on each of the few labels of a stratum is not always right there. Where
-    all labels are in one stratum, ``with_doubt`` sees to it; a stratum that is labelled in full
+    all labels are in one stratum, ``_with_doubt`` covers it; a stratum that is labelled in full
     hides nothing.
     """
     n_strata = int(rows.strata.max()) + 1
     if n_strata == 1:
         return 0.0
-    on = rows.labelled
-    n_labelled = np.bincount(rows.strata[on], minlength=n_strata)
-    means = np.bincount(rows.strata[on], lacking[on], n_strata) / np.maximum(n_labelled, 1)
-    off = np.bincount(rows.strata[on], np.abs(lacking[on] - means[rows.strata[on]]), n_strata)
+    strata, lacking = rows.strata[rows.labelled], lacking[rows.labelled]
+    n_labelled = np.bincount(strata, minlength=n_strata)
+    means = np.bincount(strata, lacking, n_strata) / np.maximum(n_labelled, 1)
+    off = np.bincount(strata, np.abs(lacking - means[strata]), n_strata)
     sizes = np.bincount(rows.strata, minlength=n_strata)
     alike = (off < 1e-9) & (n_labelled < sizes) & (n_labelled > 0)
     if not alike.any():
@@ -452,11 +403,128 @@ def _from_their_like(rows: Rows, parts: Array, from_all: Array) -> Array:
     return own + of_strata[rows.strata] - float(parts.mean())
 
 
-def with_doubt(rows: Rows, variance: float, *, alone: float) -> float:
-    """The variance, with a judge that was right every time not taken for one that can't err."""
-    on = rows.labelled
-    if not np.array_equal(rows.labels[on], rows.judged[on]):
+def _with_doubt(rows: Rows, variance: float, *, alone: float) -> float:
+    """The variance, with a judge that was right every time not taken for one that can't err.
+
+    As if one label more were off by the whole range in each direction, but not above the variance
+    of the labels alone.
+    """
+    labelled = rows.labelled
+    if not np.array_equal(rows.labels[labelled], rows.judged[labelled]):
         return variance
-    sums = np.bincount(rows.unit[on], weights=rows.weights[on])
+    sums = np.bincount(rows.unit[labelled], weights=rows.weights[labelled])
     share = float((sums**2).sum() / sums.sum() ** 2)
     return min(variance + 2 * (share * rows.width) ** 2, max(variance, alone))
+
+
+def rogan_gladen(
+    k: float,
+    n: float,
+    *,
+    tp: float,
+    n_pos: float,
+    tn: float,
+    n_neg: float,
+    level: float = CONFIDENCE_LEVEL,
+) -> Estimate:
+    """The rate behind a judge's rate, from a sensitivity and specificity measured elsewhere.
+
+    Point estimate: Rogan & Gladen 1978 (doi:10.1093/oxfordjournals.aje.a112510), cut to [0, 1].
+    Interval: Lang & Reiczigel 2014 (doi:10.1016/j.prevetmed.2013.09.015), which carries the
+    uncertainty of all three rates.
+
+    Assumes that the judge is as sensitive and as specific on the judged items as on the labelled
+    ones and that all items are independent; for clusters give effective numbers (each count
+    divided by its design effect).
+
+    Args:
+        k: Items judged positive, 0 to ``n``.
+        n: Items judged, none of them labelled; above 0.
+        tp: Items that humans and judge call positive, 0 to ``n_pos``.
+        n_pos: Labelled items that humans call positive.
+        tn: Items that humans and judge call negative, 0 to ``n_neg``.
+        n_neg: Labelled items that humans call negative.
+        level: Confidence level, between 0 and 1.
+
+    Returns:
+        The estimate; without a value, and with the reason, where no human positives or no human
+        negatives are labelled, or where sensitivity and specificity do not exceed 1 together.
+
+    Raises:
+        ValueError: If a count is out of range.
+
+    When not to use it: where the labels are a random part of the judged items (``rectify``), or
+    where the judge finds the one population harder than the other.
+    """
+    for part, whole in ((k, n), (tp, n_pos), (tn, n_neg)):
+        if not 0 <= part <= whole:
+            raise ValueError(f"rogan_gladen: expected 0 <= part <= whole, got {part} of {whole}")
+    if not n > 0:
+        return nothing(level, note="no judged rows beside the labelled ones")
+    if not n_pos > 0 or not n_neg > 0:
+        missing = "positive" if not n_pos > 0 else "negative"
+        note = f"no label is {missing}: sensitivity or specificity can't be told"
+        return nothing(level, n_items=round(n), note=note)
+    youden = tp / n_pos + tn / n_neg - 1
+    if youden <= 0:
+        note = "by these labels the judge is no better than chance"
+        return nothing(level, n_items=round(n), note=note)
+    value = (k / n + tn / n_neg - 1) / youden
+    # with the counts that Agresti and Coull add
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    sensitivity, specificity = (tp + 1) / (n_pos + 2), (tn + 1) / (n_neg + 2)
+    youden = sensitivity + specificity - 1
+    if youden <= 0:
+        note = "too few labels to tell the judge from chance"
+        return nothing(level, n_items=round(n), note=note)
+    apparent = (k + z * z / 2) / (n + z * z)
+    p = (apparent + specificity - 1) / youden
+    hits = sensitivity * (1 - sensitivity) / (n_pos + 2)
+    passes = specificity * (1 - specificity) / (n_neg + 2)
+    shift = 2 * z * z * (p * hits - (1 - p) * passes)
+    of_rate = apparent * (1 - apparent) / (n + z * z)
+    half = z * sqrt(of_rate + p * p * hits + (1 - p) ** 2 * passes) / youden
+    ends = (value, p + shift - half, p + shift + half)
+    value, low, high = (min(1.0, max(0.0, end)) for end in ends)
+    return Estimate(
+        value=value,
+        low=min(value, low),
+        high=max(value, high),
+        level=level,
+        method="lang-reiczigel",
+        n_items=round(n),
+        n_clusters=round(n),
+    )
+
+
+def _corrected_prevalence(judged: Array, labels: Array, clusters: Sample, level: float) -> Estimate:
+    """``rogan_gladen`` of the rows without label, with what the labelled rows say of the judge.
+
+    With clusters each count is divided by its design effect; that sensitivity and specificity may
+    share clusters is not taken into account.
+    """
+    target = np.isnan(labels)
+    if not set(np.unique(judged)) | set(np.unique(labels[~target])) <= {0.0, 1.0}:
+        return nothing(level, note="labels of another population correct values of 0 and 1 only")
+    k, n = _effective(judged, target, clusters)
+    tp, n_pos = _effective(judged, labels == 1, clusters)
+    fp, n_neg = _effective(judged, labels == 0, clusters)
+    tn = max(0.0, n_neg - fp)
+    estimate = rogan_gladen(k, n, tp=tp, n_pos=n_pos, tn=tn, n_neg=n_neg, level=level)
+    n_items = int(np.count_nonzero(target))
+    n_units = len(np.unique(clusters.take(target).units(n_items)[0]))
+    note = estimate.note or cluster_note(n_items, n_units)
+    return replace(estimate, n_items=n_items, n_clusters=n_units, note=note)
+
+
+def _effective(values: Array, rows: Ids, clusters: Sample) -> tuple[float, float]:
+    """Successes and rows, divided by the design effect of the clusters."""
+    values = values[rows]
+    n, k = len(values), float(values.sum())
+    moments = ratio_moments(values, np.ones(n), clusters.take(rows))
+    if moments is None or moments.n_clusters == n:
+        return k, float(n)
+    if moments.variance == 0:
+        return k * moments.n_clusters / n, float(moments.n_clusters)
+    worth = min(float(n), moments.value * (1 - moments.value) / moments.variance)
+    return moments.value * worth, worth

@@ -1,10 +1,9 @@
 """Intervals of rates and bounded means, however the rows were drawn.
 
-One interval for all of them: Wilson's score interval with an effective number of rows. Wilson's
-interval keeps its coverage where Wald's fails (small samples, rare outcomes). Where rows share
-clusters, have weights or lie between 0 and 1, the variance is not p(1 - p) / n; the interval is
-then taken with the n at which it would be, and with Student's t, whose degrees of freedom fall
-where a few rows or clusters make up most of the variance.
+Wilson's score interval keeps its coverage where Wald's fails (small samples, rare outcomes). Where
+rows share clusters, have weights or lie between 0 and 1, it is taken with the number of rows at
+which p(1 - p) / n would be the variance, and with Student's t, whose degrees of freedom fall where
+a few rows or clusters make up most of the variance.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ from statistics import NormalDist
 import numpy as np
 
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing, t_quantile
-from .moments import Moments, effective_df, ratio_moments
-from .sample import Sample
+from .sample import Moments, Sample, effective_df, ratio_moments
 
+Bounds = tuple[float, float]
+"""Least and greatest possible value."""
 _NEAR_THE_END = 3
 
 
@@ -39,21 +39,23 @@ def wilson(k: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> tuple[floa
     if not n > 0 or not 0 <= k <= n or not 0 < level < 1:
         expected = "0 <= k <= n, n > 0 and 0 < level < 1"
         raise ValueError(f"wilson: expected {expected}, got {k=} {n=} {level=}")
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    p = k / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low = 0.0 if k == 0 else max(0.0, float(centre - half))
-    return low, 1.0 if k == n else min(1.0, float(centre + half))
+    centre, half = _centre_and_half(k / n, n, NormalDist().inv_cdf(0.5 + level / 2))
+    low = 0.0 if k == 0 else max(0.0, centre - half)
+    return low, 1.0 if k == n else min(1.0, centre + half)
+
+
+def _centre_and_half(p: float, n: float, quantile: float) -> tuple[float, float]:
+    square = quantile * quantile
+    half = quantile / (1 + square / n) * sqrt(p * (1 - p) / n + square / (4 * n * n))
+    return float((p + square / (2 * n)) / (1 + square / n)), float(half)
 
 
 def modified_wilson(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
     """Wilson's interval with its ends next to 0 and 1 moved outwards.
 
-    Wilson's interval leaves out rates just below what one to three successes suggest, and covers
-    as little as 84 % there: recall over three items, say, or a rate of 2 in 1,000. Brown, Cai &
-    DasGupta 2001 (section 4.1, doi:10.1214/ss/1009213286) take the one-sided limit of a Poisson
-    mean there; coverage is then 91.7 % or more for every rate and number of trials.
+    Wilson's interval covers as little as 84 % just below what one to three successes suggest.
+    Brown, Cai & DasGupta 2001 (section 4.1, doi:10.1214/ss/1009213286) take the one-sided limit
+    of a Poisson mean there; coverage is then 91.7 % or more for every rate and number of trials.
 
     Args:
         k: Successes, 0 to ``n``.
@@ -82,25 +84,26 @@ def score_interval(
     df: float,
     *,
     level: float = CONFIDENCE_LEVEL,
-    bounds: tuple[float, float] = (0.0, 1.0),
-) -> tuple[float, float]:
+    bounds: Bounds = (0.0, 1.0),
+) -> Bounds:
     """Wilson's interval with the number of rows that would give this variance.
 
     For clusters see Saha, Miller & Wang 2016 (doi:10.1515/ijb-2015-0024); Student's t instead of
-    the normal quantile as in Korn & Graubard 1998 (Survey Methodology 24). How well it covers is
-    in docs/coverage.md.
-
-    Returns:
-        Lower and upper end, within the bounds.
+    the normal quantile as in Korn & Graubard 1998 (Survey Methodology 24).
     """
     least, width = bounds[0], bounds[1] - bounds[0]
     p = min(1.0, max(0.0, (value - least) / width))
     n = max(p * (1 - p), 1e-12) * width * width / variance
-    quantile = t_quantile(0.5 + level / 2, df)
-    centre = (p + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
-    spread = sqrt(p * (1 - p) / n + quantile**2 / (4 * n * n))
-    half = float(quantile / (1 + quantile**2 / n) * spread)
+    centre, half = _centre_and_half(p, n, t_quantile(0.5 + level / 2, df))
     low, high = max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))
+    return least + width * low, least + width * high
+
+
+def widest_interval(value: float, n: float, *, level: float, bounds: Bounds) -> Bounds:
+    """Wilson's interval as if all n rows were on the two bounds, where they spread most."""
+    least, width = bounds[0], bounds[1] - bounds[0]
+    p = min(1.0, max(0.0, (value - least) / width))
+    low, high = wilson(p * n, n, level=level)
     return least + width * low, least + width * high
 
 
@@ -109,10 +112,6 @@ def share(
 ) -> Estimate:
     """A rate among some of the rows, or a ratio of sums that lies between 0 and 1.
 
-    Wilson's interval (method ``wilson``) for independent rows of 0 and 1; with the effective
-    number of rows (``wilson-effective``) for clusters, weights, strata and parts of rows. The
-    number of rows in the denominator is taken as given.
-
     Args:
         numerators: Shape (n,), between 0 and the denominator.
         denominators: Shape (n,), 0 where the row is not counted.
@@ -120,16 +119,41 @@ def share(
         level: Confidence level.
 
     Returns:
-        The estimate. Where rows show no spread (all 0, all 1), Wilson over the units stands in
-        (``wilson-clusters``): the widest that the data allow. One unit has no interval.
+        The estimate: method ``wilson`` for independent rows of 0 and 1, ``wilson-effective`` for
+        clusters, weights, strata and parts of rows; where rows show no spread (all 0, all 1),
+        Wilson over the units (``wilson-clusters``). One unit has no interval.
 
     When not to use it: for hand-picked rows, whose rate is that of these rows and no other's.
     """
-    if sample.is_plain and _is_counted(numerators) and _is_counted(denominators):
+    if sample.is_plain and numerators.dtype == denominators.dtype == np.bool_:
         n = int(np.count_nonzero(denominators))
         return counted(int(np.count_nonzero(numerators)), n, level=level)
     above, below = np.asarray(numerators, dtype=float), np.asarray(denominators, dtype=float)
     return bounded_ratio(above, below, sample, level=level)
+
+
+def bounded(
+    values: Array,
+    sample: Sample,
+    *,
+    bounds: Bounds = (0.0, 1.0),
+    level: float = CONFIDENCE_LEVEL,
+) -> Estimate:
+    """Mean of values that can't lie outside known bounds, such as grades or their differences.
+
+    Args:
+        values: Shape (n,).
+        sample: How the rows were drawn.
+        bounds: Least and greatest possible value of a row.
+        level: Confidence level.
+
+    Returns:
+        The estimate; see ``share``.
+
+    When not to use it: with bounds far from all values and fewer than about 30 very skewed rows,
+    where the interval, close to that of Student's t, is too narrow.
+    """
+    return bounded_ratio(values, np.ones(len(values)), sample, bounds=bounds, level=level)
 
 
 def bounded_ratio(
@@ -137,28 +161,16 @@ def bounded_ratio(
     denominators: Array,
     sample: Sample,
     *,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    bounds: Bounds = (0.0, 1.0),
     level: float = CONFIDENCE_LEVEL,
 ) -> Estimate:
-    """A ratio of sums whose parts all lie within bounds; see ``share``.
-
-    Args:
-        numerators: Shape (n,), within the bounds times the denominator.
-        denominators: Shape (n,), not negative.
-        sample: How the rows were drawn.
-        bounds: Least and greatest possible ratio.
-        level: Confidence level.
-    """
+    """A ratio of sums over rows whose own ratios lie within bounds; see ``share``."""
     rows = denominators > 0
     if not rows.all():
         numerators, denominators, sample = numerators[rows], denominators[rows], sample.take(rows)
-    if sample.is_plain and bounds == (0.0, 1.0) and _is_yes_or_no(numerators, denominators):
+    if sample.is_plain and _is_yes_or_no(numerators, denominators, bounds):
         return counted(int(numerators.sum()), len(numerators), level=level)
-    return _estimate(ratio_moments(numerators, denominators, sample), bounds, level)
-
-
-def _is_yes_or_no(above: Array, below: Array) -> bool:
-    return bool(np.all(below == 1) and np.all((above == 0) | (above == 1)))
+    return _with_interval(ratio_moments(numerators, denominators, sample), bounds, level)
 
 
 def counted_ratio(
@@ -166,10 +178,10 @@ def counted_ratio(
     above: Array,
     below: Array,
     *,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    bounds: Bounds = (0.0, 1.0),
     level: float = CONFIDENCE_LEVEL,
 ) -> Estimate:
-    """The same from counts: of independent rows of k kinds, however many there are.
+    """A ratio of sums as in ``share``, from counts of independent rows of k kinds.
 
     Args:
         counts: Shape (k,): rows of each kind.
@@ -178,36 +190,32 @@ def counted_ratio(
         bounds: Least and greatest possible ratio.
         level: Confidence level.
     """
-    counted_kinds = (counts > 0) & (below > 0)
-    counts, above, below = counts[counted_kinds], above[counted_kinds], below[counted_kinds]
+    included = (counts > 0) & (below > 0)
+    counts, above, below = counts[included], above[included], below[included]
     n = int(counts.sum())
     if not n:
         return nothing(level)
-    if bounds == (0.0, 1.0) and _is_yes_or_no(above, below):
+    if _is_yes_or_no(above, below, bounds):
         return counted(int((counts * above).sum()), n, level=level)
     total = float((counts * below).sum())
     value = float((counts * above).sum()) / total
     residuals = (above - value * below) / total
-    return _estimate(_moments_of_kinds(counts, residuals, value), bounds, level)
-
-
-def _moments_of_kinds(counts: Array, residuals: Array, value: float) -> Moments:
-    n = int(counts.sum())
     squares, fourths = float((counts * residuals**2).sum()), float((counts * residuals**4).sum())
-    spread = squares * n * n > 1e-18
-    return Moments(
+    moments = Moments(
         value=value,
-        variance=squares * n / max(1, n - 1) if spread else 0.0,
+        variance=squares * n / max(1, n - 1) if squares * n * n > 1e-18 else 0.0,
         n_items=n,
         n_clusters=n,
         df=n - 1,
-        effective_df=effective_df(np.array([n]), np.array([squares]), np.array([fourths])),
+        effective_df=effective_df([n], [squares], [fourths]),
         n_effective=n,
     )
+    return _with_interval(moments, bounds, level)
 
 
-def _is_counted(column: Ids) -> bool:
-    return column.dtype == np.bool_
+def _is_yes_or_no(above: Array, below: Array, bounds: Bounds) -> bool:
+    is_rate = bounds == (0.0, 1.0) and bool(np.all(below == 1))
+    return is_rate and bool(np.all((above == 0) | (above == 1)))
 
 
 def counted(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
@@ -222,76 +230,38 @@ def counted(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
     """
     if n == 0:
         return nothing(level)
-    low, high = wilson(k, n, level=level)
-    near = modified_wilson(k, n, level=level)
+    low, high = modified_wilson(k, n, level=level)
     return Estimate(
         value=k / n,
-        low=near[0],
-        high=near[1],
+        low=low,
+        high=high,
         level=level,
-        method="wilson" if near == (low, high) else "wilson-modified",
+        method="wilson" if (low, high) == wilson(k, n, level=level) else "wilson-modified",
         n_items=n,
         n_clusters=n,
     )
 
 
-def bounded(
-    values: Array,
-    sample: Sample,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    level: float = CONFIDENCE_LEVEL,
-) -> Estimate:
-    """Mean of values that can't lie outside known bounds, such as grades or their differences.
-
-    Args:
-        values: Shape (n,).
-        sample: How the rows were drawn.
-        bounds: Least and greatest possible value of a row.
-        level: Confidence level.
-
-    Returns:
-        The estimate; see ``share``.
-
-    When not to use it: where the bounds are far from all values, the interval is close to that
-    of Student's t, which is too narrow for very skewed values and fewer than about 30 rows.
-    """
-    return bounded_ratio(values, np.ones(len(values)), sample, bounds=bounds, level=level)
-
-
-def _estimate(moments: Moments | None, bounds: tuple[float, float], level: float) -> Estimate:
+def _with_interval(moments: Moments | None, bounds: Bounds, level: float) -> Estimate:
     if moments is None:
         return nothing(level)
-    estimate = without_interval(moments, level)
+    estimate, value = without_interval(moments, level), moments.value
     if moments.n_clusters == 1:
         return replace(estimate, note="one cluster shows no spread")
     if moments.variance == 0 or moments.df == 0:
-        return replace(_widest(estimate, moments.n_effective, bounds, level), note=estimate.note)
-    low, high = score_interval(
-        moments.value, moments.variance, moments.effective_df, level=level, bounds=bounds
-    )
+        low, high = widest_interval(value, moments.n_effective, level=level, bounds=bounds)
+        return replace(estimate, low=low, high=high, method="wilson-clusters")
+    variance, df = moments.variance, moments.effective_df
+    low, high = score_interval(value, variance, df, level=level, bounds=bounds)
     return replace(estimate, low=low, high=high, method="wilson-effective")
 
 
 def without_interval(moments: Moments, level: float) -> Estimate:
-    """The value alone, with what is to be said of few clusters."""
+    """The value alone, with a note where there are few clusters."""
     return Estimate(
         value=moments.value,
-        low=None,
-        high=None,
         level=level,
-        method="none",
         n_items=moments.n_items,
         n_clusters=moments.n_clusters,
         note=cluster_note(moments.n_items, moments.n_clusters),
-    )
-
-
-def _widest(estimate: Estimate, n: float, bounds: tuple[float, float], level: float) -> Estimate:
-    """Among all distributions with a given mean, the one on the two bounds spreads most."""
-    least, width = bounds[0], bounds[1] - bounds[0]
-    p = min(1.0, max(0.0, ((estimate.value or 0.0) - least) / width))
-    low, high = wilson(p * n, n, level=level)
-    return replace(
-        estimate, low=least + width * low, high=least + width * high, method="wilson-clusters"
     )

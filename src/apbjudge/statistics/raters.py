@@ -1,21 +1,24 @@
-"""Humans among themselves: the ceiling that a judge can be expected to reach."""
+"""Humans among themselves, and whether the judge may stand in for one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import sqrt
+from statistics import NormalDist
+from typing import Literal, get_args
 
 import numpy as np
 
 from .agreement import Metric, coincidences, krippendorff_alpha
-from .alternative_annotator import EPSILON, AltTest, alternative_annotator_test
-from .coded import Coded, Settings
-from .estimates import Array, Estimate, Ids, nothing
+from .coded import CodedItems, IntervalSettings
+from .differences import adjust
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, t_cdf
 from .measures import calibrate
 from .proportions import share
 from .ratings import LEVELS, Ratings
-from .sample import Sample
+from .sample import Moments, Sample, ratio_moments
 
 SHOWN = (
     "agreement",
@@ -28,6 +31,14 @@ SHOWN = (
     "Err-Type (all)",
 )
 """Measures of two raters; the rest takes one of them for the truth."""
+_ALONE = "no item that two raters said this of"
+
+Score = Literal["same", "distance"]
+Test = Literal["none", "score", "cluster-score", "t", "cluster-t", "signed-rank"]
+Choice = Literal["score", "t", "signed-rank"]
+EPSILON = 0.2
+FDR = 0.05
+FEW_ITEMS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +79,7 @@ def between_raters(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: Settings | None = None,
+    settings: IntervalSettings | None = None,
 ) -> BetweenRaters:
     """The same measures between humans as between judge and humans.
 
@@ -81,10 +92,10 @@ def between_raters(
     When not to use it: as the best that a judge could reach where the labels are a majority of
     several raters. Two single raters differ more than one of them from the majority.
     """
-    sample, settings = sample or Sample(), settings or Settings()
+    sample, settings = sample or Sample(), settings or IntervalSettings()
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
     grade = np.stack([rater.grade for rater in raters], axis=1).astype(np.int64)
-    k, values = len(levels), np.asarray(levels)
+    values = np.asarray(levels)
     answered = [(of.correct >= 0) | (of.grade >= 0) | (of.known > 0) for of in raters]
     pairs: list[Pair] = []
     for i, j in combinations(range(len(raters)), 2):
@@ -101,48 +112,34 @@ def between_raters(
             levels=levels,
             settings=settings,
         )
-        pairs.append(
-            Pair(
-                first=i,
-                second=j,
-                n_items=int(np.count_nonzero(rows)),
-                measures={name: calibration.measures[name] for name in SHOWN},
-            )
-        )
+        measures = {name: calibration.measures[name] for name in SHOWN}
+        n_items = int(np.count_nonzero(rows))
+        pairs.append(Pair(first=i, second=j, n_items=n_items, measures=measures))
+
+    def mean_over_pairs(codes: Ids, of: Callable[[Ids, Ids], Ids]) -> Estimate:
+        """Over all pairs of raters of one item, items with many raters having many pairs."""
+        above, below = np.zeros(len(codes)), np.zeros(len(codes))
+        for one, other in combinations(codes.T, 2):
+            both = (one >= 0) & (other >= 0)
+            above += np.where(both, of(one, other), 0.0)
+            below += both
+        estimate = share(above, below, sample, level=settings.level)
+        return estimate if estimate.value is not None else nothing(settings.level, note=_ALONE)
+
     several = ((correct >= 0).sum(axis=1) > 1) | ((grade >= 0).sum(axis=1) > 1)
     together = {
-        "agreement": _mean_over_pairs(correct, lambda a, b: a == b, sample, settings),
-        "grade MAE": _mean_over_pairs(
-            grade, lambda a, b: np.abs(values[a] - values[b]), sample, settings
-        ),
+        "agreement": mean_over_pairs(correct, lambda a, b: a == b),
+        "grade MAE": mean_over_pairs(grade, lambda a, b: np.abs(values[a] - values[b])),
         "alpha": _alpha(correct, 2, "nominal", sample, settings),
-        "grade alpha (ordinal)": _alpha(grade, k, "ordinal", sample, settings),
+        "grade alpha (ordinal)": _alpha(grade, len(levels), "ordinal", sample, settings),
     }
-    return BetweenRaters(
-        n_items=int(np.count_nonzero(several)),
-        together=together,
-        pairs=tuple(pairs),
-    )
+    n_items = int(np.count_nonzero(several))
+    return BetweenRaters(n_items=n_items, together=together, pairs=tuple(pairs))
 
 
-def _mean_over_pairs(
-    codes: Ids, of: Callable[[Ids, Ids], Ids], sample: Sample, settings: Settings
+def _alpha(
+    codes: Ids, k: int, metric: Metric, sample: Sample, settings: IntervalSettings
 ) -> Estimate:
-    """Mean over all pairs of raters of one item, items with many raters having many pairs."""
-    n, r = codes.shape
-    above, below = np.zeros(n), np.zeros(n)
-    for i, j in combinations(range(r), 2):
-        both = (codes[:, i] >= 0) & (codes[:, j] >= 0)
-        above += np.where(both, of(codes[:, i], codes[:, j]), 0.0)
-        below += both
-    estimate = share(above, below, sample, level=settings.level)
-    return estimate if estimate.value is not None else nothing(settings.level, note=_ALONE)
-
-
-_ALONE = "no item that two raters said this of"
-
-
-def _alpha(codes: Ids, k: int, metric: Metric, sample: Sample, settings: Settings) -> Estimate:
     """Alpha with items as units: items with the same ratings, by whomever, are of one kind."""
     rated = np.count_nonzero(codes >= 0, axis=1) > 1
     if not rated.any():
@@ -154,7 +151,7 @@ def _alpha(codes: Ids, k: int, metric: Metric, sample: Sample, settings: Setting
         together = (counts @ adds).reshape(*counts.shape[:-1], k, k)
         return krippendorff_alpha(together, metric=metric)
 
-    items = Coded(kind.ravel(), len(patterns), sample.take(rated))
+    items = CodedItems(kind.ravel(), len(patterns), sample.take(rated))
     return items.measure(alpha, settings)
 
 
@@ -166,24 +163,302 @@ def ratings_annotator_test(
     epsilon: float = EPSILON,
     level: float,
 ) -> AltTest:
-    """The alternative annotator test on ``is_correct``; see ``alternative_annotator_test``.
+    """``alternative_annotator_test`` on ``is_correct``, with the clusters of the sample.
 
     Args:
         judge: The judge.
         raters: The humans on the same items.
-        sample: How the items were drawn; only its clusters have a say.
+        sample: How the items were drawn; its weights and strata are not used.
         epsilon: Allowance for the judge.
         level: Confidence level of the shares.
     """
-
-    def answers(of: Ratings) -> Array:
-        return np.where(of.correct < 0, np.nan, of.correct.astype(float))
-
+    answers = [np.where(of.correct < 0, np.nan, of.correct * 1.0) for of in (judge, *raters)]
     return alternative_annotator_test(
-        answers(judge),
-        np.stack([answers(rater) for rater in raters], axis=1),
+        answers[0],
+        np.stack(answers[1:], axis=1),
         score="same",
         epsilon=epsilon,
         clusters=None if sample is None else sample.clusters,
         level=level,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotator:
+    """The judge against one human.
+
+    Attributes:
+        index: Column of the human.
+        n_items: Items that this human, the judge and at least one other human answered.
+        rho_judge: Share of them where the judge is as close to the other humans as this one, or
+            closer. Ties count for both.
+        rho_human: Share where this human is as close to the others as the judge, or closer.
+        p_value: Of the hypothesis that the human is ahead by ``epsilon`` or more; None without
+            items. One-sided, before the correction for several humans.
+        rejected: Whether it is rejected after the correction: the judge wins.
+        test: How the p-value was computed: ``score``, ``t``, each with ``cluster-`` before it
+            where items share clusters, ``signed-rank``, or ``none``.
+    """
+
+    index: int
+    n_items: int
+    rho_judge: Estimate
+    rho_human: Estimate
+    p_value: float | None
+    rejected: bool
+    test: Test
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AltTest:
+    """Outcome of the alternative annotator test.
+
+    Attributes:
+        winning_rate: Share of the humans with items against whom the judge wins; None without.
+        advantage_probability: Mean of ``rho_judge`` over these humans. The interval is about
+            other items for the same humans, not about other humans.
+        passes: Whether the winning rate reaches one half. False: it is not shown that the judge
+            may stand in. None when nothing could be tested.
+        reason: Why there is no answer, or what weakens it; empty otherwise.
+        epsilon: Allowance that was used.
+        q: Bound on the false discovery rate that was used.
+        score: How closeness was measured.
+        test: The tests that were used, joined by commas.
+        n_annotators: Humans with items.
+        n_items: Items that count: answered by the judge and by two or more humans.
+        n_left_out: The others.
+        annotators: One entry a human, in the order of the columns, those without items included.
+    """
+
+    winning_rate: float | None
+    advantage_probability: Estimate
+    passes: bool | None
+    reason: str
+    epsilon: float
+    q: float
+    score: Score
+    test: str
+    n_annotators: int
+    n_items: int
+    n_left_out: int
+    annotators: tuple[Annotator, ...]
+
+
+def alternative_annotator_test(
+    judge: Array,
+    humans: Array,
+    *,
+    score: Score,
+    epsilon: float = EPSILON,
+    clusters: Ids | None = None,
+    test: Choice = "score",
+    q: float = FDR,
+    level: float = CONFIDENCE_LEVEL,
+) -> AltTest:
+    """The alternative annotator test (Calderon, Reichart & Dror 2025, arXiv:2501.10970).
+
+    For each human j and each item that j, the judge and others answered: W_judge is 1 where the
+    judge's score against the others is at least that of j, W_human is 1 where the score of j is
+    at least the judge's, so that both are 1 in a tie. H0: mean(W_human - W_judge) >= epsilon.
+    P-values pass the Benjamini-Yekutieli procedure (2001, doi:10.1214/aos/1013699998); the judge
+    passes if it rejects for half of the humans.
+
+    Args:
+        judge: Shape (n,), grades or codes of categories; NaN where the judge said nothing.
+        humans: Shape (n, r), one column a human; NaN where one said nothing.
+        score: ``same``: share of the other humans who say the same, for categories. ``distance``:
+            the root mean squared difference from the others, less being better, for grades.
+        epsilon: Allowance for the judge's being cheaper, above -1 and below 1, in units of the
+            share of items; fix it beforehand. The authors recommend 0.2 for experts (the
+            default), 0.15 for trained annotators, 0.1 for crowd workers.
+        clusters: Shape (n,), items of one cluster (a case) are dependent: the variance is
+            multiplied by that of cluster sums over that of items, if that is above 1, and compared
+            with Student's t with clusters - 1 degrees of freedom. None: all independent.
+        test: ``score``: the score test of a difference of paired shares (Tango 1998,
+            doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B), which takes the
+            variance where the human is ahead by just ``epsilon`` and rejects in 3 to 6 % there.
+            ``t``: the published Student's t, which rejects in up to 8 % (docs/coverage.md).
+            ``signed-rank``: the same, but below 30 independent items the authors' Wilcoxon test
+            (exact, with mid-ranks), which rejects in 8 to 44 %.
+        q: Bound on the false discovery rate, between 0 and 1.
+        level: Confidence level of the intervals.
+
+    Returns:
+        The outcome. Items without the judge or with fewer than two humans are left out and
+        counted; humans without items count in no rate. With fewer than two humans or no items
+        ``passes`` is None and ``reason`` says why.
+
+    Raises:
+        ValueError: If shapes do not fit, a value is infinite or an option is out of range.
+
+    When not to use it: with hand-picked items; with humans who saw the judge's answers; to say
+    how good a judge is (a judge passes easily against humans who disagree); where one class is
+    rare; to choose among many judges and report the p-values of the chosen one.
+    """
+    judge, humans = np.asarray(judge, dtype=float), np.asarray(humans, dtype=float)
+    _check(judge, humans, clusters, score, test)
+    if not -1 < epsilon < 1:
+        raise ValueError(f"epsilon: expected a number above -1 and below 1, got {epsilon}")
+    if not 0 < q < 1:
+        raise ValueError(f"q: expected a number between 0 and 1, got {q}")
+    shared = ~np.isnan(judge) & (np.count_nonzero(~np.isnan(humans), axis=1) >= 2)
+    sample = Sample(clusters=clusters).take(shared)
+    judge, humans = judge[shared], humans[shared]
+    duels = [_duel(judge, humans, j, score) for j in range(humans.shape[1])]
+    tested = [_p_value(duel, sample.take(duel.rows), epsilon, test) for duel in duels]
+    rejected = [p is not None and p <= q for p in adjust([p for p, _ in tested], method="by")]
+    annotators: list[Annotator] = []
+    for j, (duel, (p_value, used)) in enumerate(zip(duels, tested, strict=True)):
+        own, every = sample.take(duel.rows), np.ones(len(duel.rows), dtype=bool)
+        annotators.append(
+            Annotator(
+                index=j,
+                n_items=len(duel.rows),
+                rho_judge=share(duel.judge, every, own, level=level),
+                rho_human=share(duel.human, every, own, level=level),
+                p_value=p_value,
+                rejected=rejected[j],
+                test=used,
+            )
+        )
+    n_annotators = sum(of.n_items > 0 for of in annotators)
+    winning_rate = sum(rejected) / n_annotators if n_annotators else None
+    return AltTest(
+        winning_rate=winning_rate,
+        advantage_probability=_advantage(duels, sample, len(judge), level),
+        passes=None if winning_rate is None else winning_rate >= 0.5,
+        reason=_reason([of.n_items for of in annotators]),
+        epsilon=epsilon,
+        q=q,
+        score=score,
+        test=", ".join(sorted({used for _, used in tested if used != "none"})) or "none",
+        n_annotators=n_annotators,
+        n_items=len(judge),
+        n_left_out=len(shared) - len(judge),
+        annotators=tuple(annotators),
+    )
+
+
+def _check(judge: Array, humans: Array, clusters: Ids | None, score: str, test: str) -> None:
+    if judge.ndim != 1 or humans.ndim != 2 or len(humans) != len(judge):
+        got = f"{judge.shape} and {humans.shape}"
+        raise ValueError(f"judge, humans: expected shapes (n,) and (n, r), got {got}")
+    if clusters is not None and len(clusters) != len(judge):
+        raise ValueError(f"clusters: expected {len(judge)} entries, got {len(clusters)}")
+    if bool(np.isinf(judge).any() or np.isinf(humans).any()):
+        raise ValueError("judge, humans: expected finite numbers, or NaN for missing")
+    if score not in get_args(Score):
+        raise ValueError(f"score: expected 'same' or 'distance', got {score!r}")
+    if test not in get_args(Choice):
+        raise ValueError(f"test: expected one of {', '.join(get_args(Choice))}, got {test!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Duel:
+    """The judge against one human on the items (``rows``) that this human answered.
+
+    ``judge``, ``human``: shape (n,), whether the one is at least as close to the others.
+    """
+
+    rows: Ids
+    judge: Ids
+    human: Ids
+
+
+def _duel(judge: Array, humans: Array, left_out: int, score: Score) -> _Duel:
+    rows = np.flatnonzero(~np.isnan(humans[:, left_out]))
+    others = np.delete(humans[rows], left_out, axis=1)
+
+    def closeness(own: Array) -> Array:
+        """The score up to a factor that the two share, and its monotone transform."""
+        if score == "same":
+            return np.count_nonzero(others == own[:, None], axis=1).astype(float)
+        return -np.nansum((others - own[:, None]) ** 2, axis=1)
+
+    by_judge, by_human = closeness(judge[rows]), closeness(humans[rows, left_out])
+    # differences of decimal grades carry rounding errors, which must not break a tie
+    tie = np.abs(by_judge - by_human) <= 1e-9 * np.abs(by_judge + by_human)
+    return _Duel(rows, (by_judge > by_human) | tie, (by_human > by_judge) | tie)
+
+
+def _p_value(
+    duel: _Duel, sample: Sample, epsilon: float, test: Choice
+) -> tuple[float | None, Test]:
+    differences, n = duel.human.astype(float) - duel.judge, len(duel.rows)
+    moments = ratio_moments(differences, np.ones(n), sample)
+    if moments is None:
+        return None, "none"
+    clustered = moments.n_clusters < n
+    if test == "signed-rank" and n < FEW_ITEMS and not clustered:
+        return _signed_rank(differences - epsilon), "signed-rank"
+    if test == "score":
+        return _score(differences, moments, epsilon), "cluster-score" if clustered else "score"
+    return _student(moments, epsilon), "cluster-t" if clustered else "t"
+
+
+def _score(differences: Array, moments: Moments, epsilon: float) -> float:
+    """Tango's score test, from the counts of items on which one of the two is ahead."""
+    n = len(differences)
+    human, judge = (int(np.count_nonzero(differences == sign)) for sign in (1, -1))
+    b = -human - judge + (2 * n - human + judge) * epsilon
+    c = -judge * epsilon * (1 - epsilon)
+    # most likely share of items with the judge ahead if the human leads by epsilon
+    share_judge = (sqrt(max(0.0, b * b - 8 * n * c)) - b) / (4 * n)
+    variance = (2 * share_judge + epsilon * (1 - epsilon)) / n
+    if not variance > 0:
+        return 1.0 if moments.value >= epsilon else 0.0
+    if moments.df == 0:
+        return _student(moments, epsilon)
+    if moments.n_clusters == n:
+        return NormalDist().cdf((moments.value - epsilon) / sqrt(variance))
+    alone = float(np.var(differences)) / max(1, n - 1)
+    inflation = max(1.0, moments.variance / alone) if alone > 0 else n / moments.n_clusters
+    return t_cdf((moments.value - epsilon) / sqrt(variance * inflation), moments.df)
+
+
+def _student(moments: Moments, epsilon: float) -> float:
+    """Student's t-test; where all differences are equal, the sign test in its place."""
+    if moments.variance == 0 or moments.df == 0:
+        return 0.5**moments.n_clusters if moments.value < epsilon else 1.0
+    return t_cdf((moments.value - epsilon) / moments.variance**0.5, moments.df)
+
+
+def _signed_rank(differences: Array) -> float:
+    """One-sided exact p-value for differences below 0 (Wilcoxon 1945, doi:10.2307/3001968).
+
+    Zeros are left out. The distribution is that of all signs, given the ranks with their ties.
+    """
+    used = differences[differences != 0]
+    if not len(used):
+        return 1.0
+    size, where = np.unique(np.abs(used), return_inverse=True)
+    ties = np.bincount(where, minlength=len(size))
+    doubled = (2 * np.cumsum(ties) - ties + 1)[where]  # twice the mid-rank: whole numbers
+    ways = np.zeros(int(doubled.sum()) + 1)
+    ways[0] = 1.0
+    for rank in doubled:
+        ways[rank:] = ways[rank:] + ways[:-rank]
+    return float(ways[: int(doubled[used > 0].sum()) + 1].sum() / ways.sum())
+
+
+def _advantage(duels: list[_Duel], sample: Sample, n: int, level: float) -> Estimate:
+    """Mean over humans of the judge's rate, each human weighing the same, item by item."""
+    wins, items = np.zeros(n), np.zeros(n)
+    for duel in duels:
+        wins[duel.rows] += duel.judge / max(len(duel.rows), 1)
+        items[duel.rows] += 1 / max(len(duel.rows), 1)
+    if not n:
+        return nothing(level, note="no shared items")
+    return share(wins, items, sample, level=level)
+
+
+def _reason(n_items: list[int]) -> str:
+    if len(n_items) < 2:
+        return f"{len(n_items)} rater(s): the test needs 2, the authors recommend 3 or more"
+    tested = [n for n in n_items if n]
+    if not tested:
+        return "no item was answered by the judge and by two raters"
+    reasons = ["2 raters: the authors recommend 3 or more"] if len(tested) == 2 else []
+    if few := sum(n < FEW_ITEMS for n in tested):
+        reasons.append(f"{few} rater(s) with fewer than {FEW_ITEMS} items: p-values are rough")
+    return "; ".join(reasons)

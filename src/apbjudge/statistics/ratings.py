@@ -57,14 +57,12 @@ class Ratings:
 def levels_of(*grades: Array, scale: tuple[float, ...] | None = None) -> tuple[float, ...]:
     """The levels of the scale that grades are on, in order.
 
-    Grades within less than ``NEAR`` of each other, such as 0.33 and 1/3, are one level written
-    with different precision. In this order of preference the levels are
+    Grades within less than ``NEAR`` of each other, such as 0.33 and 1/3, are one level. In this
+    order of preference the levels are
 
     1. those of the scale in question, where all grades are on it;
-    2. the evenly spaced levels k/m of the smallest m up to 10 that has all grades, where each is
-       k/m exactly or is k/m rounded or cut to two or more decimals. Levels that nobody used count;
-       if grades are rounded, at least half of the levels must occur, since two or three rounded
-       numbers are on some such scale by chance;
+    2. the evenly spaced levels k/m of the smallest m up to 10 that has all grades, exactly or
+       rounded or cut to two or more decimals; if rounded, at least half of the levels must occur;
     3. the ends 0 and 1 and the grades that occur; above ``MAX_LEVELS`` of them, to two decimals.
 
     Args:
@@ -107,7 +105,7 @@ def with_levels(levels: Sequence[float], grades: Iterable[float]) -> tuple[float
 
 
 def _even_levels(values: Sequence[float], steps: int) -> tuple[float, ...] | None:
-    """The levels k/steps; None if a value is none of them, or too few occur to tell."""
+    """The levels k/steps; None if a value is none of them, or too few occur."""
     nearest = [round(value * steps) / steps for value in values]
     pairs = list(zip(values, nearest, strict=True))
     if not all(_is_written(value, level) for value, level in pairs):
@@ -144,31 +142,20 @@ def grade_codes(grades: Array, levels: tuple[float, ...]) -> Ids:
 
 def filled(judge: Ratings, human: Ratings, levels: tuple[float, ...], how: Filling) -> Ratings:
     """The judge's ratings with an extreme answer wherever it left an item unscored."""
-    correct, grade, flags = _answer(human, levels, how)
-    unscored = judge.correct < 0
-    return Ratings(
-        correct=np.where(unscored, np.maximum(correct, 0), judge.correct),
-        grade=np.where(unscored & (human.grade >= 0), grade, judge.grade),
-        flags=np.where(unscored, flags, judge.flags),
-        known=np.where(unscored, human.known, judge.known),
-    )
-
-
-def _answer(human: Ratings, levels: tuple[float, ...], how: Filling) -> tuple[Ids, Ids, Ids]:
-    rated = human.correct >= 0
+    n, top, high = len(human), len(levels) - 1, how == "highest"
     if how == "best":
-        return human.correct, human.grade, human.flags
-    if how == "worst":
+        correct, grade, flags = human.correct, human.grade, human.flags
+    elif how == "worst":
         far = np.asarray(levels)[human.grade] < (levels[0] + levels[-1]) / 2
-        return (
-            np.where(rated, 1 - human.correct, -1),
-            np.where(far, len(levels) - 1, 0),
-            ~human.flags & human.known,
-        )
-    high = how == "highest"
-    n = len(human)
-    return (
-        np.where(rated, int(high), -1),
-        np.full(n, len(levels) - 1 if high else 0),
-        np.full(n, 0 if high else ALL_KNOWN, dtype=np.uint8) & human.known,
+        correct, grade, flags = 1 - human.correct, np.where(far, top, 0), ~human.flags
+    else:
+        correct, grade = np.full(n, int(high)), np.full(n, top if high else 0)
+        flags = np.full(n, 0 if high else ALL_KNOWN, dtype=np.uint8)
+    unscored = judge.correct < 0
+    correct = np.where(human.correct >= 0, correct, 0)
+    return Ratings(
+        correct=np.where(unscored, correct, judge.correct),
+        grade=np.where(unscored & (human.grade >= 0), grade, judge.grade),
+        flags=np.where(unscored, flags & human.known, judge.flags),
+        known=np.where(unscored, human.known, judge.known),
     )

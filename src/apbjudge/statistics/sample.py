@@ -1,8 +1,9 @@
-"""How rows were drawn: what an interval has to know of them beside their values."""
+"""How rows were drawn, and the values and variances of ratios of sums that follow from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +23,17 @@ class Kinds:
     tables: Array
     counts: Ids
 
+    @classmethod
+    def merged(cls, tables: Array, counts: Ids) -> Kinds:
+        """Equal units together, in an order that depends on their content alone."""
+        if len(tables) == 1:
+            return cls(tables, counts.astype(np.int64))
+        used = tables[:, tables.any(axis=0)]
+        order = np.lexsort(used.T[::-1]) if used.size else np.arange(len(tables))
+        used = used[order]
+        first = np.flatnonzero(np.append(True, (used[1:] != used[:-1]).any(axis=1)))
+        return cls(tables[order[first]], np.add.reduceat(counts[order], first).astype(np.int64))
+
     @property
     def n_units(self) -> int:
         """Units of all kinds."""
@@ -32,43 +44,47 @@ class Kinds:
         """Shape (n_codes,): the counts of all units."""
         return self.counts @ self.tables
 
-    @property
-    def without(self) -> Array:
-        """Shape (n_kinds, n_codes): the counts of all units but one of each kind."""
-        return self.observed - self.tables
-
 
 def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
-    """Counts codes by unit.
+    """The kinds of units of each stratum, from one code (0 to ``n_codes`` - 1) a row.
 
-    Args:
-        codes: Shape (n,), whole numbers from 0 to ``n_codes`` - 1; n above 0.
-        n_codes: Number of codes.
-        sample: How the rows were drawn; a weight is what a row adds to its count.
-
-    Returns:
-        The kinds of units of each stratum. Neither the order of the rows nor the names of
-        clusters have an influence. Rows of a stratum that this part of a sample leaves out are
-        units that add nothing.
+    A weight is what a row adds to its count. Neither the order of the rows nor the names of
+    clusters matter. Rows of a stratum that this part of a sample leaves out add nothing.
 
     Raises:
         ValueError: If a code is out of range.
     """
-    counts = np.bincount(codes, minlength=n_codes)
-    if len(counts) > n_codes:
-        raise ValueError(f"codes: expected 0 to {n_codes - 1}, got {len(counts) - 1}")
-    return plain(counts) if sample.is_plain else _strata(codes, n_codes, sample)
+    in_all = np.bincount(codes, minlength=n_codes)
+    if len(in_all) > n_codes:
+        raise ValueError(f"codes: expected 0 to {n_codes - 1}, got {len(in_all) - 1}")
+    if sample.is_plain:
+        return plain(in_all)
+    n = len(codes)
+    weights = np.ones(n) if sample.weights is None else sample.weights
+    strata = np.zeros(n, dtype=np.int64) if sample.strata is None else sample.strata
+    if sample.clusters is None:  # rows of one stratum, weight and code are of one kind
+        sizes, size = np.unique(weights, return_inverse=True)
+        keys, times = np.unique((strata * len(sizes) + size) * n_codes + codes, return_counts=True)
+        tables = np.zeros((len(keys), n_codes))
+        tables[np.arange(len(keys)), keys % n_codes] = sizes[keys // n_codes % len(sizes)]
+        stratum = keys // n_codes // len(sizes)
+    else:
+        unit, stratum = sample.units(n)
+        sums = np.bincount(unit * n_codes + codes, weights, len(stratum) * n_codes)
+        tables = sums.astype(float).reshape(len(stratum), n_codes)
+        times = np.ones(len(stratum), dtype=np.int64)
+    n_in = np.bincount(strata)
+    kinds: list[Kinds] = []
+    for s in np.unique(stratum):
+        own, counts = tables[stratum == s], times[stratum == s]
+        if sample.design is not None and (left_out := int(sample.design.n_drawn[s] - n_in[s])) > 0:
+            own, counts = np.vstack([own, np.zeros(n_codes)]), np.append(counts, left_out)
+        kinds.append(Kinds.merged(own, counts))
+    return kinds
 
 
 def plain(counts: Ids) -> list[Kinds]:
-    """Units that are single rows, drawn alike, from their counts.
-
-    Args:
-        counts: Shape (n_codes,): rows of each code.
-
-    Returns:
-        Their kinds, in one stratum; none where there are no rows.
-    """
+    """Single rows, drawn alike, as one stratum, from the counts of their codes; may be empty."""
     occurring = np.flatnonzero(counts)
     if not len(occurring):
         return []
@@ -77,58 +93,13 @@ def plain(counts: Ids) -> list[Kinds]:
     return [Kinds(tables, counts[occurring].astype(np.int64))]
 
 
-def _strata(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
-    n = len(codes)
-    weights = np.ones(n) if sample.weights is None else sample.weights
-    if sample.clusters is None:
-        unit, stratum, tables = _single_rows(codes, n_codes, weights, sample)
-        size = np.bincount(unit, minlength=len(tables))
-    else:
-        unit, stratum = sample.units(n)
-        flat: Array = np.bincount(unit * n_codes + codes, weights, len(stratum) * n_codes).astype(
-            float
-        )
-        tables, size = flat.reshape(len(stratum), n_codes), np.ones(len(stratum), dtype=np.int64)
-    kinds: list[Kinds] = []
-    n_in = np.bincount(sample.strata) if sample.strata is not None else np.array([n])
-    for s in np.unique(stratum):
-        own, counts = tables[stratum == s], size[stratum == s]
-        if sample.design is not None and (left_out := int(sample.design.n_drawn[s] - n_in[s])) > 0:
-            own, counts = np.vstack([own, np.zeros(n_codes)]), np.append(counts, left_out)
-        kinds.append(_merged(own, counts))
-    return kinds
-
-
-def _single_rows(
-    codes: Ids, n_codes: int, weights: Array, sample: Sample
-) -> tuple[Ids, Ids, Array]:
-    """Rows of one stratum, weight and code are of one kind."""
-    strata = np.zeros(len(codes), dtype=np.int64) if sample.strata is None else sample.strata
-    sizes, size = np.unique(weights, return_inverse=True)
-    keys, unit = np.unique((strata * len(sizes) + size) * n_codes + codes, return_inverse=True)
-    tables = np.zeros((len(keys), n_codes))
-    tables[np.arange(len(keys)), keys % n_codes] = sizes[keys // n_codes % len(sizes)]
-    return unit, keys // n_codes // len(sizes), tables
-
-
-def _merged(tables: Array, counts: Ids) -> Kinds:
-    """Equal units put together, in an order that depends on their content alone."""
-    if len(tables) == 1:
-        return Kinds(tables, counts.astype(np.int64))
-    used = tables[:, tables.any(axis=0)]
-    order = np.lexsort(used.T[::-1]) if used.size else np.arange(len(tables))
-    used = used[order]
-    first = np.flatnonzero(np.append(True, (used[1:] != used[:-1]).any(axis=1)))
-    return Kinds(tables[order[first]], np.add.reduceat(counts[order], first).astype(np.int64))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Strata:
     """What is known of strata beside which rows are of which.
 
     Attributes:
         n_drawn: Shape (S,): rows drawn in each stratum, those included that a part of the sample
-            leaves out. A rate among some of the rows varies with how many of them were drawn.
+            leaves out.
         shares: Shape (S,): each stratum's share of the population; None: not known.
         n_counted: Rows that the shares were counted in, if they are a sample of independent rows;
             None where the shares are exact, not known, or of rows in clusters.
@@ -148,11 +119,11 @@ class Strata:
         Args:
             of_labelled: Shape (n,): stratum of each labelled row, from 0.
             of_all: Shape (N,): stratum of each row of the run.
-            clusters: Shape (N,), whole numbers from 0: what rows of the run were drawn together;
-                None where each was drawn by itself.
+            clusters: Shape (N,), whole numbers from 0: rows that were drawn together; None where
+                each was drawn by itself.
 
         Returns:
-            The strata. One without labels has a share of 0: nothing is said of it.
+            The strata. One without labels has a share of 0.
         """
         n_drawn = np.bincount(of_labelled, minlength=int(of_all.max()) + 1)
         size = len(n_drawn)
@@ -169,11 +140,7 @@ class Strata:
         return cls(n_drawn=n_drawn, shares=shares, by_cluster=excess)
 
     def share_variance(self, slopes: Array) -> float:
-        """Variance of a sum of shares because they were counted in a sample; else 0.
-
-        Args:
-            slopes: Shape (S,), what each share is multiplied with.
-        """
+        """Variance that counted shares add to the sum of shares times slopes, shape (S,)."""
         if self.by_cluster is not None:
             return float(((self.by_cluster @ slopes) ** 2).sum())
         if self.shares is None or self.n_counted is None:
@@ -184,19 +151,17 @@ class Strata:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: units are made once
 class Sample:
-    """How n rows were drawn; ``Sample()`` says: each by itself, all equally likely.
+    """How n rows were drawn; ``Sample()``: each by itself, all equally likely.
 
     Attributes:
-        clusters: Shape (n,): rows of one cluster (a case, a query) were drawn together. None when
-            each row is a cluster of its own. Any ids; kept as whole numbers from 0, and as None
-            where no two rows share one.
+        clusters: Shape (n,), any ids: rows of one cluster (a case, a query) were drawn together.
+            None where no two rows share one.
         weights: Shape (n,), above 0: the inverse of each row's chance to be drawn, up to a common
-            factor; kept with a mean of 1. None when all had the same chance.
-        strata: Shape (n,): rows of different strata were drawn apart from each other. None when
-            there was one stratum. Where clusters are resampled, parts of one in two strata count
-            as two.
-        design: What is known of the strata, by their index in ``strata``; made from ``strata``
-            where it is not given. Parts of the sample keep it (``take``).
+            factor; stored with a mean of 1. None when all had the same chance.
+        strata: Shape (n,), any ids: rows of different strata were drawn apart from each other; a
+            cluster in two strata counts as two. None when there was one stratum.
+        design: What is known of the strata, by index; made from ``strata`` where it is missing.
+            Parts of the sample have the same (``take``).
 
     Raises:
         ValueError: If lengths differ or a weight is not above 0.
@@ -208,27 +173,27 @@ class Sample:
     design: Strata | None = None
 
     def __post_init__(self) -> None:
-        lengths = {
-            len(part) for part in (self.clusters, self.weights, self.strata) if part is not None
-        }
+        columns = (self.clusters, self.weights, self.strata)
+        lengths = {len(column) for column in columns if column is not None}
         if len(lengths) > 1:
             raise ValueError(f"sample: expected columns of one length, got {sorted(lengths)}")
         if self.weights is not None and not bool(np.all(self.weights > 0)):
             raise ValueError("weights: expected numbers above 0")
-        for name in ("clusters", "strata"):
-            part = getattr(self, name)
-            if self.design is not None:
-                continue  # they are indices into what the design knows
-            if part is not None and not _is_coded(part):
-                codes = np.unique(part, return_inverse=True)[1].astype(np.int64)
-                object.__setattr__(self, name, codes)
+        if self.design is None:  # else they are indices into what the design knows
+            for name, ids in (("clusters", self.clusters), ("strata", self.strata)):
+                if ids is not None and not _is_coded(ids):
+                    codes = np.unique(ids, return_inverse=True)[1].astype(np.int64)
+                    object.__setattr__(self, name, codes)
         alone = self.clusters is not None and not np.any(np.bincount(self.clusters) > 1)
         if alone and (self.design is None or self.design.by_cluster is None):
             object.__setattr__(self, "clusters", None)
         if self.strata is not None and self.design is None:
             object.__setattr__(self, "design", Strata(n_drawn=np.bincount(self.strata)))
         if self.weights is not None and len(self.weights):
-            object.__setattr__(self, "weights", _with_mean_1(self.weights))
+            least, greatest = float(self.weights.min()), float(self.weights.max())
+            equal = greatest - least <= 1e-12 * greatest
+            weights = np.ones(len(self.weights)) if equal else self.weights / self.weights.mean()
+            object.__setattr__(self, "weights", weights)
 
     @property
     def is_plain(self) -> bool:
@@ -252,7 +217,7 @@ class Sample:
     def evenness(self) -> float:
         """Mean weight over the greatest of a row that was drawn: 1 where all weigh the same.
 
-        Times the number of rows it says how many of the heaviest kind would be worth as much.
+        Times the number of rows it is how many of the heaviest kind would be worth as much.
         """
         if self.weights is None or not len(self.weights):
             return 1.0
@@ -263,15 +228,11 @@ class Sample:
 
     def take(self, rows: Ids) -> Sample:
         """The sample of some rows; strata remember how many rows were drawn in all."""
-        columns = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name != "design"
-        }
-        return Sample(
-            **{name: None if part is None else part[rows] for name, part in columns.items()},
-            design=self.design,
+        clusters, weights, strata = (
+            None if column is None else column[rows]
+            for column in (self.clusters, self.weights, self.strata)
         )
+        return Sample(clusters=clusters, weights=weights, strata=strata, design=self.design)
 
     def units(self, n: int) -> tuple[Ids, Ids]:
         """What is drawn as one: clusters within strata, or single rows.
@@ -301,9 +262,204 @@ def _is_coded(ids: Ids) -> bool:
     return not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < 4 * len(ids) + 1024)
 
 
-def _with_mean_1(weights: Array) -> Array:
-    """Exactly 1 where all are equal."""
-    least, greatest = float(weights.min()), float(weights.max())
-    if greatest - least <= 1e-12 * greatest:
-        return np.ones(len(weights))
-    return weights / weights.mean()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far a sum of what rows contribute to an estimate may be off.
+
+    Attributes:
+        variance: Never below that of independent rows; 0 where the rows show no spread at all.
+        n_clusters: Units among the rows.
+        df: Degrees of freedom: units less strata, at least 0.
+        effective_df: Those of the variance as it turned out (``effective_df``).
+    """
+
+    variance: float
+    n_clusters: int
+    df: int
+    effective_df: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments(Spread):
+    """A ratio of weighted sums and how far it may be off.
+
+    Attributes:
+        value: Sum of numerators over sum of denominators.
+        n_items: Rows whose denominator is above 0.
+        n_effective: Units; where rows have unequal weights, as many of the heaviest as would be
+            worth as much, since another outcome may hide among those.
+    """
+
+    value: float
+    n_items: int
+    n_effective: float
+
+
+def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Moments | None:
+    """Value and variance of a ratio of sums, by units within strata.
+
+    The usual linearised variance of a ratio under sampling of whole clusters (Cochran 1977,
+    Sampling Techniques, sections 6.3 and 11); see ``spread``.
+
+    Args:
+        numerators: Shape (n,).
+        denominators: Shape (n,), not negative; 0 where a row is not counted.
+        sample: How the rows were drawn.
+
+    Returns:
+        The moments; None when the denominators add up to nothing.
+    """
+    rows = denominators > 0
+    if not rows.all():
+        numerators, denominators, sample = numerators[rows], denominators[rows], sample.take(rows)
+    weights = sample.weights
+    above = numerators if weights is None else numerators * weights
+    below = denominators if weights is None else denominators * weights
+    total = float(below.sum())
+    if not len(numerators) or not total > 0:
+        return None
+    value = float(above.sum()) / total
+    contributions = (above - value * below) / total
+    by_rows = spread(contributions, sample)
+    unseen = _unseen(contributions, sample, float(denominators.max()) / total)
+    return Moments(
+        value=value,
+        variance=by_rows.variance + (unseen if by_rows.variance else 0.0),
+        n_items=len(numerators),
+        n_clusters=by_rows.n_clusters,
+        df=by_rows.df,
+        effective_df=by_rows.effective_df,
+        n_effective=by_rows.n_clusters * sample.evenness,
+    )
+
+
+def _unseen(contributions: Array, sample: Sample, reach: float) -> float:
+    """Half a row more, of another outcome, in the strata whose rows all contribute the same.
+
+    Few rows of one outcome don't show that their stratum has no other; where they stand for many,
+    this is most of what is not known. ``reach``: by how much a row of weight 1 may contribute
+    more or less.
+    """
+    weights, design = sample.stratum_weights, sample.design
+    if weights is None or design is None or sample.strata is None:
+        return 0.0
+    size = len(weights)
+    in_part = np.bincount(sample.strata, minlength=size)
+    least, greatest = np.zeros(size), np.zeros(size)
+    np.minimum.at(least, sample.strata, contributions)
+    np.maximum.at(greatest, sample.strata, contributions)
+    full = in_part == design.n_drawn
+    same = np.bincount(sample.strata, contributions, size) / np.maximum(in_part, 1)
+    flat = np.where(full, np.maximum(greatest - same, same - least), greatest - least) < 1e-12
+    flat &= design.n_drawn > 0
+    rows = int(design.n_drawn[flat].sum())
+    if not rows:
+        return 0.0
+    mean = float((weights * design.n_drawn)[flat].sum()) / rows
+    return 0.5 * (mean * reach) ** 2
+
+
+def spread(contributions: Array, sample: Sample) -> Spread:
+    """Variance of a sum of what rows contribute (shape (n,), weights included), by units.
+
+    Contributions are squared by unit and added up within strata, with the factor C / (C - 1), as
+    if drawn with replacement. Rows of a stratum that the sample's part leaves out count with a
+    contribution of 0 (Cochran 1977, section 2.13): the number of rows that belong to the part is
+    random too. Where the shares of strata were counted in a sample, their own variance is added.
+    Clusters that reach across strata are taken as a whole.
+    """
+    if sample.strata is not None and sample.design is not None:
+        return _within_strata(contributions, sample.strata, sample.design, sample.clusters)
+    n = len(contributions)
+    unit, strata = sample.units(n)
+    n_units = len(strata)
+    powers = _powers(np.bincount(unit, contributions, n_units).astype(float))
+    if n_units != n:
+        powers = max(powers, _powers(contributions), key=_sum_of)
+    df = max(0, n_units - 1)
+    return Spread(
+        variance=_sum_of(powers),
+        n_clusters=n_units,
+        df=df,
+        effective_df=min(df, effective_df(*powers)),
+    )
+
+
+def _within_strata(
+    contributions: Array, strata: Ids, design: Strata, clusters: Ids | None
+) -> Spread:
+    size, sizes = len(design.n_drawn), design.n_drawn
+    left_out = sizes - np.bincount(strata, minlength=size)
+    sums: Array = np.bincount(strata, contributions, size).astype(float)
+    means = np.where(sizes > 1, sums / np.maximum(sizes, 1), 0.0)
+    distances = contributions - means[strata]
+    second, fourth = (
+        np.bincount(strata, distances**k, size).astype(float) + left_out * means**k for k in (2, 4)
+    )
+    within = variance = _sum_of((sizes, second, fourth))
+    n_units, n_strata = len(contributions), int(np.count_nonzero(np.bincount(strata)))
+    slopes = np.zeros(size)
+    if design.shares is not None and within > 0:
+        slopes[design.shares > 0] = (sums / np.maximum(design.shares, 1e-300))[design.shares > 0]
+        variance += design.share_variance(slopes)
+    own = effective_df(sizes, second, fourth) * (variance / within) ** 2 if within else 0.0
+    if clusters is not None:
+        n_units = int(np.count_nonzero(np.bincount(clusters)))
+        scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))
+        by_cluster = np.bincount(clusters, distances * scale[strata])
+        if design.by_cluster is not None and within > 0:
+            by_cluster = np.pad(by_cluster, (0, len(design.by_cluster) - len(by_cluster)))
+            by_cluster = by_cluster + design.by_cluster @ slopes
+        second, fourth = (np.array([(by_cluster**k).sum()]) for k in (2, 4))
+        together: _Powers = (np.array([n_units]), second, fourth)
+        if (whole := _sum_of(together)) > variance:
+            variance, own = whole, effective_df(*together)
+    df = max(0, n_units - n_strata)
+    return Spread(variance=variance, n_clusters=n_units, df=df, effective_df=own)
+
+
+_Powers = tuple[Ids, Array, Array]
+"""By stratum: its units, and sums of second and fourth powers of the distance from its mean."""
+
+
+def _powers(contributions: Array) -> _Powers:
+    """Of one stratum."""
+    n = len(contributions)
+    mean = contributions.sum() / n if n > 1 else 0.0
+    squares = (contributions - mean) ** 2
+    return np.array([n]), np.array([squares.sum()]), np.array([(squares**2).sum()])
+
+
+def _sum_of(powers: _Powers) -> float:
+    sizes, squares, _ = powers
+    variance = float((squares * sizes / np.maximum(sizes - 1, 1)).sum())
+    return variance if variance > 1e-24 else 0.0
+
+
+def effective_df(
+    sizes: Iterable[float], squares: Iterable[float], fourths: Iterable[float]
+) -> float:
+    """Degrees of freedom of a variance, from how unevenly units contribute to it.
+
+    By Satterthwaite's rule (1946, doi:10.2307/3002019): those of the chi-squared distribution
+    with the variance's own relative variance, (kurtosis - 1) / C in a stratum of C units. Many
+    units of equal size give C - 1, a single one that makes up nearly everything gives about 2.
+
+    Args:
+        sizes: Units of each stratum.
+        squares: Sums of squared distances from each stratum's mean.
+        fourths: Sums of their fourth powers.
+
+    Returns:
+        At least 1, at most units less strata (or 1); 0 where there is no spread.
+    """
+    variance = of_variance = most = 0.0
+    for size, square, fourth in zip(sizes, squares, fourths, strict=True):
+        n, second = float(size), float(square)
+        most += max(n - 1, 0.0)
+        if second > 0:
+            excess = max(n * float(fourth) / (second * second) - 1, 1e-9)
+            part = second * n / max(n - 1, 1.0)
+            variance += part
+            of_variance += part * part / min(max(2 * n / excess, 1.0), max(n - 1, 1.0))
+    return min(variance**2 / of_variance, max(1.0, most)) if variance else 0.0

@@ -12,11 +12,7 @@ from .estimates import CONFIDENCE_LEVEL, Estimate
 
 
 def n_for_rate(
-    p: float,
-    half_width: float,
-    *,
-    level: float = CONFIDENCE_LEVEL,
-    design_effect: float = 1.0,
+    p: float, half_width: float, *, level: float = CONFIDENCE_LEVEL, design_effect: float = 1.0
 ) -> int:
     """Labels for a rate to be known as precisely as wished: by the width of Wilson's interval.
 
@@ -33,8 +29,7 @@ def n_for_rate(
     Raises:
         ValueError: If an argument is out of range.
 
-    When not to use it: for rates near 0 or 1 whose expectation is a mere hope; a rate of 0 needs
-    few labels only if it is 0.
+    When not to use it: for rates near 0 or 1 whose expectation is a mere hope.
     """
     _check(half_width, level, design_effect=design_effect)
     if not 0 <= p <= 1:
@@ -53,15 +48,9 @@ def half_width_of_rate(p: float, n: float, *, level: float = CONFIDENCE_LEVEL) -
 
 
 def n_for_mean(
-    sd: float,
-    half_width: float,
-    *,
-    level: float = CONFIDENCE_LEVEL,
-    design_effect: float = 1.0,
+    sd: float, half_width: float, *, level: float = CONFIDENCE_LEVEL, design_effect: float = 1.0
 ) -> int:
-    """Labels for a mean (a grade, a grade error) to be known as precisely as wished.
-
-    By the normal approximation.
+    """Labels for a mean to be known as precisely as wished, by the normal approximation.
 
     Args:
         sd: Standard deviation of one row's value, at least 0; half the range is the most it is.
@@ -112,58 +101,37 @@ def n_for_difference(
     """
     size = abs(difference)
     _check(size, level, design_effect=design_effect, power=power)
-    spread = _spread(discordant, sd)
+    if (discordant is None) == (sd is None):
+        raise ValueError("expected one of discordant and sd")
     z, missed = _z(level), NormalDist().inv_cdf(power)
     if sd is not None:
-        return _whole(design_effect * ((z + missed) * spread / size) ** 2)
+        if not sd > 0:
+            raise ValueError(f"sd: expected a number above 0, got {sd}")
+        return _whole(design_effect * ((z + missed) * sd / size) ** 2)
+    if discordant is None or not 0 < discordant <= 1:
+        raise ValueError(f"discordant: expected a share above 0, got {discordant}")
+    spread = sqrt(discordant)
     if size > spread**2:
         raise ValueError(f"n_for_difference: {size=} exceeds the discordant share {discordant}")
     wanted = (z * spread + missed * sqrt(spread**2 - size**2)) / size
     return _whole(design_effect * wanted**2)
 
 
-def detectable(
-    n: float,
-    *,
-    discordant: float | None = None,
-    sd: float | None = None,
-    level: float = CONFIDENCE_LEVEL,
-    power: float = POWER,
-) -> float | None:
-    """The smallest true paired difference that n items find: inverse of ``n_for_difference``.
-
-    Returns:
-        The difference; None where no difference that this discordant share allows is found.
-    """
-    _check(n, level, power=power)
-    spread = _spread(discordant, sd)
-    if sd is not None:
-        return detectable_difference(spread / sqrt(n), level=level, power=power)
-    z, missed = _z(level), NormalDist().inv_cdf(power)
-    inside = n - z * z + missed * missed
-    if inside < 0:
-        return None
-    size = spread * (z * sqrt(n) + missed * sqrt(inside)) / (n + missed * missed)
-    return size if size <= spread**2 else None
-
-
 def needed(estimate: Estimate, half_width: float, *, n_now: int | None = None) -> int | None:
     """Labels for a measure to be known as precisely as wished, from how precise it is now.
 
-    The width of an interval goes with one over the root of the number of labels; clusters,
-    weights and rare classes go on as in the pilot.
+    The width of an interval goes with one over the root of the number of labels.
 
     Args:
-        estimate: The measure on the labels there are.
+        estimate: The measure on the present labels.
         half_width: Half the width that the interval may have, above 0.
-        n_now: Labels there are; the estimate's own number of rows where it is not given. (Recall,
+        n_now: Present labels; the estimate's own number of rows where it is not given. (Recall,
             for one, is about some of them only.)
 
     Returns:
         The number of labels in all, at least 1; None where the estimate has no interval.
 
-    When not to use it: from fewer than about 30 labels the answer is a rough guess, and one more
-    reason to ask again after the next 50.
+    When not to use it: from fewer than about 30 labels the answer is a rough guess.
     """
     _check(half_width, CONFIDENCE_LEVEL)
     now = _half_width(estimate)
@@ -178,7 +146,7 @@ class Plan:
 
     Attributes:
         measure: Its name.
-        n_now: Labels there are.
+        n_now: Present labels.
         half_width_now: Half the width of its interval; None where it has none.
         n_needed: Labels in all for the width wished for; None where that can't be told.
         detectable: The smallest true difference between two results of this precision (other
@@ -202,10 +170,10 @@ def plan(
     Args:
         measures: Estimates by name.
         half_width: Half the width that each interval may have, above 0.
-        n_now: Labels there are; each estimate's own number of rows where it is not given.
+        n_now: Present labels; each estimate's own number of rows where it is not given.
 
     Returns:
-        One row a measure, in the order given.
+        One row a measure, in the same order.
     """
     plans: list[Plan] = []
     for name, estimate in measures.items():
@@ -230,17 +198,6 @@ def _half_width(estimate: Estimate) -> float | None:
     if estimate.low is None or estimate.high is None:
         return None
     return (estimate.high - estimate.low) / 2
-
-
-def _spread(discordant: float | None, sd: float | None) -> float:
-    """Standard deviation of one item's difference where there is none."""
-    if (discordant is None) == (sd is None):
-        raise ValueError("expected one of discordant and sd")
-    if discordant is not None and not 0 < discordant <= 1:
-        raise ValueError(f"discordant: expected a share above 0, got {discordant}")
-    if sd is not None and not sd > 0:
-        raise ValueError(f"sd: expected a number above 0, got {sd}")
-    return sqrt(discordant) if discordant is not None else float(sd or 0.0)
 
 
 def _check(size: float, level: float, *, design_effect: float = 1.0, power: float = POWER) -> None:

@@ -1,8 +1,7 @@
 """Which items to label next, so that what follows from the labels holds for all items.
 
-The items most in doubt are not simply taken: labels chosen by doubt alone say nothing of the
-rest. Items are drawn at random within strata, more of them where judge and human may well
-differ; the strata's sizes then give each label its weight.
+Labels chosen by doubt alone say nothing of the rest. Items are drawn at random within strata,
+more of them where judge and human may well differ; the strata's sizes give each label its weight.
 """
 
 from __future__ import annotations
@@ -47,12 +46,10 @@ class Selection:
     """What to label next, and what the labels will stand for.
 
     Attributes:
-        rows: Shape (n,): indices of the items, in the order in which to label them. One may stop
-            early: once each stratum has a label, what has been labelled so far is a stratified
-            sample too.
+        rows: Shape (n,): indices of the items, in the order in which to label them; once each
+            stratum has a label, each beginning is a stratified sample too.
         stratum: Shape (n,): index into ``strata`` of each.
-        weight: Shape (n,): items that each stands for once all is labelled; with an earlier stop
-            stratum sizes over labels, as ``rectify`` with design ``stratified`` has it.
+        weight: Shape (n,): items that each stands for once all is labelled.
         strata: The strata.
         all_strata: Shape (N,): index into ``strata`` of every item; for ``Sample.strata``.
         seed: Seed of the draw.
@@ -79,8 +76,7 @@ def select(
 
     Neyman's allocation (1934, doi:10.2307/2342192) in whole numbers (Wright 2012,
     doi:10.1080/00031305.2012.733679): strata get labels by size times the standard deviation of
-    "human and judge differ", and at least 2 each, or all they have. Best for the rate of
-    agreement and for corrected rates; fine for the rest.
+    "human and judge differ", and at least 2 each, or all they have.
 
     Args:
         doubt: Shape (N,): the anticipated chance that the human disagrees with the judge, 0 to 1
@@ -88,9 +84,8 @@ def select(
         strata: Shape (N,), any ids; known before labelling (``doubt_strata``).
         already: Shape (N,), bool: items that have a label.
         n: Items to be labelled now, at least 1.
-        already_random: Whether those were drawn at random within these strata. If so, they count
-            as labels of their stratum; if not, they are a stratum of their own, known in full,
-            and stand for no item but themselves.
+        already_random: Whether those were drawn at random within these strata; if not, they are a
+            stratum of their own and stand for no item but themselves.
         seed: The same seed gives the same draw.
 
     Returns:
@@ -100,8 +95,7 @@ def select(
         OptionError: If ``n`` is too small for 2 labels a stratum; merge strata then.
         ValueError: If lengths differ or a doubt is out of range.
 
-    When not to use it: to find as many of the judge's errors as possible; that is a search, and
-    what it finds says nothing of how many there are.
+    When not to use it: to find as many of the judge's errors as possible.
     """
     if not len(doubt) == len(strata) == len(already):
         lengths = f"{len(doubt)}, {len(strata)} and {len(already)}"
@@ -110,7 +104,11 @@ def select(
         raise ValueError("doubt: expected numbers from 0 to 1")
     if n < 1:
         raise ValueError(f"n: expected at least 1, got {n}")
-    names, codes = _coded(strata, already, already_random=already_random)
+    apart = already & (not already_random)
+    ids, index = np.unique(strata[~apart], return_inverse=True)
+    names = [*(str(name) for name in ids.tolist()), *(["labelled before"] if apart.any() else [])]
+    codes = np.full(len(strata), len(ids), dtype=np.int64)
+    codes[~apart] = index
     sizes = np.bincount(codes, minlength=len(names))
     done = np.bincount(codes[already], minlength=len(names))
     # a tenth of the way to one half: the surest judge is wrong at times
@@ -118,9 +116,8 @@ def select(
     unsure = (1 - _UNSURE) * means + _UNSURE * 0.5
     planned = _allocated(sizes, done, unsure, min(n, int((sizes - done).sum())))
     rng = np.random.default_rng(seed)
-    rows = _in_order(
-        rng, [np.flatnonzero((codes == h) & ~already) for h in range(len(names))], planned
-    )
+    pools = [np.flatnonzero((codes == h) & ~already) for h in range(len(names))]
+    rows = _in_order(rng, pools, planned)
     total = done + planned
     weight = np.where(total > 0, sizes / np.maximum(total, 1), 0.0)
     return Selection(
@@ -141,16 +138,6 @@ def select(
         all_strata=codes,
         seed=seed,
     )
-
-
-def _coded(strata: Ids, already: Ids, *, already_random: bool) -> tuple[list[str], Ids]:
-    """Names of the strata that hold an item, and the index of each item's stratum."""
-    apart = already & (not already_random)
-    ids, index = np.unique(strata[~apart], return_inverse=True)
-    names = [str(name) for name in ids.tolist()]
-    codes = np.full(len(strata), len(names), dtype=np.int64)
-    codes[~apart] = index
-    return ([*names, "labelled before"] if apart.any() else names), codes
 
 
 def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
@@ -174,16 +161,13 @@ def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
 
 
 def _claim(spread: float, total: int, stratum: int) -> tuple[float, int]:
-    """What one label more takes off the variance, as a heap wants it: least first.
-
-    With no label yet the claim counts as with one; the least numbers see to the rest.
-    """
+    """What one label more takes off the variance, negative for the heap; none count as one."""
     k = max(1, int(total))
     return -float(spread) / sqrt(k * (k + 1)), int(stratum)
 
 
 def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
-    """One of each stratum first, then evenly spread, so that each beginning is in proportion."""
+    """One of each stratum first, then evenly spread."""
     if not pools:
         return np.empty(0, dtype=np.int64)
     permuted = [rng.permutation(pool)[:k] for pool, k in zip(pools, planned, strict=True)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
 from .sample import Kinds
 
 Part = Literal["item", "prompt", "repeat"]
-PARTS: tuple[Part, ...] = ("item", "prompt", "repeat")
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +40,8 @@ def nested_components(
 
     The sums of squares of the nested analysis of variance are set equal to what is expected of
     them, whatever the numbers of prompts and repeats (Searle 1971, Linear Models, section 11.2).
-    A component that comes out below 0, which chance brings about where it is small, is set to 0;
-    the others stay as they are. Shares have a jackknife interval by cluster, cut to [0, 1].
+    A component that comes out below 0 is set to 0. Shares have a jackknife interval by cluster,
+    cut to [0, 1].
 
     Args:
         values: Shape (n,): such as grades.
@@ -55,22 +54,42 @@ def nested_components(
         The components. None where there is one item, where no item has two prompts, or where no
         prompt was repeated; shares without a value where nothing varies.
 
-    When not to use it: with few clusters (below about 15), or where values are 0 and 1 and rare,
-    the parts are rough.
+    When not to use it: with fewer than about 15 clusters, or rare values of 0 and 1.
     """
     if not len(values):
         return Components(variances={}, shares={}, note="no values")
     sums = _sums_by_cluster(values, items, prompts, clusters)
-    if note := _obstacle(sums.sum(axis=0)):
+    n, n_items, n_prompts = sums.sum(axis=0)[:3]
+    note = ""
+    if n_items < 2:
+        note = "one item shows no spread between items"
+    elif n_prompts == n_items:
+        note = "no item was asked with two prompts"
+    elif n == n_prompts:
+        note = "no prompt was repeated"
+    if note:
         return Components(variances={}, shares={}, note=note)
     raw = _solved(sums.sum(axis=0))
-    shares: dict[Part, Estimate] = {
-        part: _share(i, sums, len(values), level) for i, part in enumerate(PARTS)
-    }
-    cut: tuple[Part, ...] = tuple(part for part, value in zip(PARTS, raw, strict=True) if value < 0)
-    variances: dict[Part, float] = {
-        part: max(0.0, float(value)) for part, value in zip(PARTS, raw, strict=True)
-    }
+    varies = np.maximum(raw, 0.0).sum() > 1e-18
+    units = [Kinds(sums, np.ones(len(sums), dtype=np.int64))]
+    variances: dict[Part, float] = {}
+    shares: dict[Part, Estimate] = {}
+    for i, part in enumerate(PARTS):
+        variances[part] = max(0.0, float(raw[i]))
+        shares[part] = nothing(level, n_items=len(values), note="nothing varies")
+        if not varies:
+            continue
+
+        def share_of(tables: Array, i: int = i) -> Array:
+            parts = np.maximum(_solved(tables), 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return parts[..., i] / parts.sum(axis=-1)
+
+        share = jackknife(units, share_of, n_items=len(values), level=level, bounds=None)
+        if share.low is not None and share.high is not None:
+            share = replace(share, low=max(0.0, share.low), high=min(1.0, share.high))
+        shares[part] = share
+    cut = tuple(part for part, value in zip(PARTS, raw, strict=True) if value < 0)
     return Components(variances=variances, shares=shares, cut=cut)
 
 
@@ -92,33 +111,22 @@ def _sums_by_cluster(values: Array, items: Ids, prompts: Ids, clusters: Ids) -> 
     cluster = np.unique(clusters, return_inverse=True)[1]
     home = np.zeros(len(n_item), dtype=np.int64)
     home[item] = cluster
-
-    def by_cluster(weights: Array, item_of: Ids) -> Array:
-        return np.bincount(home[item_of], weights, int(cluster.max()) + 1).astype(float)
-
     every = np.arange(len(n_item))
     columns = (
-        by_cluster(np.ones(len(values)), item),
-        by_cluster(np.ones(len(n_item)), every),
-        by_cluster(np.ones(len(cell)), of_cell),
-        by_cluster(centred, item),
-        by_cluster((centred - m_cell[prompt]) ** 2, item),
-        by_cluster(n_cell * (m_cell - m_item[of_cell]) ** 2, of_cell),
-        by_cluster(n_item * m_item**2, every),
-        by_cluster(n_cell**2 / n_item[of_cell], of_cell),
-        by_cluster((n_cell**2).astype(float), of_cell),
-        by_cluster((n_item**2).astype(float), every),
+        (np.ones(len(values)), item),
+        (np.ones(len(n_item)), every),
+        (np.ones(len(cell)), of_cell),
+        (centred, item),
+        ((centred - m_cell[prompt]) ** 2, item),
+        (n_cell * (m_cell - m_item[of_cell]) ** 2, of_cell),
+        (n_item * m_item**2, every),
+        (n_cell**2 / n_item[of_cell], of_cell),
+        ((n_cell**2).astype(float), of_cell),
+        ((n_item**2).astype(float), every),
     )
-    return np.stack(columns, axis=1)
-
-
-def _obstacle(sums: Array) -> str:
-    n, n_items, n_prompts = sums[:3]
-    if n_items < 2:
-        return "one item shows no spread between items"
-    if n_prompts == n_items:
-        return "no item was asked with two prompts"
-    return "no prompt was repeated" if n == n_prompts else ""
+    size = int(cluster.max()) + 1
+    by_cluster = [np.bincount(home[of], weights, size).astype(float) for weights, of in columns]
+    return np.stack(by_cluster, axis=1)
 
 
 def _solved(sums: Array) -> Array:
@@ -133,23 +141,3 @@ def _solved(sums: Array) -> Array:
         known = (mixed - cells / n) * prompt + (items - 1) * repeat
         item = (across - known) / (n - wholes / n)
     return np.stack([item, prompt, repeat], axis=-1)
-
-
-def _share_of(i: int) -> Callable[[Array], Array]:
-    def measure(sums: Array) -> Array:
-        parts = np.maximum(_solved(sums), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return parts[..., i] / parts.sum(axis=-1)
-
-    return measure
-
-
-def _share(i: int, by_cluster: Array, n: int, level: float) -> Estimate:
-    units = [Kinds(by_cluster, np.ones(len(by_cluster), dtype=np.int64))]
-    parts = np.maximum(_solved(by_cluster.sum(axis=0)), 0.0)
-    if parts.sum() <= 1e-18:
-        return nothing(level, n_items=n, note="nothing varies")
-    share = jackknife(units, _share_of(i), n_items=n, level=level, bounds=None)
-    if share.low is None or share.high is None:
-        return share
-    return replace(share, low=max(0.0, share.low), high=min(1.0, share.high))

@@ -9,10 +9,9 @@ import numpy as np
 
 from apbjudge.calibration.results import Reliability, ReliabilityReport
 from apbjudge.records import judgement_reader
-from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.paper.building import JudgeResults, Results, paper_tables
 from apbjudge.reports.paper.formatting import figure_of
 from apbjudge.reports.paper.table import Table, TableRow
-from apbjudge.reports.results import JudgeResults, RefinedResults, Results
 from apbjudge.statistics.analyses import diversity, self_evaluation
 from apbjudge.statistics.measures import calibrate
 from apbjudge.statistics.ratings import Ratings
@@ -54,16 +53,12 @@ def graded(
     return rows
 
 
-def judged(rows: Iterable[Row], judge: str = "j", note: str | None = None) -> JudgeResults:
-    """All that a judge said."""
-    table = judgement_reader.table_of(rows)
-    return JudgeResults(judge=judge, note=note, columns=table.items(), totals=table.totals)
-
-
-def refined(rows: Iterable[Row], method: str, judge: str = "j") -> RefinedResults:
-    """The same judge on refined responses."""
+def judged(
+    rows: Iterable[Row], judge: str = "j", note: str | None = None, method: str = ""
+) -> JudgeResults:
+    """All judgements by a judge."""
     table = judgement_reader.table_of(rows).items()
-    return RefinedResults(method=method, judge=judge, columns=table)
+    return JudgeResults(judge=judge, note=note, columns=table, method=method)
 
 
 def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Table:
@@ -101,15 +96,9 @@ def best_of(table: Table, key: str, section: str = "", judge: str | None = None)
     return [
         ", ".join(row.heads)
         for row in table.rows
-        if judge in (None, row.judge) and row.cells.get((section, key), _BLANK).best
+        if judge in (None, row.judge)
+        if (cell := row.cells.get((section, key))) and cell.best
     ]
-
-
-class _Unmarked:
-    best = False
-
-
-_BLANK: Any = _Unmarked()
 
 
 def ratings(correct: Any, grade: Any = None, flags: Any = None) -> Ratings:

@@ -15,17 +15,16 @@ from pathlib import Path
 import orjson
 import pytest
 
-from apbjudge.reports.numbers import Unit, number
-from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.latex import tex
+from apbjudge.reports.paper.building import Results, paper_tables
 from apbjudge.reports.paper.formatting import (
     tables_csv,
     tables_json,
+    tables_latex,
     tables_markdown,
     tables_text,
 )
-from apbjudge.reports.paper.latex import tables_latex, tex
 from apbjudge.reports.paper.table import Table
-from apbjudge.reports.results import Results
 
 from ..rows import Row, unscored, verdict
 from .cases import graded, judged, plans_judged, report
@@ -36,7 +35,7 @@ FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {
     "md": tables_markdown,
     "tex": tables_latex,
     "csv": tables_csv,
-    "json": tables_json,
+    "json": lambda tables: orjson.dumps(tables_json(tables)).decode(),
 }
 
 
@@ -85,25 +84,6 @@ def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) ->
 # figures -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "expected"),
-    [
-        (0.745, "percent", "74.5"),
-        (1.0, "percent", "100.0"),
-        (None, "percent", "–"),
-        (-0.2197, "points", "-22.0"),
-        (0.029, "points", "+2.9"),
-        (-0.00001, "points", "0.0"),
-        (0.8974, "grade", "0.897"),
-        (-0.0001, "grade difference", "0.000"),
-        (13.214, "cost", "13.21"),
-        (115.0, "count", "115"),
-    ],
-)
-def test_figures_are_shown_in_their_unit(value: float | None, unit: Unit, expected: str) -> None:
-    assert number(value, unit) == expected
-
-
 def test_text_keeps_to_the_width_and_shows_every_figure(plain: tuple[Table, ...]) -> None:
     def figures(text: str) -> int:
         return len(re.findall(r"\[[^,\]]+, [^\]]+\]", text))
@@ -145,7 +125,7 @@ def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(plain: tuple[Tabl
 
 
 def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:
-    found = json.loads(tables_json(plain))["tables"]
+    found = tables_json(plain)
     cells = [
         (table["key"], row["judge"], *row["heads"], cell["column"], cell["value"], cell["best"])
         for table in found
@@ -168,8 +148,8 @@ def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:
 
 def test_missing_figures_are_null_and_never_nan() -> None:
     tables = paper_tables(Results(judges=(judged([unscored("h0")]),)))
-    assert '"value": null' in tables_json(tables)
-    assert "nan" not in tables_json(tables).casefold()
+    text = json.dumps(tables_json(tables), allow_nan=False)
+    assert '"value": null' in text
     (line, *_) = csv.DictReader(io.StringIO(tables_csv(tables)))
     assert line["value"] == ""
 
@@ -219,7 +199,7 @@ def test_no_format_passes_on_what_moves_a_cursor_or_breaks_a_line(
 def test_json_gives_names_back_as_they_are_but_for_half_characters(
     hostile: tuple[Table, ...],
 ) -> None:
-    found = orjson.loads(tables_json(hostile))["tables"][0]["rows"]
+    found = orjson.loads(orjson.dumps(tables_json(hostile)))[0]["rows"]
     assert {row["judge"] for row in found} == set(HOSTILE[:2])
     names = {row["heads"][0] for row in found}
     assert names == {HOSTILE[2].replace("\ud800", "\\ud800"), *HOSTILE[3:]}
@@ -242,7 +222,7 @@ def test_tex_shows_every_special_character_and_runs_none() -> None:
         r"\textless{}\textgreater{}\textbar{}"
     )
     assert tex("a--b ''c''") == r"a-{}-b '{}'c'{}'"
-    assert tex("né 模 \n") == r"n\'{e} {\ttfamily U+6A21} \textbackslash{}n"
+    assert tex("né 模 \n") == r"né {\ttfamily U+6A21} \textbackslash{}n"
     assert tex("[*]") == "{[}{*}{]}"
 
 

@@ -21,7 +21,6 @@ from .cases import (
     plans_judged,
     printed,
     ratings,
-    refined,
     reliability,
     report,
     row_of,
@@ -266,7 +265,10 @@ def test_table_4_before_and_after_refinement() -> None:
     table = table_of(
         "refinement",
         rows(33, 119),
-        refined=(refined(rows(90, 122), "Critic_R+"), refined(rows(43, 109), "Self_R-")),
+        refined=(
+            judged(rows(90, 122), method="Critic_R+"),
+            judged(rows(43, 109), method="Self_R-"),
+        ),
     )
     assert printed(table, "m", "Critic_R+") == "22.0 60.0 +38.0 79.3 81.3 +2.0".split()
     assert printed(table, "m", "Self_R-") == "22.0 28.7 +6.7 79.3 72.7 -6.7".split()

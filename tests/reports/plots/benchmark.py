@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from apbjudge.reports.paper.definitions import DEFINITIONS
-from apbjudge.reports.paper.table import Cell, Column, Table, TableRow
+from apbjudge.reports.paper.table import DEFINITIONS, Cell, Column, Table, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted

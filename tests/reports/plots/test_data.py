@@ -13,8 +13,8 @@ import pytest
 
 from apbjudge.reports.paper.table import Table
 from apbjudge.reports.plots import paper_figures
+from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.marks import natural, percent
-from apbjudge.reports.plots.matplotlib_backend import style
 from apbjudge.statistics.proportions import counted
 
 from .benchmark import BROKEN, N, figures, tables

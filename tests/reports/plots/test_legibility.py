@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.reports.plots.curves import shifts, spread
-from apbjudge.reports.plots.matplotlib_backend import legend_columns, style
+from apbjudge.reports.plots.axes import legend_columns
+from apbjudge.reports.plots.charts import shifts, spread
+from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.text import OURS, characters, labels, slugs, text_width
 
 from .benchmark import figures

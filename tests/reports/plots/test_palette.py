@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from apbjudge.reports.plots.palette import FILLS, STYLES, heat_colours, ink_on
+from apbjudge.reports.plots.axes import FILLS, STYLES, heat_colours, ink_on
 
 # Complete lack of one kind of cone: Machado, Oliveira & Fernandes 2009,
 # doi:10.1109/TVCG.2009.113, applied to channels in proportion to light.

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from apbjudge.reports.plots import Figure, paper_figures, text
-from apbjudge.reports.plots.matplotlib_backend import style
+from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.text import (
     OURS,
     boxes_note,

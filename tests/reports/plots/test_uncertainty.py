@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from apbjudge.reports.plots import paper_figures
-from apbjudge.reports.plots.matplotlib_backend import style
+from apbjudge.reports.plots.figure import style
 from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
 

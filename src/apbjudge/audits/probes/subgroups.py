@@ -8,8 +8,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ...statistics.differences import adjust
 from ...statistics.estimates import Array
-from ...statistics.multiplicity import adjust
 from ..outcomes import Measure, Probe, ProbeSpec, Table, amount, decide, verdict_text
 from ..responses import AuditResponses, Response
 from .measures import Split, beyond_kind, kind_of_plan, mixed_alike

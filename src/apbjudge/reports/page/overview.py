@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 from ...calibration.changes import KINDS, Changes, ItemScore
 from ..changes import changes_summary, score_text
 from ..numbers import level_text
-from ..paper.definitions import FIGURES
 from ..paper.formatting import best_note
-from ..paper.table import Table, TableRow
+from ..paper.table import FIGURES, Table, TableRow
 from .entries import JudgeFacts
 from .index import Share, Tally
 

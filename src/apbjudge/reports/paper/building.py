@@ -2,101 +2,180 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from ...calibration.results import Reliability, ReliabilityReport
 from ...errors import OptionError
-from ...statistics.best import best_set
-from ...statistics.estimates import CONFIDENCE_LEVEL
-from ..numbers import Unit
-from ..results import Results
-from ..tables import reasons
-from .definitions import DEFINITIONS, TABLE_KEYS, Definition, Rivals
-from .rows import LABEL_TABLES, Draft, judged_rows, label_rows, refined_rows
-from .table import Cell, Column, ColumnId, Table, TableRow
+from ...judge.metrics import (
+    CATEGORIES,
+    Figures,
+    broken_figures,
+    cases_all_right,
+    common_figures,
+    efficiency_figures,
+    extraneous_figures,
+    extraneous_grades,
+    pairs_with_base,
+    unsolvable_figures,
+)
+from ...judge.summary import EXTRANEOUS, VALUE_ORDER, base_of, is_base
+from ...records import UNSOLVABLE_TYPES
+from ...records.columns import Vector
+from ...records.judgement_table import JudgementTable
+from ...statistics.best import Contender, best_set
+from ...statistics.differences import paired_test
+from ...statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from ...statistics.proportions import bounded
+from ...statistics.sample import Sample
+from ..document import reasons
+from .table import (
+    DEFINITIONS,
+    FIGURES,
+    Cell,
+    Column,
+    ColumnId,
+    Counts,
+    Definition,
+    Section,
+    Split,
+    Table,
+    TableRow,
+)
 
-_BOUNDS: Mapping[Unit, tuple[float, float] | None] = {
-    "percent": (0.0, 1.0),
-    "grade": (0.0, 1.0),
-    "count": (0.0, 1.0),
-    "points": (-1.0, 1.0),
-    "grade difference": (-1.0, 1.0),
-    "cost": None,
-}
-"""Of a single item's value, by the unit of the column; what is counted is 0 or 1 an item."""
+_MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeResults:
+    """All judgements of items by one judge, perhaps of several runs.
+
+    ``note`` must be said beside every figure; ``method`` is how the tested models refined their
+    responses, such as ``Self_R+``, empty where they did not.
+    """
+
+    judge: str
+    columns: JudgementTable
+    note: str | None = None
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What tables are made of; ``refined`` runs are set against the run of the same judge."""
+
+    judges: tuple[JudgeResults, ...]
+    refined: tuple[JudgeResults, ...] = ()
+    reliability: ReliabilityReport | None = None
+
+
+@dataclass(slots=True)
+class Draft:
+    """A row before the best are marked; contenders are what figures are the means of."""
+
+    judge: str
+    heads: tuple[str, ...]
+    counts: dict[str, Counts] = field(default_factory=dict[str, Counts])
+    estimates: dict[ColumnId, Estimate] = field(default_factory=dict[ColumnId, Estimate])
+    contenders: dict[ColumnId, Contender] = field(default_factory=dict[ColumnId, Contender])
+
+    def add(
+        self,
+        section: str,
+        counts: Counts,
+        estimates: Mapping[str, Estimate],
+        contenders: Mapping[str, Contender] | None = None,
+    ) -> Draft:
+        """The same draft with one section more; its figures by key."""
+        self.counts[section] = counts
+        self.estimates |= {(section, key): estimate for key, estimate in estimates.items()}
+        self.contenders |= {(section, key): of for key, of in (contenders or {}).items()}
+        return self
 
 
 def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
-    """The tables of the paper that results have something for.
+    """The tables of the paper that results have something for, in its order.
 
-    Rows of one judge stand together, sorted by tested model. In columns with a direction the best
-    set is marked (``statistics.best``): all rows but those that another one is shown to be
-    better than, at the table's confidence level. Tested models compete with each other where all
-    else is the same (judge, level, stage, …), refinement methods for one tested model. Figures of
-    judges against humans are not marked, see ``rows.label_rows``.
-
-    Args:
-        results: Read with items told apart.
-        names: Keys of the tables wanted, some of ``TABLE_KEYS``; empty for all there are.
-
-    Returns:
-        The tables in the paper's order. Sections that no row has anything for are left out.
+    Rows of one judge are together, sorted by tested model; sections that no row has anything for
+    are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
+    but those that another one is shown to be better than. Tested models compete with each other
+    where all else is the same (judge, level, stage, …), refinement methods for one tested model.
+    Figures of judges against humans are not marked, see ``_label_rows``.
 
     Raises:
-        OptionError: If a name is unknown, or there is nothing for a table that was named.
+        OptionError: If there is nothing for a table that is among ``names``.
     """
-    for name in names:
-        if name not in TABLE_KEYS:
-            raise OptionError(f"--table: expected some of {', '.join(TABLE_KEYS)}, got {name!r}")
-    wanted = [of for of in DEFINITIONS if not names or of.key in names]
-    found = [(of, _rows(of, results)) for of in wanted]
-    for of, rows in found:
-        if names and not rows:
-            raise OptionError(f"--table {of.key}: there is nothing for it; it needs {of.needs}")
-    return tuple(_table(of, rows, results) for of, rows in found if rows)
+    tables: list[Table] = []
+    for definition in DEFINITIONS:
+        if names and definition.key not in names:
+            continue
+        if rows := _rows(definition, results):
+            tables.append(_table(definition, rows, results))
+        elif names:
+            raise OptionError(
+                f"--table {definition.key}: there is nothing for it; it needs {definition.needs}"
+            )
+    return tuple(tables)
 
 
-def _rows(of: Definition, results: Results) -> list[Draft]:
-    if of.key in LABEL_TABLES:
-        return label_rows(of, results.reliability) if results.reliability else []
-    if of.key == "refinement":
-        return refined_rows(of, results)
-    return [row for judge in results.judges for row in judged_rows(of, judge)]
+def _rows(definition: Definition, results: Results) -> list[Draft]:
+    if definition.key in _OF_LABELS:
+        judges = results.reliability.judges if results.reliability else ()
+        return [row for judge in judges for row in _label_rows(definition, judge)]
+    if definition.key == "refinement":
+        return refined_rows(definition, results)
+    return [row for judge in results.judges for row in _judged_rows(definition, judge)]
 
 
-def _table(of: Definition, rows: list[Draft], results: Results) -> Table:
-    level = results.level if of.key in LABEL_TABLES else CONFIDENCE_LEVEL
-    held = {section for row in rows for section in row.counts}
-    columns = tuple(column for column in of.columns if column.section in held)
+def _table(definition: Definition, rows: list[Draft], results: Results) -> Table:
+    sections = {section for row in rows for section in row.counts}
+    columns = tuple(column for column in definition.columns if column.section in sections)
+    notes = (
+        *definition.notes,
+        *_judge_notes(definition, rows, results),
+        *_missing(definition, rows),
+    )
+    best = _best(rows, columns, definition)
     return Table(
-        key=of.key,
-        number=of.number,
-        title=of.title,
-        heads=of.heads,
+        key=definition.key,
+        number=definition.number,
+        title=definition.title,
+        heads=definition.heads,
         columns=columns,
-        rows=_marked(rows, columns, of.rivals, level),
-        notes=tuple(
-            dict.fromkeys((*of.notes, *_judge_notes(of, rows, results), *_missing(of, rows)))
+        rows=tuple(
+            TableRow(
+                judge=row.judge,
+                heads=row.heads,
+                counts=row.counts,
+                cells={
+                    column: Cell(estimate=estimate, best=best.get((i, column)))
+                    for column, estimate in row.estimates.items()
+                },
+            )
+            for i, row in enumerate(rows)
         ),
-        level=level,
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _judge_notes(of: Definition, rows: list[Draft], results: Results) -> list[str]:
+def _judge_notes(definition: Definition, rows: list[Draft], results: Results) -> list[str]:
     """What must be said of each judge, and which tested model is the judge itself."""
-    if of.key not in LABEL_TABLES or not results.reliability:
+    if definition.key not in _OF_LABELS or not results.reliability:
         shown = {row.judge for row in rows}
         return [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
     judges = results.reliability.judges
     notes = [f"{judge.judge}: {note}" for judge in judges for note in judge.notes]
-    if of.key == "self-evaluation":
+    if definition.key == "self-evaluation":
         owns = {judge.judge: judge.self_evaluation for judge in judges}
         notes += [f"{own.own} is the judge {name}" for name, own in owns.items() if own and own.own]
     return notes
 
 
-def _missing(of: Definition, rows: list[Draft]) -> list[str]:
+def _missing(definition: Definition, rows: list[Draft]) -> list[str]:
     """Why figures have no value."""
-    titles = {column.id: column.title for column in of.columns}
+    titles = {column.id: column.title for column in definition.columns}
     several = len({row.judge for row in rows}) > 1
     return reasons(
         (
@@ -110,55 +189,305 @@ def _missing(of: Definition, rows: list[Draft]) -> list[str]:
     )
 
 
-def _marked(
-    drafts: Sequence[Draft], columns: Iterable[Column], rivals: Rivals | None, level: float
-) -> tuple[TableRow, ...]:
-    """The rows of a table, the best sets marked.
-
-    Args:
-        drafts: The rows.
-        columns: Only those with a direction are marked.
-        rivals: Which rows of one judge compete: tested models that share all other heads, or
-            all rows of a tested model. None: none do.
-        level: The chance that a best set holds the truly best row.
-    """
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for i, draft in enumerate(drafts if rivals else ()):
-        shared = draft.heads[1:] if rivals == "tested models" else draft.heads[:1]
-        groups.setdefault((draft.judge, *shared), []).append(i)
-    best: dict[tuple[int, ColumnId], bool] = {}
-    for column in columns:
-        for group in groups.values() if column.better else ():
-            best |= _best(drafts, group, column, level)
-    return tuple(
-        TableRow(
-            judge=draft.judge,
-            heads=draft.heads,
-            counts=draft.counts,
-            cells={
-                column: Cell(estimate=estimate, best=best.get((i, column)))
-                for column, estimate in draft.estimates.items()
-            },
-        )
-        for i, draft in enumerate(drafts)
-    )
-
-
 def _best(
-    drafts: Sequence[Draft], group: list[int], column: Column, level: float
+    rows: Sequence[Draft], columns: Iterable[Column], definition: Definition
 ) -> dict[tuple[int, ColumnId], bool]:
-    """Who is in the best set and who is not; nobody where all are: then nothing is shown.
+    """Which rows are in the best set of a column and which are not; none where all are.
 
     A row without values neither is best nor lets others be.
     """
-    rows = {
-        i: contender
-        for i in group
-        if (contender := drafts[i].contenders.get(column.id)) and len(contender.values)
-    }
-    found = best_set(
-        [*rows.values()], better=column.better or "higher", bounds=_BOUNDS[column.unit], level=level
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for i, row in enumerate(rows if definition.rivals else ()):
+        shared = row.heads[1:] if definition.rivals == "tested models" else row.heads[:1]
+        groups.setdefault((row.judge, *shared), []).append(i)
+    best: dict[tuple[int, ColumnId], bool] = {}
+    for column in columns:
+        for group in groups.values() if column.better else ():
+            contenders = {
+                i: contender
+                for i in group
+                if (contender := rows[i].contenders.get(column.id)) and len(contender.values)
+            }
+            lowest = -1.0 if column.unit in {"points", "grade difference"} else 0.0
+            marks = best_set(  # what is counted is 0 or 1 an item
+                [*contenders.values()],
+                better=column.better or "higher",
+                bounds=None if column.unit == "cost" else (lowest, 1.0),
+                level=CONFIDENCE_LEVEL,
+            )
+            if any(marks) and not all(marks):
+                best |= {
+                    (i, column.id): is_best for i, is_best in zip(contenders, marks, strict=True)
+                }
+    return best
+
+
+# Judgements alone --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Judgements of one tested model, by index in all of the judge, that a section is about.
+
+    ``form`` is ``holistic`` or ``step-wise``, None for both together; ``rivals`` are the rows of
+    all tested models under this protocol.
+    """
+
+    c: JudgementTable
+    rows: Vector
+    protocol: str
+    form: str | None
+    rivals: Vector
+
+
+def _judged_rows(definition: Definition, judge: JudgeResults) -> list[Draft]:
+    """By tested model and, where the table tells them apart, by value."""
+    drafts: dict[tuple[str, ...], Draft] = {}
+    for section in definition.sections:
+        for heads, part in parts_of(judge.columns, section, definition.split):
+            estimates = figures_of(part, section.columns)
+            contenders = {key: contender_of(part, key) for key in estimates if FIGURES[key].better}
+            draft = drafts.setdefault(heads, Draft(judge.judge, heads))
+            draft.add(section.title, _counts(part.c, part.rows), estimates, contenders)
+    return [drafts[heads] for heads in sorted(drafts, key=_place)]
+
+
+def _place(heads: tuple[str, ...]) -> tuple[object, ...]:
+    """By tested model, then in the natural order of values."""
+    model, *rest = heads
+    value = "".join(rest)
+    rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
+    number = int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else 0
+    return model.casefold(), model, rank, number, value
+
+
+def _counts(c: JudgementTable, rows: Vector) -> Counts:
+    return Counts(rows=len(rows), scored=int(c.scored[rows].sum()))
+
+
+def _is(c: JudgementTable, field: str, label: str | None) -> Vector:
+    """Marks of the profiles with this label."""
+    labels = c.labels[field]
+    return c.codes[field] == (labels.index(label) if label in labels else -1)
+
+
+def parts_of(
+    c: JudgementTable, section: Section, split: Split | None
+) -> Iterator[tuple[tuple[str, ...], Part]]:
+    """The section's rows by the heads that they have in the table."""
+    form = section.form
+    if not form and section.protocol != EXTRANEOUS:  # the others have one form, which names E2
+        form = "step-wise" if section.protocol in {"step-wise", "tool-broken"} else "holistic"
+    profiles = _is(c, "protocol", section.protocol)
+    if section.form:
+        profiles &= _is(c, "form", section.form)
+    if section.protocol == EXTRANEOUS:
+        profiles &= c.levels > 0 if section.form else ~is_base(c)
+    if split == "stage":
+        profiles &= _is(c, "horizon", "1")
+    models = c.codes["tested_model"]
+    values, names = np.zeros_like(models), dict[int, str | None]({0: ""})
+    if split == "level":
+        values, names = c.levels, {int(level): str(level) for level in np.unique(c.levels)}
+    elif split:
+        values, names = c.codes[split], dict(enumerate(c.labels[split]))
+    rivals = c.where(profiles)
+    keys: set[tuple[int, int]] = set(
+        zip(models[profiles].tolist(), values[profiles].tolist(), strict=True)
     )
-    if all(found) or not any(found):
-        return {}
-    return {(i, column.id): is_best for i, is_best in zip(rows, found, strict=True)}
+    for model, value in sorted(keys):
+        name = names[value]
+        if name is None:
+            continue
+        rows = c.where(profiles & (models == model) & (values == value))
+        heads = (c.labels["tested_model"][model] or "", *([name] if split else []))
+        yield heads, Part(c=c, rows=rows, protocol=section.protocol, form=form, rivals=rivals)
+
+
+_TYPES: Mapping[str, str] = dict(
+    zip(("Conf", "Info", "Tool", "Vis"), UNSOLVABLE_TYPES, strict=True)
+)
+_BEHAVIOURS: Mapping[str, int] = dict(zip(("Rp", "Al", "Rt", "Rf", "Ot"), CATEGORIES, strict=True))
+_NAMES: Mapping[str, str] = {
+    **{key: f"refusal {name}" for key, name in _TYPES.items()},
+    **{key: f"{number} {CATEGORIES[number]}" for key, number in _BEHAVIOURS.items()},
+    "ExtUse": "TC",
+    "CR Δ": "delta",
+    "Grade Δ": "Grade delta",
+}
+"""Names of the figures where a table has other keys for them."""
+
+
+def figures_of(part: Part, keys: tuple[str, ...]) -> dict[str, Estimate]:
+    """The figures that a part has, by key of ``FIGURES``; those it does not have are missing."""
+    c, rows = part.c, part.rows
+    figures = _common_figures(part) if "CR" in keys else {}
+    if part.protocol == "tool-broken":
+        figures |= broken_figures(c, rows)
+    elif part.protocol == "unsolvable":
+        figures |= unsolvable_figures(c, rows)
+    elif part.protocol == "efficiency":
+        figures |= efficiency_figures(c, rows, part.rivals)
+    elif {"TC", "ExtUse", "Grade_B"} & {*keys}:
+        base = base_of(c, rows)
+        figures |= extraneous_figures(c, rows, base)
+        if "Grade_B" in keys:
+            figures |= extraneous_grades(c, rows, base)
+    names = {key: _NAMES.get(key, key) for key in keys}
+    return {key: figures[name] for key, name in names.items() if name in figures}
+
+
+def _common_figures(part: Part) -> Figures:
+    """Over all rows; E2 of rows of both forms is two codes, each over the rows of its form."""
+    if part.form is not None:
+        return common_figures(part.c, part.rows, part.form)
+    figures: Figures = {}
+    for form in ("holistic", "step-wise"):
+        figures |= common_figures(part.c, _of_form(part.c, part.rows, form), form)
+    together = common_figures(part.c, part.rows, "holistic")
+    return figures | {key: estimate for key, estimate in together.items() if key != "E2-H"}
+
+
+def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
+    return np.intersect1d(rows, c.where(_is(c, "form", form)))
+
+
+def contender_of(part: Part, key: str) -> Contender:
+    """What a figure with a direction is the mean of, row by row; TC is that of using one at all."""
+    c, rows = part.c, part.rows
+    scored = rows[c.scored[rows] == 1]
+    match key:
+        case "CR":
+            rows, values = scored, c.correct[scored]
+        case "Grade":
+            rows = scored[~np.isnan(c.grade[scored])]
+            values = c.grade[rows]
+        case "TC" | "ExtUse":
+            values = c.distractor[rows] == 1
+        case "Conf" | "Info" | "Tool" | "Vis":
+            rows = np.intersect1d(scored, c.where(_is(c, "unsolvable_type", _TYPES[key])))
+            values = c.correct[rows]
+        case "Rp" | "Rt" | "Rf" | "Ot":
+            rows, values = scored, c.category[scored] == _BEHAVIOURS[key]
+        case "C_all" | "C_pass" | "C_com":
+            rows = _priced(part, key)
+            values = c.cost[rows]
+        case "CR_B" | "CR_E" | "CR Δ" | "Grade_B" | "Grade_E" | "Grade Δ":
+            of = c.correct if key.startswith("CR") else c.grade
+            rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
+            values = {"B": before, "E": of[rows], "Δ": of[rows] - before}[key[-1]]
+        case _:  # an error code
+            forms = {"E2-H": "holistic", "E2-S": "step-wise"} if part.form is None else {}
+            rows = _of_form(c, scored, forms[key]) if key in forms else scored
+            rows = rows[c.known[rows] > 0]
+            values = (c.flags[rows] >> (int(key[1]) - 1)) & 1
+    return Contender(values=values.astype(float), items=c.item[rows], cases=c.case[rows])
+
+
+def _priced(part: Part, key: str) -> Vector:
+    """The rows that a mean cost is over."""
+    c, rows = part.c, part.rows[~np.isnan(part.c.cost[part.rows])]
+    if key != "C_all":
+        rows = rows[c.correct[rows] == 1]
+    if key == "C_com":
+        rows = rows[np.isin(c.case[rows], cases_all_right(c, part.rivals))]
+    return rows
+
+
+# The same items before and after refinement ------------------------------------------------------
+
+
+def refined_rows(definition: Definition, results: Results) -> list[Draft]:
+    """Rows by judge, tested model and method, for refined runs with a base run of their judge."""
+    drafts: list[Draft] = []
+    for base in results.judges:
+        own = [run for run in results.refined if run.judge == base.judge]
+        rows = [row for run in own for row in _refined_by(definition, base, run)]
+        drafts += sorted(rows, key=lambda row: (row.heads[0].casefold(), row.heads[0]))
+    return drafts
+
+
+def _refined_by(definition: Definition, base: JudgeResults, run: JudgeResults) -> Iterator[Draft]:
+    for model in run.columns.labels["tested_model"]:
+        draft = Draft(base.judge, (model or "", run.method))
+        for section in definition.sections:
+            before, after = (
+                c.where(_is(c, "protocol", section.protocol) & _is(c, "tested_model", model))
+                for c in (base.columns, run.columns)
+            )
+            if not len(after):
+                continue
+            old, old_items, old_cases = _by_item(base.columns, before)
+            new, new_items, _ = _by_item(run.columns, after)
+            items, at, on = np.intersect1d(
+                old_items, new_items, assume_unique=True, return_indices=True
+            )
+            values = {"Base": old[at], "Refined": new[on], "Δ": new[on] - old[at]}
+            cases = old_cases[at]  # each run numbers its own; methods compete by the base run's
+            estimates = {key: _estimate(key, of, cases) for key, of in values.items()}
+            contenders = {
+                key: Contender(values=values[key], items=items, cases=cases)
+                for key in ("Refined", "Δ")
+            }
+            draft.add(section.title, _counts(run.columns, after), estimates, contenders)
+        if draft.counts:
+            yield draft
+
+
+def _estimate(key: str, values: Array, cases: Ids) -> Estimate:
+    sample = Sample(clusters=cases)
+    if not len(values):
+        return nothing(note="no item with a verdict before and after")
+    return paired_test(values, sample).estimate if key == "Δ" else bounded(values, sample)
+
+
+def _by_item(c: JudgementTable, rows: Vector) -> tuple[Array, Ids, Ids]:
+    """By item with a verdict: the mean of its verdicts, its key, and its case."""
+    scored = rows[c.scored[rows] == 1]
+    items, first, index = np.unique(c.item[scored], return_index=True, return_inverse=True)
+    means = np.bincount(index, weights=c.correct[scored], minlength=len(items))
+    return means / np.bincount(index, minlength=len(items)), items, c.case[scored][first]
+
+
+# Judges against human labels ---------------------------------------------------------------------
+
+
+_OF_LABELS = frozenset({"judges", "diversity", "self-evaluation"})
+
+
+def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Draft]:
+    """By judge or, for self-evaluation, tested model. Nothing is marked as best in these tables.
+
+    The judges share their labelled items, so that their figures are correlated, and a reliability
+    report holds the figures alone. The tables name ``apbjudge compare --labels``, which compares
+    judges item by item.
+    """
+    whole, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
+    draft = Draft("", (judge.judge,))
+    if definition.key == "judges":
+        scored = round((whole.scored.value or 0.0) * whole.scored.n_items)
+        keys = definition.sections[0].columns
+        figures = {key: whole.measures[key] for key in keys if key in whole.measures}
+        yield draft.add("", Counts(rows=whole.n_items, scored=scored), figures)
+    elif definition.key == "diversity" and diversity is not None:
+        groups = (diversity.different, diversity.standard)
+        for section, group in zip(definition.sections, groups, strict=True):
+            figures = {"agreement": group.agreement, "grade MAE": group.error}
+            draft.add(section.title, _all(group.agreement), figures)
+        yield draft
+    elif definition.key == "self-evaluation" and own is not None:
+        for of in sorted(own.models, key=lambda f: (f.tested_model.casefold(), f.tested_model)):
+            rate, grade = of.rate.estimate, of.grade.estimate
+            rates = {"human CR": of.human_rate, "judge CR": of.judge_rate, "CR bias": rate}
+            grades = {
+                "human grade": of.human_grade,
+                "judge grade": of.judge_grade,
+                "grade bias": grade,
+            }
+            draft = Draft(judge.judge, (of.tested_model,))
+            yield draft.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
+
+
+def _all(estimate: Estimate) -> Counts:
+    """Unscored rows are none of the rows that such a figure is about."""
+    return Counts(rows=estimate.n_items, scored=estimate.n_items)

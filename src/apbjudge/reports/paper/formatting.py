@@ -1,12 +1,11 @@
-"""The paper's tables as text, Markdown, CSV (a line per figure) and nested JSON."""
+"""The paper's tables as text, Markdown, LaTeX, CSV (a line per figure) and nested JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from ...errors import visible
@@ -14,13 +13,14 @@ from ...records.tables import text_cell
 from ...statistics.estimates import nothing
 from .. import document
 from ..document import Document, Figure, Heading, Notes, Part
+from ..latex import HEAD, render_latex
 from ..markdown import render_markdown
 from ..numbers import DASH, level_text
 from ..text import render_text
 from .table import Column, Table, TableRow
 
 WIDTH = 120
-_CSV_COLUMNS = (
+_CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "
     "n_items n_clusters n_resamples seed rows scored best note"
 ).split()
@@ -29,7 +29,7 @@ _CSV_COLUMNS = (
 def figure_of(row: TableRow, column: Column) -> Figure:
     """A row's figure in a column; one without a value where the row has none.
 
-    ``/n`` stands where the denominator is not the section's scored rows.
+    ``/n`` is shown where the denominator is not the section's scored rows.
     """
     cell, counts = row.cells.get(column.id), row.counts.get(column.section)
     if cell is None:
@@ -56,12 +56,7 @@ def columns_of(table: Table, section: str) -> tuple[Column, ...]:
 
 
 def best_note(table: Table, mark: str) -> str:
-    """What the marks mean; empty where nothing is marked.
-
-    Args:
-        table: The table.
-        mark: How a figure is marked, such as ``*``.
-    """
+    """What the marks, such as ``*``, mean; empty where nothing is marked."""
     if not any(cell.best for row in table.rows for cell in row.cells.values()):
         return ""
     rivals = "methods of the tested model" if table.key == "refinement" else "tested models"
@@ -80,51 +75,79 @@ def best_note(table: Table, mark: str) -> str:
 def tables_text(tables: Iterable[Table], *, width: int = WIDTH) -> str:
     """All tables as text: a block per judge and section, wide sections in several.
 
-    A cell is ``value [low, high]``, with ``*`` after the value in the best set and ``/n`` where
-    the denominator is not the section's scored rows, which stand beside the rows as
-    ``scored/rows``. Rates are in percent, differences of rates in points.
-
-    Args:
-        tables: The tables.
-        width: Columns beyond so many characters continue below; one always fits.
+    A cell is ``value [low, high]``, with ``*`` after the value in the best set. Columns beyond
+    ``width`` characters continue below; one always fits.
     """
-    return render_text(_document(tables, mark="*"), width=width)
+    return render_text(_document(tables, "*"), width=width)
 
 
 def tables_markdown(tables: Iterable[Table]) -> str:
     """All tables as Markdown: a table per judge and section, the best set bold."""
-    return render_markdown(_document(tables, mark="Bold:"))
+    return render_markdown(_document(tables, "Bold:"))
 
 
-def _document(tables: Iterable[Table], *, mark: str) -> Document:
-    return Document(tuple(part for table in tables for part in _parts(table, mark)))
+def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
+    """All tables as ``table*`` environments, sections side by side where they fit."""
+    text = HEAD
+    for table in tables:
+        layout = Notes((f"Layout: {table.number} of arXiv:2606.04874",))
+        parts = _parts(table, [table.sections], "Bold:", intervals=intervals)
+        document = Document((*parts, layout), title=table.title)
+        text += "\n" + render_latex(document, label=f"tab:apb-{table.key}", intervals=intervals)
+    return text
 
 
-def _parts(table: Table, mark: str) -> Iterator[Part]:
-    yield Heading(f"{table.title} ({table.number}; --table {table.key})")
+def _document(tables: Iterable[Table], mark: str) -> Document:
+    parts: list[Part] = []
+    for table in tables:
+        parts.append(Heading(f"{table.title} ({table.number}; --table {table.key})"))
+        parts += _parts(table, [(section,) for section in table.sections], mark)
+    return Document(tuple(parts))
+
+
+def _parts(
+    table: Table, blocks: Sequence[tuple[str, ...]], mark: str, *, intervals: bool = True
+) -> Iterator[Part]:
+    """A table per judge and block of sections, side by side; then all notes."""
     for judge in table.judges:
-        for section in table.sections:
-            rows = [row for row in table.rows if row.judge == judge and section in row.counts]
+        for block in blocks:
+            section = block[0] if len(block) == 1 else ""
+            title = ", ".join(filter(None, (f"Judge {judge}" if judge else "", section)))
+            rows = [row for row in table.rows if row.judge == judge and set(block) & {*row.counts}]
             if rows:
-                title = ", ".join(filter(None, (f"Judge {judge}" if judge else "", section)))
                 yield from [Heading(title, 3)] if title else []
-                yield _section(table, section, rows)
-    legend = f"value [{level_text(table.level)} interval], /n where the denominator is not scored"
-    yield Notes((legend, *filter(None, (best_note(table, mark), *table.notes))))
-
-
-def _section(table: Table, section: str, rows: Iterable[TableRow]) -> document.Table:
-    columns = columns_of(table, section)
-    n_heads = len(table.heads)
-    return document.Table.of(
-        [*table.heads, "scored", *(column.title for column in columns)],
-        [
-            [*row.heads, scored(row, section), *(figure_of(row, column) for column in columns)]
-            for row in rows
-        ],
-        align="l" * n_heads + "r" + "v" * len(columns),
-        leads=n_heads + 1,
+                yield _block(table, block, rows)
+    cell = f"value [{level_text(table.level)} interval]" if intervals else "value"
+    legend = (
+        f"Cells: {cell}, /n where the denominator is not scored; rates in percent, differences of "
+        "rates in points"
     )
+    yield Notes((legend, *filter(None, [best_note(table, mark)]), *table.notes))
+
+
+def _block(table: Table, sections: tuple[str, ...], rows: Iterable[TableRow]) -> document.Table:
+    columns = [document.Column(head) for head in table.heads]
+    several = len(sections) > 1
+    for section in sections:
+        title = section if several else ""
+        columns.append(document.Column("scored", "right", title))
+        titles = (column.title for column in columns_of(table, section))
+        columns += [document.Column(text, "value", title) for text in titles]
+    return document.Table(
+        columns=tuple(columns),
+        rows=tuple((*row.heads, *_cells(table, sections, row)) for row in rows),
+        leads=len(table.heads) + (not several),
+    )
+
+
+def _cells(table: Table, sections: tuple[str, ...], row: TableRow) -> Iterator[document.Cell]:
+    for section in sections:
+        columns = columns_of(table, section)
+        if section in row.counts:
+            yield scored(row, section)
+            yield from (figure_of(row, column) for column in columns)
+        else:
+            yield from [""] * (1 + len(columns))
 
 
 def tables_csv(tables: Iterable[Table]) -> str:
@@ -138,58 +161,38 @@ def tables_csv(tables: Iterable[Table]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, _CSV_COLUMNS)
     writer.writeheader()
-    for table in tables:
-        for line in _csv_lines(table):
-            writer.writerow({name: text_cell(value) for name, value in line.items()})
+    for table in tables_json(tables):
+        row_is, part_is = [*table["heads"], ""][:2]
+        for row in table["rows"]:
+            name, part = [*map(visible, row["heads"]), ""][:2]
+            head = {
+                "table": table["key"],
+                "number": table["number"],
+                "judge": visible(row["judge"]),
+            }
+            head |= {"row_is": row_is, "row": name, "part_is": part_is, "part": part}
+            counts = {counts["section"]: counts for counts in row["counts"]}
+            for cell in row["cells"]:
+                best = None if cell["best"] is None else int(cell["best"])
+                line = {**head, **cell, **counts[cell["section"]], "best": best}
+                writer.writerow({column: text_cell(value) for column, value in line.items()})
     return out.getvalue()
 
 
-def _csv_lines(table: Table) -> Iterator[dict[Any, Any]]:
-    row_is, part_is = [*table.heads, ""][:2]
-    for row in table.rows:
-        name, part = [*map(visible, row.heads), ""][:2]
-        for column in table.columns:
-            if (cell := row.cells.get(column.id)) is None:
-                continue
-            yield {
-                "table": table.key,
-                "number": table.number,
-                "judge": visible(row.judge),
-                "row_is": row_is,
-                "row": name,
-                "part_is": part_is,
-                "part": part,
-                "section": column.section,
-                "column": column.key,
-                **asdict(cell.estimate),
-                **asdict(row.counts[column.section]),
-                "best": None if cell.best is None else int(cell.best),
-            }
+def tables_json(tables: Iterable[Table]) -> list[dict[str, Any]]:
+    """All tables as nested JSON values; figures as estimated, missing ones None, never NaN.
 
-
-def tables_json(tables: Iterable[Table]) -> str:
-    """All tables as nested JSON in ASCII; figures as estimated, missing ones null, never NaN.
-
-    ``best`` is true in the best set, false outside, and null where nothing is shown. Half
+    ``best`` is true in the best set, false outside, and None where nothing is shown. Half
     characters (lone surrogates), which JSON can't hold, are escaped.
     """
-    found = {"tables": [_table_json(table) for table in tables]}
-    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+    return [_table_json(table) for table in tables]
 
 
 def _table_json(table: Table) -> dict[str, Any]:
     def whole(text: str) -> str:
         return text.encode(errors="backslashreplace").decode()
 
-    return {
-        "key": table.key,
-        "number": table.number,
-        "title": table.title,
-        "heads": table.heads,
-        "columns": [
-            {name: value for name, value in asdict(column).items() if name != "latex"}
-            for column in table.columns
-        ],
+    return asdict(replace(table, rows=())) | {
         "rows": [
             {
                 "judge": whole(row.judge),
@@ -211,5 +214,4 @@ def _table_json(table: Table) -> dict[str, Any]:
             for row in table.rows
         ],
         "notes": [whole(note) for note in table.notes],
-        "level": table.level,
     }

@@ -1,40 +1,47 @@
-"""What a table is, before it is text: rows, columns, and an estimate in each cell."""
+"""The benchmark's paper's tables: their model, and what each of them holds.
+
+Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874. Where ours differ:
+
+* E2 is two codes, E2-H (some required part of a whole plan is missing) and E2-S (a stop too
+  early), each over the rows of its own form. The paper's Table 1 has the two exchanged under
+  Tool-extraneous, as its Tables 16 and 17 show; ours are in the right place.
+* Table 12 prints counts of flags there and rates here, so that ranges of different size compare.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
+from ...statistics.measures import PAPER
 from ..numbers import Unit
 
 Better = Literal["higher", "lower"]
+Split = Literal["level", "steps", "modality", "horizon", "stage"]
 ColumnId = tuple[str, str]
 """A column's section and its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of figures.
+    """One column of figures, whose ``key`` (``CR``, ``E2-H``) is unique within the ``section``.
 
-    Attributes:
-        section: Such as ``Holistic``; empty where the table has no sections.
-        key: Unique within the section, such as ``CR`` or ``E2-H``.
-        latex: The title for LaTeX, where it differs; empty otherwise.
-        better: Which direction is better; None where neither is.
+    ``better`` is None where neither direction is; ``meaning`` explains the title, behind a
+    colon.
     """
 
-    section: str
     key: str
     title: str
-    latex: str = ""
     unit: Unit
     better: Better | None = None
+    section: str = ""
+    meaning: str = ""
 
     @property
     def id(self) -> ColumnId:
-        """What a row finds its cell by."""
+        """The key of its cell in a row."""
         return self.section, self.key
 
 
@@ -85,11 +92,9 @@ class Table:
     Attributes:
         key: Its name for ``--table``, such as ``overall``.
         number: Its number in arXiv:2606.04874, such as ``Table 1``.
-        title: Without a full stop.
         heads: Titles of the leading columns, such as ``Tested model`` and ``Level``.
-        columns: Those of one section stand together.
-        rows: Those of one judge stand together.
-        notes: A sentence each.
+        columns: Those of one section are together.
+        rows: Those of one judge are together.
         level: Confidence level of its intervals.
     """
 
@@ -111,3 +116,287 @@ class Table:
     def judges(self) -> tuple[str, ...]:
         """Judges in order, each once; a table of judges has the empty one alone."""
         return tuple(dict.fromkeys(row.judge for row in self.rows))
+
+
+# Definitions -------------------------------------------------------------------------------------
+
+
+_KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
+    ("CR", "percent", "higher", "correct"),
+    ("Grade", "grade", "higher", "mean grade, 0 to 1"),
+    ("E1", "percent", "lower", "goal misunderstood"),
+    ("E2-H", "percent", "lower", "part of the task missing"),
+    ("E2-S", "percent", "lower", "concluded too early"),
+    ("E3", "percent", "lower", "constraint broken"),
+    ("E4", "percent", "lower", "logic broken"),
+    ("E5", "percent", "lower", "tool misused"),
+    ("E6", "percent", "lower", "invention"),
+    ("Rp", "percent", "higher", "the replacement called"),
+    ("Al", "percent", None, "another tool that can help"),
+    ("Rt", "percent", "lower", "the broken tool again"),
+    ("Rf", "percent", "lower", "gave up"),
+    ("Ot", "percent", "lower", "anything else"),
+    ("Conf", "percent", "higher", "declined contradictory constraints"),
+    ("Info", "percent", "higher", "declined, or asked for, missing information"),
+    ("Tool", "percent", "higher", "declined without the tool it takes"),
+    ("Vis", "percent", "higher", "declined without the picture it takes"),
+    ("TC", "count", "lower", "a distractor called"),
+    ("ExtUse", "count", "lower", "a distractor called"),
+    ("CR_B", "percent", "higher", "correct without distractors"),
+    ("CR_E", "percent", "higher", "correct with distractors"),
+    ("CR Δ", "points", "higher", "their difference"),
+    ("Grade_B", "grade", "higher", "mean grade without distractors"),
+    ("Grade_E", "grade", "higher", "mean grade with distractors"),
+    ("Grade Δ", "grade difference", "higher", "their difference"),
+    ("Base", "percent", None, "correct before refinement"),
+    ("Refined", "percent", "higher", "correct after it"),
+    ("Δ", "points", "higher", "their difference"),
+    ("C_all", "cost", "lower", "mean cost of a plan"),
+    ("C_pass", "cost", "lower", "of a correct plan"),
+    ("C_com", "cost", "lower", "of a plan for cases that all have right"),
+    ("agreement", "percent", None, "same verdict as humans"),
+    ("precision", "percent", None, "human-correct of judge-correct"),
+    ("recall", "percent", None, "judge-correct of human-correct"),
+    ("F1", "grade", None, "of precision and recall, 0 to 1"),
+    ("grade MAE", "grade", None, "mean distance of the grades"),
+    ("Err-Type (human-incorrect)", "percent", None, "codes that agree, on what humans failed"),
+    ("human CR", "percent", None, "correct, say humans"),
+    ("judge CR", "percent", None, "correct, says the judge"),
+    ("CR bias", "points", None, "judge less human"),
+    ("human grade", "grade", None, "mean grade by humans"),
+    ("judge grade", "grade", None, "by the judge"),
+    ("grade bias", "grade difference", None, "judge less human"),
+)
+_TITLES = {
+    **{key: key.capitalize() for key in ("agreement", "precision", "recall")},
+    "grade MAE": "Grade MAE",
+    "Err-Type (human-incorrect)": "Err-Type",
+    **{f"{who} {what}": who.capitalize() for who in ("human", "judge") for what in ("CR", "grade")},
+    "CR bias": "Bias",
+    "grade bias": "Bias",
+}
+FIGURES: Mapping[str, Column] = {
+    key: Column(key=key, title=_TITLES.get(key, key), unit=unit, better=better, meaning=meaning)
+    for key, unit, better, meaning in _KINDS
+}
+"""By key. Without a direction: Al, because another tool may be as good or a detour; Base, which no
+refinement changes; and all figures of judges, see ``building``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Columns (keys of ``FIGURES``) over the same rows: of one protocol, and one form or both."""
+
+    columns: tuple[str, ...]
+    protocol: str = ""
+    title: str = ""
+    form: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """One table.
+
+    Attributes:
+        needs: What it is made of, for the message that there is none.
+        split: What rows of a tested model are told apart by; None where they are not.
+        rivals: What the best set is chosen among: the tested models that share all other heads,
+            or the methods that share the tested model. None where nothing is marked.
+    """
+
+    key: str
+    number: str
+    title: str
+    sections: tuple[Section, ...]
+    needs: str
+    heads: tuple[str, ...] = ("Tested model",)
+    split: Split | None = None
+    rivals: Literal["tested models", "methods"] | None = "tested models"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns in order."""
+        return tuple(
+            replace(FIGURES[key], section=section.title)
+            for section in self.sections
+            for key in section.columns
+        )
+
+
+def _common(e2: str, *more: str) -> tuple[str, ...]:
+    return (*more, "CR", "Grade", "E1", *e2.split(), "E3", "E4", "E5", "E6")
+
+
+def _by_form(*columns: str) -> tuple[Section, ...]:
+    forms = {"holistic": "Holistic", "step-wise": "Step-wise"}
+    return tuple(Section(columns, "tool-extraneous", forms[form], form) for form in forms)
+
+
+_LEVELS = "rows with distractors (protocol tool-extraneous) of this form"
+_USES = "{} counts the rows in which a distractor is used, and its best set is that of their share"
+_PAIRS = (
+    "CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the "
+    "scored row of its case without; Δ is their difference"
+)
+_SHARED = (
+    "Nothing is marked as best: the judges share their labelled items, and apbjudge compare "
+    "--labels tests their differences item by item"
+)
+
+DEFINITIONS: tuple[Definition, ...] = (
+    Definition(
+        key="overall",
+        number="Table 1",
+        title="Overall results by protocol",
+        sections=(
+            Section(_common("E2-H"), "holistic", "Holistic"),
+            Section(_common("E2-H E2-S"), "tool-extraneous", "Tool-extraneous"),
+            Section(_common("E2-S"), "step-wise", "Step-wise"),
+            Section(("Rp", "Al", "Rt", "Rf", "Ot"), "tool-broken", "Tool-broken"),
+            Section(("Conf", "Info", "Tool", "Vis"), "unsolvable", "Unsolvable"),
+        ),
+        needs="judgements of one of the protocols holistic, step-wise, tool-extraneous, "
+        "tool-broken or unsolvable",
+    ),
+    Definition(
+        key="extraneous",
+        number="Table 2",
+        title="What distractor tools change",
+        sections=_by_form("TC", "CR_B", "CR_E", "CR Δ"),
+        needs="rows with distractors (protocol tool-extraneous)",
+        notes=(_USES.format("TC"), _PAIRS),
+    ),
+    Definition(
+        key="refinement",
+        number="Table 4",
+        title="Correctness before and after refinement",
+        heads=("Tested model", "Method"),
+        sections=(
+            Section(("Base", "Refined", "Δ"), "holistic", "Holistic"),
+            Section(("Base", "Refined", "Δ"), "step-wise", "Step-wise"),
+        ),
+        needs="a run of refined responses beside the base run of the same judge",
+        rivals="methods",
+        notes=("Base and Refined are over the items with a verdict on both sides",),
+    ),
+    Definition(
+        key="efficiency",
+        number="Table 5",
+        title="Correctness and cost of plans",
+        sections=(Section(("CR", "Grade", "C_all", "C_pass", "C_com"), "efficiency"),),
+        needs="judgements of the protocol efficiency",
+        notes=(
+            (
+                "C_all is the mean cost of all plans whose cost is known, C_pass of the correct "
+                "ones, C_com of those on cases that every tested model has right"
+            ),
+        ),
+    ),
+    Definition(
+        key="judges",
+        number="Table 7",
+        title="Judges against human labels",
+        heads=("Judge",),
+        sections=(Section(PAPER),),
+        needs="human labels",
+        rivals=None,
+        notes=(
+            "Err-Type is the share of error flags that agree, on plans that humans found incorrect",
+            _SHARED,
+        ),
+    ),
+    Definition(
+        key="diversity",
+        number="Table 8",
+        title="Judges on correct plans, by whether they are the reference's",
+        heads=("Judge",),
+        sections=(
+            Section(("agreement", "grade MAE"), title="Correct but different"),
+            Section(("agreement", "grade MAE"), title="Correct as the reference"),
+        ),
+        needs="human labels of correct plans that are known to match the reference or not",
+        rivals=None,
+        notes=(_SHARED,),
+    ),
+    Definition(
+        key="self-evaluation",
+        number="Table 9",
+        title="The judge against humans, by tested model",
+        sections=(
+            Section(("human CR", "judge CR", "CR bias"), title="CR"),
+            Section(("human grade", "judge grade", "grade bias"), title="Grade"),
+        ),
+        needs="human labels of at least two tested models",
+        rivals=None,
+        notes=("Bias is judge less human on the same items; no sign of it is better",),
+    ),
+    Definition(
+        key="steps",
+        number="Table 12",
+        title="Holistic planning by the number of steps of the reference",
+        heads=("Tested model", "Steps"),
+        sections=(Section(_common("E2-H"), "holistic"),),
+        needs="judgements of the protocol holistic whose rows state a range of steps",
+        split="steps",
+    ),
+    Definition(
+        key="modality",
+        number="Table 13",
+        title="Holistic planning by input modality",
+        heads=("Tested model", "Modality"),
+        sections=(Section(_common("E2-H"), "holistic"),),
+        needs="judgements of the protocol holistic whose rows state a modality",
+        split="modality",
+    ),
+    Definition(
+        key="horizon",
+        number="Table 14",
+        title="Step-wise planning by the number of steps predicted",
+        heads=("Tested model", "Steps predicted"),
+        sections=(Section(_common("E2-S"), "step-wise"),),
+        needs="judgements of the protocol step-wise",
+        split="horizon",
+    ),
+    Definition(
+        key="stage",
+        number="Table 15",
+        title="Step-wise planning by the stage of the trajectory",
+        heads=("Tested model", "Stage"),
+        sections=(Section(_common("E2-S"), "step-wise"),),
+        needs="judgements of the protocol step-wise with one step, whose rows state a stage",
+        split="stage",
+        notes=("Rows with one predicted step only",),
+    ),
+    Definition(
+        key="extraneous-levels-step-wise",
+        number="Table 16",
+        title="Step-wise planning by the number of distractor tools",
+        heads=("Tested model", "Level"),
+        sections=(Section(_common("E2-S", "ExtUse"), "tool-extraneous", form="step-wise"),),
+        needs=_LEVELS,
+        split="level",
+        notes=(_USES.format("ExtUse"),),
+    ),
+    Definition(
+        key="extraneous-levels-holistic",
+        number="Table 17",
+        title="Holistic planning by the number of distractor tools",
+        heads=("Tested model", "Level"),
+        sections=(Section(_common("E2-H", "ExtUse"), "tool-extraneous", form="holistic"),),
+        needs=_LEVELS,
+        split="level",
+        notes=(_USES.format("ExtUse"),),
+    ),
+    Definition(
+        key="extraneous-average",
+        number="Table 18",
+        title="Correctness and grade with distractor tools, averaged over levels",
+        sections=_by_form("CR_B", "CR_E", "CR Δ", "Grade_B", "Grade_E", "Grade Δ"),
+        needs="rows with distractors (protocol tool-extraneous)",
+        notes=(_PAIRS, "Grade_B, Grade_E and their Δ are over those of them that have a grade"),
+    ),
+)
+
+TABLE_KEYS: tuple[str, ...] = tuple(definition.key for definition in DEFINITIONS)
+"""Keys in the order of the paper's tables."""

@@ -1,45 +1,60 @@
-"""Charts with a row, a bar or axes of its own per tested model: points, bars, heat map, profiles.
-
-Each takes the marks and the names of its rows, from top to bottom or in the order of reading.
-"""
+"""The kinds of charts; names are rows from top to bottom, or panels in the order of reading."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
-from typing import Literal
+from operator import attrgetter, itemgetter
+from typing import Any, Literal
 
 import numpy as np
 
-from .marks import Mark, distinct, percent
-from .matplotlib_backend import (
+from ...statistics.estimates import Estimate
+from .axes import (
+    CONTEXT,
+    FILLS,
+    INK,
     MOST_IN_COLUMN,
+    MUTED,
     NAME_ROOM,
     ONE_COLUMN,
+    RULE,
     TITLE_ROOM,
     TWO_COLUMNS,
+    WHISKER,
+    WHITE,
     Axes,
+    Fill,
     MplFigure,
-    fill_legend,
-    grid,
+    heat_colours,
+    ink_on,
+    legend,
     name_rows,
     new_figure,
     points,
     series_legend,
+    series_style,
     small_multiples,
     value_axis,
     value_limits,
+    whiskers,
 )
-from .palette import FILLS, INK, RULE, Fill, heat_colours, ink_on, series_style
-from .text import labels
+from .marks import Mark, distinct, natural, percent
+from .text import drawable, from_left, labels
+
+Marks = Sequence[Mark]
+Names = Sequence[str]
+Point = tuple[float, float]
+
+# Rows of points and bars -------------------------------------------------------------------------
 
 _FULL = 0.99  # shares may come rounded
 _LEAST_TEXT = 0.09  # a narrower part of a bar has no room for its number
 
 
 def dot_chart(
-    marks: Sequence[Mark],
-    names: Sequence[str],
+    marks: Marks,
+    names: Names,
     *,
     series: Literal["section", "column"],
     titles: Mapping[str, str] | None = None,
@@ -70,25 +85,15 @@ def dot_chart(
     between = [row + 0.5 for row in range(len(names) - 1)]
     across = axes.get_yaxis_transform()
     axes.hlines(between, 0, 1, transform=across, colors=RULE, linewidth=0.5, zorder=0)
-    ends = value_limits(marks, whole=whole)
-    value_axis(axes.xaxis, marks[0].unit, ends)
-    axes.set_xlim(*ends)
-    axes.set_xlabel(axis)
-    grid(axes, "x")
+    value_axis(axes, "x", marks[0].unit, value_limits(marks, whole=whole), axis)
     series_legend(figure, [(titles or {}).get(key, key) for key in keys])
     return figure
 
 
-def bar_chart(
-    marks: Sequence[Mark], names: Sequence[str], *, titles: Mapping[str, str]
-) -> MplFigure:
-    """A stacked bar per tested model, whose parts are shares of its rows by column.
+def bar_chart(marks: Marks, names: Names, *, titles: Mapping[str, str]) -> MplFigure:
+    """A stacked bar per tested model, whose parts are shares of its rows by column."""
+    from matplotlib.patches import Patch
 
-    Args:
-        marks: Shares.
-        names: The tested models.
-        titles: Titles of the columns, in order.
-    """
     columns = {mark.column for mark in marks}
     fills = dict(zip((key for key in titles if key in columns), FILLS, strict=False))
     figure = new_figure(ONE_COLUMN, len(names) * 0.22 + 0.75)
@@ -100,11 +105,13 @@ def bar_chart(
                 _bar_part(axes, lefts[mark.name], names.index(mark.name), mark.value, fill)
                 lefts[mark.name] += mark.value
     name_rows(axes, labels(names, NAME_ROOM))
-    value_axis(axes.xaxis, "percent", (0.0, 1.0))
-    axes.set_xlim(0, 1)
     undecided = "; open end: undecided" if min(lefts.values()) < _FULL else ""
-    axes.set_xlabel(f"Share of cases, %{undecided}")
-    fill_legend(figure, list(fills.values()), [titles[key] for key in fills])
+    value_axis(axes, "x", "percent", (0.0, 1.0), f"Share of cases, %{undecided}", grid=False)
+    patches = [
+        Patch(facecolor=fill.colour, hatch=fill.hatch, edgecolor=INK, linewidth=0.5)
+        for fill in fills.values()
+    ]
+    legend(figure, patches, [titles[key] for key in fills])
     return figure
 
 
@@ -112,18 +119,16 @@ def _bar_part(axes: Axes, left: float, row: int, value: float, fill: Fill) -> No
     look = {"color": fill.colour, "hatch": fill.hatch, "edgecolor": INK, "linewidth": 0.5}
     axes.barh(row, value, left=left, height=0.74, **look)
     if value >= _LEAST_TEXT:
-        axes.text(
-            left + value / 2,
-            row,
-            f"{100 * value:.0f}",
-            ha="center",
-            va="center_baseline",
-            color=fill.ink,
-            bbox={"facecolor": "#ffffff", "edgecolor": "none", "pad": 0.6} if fill.hatch else None,
-        )
+        box = {"facecolor": WHITE, "edgecolor": "none", "pad": 0.6} if fill.hatch else None
+        middle = {"ha": "center", "va": "center_baseline"}
+        text = f"{100 * value:.0f}"
+        axes.text(left + value / 2, row, text, color=fill.ink, bbox=box, **middle)
 
 
-def heat_map(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
+# Rates of errors ---------------------------------------------------------------------------------
+
+
+def heat_map(marks: Marks, names: Names) -> MplFigure:
     """Rates of errors: a row per tested model, a column per code, axes per protocol.
 
     The axes are below each other, or side by side where there are many tested models.
@@ -146,9 +151,7 @@ def heat_map(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
     return figure
 
 
-def _heat_cells(
-    axes: Axes, marks: Sequence[Mark], names: Sequence[str], codes: Sequence[str], top: float
-) -> None:
+def _heat_cells(axes: Axes, marks: Marks, names: Names, codes: Sequence[str], top: float) -> None:
     colours = heat_colours()
     rates = np.full((len(names), len(codes)), np.nan)
     for mark in marks:
@@ -157,14 +160,14 @@ def _heat_cells(
         ink = ink_on(colours(mark.value / top))
         axes.text(x, y, percent(mark.value), ha="center", va="center_baseline", color=ink)
     edges = [np.arange(size + 1) - 0.5 for size in (len(codes), len(names))]
-    look = {"cmap": colours, "vmin": 0, "vmax": top, "edgecolors": "#ffffff", "linewidth": 0.8}
+    look = {"cmap": colours, "vmin": 0, "vmax": top, "edgecolors": WHITE, "linewidth": 0.8}
     axes.pcolormesh(*edges, np.ma.masked_invalid(rates), **look)
     axes.set_xticks(range(len(codes)), codes)
     name_rows(axes, labels(names, NAME_ROOM))
     axes.spines[:].set_visible(False)
 
 
-def error_profiles(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
+def error_profiles(marks: Marks, names: Names) -> MplFigure:
     """Rates of errors with intervals, small axes per tested model.
 
     E2-H and E2-S have one place, since no protocol among the marks has both.
@@ -178,16 +181,265 @@ def error_profiles(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
         for index, section in enumerate(sections):
             shift = (index - (len(sections) - 1) / 2) * 0.3
             own = [m for m in marks if (m.name, m.section) == (name, section)]
-            placed = [(codes.index(m.column[:2]) + shift, m) for m in own]
-            if placed:
+            if own:
+                placed = [(codes.index(m.column[:2]) + shift, m) for m in own]
                 points(axes, placed, series_style(index), flat=False)
         axes.set_xticks(range(len(codes)), codes)
         axes.set_xlim(-0.5, len(codes) - 0.5)
-        value_axis(axes.yaxis, "percent", ends)
-        axes.set_ylim(*ends)
+        value_axis(axes, "y", "percent", ends)
         axes.tick_params(axis="x", length=0)
-        grid(axes, "y")
         axes.set_title(short[name], pad=3)
     figure.supylabel("Plans with the error, %", fontsize="medium")
     series_legend(figure, sections)
     return figure
+
+
+# Curves ------------------------------------------------------------------------------------------
+
+_CURVE_ROOM = 66.0  # points for a name, right of the axes
+_LINE_HEIGHT = 8.6  # points from one name to the next
+_MOST_TOGETHER = 5  # lines of one axes; the whiskers of more would overlap
+
+
+def curve_chart(
+    marks: Marks, names: Names, *, across: str, up: str, from_zero: bool = False
+) -> MplFigure:
+    """Lines over steps, stages or levels, with a whisker at each point.
+
+    Up to five tested models share the axes of a protocol, each with its name at its line. With
+    more, each has axes of its own, the others pale behind it where there is room.
+
+    Args:
+        marks: The values, all of one unit.
+        names: The tested models, in order.
+        across: Label of the horizontal axis.
+        up: Label of the axis of values.
+        from_zero: Whether the axis of values starts at 0.
+    """
+    sections = distinct(mark.section for mark in marks)
+    places = natural(mark.at for mark in marks)
+    limits = value_limits(marks, least=0.0 if from_zero else math.inf)
+
+    def panel(axes: Axes, own: Marks, series: Names, field: str) -> dict[int, Point]:
+        by_series = [[mark for mark in own if getattr(mark, field) == key] for key in series]
+        axes.set_xticks(range(len(places)), list(map(drawable, places)))
+        axes.set_xlim(-0.35, len(places) - 0.65)
+        value_axis(axes, "y", "percent", limits)
+        return _lines(axes, by_series, places)
+
+    if len(names) <= _MOST_TOGETHER:
+        height = max(1.45, 0.125 * len(names) + 0.3)
+        figure = new_figure(ONE_COLUMN, len(sections) * (height + 0.2) + 0.2)
+        all_axes = figure.subplots(len(sections), 1, sharex=True, squeeze=False)[:, 0]
+        ends: list[dict[int, Point]] = []
+        for axes, section in zip(all_axes, sections, strict=True):
+            ends.append(panel(axes, [m for m in marks if m.section == section], names, "name"))
+            axes.set_ylabel(up)
+            axes.set_title(section if len(sections) > 1 else "", pad=3)
+        all_axes[-1].set_xlabel(across)
+        _name_lines(figure, all_axes, ends, names)
+        return figure
+    figure, all_axes = small_multiples(len(names))
+    short = labels(names, TITLE_ROOM)
+    for axes, name in zip(all_axes, names, strict=True):
+        for other in names if len(sections) == 1 else ():
+            pale = _values([mark for mark in marks if mark.name == other], places)
+            axes.plot(range(len(pale)), pale, color=CONTEXT, linewidth=0.6, zorder=1)
+        panel(axes, [mark for mark in marks if mark.name == name], sections, "section")
+        axes.set_title(short[name], pad=3)
+    figure.supxlabel(across, fontsize="medium")
+    figure.supylabel(up, fontsize="medium")
+    series_legend(figure, sections, lines=True)
+    return figure
+
+
+def _lines(axes: Axes, by_series: Sequence[Marks], places: Sequence[str]) -> dict[int, Point]:
+    """A line per series, open where a place has no value, shifted to keep whiskers apart.
+
+    Returns:
+        The last point of each line by the number of its series.
+    """
+    ends: dict[int, Point] = {}
+    many = len(by_series)
+    for index, marks in enumerate(by_series):
+        look, shift = series_style(index), (index - (many - 1) / 2) * min(0.08, 0.4 / many)
+        if marks:
+            placed = [(places.index(mark.at) + shift, mark) for mark in marks]
+            whiskers(axes, placed, look.colour, flat=False)
+            xs = [place + shift for place in range(len(places))]
+            line = {"linestyle": look.dash, "linewidth": 1.1, "zorder": 3}
+            axes.plot(xs, _values(marks, places), **line, **look.marker_settings)
+            x, last = max(placed, key=itemgetter(0))
+            ends[index] = x, last.value
+    return ends
+
+
+def _values(marks: Marks, places: Sequence[str]) -> list[float]:
+    """The values of a line, place by place; NaN where there is none."""
+    value_at = {mark.at: mark.value for mark in marks}
+    return [value_at.get(place, math.nan) for place in places]
+
+
+def _name_lines(
+    figure: MplFigure, all_axes: Sequence[Axes], ends: Sequence[dict[int, Point]], names: Names
+) -> None:
+    """Names to the right of the axes, each tied to the last point of its line."""
+    short = labels(names, _CURVE_ROOM)
+    notes: list[list[Any]] = []
+    for axes, points_of in zip(all_axes, ends, strict=True):
+        notes.append([])
+        for index, last in points_of.items():
+            arrow = {"color": series_style(index).colour, "shrinkA": 0, "shrinkB": 2}
+            note = axes.annotate(
+                short[names[index]],
+                xy=last,
+                xytext=(1.05, last[1]),
+                textcoords=("axes fraction", "data"),
+                va="center_baseline",
+                color=INK,
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "linewidth": 0.5, "relpos": (0, 0.5), **arrow},
+            )
+            notes[-1].append(note)
+    figure.draw_without_rendering()  # gives the axes their sizes
+    for axes, own in zip(all_axes, notes, strict=True):
+        low, high = axes.get_ylim()
+        per_point = (high - low) / (axes.get_window_extent().height * 72 / figure.dpi)
+        own.sort(key=lambda note: note.xy[1])
+        wanted = [float(note.xy[1]) for note in own]
+        places = spread(wanted, _LINE_HEIGHT * per_point, (low, high))
+        for note, place in zip(own, places, strict=True):
+            note.set_position((1.05, place))
+
+
+def spread(wanted: Sequence[float], gap: float, ends: Point) -> list[float]:
+    """Places near the wanted ones (rising), a gap apart, within the ends where there is room."""
+    places: list[float] = []
+    for value in wanted:
+        places.append(max(value, places[-1] + gap if places else value))
+    ceiling = max(ends[1], ends[0] + gap * (len(places) - 1))
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
+    return places
+
+
+# Costs -------------------------------------------------------------------------------------------
+
+_KEY_LINE = 0.14  # inches
+_RING = 12.0  # points from the middle of a ring to what must stay free of it
+_SHIFTS: tuple[Point, ...] = (
+    (0.0, 0.0),
+    *(
+        (round(far * math.cos(turn * math.pi / 6), 3), round(far * math.sin(turn * math.pi / 6), 3))
+        for far in (13.0, 20.0, 28.0)
+        for turn in range(12)
+    ),
+)
+"""Where a number may be beside its point, the nearest places first."""
+
+
+def cost_chart(marks: Marks, _: Names) -> MplFigure:
+    """A numbered point per tested model; the numbers are explained below.
+
+    Args:
+        marks: Cost of a plan and share of correct plans of each tested model, in turn.
+    """
+    costs, correct = marks[::2], marks[1::2]
+    lines = math.ceil(len(costs) / 2)
+    below = lines * _KEY_LINE + 0.05
+    figure = new_figure(ONE_COLUMN, 2.3 + below)
+    axes, key = figure.subplots(2, 1, height_ratios=[2.3, below])
+    values = [(x.value, y.value) for x, y in zip(costs, correct, strict=True)]
+    for x, y in zip(costs, correct, strict=True):
+        whiskers(axes, [(y.value, x)], CONTEXT, flat=True)
+        whiskers(axes, [(x.value, y)], CONTEXT, flat=False)
+        axes.plot([x.value], [y.value], marker="o", markersize=3, color=INK, zorder=3)
+    value_axis(axes, "x", "cost", value_limits(costs), "Mean cost of a plan")
+    value_axis(axes, "y", "percent", value_limits(correct), "Correct plans, %")
+    key.set_axis_off()
+    key.set(xlim=(0, 2), ylim=(lines - 0.5, -0.5))
+    for index, label in enumerate(labels([mark.name for mark in costs], 84.0).values()):
+        x, y = divmod(index, lines)  # two columns, read downwards
+        key.text(x, y, from_left(f"{index + 1}  {label}"), va="center_baseline")
+    figure.draw_without_rendering()  # gives the points their places
+    places = axes.transData.transform(values) * 72 / figure.dpi
+    moves = shifts([(float(x), float(y)) for x, y in places])
+    for number, (at, shift) in enumerate(zip(values, moves, strict=True), start=1):
+        axes.annotate(
+            str(number),
+            xy=at,
+            xytext=shift,
+            textcoords="offset points",
+            ha="center",
+            va="center_baseline",
+            zorder=4,
+            bbox={"boxstyle": "circle,pad=0.15", "fc": WHITE, "ec": INK, "lw": 0.7},
+            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5} if any(shift) else None,
+        )
+    return figure
+
+
+def shifts(places: Sequence[Point]) -> list[Point]:
+    """How far each number moves from its point, so that none hides another or its point.
+
+    Args:
+        places: The points, in points of print.
+    """
+    taken: list[Point] = []
+    moves: list[Point] = []
+    for own, (x, y) in enumerate(places):
+        others = [*taken, *places[own + 1 :]]
+        room = [min([_RING, *(math.dist((x + a, y + b), o) for o in others)]) for a, b in _SHIFTS]
+        shift = _SHIFTS[room.index(max(room))]
+        moves.append(shift)
+        taken.append((x + shift[0], y + shift[1]))
+        taken += [(x, y)] if any(shift) else []
+    return moves
+
+
+# Certainty ---------------------------------------------------------------------------------------
+
+
+def certainty_chart(certainty: Sequence[float], agreement: Sequence[Estimate]) -> MplFigure:
+    """Agreement against mean certainty (0.5 to 1), and below it how many items each point is of."""
+    from matplotlib.lines import Line2D
+
+    figure = new_figure(ONE_COLUMN, 3.1)
+    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
+    diagonal: dict[str, Any] = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
+    axes.plot([0.5, 1], [0.5, 1], zorder=1, **diagonal)
+    _agreement(axes, certainty, agreement, joined=False, least=0.5)
+    counts = [estimate.n_items for estimate in agreement]
+    below.bar(certainty, counts, width=0.008, color=MUTED)
+    value_axis(below, "y", "count", (0, 1.1 * max(counts)), "Items", most=2, grid=False)
+    replies = "Replies with the more frequent verdict, %"
+    value_axis(below, "x", "percent", (0.485, 1.015), replies, grid=False)
+    figure.align_ylabels()
+    legend(figure, [Line2D([], [], **diagonal)], ["as often right as sure"])
+    return figure
+
+
+def surest_chart(shares: Sequence[float], agreement: Sequence[Estimate]) -> MplFigure:
+    """Agreement on the surest items against their share of all items."""
+    figure = new_figure(ONE_COLUMN, 2.2)
+    axes = figure.subplots()
+    _agreement(axes, shares, agreement, joined=True, least=1.0)
+    value_axis(axes, "x", "percent", (-0.02, 1.03), "Items, the surest first, %", grid=False)
+    return figure
+
+
+def _agreement(
+    axes: Axes, xs: Sequence[float], agreement: Sequence[Estimate], *, joined: bool, least: float
+) -> None:
+    """Points with whiskers, and the axis of values from ``least`` or what is lower."""
+    look = series_style(0)
+    ends = [(x, e.low, e.high) for x, e in zip(xs, agreement, strict=True) if e.low is not None]
+    if ends:
+        axes.vlines(*zip(*ends, strict=True), colors=look.colour, linewidth=WHISKER, zorder=2)
+    values = [estimate.value for estimate in agreement]
+    line = {"linestyle": look.dash if joined else "none", "linewidth": 1.1, "zorder": 3}
+    axes.plot(xs, values, **line, **look.marker_settings)
+    lows = [e.value or 0.0 if e.low is None else e.low for e in agreement]
+    start = int(10 * min(least, *lows)) / 10
+    value_axis(axes, "y", "percent", (start - 0.02, 1.02), "Agrees with humans, %")

@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+import io
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import Any
 
 from ...records.tables import text_cell
+from .axes import INK, MUTED, MplFigure
 from .marks import Frame
-from .matplotlib_backend import MplFigure, png_bytes, style, svg_bytes
-from .text import BOXES_LINE, cleaned, font_families, missing_characters
+from .text import BOXES_LINE, FONT_SIZE, OURS, Families, cleaned, font_families, missing_characters
+
+_NOTE_HEIGHT = 0.16  # inches that a line of text takes
+_MAX_PIXELS = 30_000
+
+_SETTINGS: dict[str, Any] = {
+    "font.size": FONT_SIZE,
+    "axes.titlesize": 7.5,
+    **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), FONT_SIZE),
+    "legend.fontsize": FONT_SIZE,
+    "text.parse_math": False,  # names may hold dollar signs
+    "text.usetex": False,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
+    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    "hatch.linewidth": 0.5,
+    "svg.fonttype": "path",  # outlines look the same everywhere; a viewer's own font would not
+}
+
+
+@contextmanager
+def style(salt: str, families: Families = (OURS,)) -> Generator[None]:
+    """Matplotlib's default style and our settings, whatever the user's are, while one draws.
+
+    Args:
+        salt: Seed of the ids inside an SVG.
+        families: The fonts, those first that are asked first for a character.
+    """
+    from matplotlib import style as styles
+
+    own = {"svg.hashsalt": salt, "font.family": list(families)}
+    with styles.context(["default", {**_SETTINGS, **own}]):
+        yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,9 +72,18 @@ class Figure:
 
     def svg(self) -> bytes:
         """The figure as SVG; texts are outlines, and nothing outside the file is referred to."""
-        with self.style():
-            texts = {"key": self.key, "title": self.title, "alt": self.alt}
-            return svg_bytes(self.draw(), note=self._note, **texts)
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        text = self._saved("svg", nothing, 72).decode()
+        # without the prologue, and without comments, which repeat the texts
+        svg = re.sub(r"[ \t]*<!--.*?-->\n?", "", text[text.index("<svg") :], flags=re.DOTALL)
+        # coordinates to a hundredth of a point: nobody sees more
+        svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
+        described = (
+            f' role="img" aria-labelledby="{self.key}-title {self.key}-desc">'
+            f'\n <title id="{self.key}-title">{escape(self.title)}</title>'
+            f'\n <desc id="{self.key}-desc">{escape(self.alt)}</desc>'
+        )
+        return svg.replace(">", described, 1).encode()
 
     def png(self, dpi: int = 300) -> bytes:
         """The figure as PNG.
@@ -44,8 +91,7 @@ class Figure:
         Args:
             dpi: Dots per inch, above 0; one longer than 30,000 dots gets fewer.
         """
-        with self.style():
-            return png_bytes(self.draw(), dpi=dpi, note=self._note)
+        return self._saved("png", {"Software": None}, dpi)
 
     def csv(self) -> bytes:
         """The data as CSV; a missing value is empty."""
@@ -62,10 +108,23 @@ class Figure:
         columns = [self.data[name] for name in ("name", "at") if name in self.data]
         return {str(text) for column in columns for text in column}
 
-    @property
-    def _note(self) -> str:
-        """What a picture without its title must say itself."""
-        return BOXES_LINE if missing_characters(self.texts) else ""
+    def _saved(self, kind: str, metadata: Mapping[Any, None], dpi: float) -> bytes:
+        """The file; a picture without its title says below itself what its boxes are."""
+        from matplotlib.transforms import Bbox
+
+        with self.style():
+            figure, area = self.draw(), None
+            width, height = figure.get_size_inches()
+            longest = max(width, height)
+            if missing_characters(self.texts):  # the note has room of its own, and moves nothing
+                middle = {"ha": "center", "va": "center"}
+                figure.text(0.5, -_NOTE_HEIGHT / 2 / height, BOXES_LINE, **middle)
+                area = Bbox.from_extents(0, -_NOTE_HEIGHT, width, height)
+                longest += _NOTE_HEIGHT
+            dpi = min(dpi, _MAX_PIXELS / longest) if kind == "png" else dpi
+            out = io.BytesIO()
+            figure.savefig(out, format=kind, dpi=dpi, metadata=metadata, bbox_inches=area)
+        return out.getvalue()
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from ...statistics.proportions import counted
@@ -20,7 +21,7 @@ _STAGES = ("early", "middle", "late")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One drawn value.
+    """One drawn value: a line of the figure's data.
 
     Attributes:
         judge: Who judged; empty in a comparison of judges.
@@ -28,13 +29,8 @@ class Mark:
         section: Section of the table's column.
         column: Key of the table's column.
         at: Place on an axis, such as ``2`` steps; empty where there is no such axis.
-        unit: Unit of the value, as in the table.
-        value: A rate is from 0 to 1.
-        low: Lower end of its interval, None without one.
-        high: Upper end.
-        level: Confidence level of the interval.
-        n: Rows behind it.
-        n_clusters: Distinct cases among them.
+        value: A rate is from 0 to 1; ``low`` and ``high`` are None without an interval.
+        n: Rows behind it, of ``n_clusters`` cases.
     """
 
     judge: str
@@ -59,13 +55,7 @@ class Mark:
 
 
 def table_marks(table: Table, judge: str, columns: str) -> list[Mark]:
-    """The values of one judge in some columns, by row; cells without a value are left out.
-
-    Args:
-        table: The table.
-        judge: The judge whose rows are meant.
-        columns: Regular expression of the keys of the columns.
-    """
+    """The values of one judge, by row, in the columns whose keys match a regular expression."""
     wanted = [column for column in table.columns if re.fullmatch(columns, column.key)]
     return [
         Mark(
@@ -87,11 +77,6 @@ def table_marks(table: Table, judge: str, columns: str) -> list[Mark]:
         for column in wanted
         if (cell := row.cells.get(column.id)) is not None and cell.estimate.value is not None
     ]
-
-
-def marks_frame(marks: Sequence[Mark]) -> Frame:
-    """The data of a figure, a line per mark."""
-    return frame([asdict(mark) for mark in marks])
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> Frame:
@@ -120,11 +105,12 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
 def natural(places: Iterable[str]) -> tuple[str, ...]:
     """Places of an axis, each once, in their natural order: numbers, or stages of a run."""
     own = distinct(places)
-    numbers = {place: re.match(r"\d{1,18}(?!\d)", place) for place in own}
-    if all(numbers.values()):
-        return tuple(sorted(own, key=lambda place: int((numbers[place] or [0])[0])))
-    ranks = {stage: rank for rank, stage in enumerate(_STAGES)}
-    return tuple(sorted(own, key=lambda place: ranks.get(place.lower(), len(ranks))))
+    numbers = [re.match(r"\d{1,18}(?!\d)", place) for place in own]
+    ranks = [int(number[0]) for number in numbers if number]
+    if len(ranks) < len(own):
+        stages = [place.lower() for place in own]
+        ranks = [_STAGES.index(one) if one in _STAGES else len(_STAGES) for one in stages]
+    return tuple(place for _, place in sorted(zip(ranks, own, strict=True), key=itemgetter(0)))
 
 
 def by_value(marks: Sequence[Mark]) -> tuple[str, ...]:
@@ -150,10 +136,10 @@ def percent(share: float) -> str:
 
 
 def extremes(marks: Sequence[Mark], titles: Mapping[str, str] | None = None) -> str:
-    """A sentence that names the highest and the lowest of some values.
+    """A sentence that names the highest and the lowest of some values of one unit.
 
     Args:
-        marks: At least one, all of one unit.
+        marks: At least one.
         titles: Titles of columns, where their keys say too little.
     """
     low = min(marks, key=lambda mark: mark.value)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from ..paper.table import Table
-from .charts import bar_chart, dot_chart, error_profiles, heat_map
-from .curves import cost_chart, curve_chart
+from .axes import MplFigure
+from .charts import (
+    Marks,
+    Names,
+    bar_chart,
+    cost_chart,
+    curve_chart,
+    dot_chart,
+    error_profiles,
+    heat_map,
+)
 from .figure import Figure
-from .marks import Frame, Mark, as_share, by_value, distinct, extremes, marks_frame, table_marks
-from .matplotlib_backend import MplFigure
+from .marks import Frame, Mark, as_share, by_value, distinct, extremes, frame, table_marks
 from .text import boxes_note, in_words, slugs
 from .uncertainty import uncertainty_figures
-
-Names = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +29,12 @@ class _Spec:
     """A figure of some values in tables.
 
     Attributes:
-        key: Name of the figure.
         tables: Key of each table, with a section that replaces those of its columns; empty for
             the columns' own.
         columns: Regular expression of the keys of the columns.
         title: What it shows; intervals, where they are drawn, and numbers of rows are appended.
-        alt: What it looks like; ``highlights`` are appended.
-        draw: Draws values and names.
+        alt: What it looks like; ``highlights``, a sentence on the values, are appended.
         select: Takes the values to draw from those of the columns.
-        highlights: The values in a sentence.
         names: The order of tested models or judges; None for that of their correctness in the
             table of all cases.
         intervals: Whether the chart draws intervals.
@@ -42,10 +45,10 @@ class _Spec:
     columns: str
     title: str
     alt: str
-    draw: Callable[[Sequence[Mark], Names], MplFigure]
+    draw: Callable[[Marks, Names], MplFigure]
     select: Callable[[list[Mark]], list[Mark]] = list
-    highlights: Callable[[Sequence[Mark]], str] = extremes
-    names: Callable[[Sequence[Mark]], Names] | None = None
+    highlights: Callable[[Marks], str] = extremes
+    names: Callable[[Marks], Names] | None = None
     intervals: bool = True
 
 
@@ -79,7 +82,7 @@ def _without_both_e2(marks: list[Mark]) -> list[Mark]:
     return [mark for mark in marks if mark.section not in both]
 
 
-def _replacements(marks: Sequence[Mark]) -> Sequence[Mark]:
+def _replacements(marks: Marks) -> Marks:
     return [mark for mark in marks if mark.column == "Rp"] or marks
 
 
@@ -91,7 +94,7 @@ def _cost_pairs(marks: list[Mark]) -> list[Mark]:
     return [mark for name in names for mark in (costs[name], correct[name])]
 
 
-def _cheapest_and_best(marks: Sequence[Mark]) -> str:
+def _cheapest_and_best(marks: Marks) -> str:
     cheapest = f"{in_words(marks[0].name)}, {marks[0].value:.2f}"
     return f"Cheapest plans: {cheapest}. {extremes(marks[1::2])}"
 
@@ -287,11 +290,12 @@ def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figur
     intervals = f", with {100 * min(levels):.4g} % intervals" if levels else ""
     sizes = [mark.n for mark in marks]
     rows = f", n = {min(sizes)}" + (f" to {max(sizes)}" if min(sizes) < max(sizes) else "")
-    figure = Figure(
-        key=spec.key,
-        title=f"{spec.title}{intervals}{rows}",
-        alt=f"{spec.alt} {spec.highlights(marks)}",
-        data=marks_frame(marks),
-        draw=partial(spec.draw, marks, names),
-    )
-    return [figure]
+    return [
+        Figure(
+            key=spec.key,
+            title=f"{spec.title}{intervals}{rows}",
+            alt=f"{spec.alt} {spec.highlights(marks)}",
+            data=frame([asdict(mark) for mark in marks]),
+            draw=partial(spec.draw, marks, names),
+        )
+    ]

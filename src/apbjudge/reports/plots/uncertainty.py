@@ -12,11 +12,9 @@ import numpy as np
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.proportions import share
 from ...statistics.sample import Sample
-from .curves import certainty_chart, surest_chart
+from .charts import certainty_chart, surest_chart
 from .figure import Figure
 from .marks import Frame, frame, percent
-
-Vector = np.ndarray[Any, Any]
 
 MOST_BINS = 10
 LEAST_ITEMS = 10
@@ -36,11 +34,12 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
     used = replies[replies["judge"] == judge].dropna(subset=needed)
     p, human, verdict = (np.asarray(used[name], dtype=float) for name in needed)
     # rounded, so that 1 - 0.2 and 0.8 are one certainty
-    unsorted: Vector = np.round(np.maximum(p, 1 - p), 9)
+    unsorted: np.ndarray[Any, Any] = np.round(np.maximum(p, 1 - p), 9)
     order = np.argsort(unsorted, kind="stable")
     certainty, agrees = unsorted[order], (human == verdict)[order]
     cases = np.array(list(map(str, used["case_id"])), dtype=np.str_)[order]
-    if len(certainty) < LEAST_ITEMS:
+    n_items = len(certainty)
+    if n_items < LEAST_ITEMS:
         return
 
     def agreement(start: int, end: int) -> Estimate:
@@ -48,22 +47,53 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
         return share(own, np.ones(len(own), dtype=bool), Sample(clusters=cases[start:end]))
 
     bins = _bins(certainty)
-    yield _by_certainty(
-        judge,
-        [certainty[start:end] for start, end in bins],
-        [agreement(start, end) for start, end in bins],
+    by_bin = [agreement(start, end) for start, end in bins]
+    means = [float(certainty[start:end].mean()) for start, end in bins]
+    sentences = [
+        f"{_rate(estimate)} of {estimate.n_items} items at a certainty of {percent(mean)} %"
+        for mean, estimate in zip(means, by_bin, strict=True)
+    ]
+    yield Figure(
+        key="uncertainty",
+        title=f"Agreement with humans by how sure the judge is{_INTERVALS}",
+        alt=f"A single point: the judge agrees with humans on {sentences[0]}."
+        if len(bins) == 1
+        else "Points beside the diagonal of a judge as right as it is sure. It agrees with humans "
+        f"on {sentences[0]} and on {sentences[-1]}.",
+        data=frame(
+            [
+                {
+                    "judge": judge,
+                    "from": certainty[start],
+                    "to": certainty[end - 1],
+                    "certainty": mean,
+                    **_columns(estimate),
+                }
+                for (start, end), mean, estimate in zip(bins, means, by_bin, strict=True)
+            ]
+        ),
+        draw=partial(certainty_chart, means, by_bin),
     )
     starts = [start for start, _ in reversed(bins)]
-    end = len(certainty)
-    yield _on_the_surest(
-        judge,
-        [(end - start) / end for start in starts],
-        [float(certainty[start]) for start in starts],
-        [agreement(start, end) for start in starts],
+    shares = [(n_items - start) / n_items for start in starts]
+    surest = [agreement(start, n_items) for start in starts]
+    yield Figure(
+        key="uncertainty-coverage",
+        title=f"Agreement with humans on the items that the judge is surest of{_INTERVALS}",
+        alt="A line from the surest items to all of them. The judge agrees with humans on "
+        f"{_rate(surest[0])} of the surest {percent(shares[0])} % and on "
+        f"{_rate(surest[-1])} of all {n_items} items.",
+        data=frame(
+            [
+                {"judge": judge, "share": part, "from": certainty[start], **_columns(estimate)}
+                for start, part, estimate in zip(starts, shares, surest, strict=True)
+            ]
+        ),
+        draw=partial(surest_chart, shares, surest),
     )
 
 
-def _bins(certainty: Vector) -> list[tuple[int, int]]:
+def _bins(certainty: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     """Start and end of bins: about equally full, equal certainties together."""
     least = max(LEAST_ITEMS, len(certainty) / MOST_BINS)
     cuts = [0]
@@ -74,56 +104,13 @@ def _bins(certainty: Vector) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def _by_certainty(judge: str, certainties: list[Vector], agreement: list[Estimate]) -> Figure:
-    means = [float(own.mean()) for own in certainties]
-    rows = [
-        {"judge": judge, "from": own[0], "to": own[-1], "certainty": mean, **_columns(estimate)}
-        for own, mean, estimate in zip(certainties, means, agreement, strict=True)
-    ]
-    ends = [
-        f"{percent(estimate.value or 0.0)} % of {estimate.n_items} items at a certainty of "
-        f"{percent(mean)} %"
-        for mean, estimate in zip(means, agreement, strict=True)
-    ]
-    alt = (
-        f"A single point: the judge agrees with humans on {ends[0]}."
-        if len(ends) == 1
-        else "Points beside the diagonal of a judge as right as it is sure. It agrees with humans "
-        f"on {ends[0]} and on {ends[-1]}."
-    )
-    return Figure(
-        key="uncertainty",
-        title=f"Agreement with humans by how sure the judge is{_INTERVALS}",
-        alt=alt,
-        data=frame(rows),
-        draw=partial(certainty_chart, means, agreement),
-    )
-
-
-def _on_the_surest(
-    judge: str, shares: list[float], lowest: list[float], agreement: list[Estimate]
-) -> Figure:
-    rows = [
-        {"judge": judge, "share": share_of_items, "from": certainty, **_columns(estimate)}
-        for share_of_items, certainty, estimate in zip(shares, lowest, agreement, strict=True)
-    ]
-    return Figure(
-        key="uncertainty-coverage",
-        title=f"Agreement with humans on the items that the judge is surest of{_INTERVALS}",
-        alt="A line from the surest items to all of them. The judge agrees with humans on "
-        f"{percent(agreement[0].value or 0.0)} % of the surest {percent(shares[0])} % and on "
-        f"{percent(agreement[-1].value or 0.0)} % of all {agreement[-1].n_items} items.",
-        data=frame(rows),
-        draw=partial(surest_chart, shares, agreement),
-    )
+def _rate(estimate: Estimate) -> str:
+    return f"{percent(estimate.value or 0.0)} %"
 
 
 def _columns(estimate: Estimate) -> dict[str, object]:
     return {
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "level": estimate.level,
+        **{name: getattr(estimate, name) for name in ("value", "low", "high", "level")},
         "n": estimate.n_items,
         "n_clusters": estimate.n_clusters,
     }

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
-from apbjudge.labelling.label_state import NOTHING, LabelState, clicked, missing, remark
+from apbjudge.labelling.clicks import clicked, flagged, missing, remark
 from apbjudge.records import ERROR_CODES, HumanLabel
 from apbjudge.rubrics import Rubric, load_rubric
 
 FLAGS = load_rubric("apb-step-wise")
 BROKEN = load_rubric("apb-tool-broken")
 PASS = load_rubric("apb-unsolvable")
+NOTHING = HumanLabel(item_id="a")
 CORRECT, INCORRECT = {"set": "correct", "to": True}, {"set": "correct", "to": False}
 
 
@@ -27,11 +28,11 @@ def grade(value: float) -> dict[str, Any]:
     return {"set": "grade", "to": value}
 
 
-def after(*clicks: dict[str, Any], rubric: Rubric = FLAGS) -> LabelState:
-    state = NOTHING
+def after(*clicks: dict[str, Any], rubric: Rubric = FLAGS) -> HumanLabel:
+    label = NOTHING
     for click in clicks:
-        state = clicked(state, click, rubric)
-    return state
+        label = clicked(label, click, rubric)
+    return label
 
 
 CLICKS = st.lists(
@@ -44,15 +45,14 @@ CLICKS = st.lists(
 def test_no_order_of_clicks_makes_a_label_that_contradicts_itself(
     clicks: list[dict[str, Any]],
 ) -> None:
-    state = after(*clicks)
-    label = HumanLabel(item_id="a", **{k: v for k, v in state.to_json().items() if k != "note"})
-    assert label.contradiction is None
-    assert (state.is_correct is None) == (not clicks)
-    assert state.is_correct or state.errors is None or state.flagged
-    if not missing(state, FLAGS):
-        assert state.is_correct == (state.grade == 1) == (not state.flagged)
-        assert state.errors is not None
-        assert set(state.errors) == set(ERROR_CODES)
+    label = after(*clicks)
+    assert HumanLabel(**dict(label)).contradiction is None
+    assert (label.is_correct is None) == (not clicks)
+    assert label.is_correct or label.errors is None or flagged(label)
+    if not missing(label, FLAGS):
+        assert label.is_correct == (label.grade == 1) == (not flagged(label))
+        assert label.errors is not None
+        assert set(label.errors) == set(ERROR_CODES)
 
 
 def test_what_is_left_to_be_said_is_named_until_nothing_is() -> None:
@@ -72,9 +72,9 @@ def test_a_category_says_whether_the_step_is_correct() -> None:
 
 
 def test_a_grade_that_the_rubric_does_not_give_to_these_flags_is_remarked_on_and_stands() -> None:
-    state = after(flag("E1"), grade(0.8))
-    assert remark(state, FLAGS) == "With E1 the rubric gives 0.2 or 0, not 0.8."
-    assert missing(state, FLAGS) == ()
+    label = after(flag("E1"), grade(0.8))
+    assert remark(label, FLAGS) == "With E1 the rubric gives 0.2 or 0, not 0.8."
+    assert missing(label, FLAGS) == ()
     assert not remark(after(flag("E5"), grade(0.8)), FLAGS)
 
 

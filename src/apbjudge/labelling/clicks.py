@@ -1,0 +1,129 @@
+"""How each click changes a rater's label of an item.
+
+A label can't contradict itself: a correct one has grade 1.0 and no flag, and whoever sets a flag
+or gives a lower grade states that the prediction is not correct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import RowError
+from ..records import ErrorCode, HumanLabel
+from ..rubrics import Rubric
+
+MAX_NOTE = 4000
+"""Characters of a note."""
+
+
+def answers(label: HumanLabel) -> dict[str, Any]:
+    """What the rater has said, without whose response it is about."""
+    identity = {"item_id", "tested_model", "rater"}
+    return {name: value for name, value in label if name not in identity}
+
+
+def is_silent(label: HumanLabel) -> bool:
+    """Whether nothing is answered that counts as a label; a note alone does not."""
+    counting = (label.is_correct, label.grade, label.errors or None, label.category)
+    return all(value is None for value in counting)
+
+
+def flagged(label: HumanLabel) -> tuple[ErrorCode, ...]:
+    """The codes that are set, in order."""
+    return tuple(code for code, is_set in (label.errors or {}).items() if is_set)
+
+
+def clicked(label: HumanLabel, click: Mapping[str, Any], rubric: Rubric) -> HumanLabel:
+    """The label after a click.
+
+    Args:
+        label: The label before.
+        click: ``{"set": …, "to": …}``: ``correct`` (true or false), ``flag`` (a code, set or
+            taken back), ``grade`` (one of the rubric's), ``category`` (1 to 5) or ``note`` (text).
+        rubric: What the item is labelled by.
+
+    Raises:
+        RowError: If the rubric does not ask for this, or the value is none of its own.
+    """
+    name, value, shape = click.get("set"), click.get("to"), rubric.shape
+    if name == "note":
+        changes: dict[str, Any] = {"note": _note(value)}
+    elif name == "category" and shape == "category":
+        if type(value) is not int or value not in range(1, 6):
+            raise RowError("to", "a whole number from 1 to 5", value)
+        changes = {"category": value, "is_correct": rubric.category_is_correct(value)}
+    elif name == "correct" and shape != "category":
+        if not isinstance(value, bool):
+            raise RowError("to", "true or false", value)
+        changes = _correct(rubric) if value else _incorrect(label)
+        if shape == "pass":
+            changes = {"is_correct": value}
+    elif name == "flag" and shape == "flags":
+        if value not in rubric.codes:
+            raise RowError("to", f"one of the codes {', '.join(rubric.codes)}", value)
+        flags = {code: (code in flagged(label)) != (code == value) for code in rubric.codes}
+        changes = _incorrect(label.model_copy(update={"errors": flags}))
+    elif name == "grade" and shape == "flags":
+        grade = _grade(value, rubric)
+        lower = label.model_copy(update={"grade": grade})
+        changes = _correct(rubric) if grade == 1 else _incorrect(lower)
+    else:
+        raise RowError("set", f"something that rubric {rubric.ref} asks for", name)
+    return label.model_copy(update=changes)
+
+
+def _note(value: object) -> str:
+    if not isinstance(value, str) or len(value) > MAX_NOTE:
+        raise RowError("to", f"a text of at most {MAX_NOTE} characters", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise RowError("to", "text that can be written as UTF-8", value) from None
+    return value.strip()
+
+
+def _grade(value: object, rubric: Rubric) -> float:
+    grade = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        grade = rubric.scale.snap(value)
+    if grade is None:
+        raise RowError("to", f"one of {', '.join(map(str, rubric.scale.grades))}", value)
+    return grade
+
+
+def _correct(rubric: Rubric) -> dict[str, Any]:
+    return {"is_correct": True, "grade": 1.0, "errors": dict.fromkeys(rubric.codes, False)}
+
+
+def _incorrect(label: HumanLabel) -> dict[str, Any]:
+    """A perfect grade and flags that are all false would contradict that it is not correct."""
+    return {
+        "is_correct": False,
+        "grade": None if label.grade == 1 else label.grade,
+        "errors": label.errors if flagged(label) else None,
+    }
+
+
+def missing(label: HumanLabel, rubric: Rubric) -> tuple[str, ...]:
+    """What the rubric asks for and the rater has not answered, in words; empty when complete."""
+    if rubric.shape == "category":
+        return () if label.category is not None else ("a category",)
+    if label.is_correct is None:
+        return ("correct or not",)
+    if rubric.shape == "pass":
+        return ()
+    codes = () if label.is_correct or flagged(label) else ("at least one code",)
+    return (*codes, "a grade") if label.grade is None else codes
+
+
+def remark(label: HumanLabel, rubric: Rubric) -> str:
+    """What is odd about a label that may stand all the same; empty for nothing."""
+    codes, grade = flagged(label), label.grade
+    if rubric.shape != "flags" or grade is None or not codes:
+        return ""
+    allowed = rubric.scale.allowed(codes)
+    if not allowed or grade in allowed:
+        return ""
+    listed = " or ".join(f"{one:g}" for one in allowed)
+    return f"With {', '.join(codes)} the rubric gives {listed}, not {grade:g}."

@@ -1,0 +1,229 @@
+"""The items to be labelled: read once to see which can be shown, ordered, then read one at a time.
+
+Unlike ``judge.Source`` this looks for no findings, which nobody here may see and which take most
+of the time of reading, and it can go back to a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, RowError
+from ..jsonl import object_of, parse_object, read_line_at, read_lines
+from ..judge.source import graded_by
+from ..protocols import AUTO
+from ..protocols.base import Protocol
+from ..records import Item, Row
+from ..records.keys import KeySet, short_key
+from ..records.run_folder import read_run
+from ..reports.page.items import judgement_view
+from ..rubrics import Rubric
+from ..runs.rows import Cases, row_error_of
+from .label_log import Key
+
+Problem = Callable[[str], None]
+"""Called with the complaint about a row that can't be used (``file:line: …``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedItem:
+    """Where an item of the queue stands, and how it is labelled.
+
+    Attributes:
+        key: Item id and tested model.
+        rubric: What it is labelled by.
+        protocol: How it is graded.
+        offset: Byte offset of its line.
+        line: 1-based number of its line.
+        digest: SHA-256 of the line, and of its case where there is a file of them.
+    """
+
+    key: Key
+    rubric: Rubric
+    protocol: Protocol
+    offset: int
+    line: int
+    digest: bytes
+
+
+class ItemReader:
+    """Reads predictions, joined with their cases.
+
+    Args:
+        predictions: A JSONL file.
+        cases: A JSONL file of cases to be joined on ``id``, or None.
+        protocol: A protocol's name, or ``auto``.
+        rubric: The user's own rubric, or None for each protocol's default.
+        data_roots: Folders that pictures are looked for in first.
+
+    Attributes:
+        roots: Folders that pictures may lie in: ``data_roots`` and that of the cases, else that
+            of the predictions.
+
+    Raises:
+        InputError: If the file of cases can't be read or one of its rows is unusable.
+    """
+
+    def __init__(
+        self,
+        predictions: Path,
+        *,
+        cases: Path | None = None,
+        protocol: str = AUTO,
+        rubric: Rubric | None = None,
+        data_roots: Sequence[Path] = (),
+    ) -> None:
+        self._predictions = predictions
+        self._name = os.fsencode(predictions).decode(errors="backslashreplace")
+        self._cases = Cases(cases) if cases else None
+        self._protocol = protocol
+        self._rubric = rubric
+        self.roots = (*data_roots, (cases or predictions).parent)
+
+    def queue(self, problem: Problem) -> list[QueuedItem]:
+        """Reads all predictions and remembers where each usable row stands.
+
+        Args:
+            problem: Called with the complaint about each row that can't be shown.
+
+        Raises:
+            InputError: If the file can't be read or no row is usable.
+        """
+        queue: list[QueuedItem] = []
+        seen = KeySet()
+        for line in read_lines(self._predictions):
+            try:
+                if isinstance(line.values, RowError):
+                    raise line.values
+                item, digest = self._read(line.raw, line.number)
+                key = item.item_id, item.tested_model
+                if not seen.add(short_key(*key)):
+                    expected = "an id that occurs once per tested_model"
+                    raise RowError("id", expected, f"{key[0]} again for {key[1]}")  # noqa: TRY301
+                protocol, rubric = graded_by(item, self._protocol, self._rubric)
+            except RowError as error:
+                problem(f"{self._name}:{line.number}: {error}")
+                continue
+            queue.append(
+                QueuedItem(
+                    key=key,
+                    rubric=rubric,
+                    protocol=protocol,
+                    offset=line.offset,
+                    line=line.number,
+                    digest=digest,
+                )
+            )
+        if not queue:
+            raise InputError(f"{self._name}: expected at least one row that can be shown, got none")
+        return queue
+
+    def item(self, place: QueuedItem) -> Item:
+        """The item at a place.
+
+        Raises:
+            InputError: If a file has changed since it was first read.
+        """
+        try:
+            item, digest = self._read(read_line_at(self._predictions, place.offset), place.line)
+        except (OSError, RowError):
+            item, digest = None, b""
+        if item is None or digest != place.digest:
+            raise InputError(f"{self._name}:{place.line}: the file has changed; start anew")
+        return item
+
+    def _read(self, raw: bytes, number: int) -> tuple[Item, bytes]:
+        """The item of a line, and the digest of all that it was read from."""
+        digest = hashlib.sha256(raw)
+        try:
+            row = object_of(raw)
+            if self._cases is not None:
+                row = self._cases.join(row, digest)
+            return Row(row, number, parsed=True).to_item(), digest.digest()
+        except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
+            raise row_error_of(error) from None
+
+
+def shuffled(queue: Sequence[QueuedItem], *, seed: int) -> list[QueuedItem]:
+    """The items in an order shuffled at random.
+
+    Each gets a number that follows from the seed and its own names alone. So the first n are a
+    simple random sample for every n, and stay the same when the file is sorted anew.
+    """
+
+    def lot(place: QueuedItem) -> bytes:
+        text = "\x00".join((str(seed), *place.key)).encode(errors="surrogatepass")
+        return hashlib.blake2b(text, digest_size=16).digest()
+
+    return sorted(queue, key=lot)
+
+
+def in_plan_order(queue: Sequence[QueuedItem], plan: Path, problem: Problem) -> list[QueuedItem]:
+    """The items that a plan of ``plan-labels`` names, in its order.
+
+    Raises:
+        InputError: If the plan can't be read or names no row of the predictions.
+    """
+    planned: list[tuple[int, Key]] = []
+    for line in read_lines(plan):
+        values = line.values
+        if isinstance(values, RowError):
+            problem(f"{plan}:{line.number}: {values}")
+            continue
+        order = values.get("order")
+        if type(order) is int and order >= 1:
+            planned.append((order, (str(values.get("item_id")), str(values.get("tested_model")))))
+    planned.sort(key=lambda row: row[0])
+    by_key = {place.key: place for place in queue}
+    chosen = [by_key.pop(key) for _, key in planned if key in by_key]
+    if not chosen:
+        raise InputError(
+            f"{plan}: expected rows of the predictions as apbjudge plan-labels writes them, "
+            "got none to be labelled"
+        )
+    if absent := len(planned) - len(chosen):
+        problem(f"{plan}: {absent} planned rows are not in the predictions, or are there twice")
+    return chosen
+
+
+class JudgeVerdicts:
+    """A judge's verdicts on the items of the queue; a rater sees one after completing their own.
+
+    Args:
+        run: A run's folder or its file of judgements.
+        keys: The items that are asked for.
+
+    Raises:
+        InputError: If the file can't be read or holds no judgement of any of them.
+    """
+
+    def __init__(self, run: Path, keys: Iterable[Key]) -> None:
+        folder = read_run(run)
+        self._path, table, wanted = folder.path, folder.table, set(keys)
+        judged = zip(table.item_id.values, table.values("tested_model"), strict=True)
+        rows = zip(judged, table.position.tolist(), strict=True)
+        self._offsets = {key: offset for key, offset in rows if key in wanted}
+        if not self._offsets:
+            raise InputError(f"{self._path}: expected judgements of the items to label, got none")
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._offsets
+
+    def view(self, key: Key) -> dict[str, Any]:
+        """The verdict on an item that was judged, as the page shows it.
+
+        Raises:
+            InputError: If the file has changed since it was first read.
+        """
+        try:
+            row = parse_object(read_line_at(self._path, self._offsets[key]))
+        except OSError as error:
+            raise InputError(f"{self._path}: can't be read: {error.strerror}") from None
+        if isinstance(row, RowError) or (row.get("item_id"), row.get("tested_model")) != key:
+            raise InputError(f"{self._path}: the file has changed; start anew")
+        return judgement_view(row)

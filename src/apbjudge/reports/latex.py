@@ -1,0 +1,265 @@
+r"""A document as LaTeX, ready to paste: booktabs and nothing else.
+
+A page is taken to be 16 cm by 24 cm in ``\scriptsize``; what does not fit goes on below or on
+another page.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from math import ceil
+
+from ..errors import visible
+from .document import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Table, packed
+from .numbers import DASH
+
+HEAD = r"""% Tables made by apbjudge.
+% Packages needed: \usepackage{booktabs}
+% Characters that plain LaTeX lacks are written by their number, such as U+4F60.
+"""
+"""Comment above all tables."""
+# Widths are in digits of the size of figures, heights in lines.
+_PAGE_WIDTH = 104.0
+_PAGE_HEIGHT = 66  # less a caption
+_HEADING_HEIGHT = 6  # rules and titles of a tabular
+_TINY = 0.86
+_GAP = 0.95
+_NAME_WIDTH = 34.0  # 4.5 cm
+_WORD_WIDTH = 16.0  # longer words may break
+_NARROW = frozenset(" .,:;/|[]()!'ijlt-")
+
+_Row = tuple[Cell, ...]
+
+
+def render_latex(document: Document, *, label: str = "", intervals: bool = True) -> str:
+    r"""The document as one ``table*``, with its title and notes as caption and a label.
+
+    Headings are titles of tabulars. Sections of columns that do not fit side by side are
+    tabulars below each other, and what does not fit on a page goes on in another ``table*`` of the
+    same number. Figures of the best set are bold; ``intervals`` are below the figures, in a line
+    of their own in ``\tiny``.
+    """
+    sentences = [document.title]
+    tabulars: list[tuple[list[str], float]] = []
+    title = ""
+    for part in document.parts:
+        match part:
+            case Heading(title):
+                pass
+            case Paragraph(text):
+                sentences.append(text)
+            case Notes(texts):
+                sentences += texts
+            case _:
+                tabulars += _tabulars(part, title, intervals=intervals)
+    lines: list[str] = []
+    for page in packed(tabulars, _PAGE_HEIGHT):
+        first = not lines
+        lines += [] if first else [r"\clearpage"]  # LaTeX keeps no more than 52 floats waiting
+        lines += [r"\begin{table*}", r"\centering", r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]
+        lines.append("\n\\par\\vspace{1ex}\n".join("\n".join(tabular) for tabular in page))
+        if first:
+            lines.append(rf"\caption{{{' '.join(f'{tex(text)}.' for text in sentences)}}}")
+            lines += [rf"\label{{{label}}}"] if label else []
+        else:
+            lines += [
+                r"\addtocounter{table}{-1}",
+                rf"\caption{{{tex(document.title)}, continued.}}",
+            ]
+        lines.append(r"\end{table*}")
+    return "\n".join(lines) + "\n"
+
+
+def _tabulars(table: Table, title: str, *, intervals: bool) -> Iterator[tuple[list[str], float]]:
+    """Lines and heights of a table, divided where it is wider or higher than a page."""
+    widths = [_width(table, i, intervals=intervals) for i in range(len(table.columns))]
+    room = _PAGE_WIDTH - sum(min(width, _GAP + _NAME_WIDTH) for width in widths[: table.leads])
+    heading = _HEADING_HEIGHT + ceil(text_width(title) / _PAGE_WIDTH)
+    for sections in packed(_sections(table, widths, room), room):
+        columns = [i for section in sections for i in section]
+        rows = [row for row in table.rows if any(row[i] != "" for i in columns)]
+        heights = partial(_height, leads=table.leads, intervals=intervals)
+        groups = [list(group) for _, group in groupby(rows, key=lambda row: str(row[0]))]
+        for part in packed(((group, heights(group)) for group in groups), _PAGE_HEIGHT - heading):
+            lines = [rf"\emph{{{_name(title)}}}\par"] if title else []
+            shown = [row for group in part for row in group]
+            lines += _tabular(table, [*range(table.leads), *columns], shown, intervals=intervals)
+            yield lines, heading + sum(map(heights, part))
+
+
+def _sections(
+    table: Table, widths: Sequence[float], room: float
+) -> Iterator[tuple[list[int], float]]:
+    """Columns of each section with their width; a section that is too wide, in parts."""
+    rest = range(table.leads, len(table.columns))
+    for _, section in groupby(rest, key=lambda i: table.columns[i].section):
+        columns = list(section)
+        size = ceil(len(columns) / ceil(sum(widths[i] for i in columns) / max(room, 1.0)))
+        for at in range(0, len(columns), size):
+            part = columns[at : at + size]
+            yield part, sum(widths[i] for i in part)
+
+
+def _height(group: Sequence[_Row], *, leads: int, intervals: bool) -> float:
+    """Of the rows of one name, in lines; a name too long for one goes on in others, less full."""
+    names = [str(group[0][0]), *(str(cell) for row in group for cell in row[1:leads])]
+    widths = [width for width in map(text_width, names) if width > _NAME_WIDTH]
+    more = sum(ceil(width / (0.7 * _NAME_WIDTH)) - 1 for width in widths)
+    return len(group) * (2 if intervals else 1) + more
+
+
+def _tabular(
+    table: Table, columns: Sequence[int], rows: Iterable[_Row], *, intervals: bool
+) -> Iterator[str]:
+    leads = table.leads
+    yield rf"\begin{{tabular}}{{{''.join(_layout(table, i) for i in columns)}}}"
+    yield r"\toprule"
+    if any(table.columns[i].section for i in columns):
+        sections, rules, at = [""] * leads, list[str](), leads
+        for section, own in groupby(columns[leads:], key=lambda i: table.columns[i].section):
+            n = len(list(own))
+            sections.append(rf"\multicolumn{{{n}}}{{c}}{{{tex(section)}}}")
+            rules.append(rf"\cmidrule(lr){{{at + 1}-{at + n}}}")
+            at += n
+        yield _line(sections)
+        yield " ".join(rules)
+    yield _line(_title(table.columns[i].title) for i in columns)
+    yield r"\midrule"
+    last: Cell = ""
+    for row in rows:
+        names = [_name(str(cell)) for cell in row[:leads]]
+        same, last = row[0] == last, row[0]
+        pairs = [_figure(row[i]) for i in columns[leads:]]
+        small = intervals and any(interval for _, interval in pairs)
+        cells = ["" if same else names[0], *names[1:], *(cell for cell, _ in pairs)]
+        yield _line(cells) + ("[-2pt]" if small else "")
+        if small:
+            yield _line([*[""] * leads, *(interval for _, interval in pairs)]) + "[1pt]"
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _layout(table: Table, at: int) -> str:
+    if table.columns[at].align != "left":
+        return "r"
+    return "p{4.5cm}" if _width(table, at, intervals=False) > _GAP + _NAME_WIDTH else "l"
+
+
+def _figure(cell: Cell) -> tuple[str, str]:
+    """A cell, and the interval below it."""
+    if isinstance(cell, str):
+        return tex(cell), ""
+    if isinstance(cell, Number):
+        return _number(tex(str(cell))) if cell.value is not None else "--", ""
+    value = _number(cell.value or DASH)
+    return (rf"\textbf{{{value}}}" if cell.best else value) + _tiny(cell.of), _tiny(cell.interval)
+
+
+def _name(text: str) -> str:
+    """A name, with places to go on in another line inside of words that are long."""
+    return "".join(
+        tex(word)
+        if text_width(word) <= _WORD_WIDTH
+        else r"\allowbreak{}".join(map(tex, re.findall(r"[!-~]{1,6}|[^!-~]", word)))
+        for word in re.split(r"(\s+)", text)
+    )
+
+
+def _title(text: str) -> str:
+    """A title of a column; what stands behind its underline is a subscript."""
+    name, _, index = text.partition("_")
+    is_symbol = name.isalpha() and index.isalpha()
+    return rf"{tex(name)}\textsubscript{{{tex(index)}}}" if is_symbol else tex(text)
+
+
+def _number(text: str) -> str:
+    """A figure with a real minus sign; a dash for a missing one."""
+    return "--" if text == DASH else text.replace("-", "$-$").replace("+", "$+$")
+
+
+def _tiny(text: str) -> str:
+    return rf"{{\tiny {_number(text)}}}" if text else ""
+
+
+def _line(cells: Iterable[str]) -> str:
+    return " & ".join(cells).rstrip() + r" \\"
+
+
+# Widths ------------------------------------------------------------------------------------------
+
+
+def _width(table: Table, at: int, *, intervals: bool) -> float:
+    """Of a column: its title, figures with denominators, or intervals below them."""
+    widest = text_width(table.columns[at].title)
+    for row in table.rows:
+        cell = row[at]
+        if isinstance(cell, Figure):
+            above = 1.1 * text_width(cell.value) + _TINY * text_width(cell.of)
+            below = _TINY * text_width(cell.interval) if intervals else 0.0
+            widest = max(widest, above, below)
+        else:
+            widest = max(widest, text_width(str(cell)))
+    return _GAP + widest
+
+
+def text_width(text: str) -> float:
+    """Width in digits: most letters are as wide as one, capitals wider, some marks narrow."""
+    by_number = 6.5
+
+    def width(c: str) -> float:
+        if ord(c) > 255:
+            return by_number if "U+" in tex(c) else 1.4
+        return 0.55 if c in _NARROW else 1.4 if c.isupper() else 1.0
+
+    return sum(map(width, visible(text)))
+
+
+# Texts -------------------------------------------------------------------------------------------
+
+_ESCAPED: Mapping[str, str] = {
+    **{c: "\\" + c for c in "{}$&#_%"},
+    **{c: "{" + c + "}" for c in "[]*"},  # else read as an option after a row
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "{''}",
+    "`": r"\`{}",
+    "Δ": r"$\Delta$",
+    "α": r"$\alpha$",
+    "β": r"$\beta$",
+    "κ": r"$\kappa$",
+    "μ": r"$\mu$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+}
+_JOINED = re.compile(r"(?<=([-',]))(?=\1)")
+"""Between two marks that TeX would make one of."""
+_ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
+_PLAIN = frozenset("ßæÆœŒøØłŁ–—‘’“”…·×±→•§°µ€")
+"""What every LaTeX of 2018 or later sets as it is, beside ASCII and letters with an accent."""
+
+
+def tex(text: str) -> str:
+    """Text for LaTeX with any engine and no package.
+
+    What can't be printed comes out as by ``errors.visible``; characters that plain LaTeX lacks by
+    their number, such as ``U+4F60``.
+    """
+    parts = _JOINED.split(visible(text))[::2]
+    return "{}".join("".join(map(_one, part)) for part in parts)
+
+
+def _one(character: str) -> str:
+    if not (character.isascii() or character in _PLAIN or character in _ESCAPED):
+        letter, *accents = unicodedata.normalize("NFD", character)
+        is_latin = letter.isascii() and letter.isalpha() and ord(character) < 0x180
+        if not (is_latin and len(accents) == 1 and accents[0] in _ACCENTS):
+            return f"{{\\ttfamily U+{ord(character):04X}}}"
+    return _ESCAPED.get(character, character)

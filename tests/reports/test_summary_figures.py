@@ -1,0 +1,567 @@
+"""Figures of a run's summary, by hand: rates, grades, behaviours, refusals, costs, and warnings."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from apbjudge import OptionError, Summary, summary_text
+from apbjudge.judge.summary import check_by
+from apbjudge.records import UNSOLVABLE_TYPES, Finding
+from apbjudge.records.judgement_table import BY_FIELDS
+from apbjudge.statistics import modified_wilson, wilson
+
+from .rows import Row, about, bad_row, figures_of, group, points, summary_of, unscored, verdict
+
+# CR, Grade and E1-E6 ------------------------------------------------------------------------------
+
+
+FOUR = [
+    verdict("a"),
+    verdict("b", "E5", grade=0.8),
+    verdict("c", "E2 E5", grade=0.4),
+    verdict("d"),
+]
+
+
+def test_a_group_has_these_figures_in_this_order() -> None:
+    names = "scored CR Grade E1 E2-H E3 E4 E5 E6"
+    assert list(group(summary_of(FOUR)).figures) == names.split()
+
+
+def test_figures_of_four_plans_are_what_one_counts_by_hand() -> None:
+    assert figures_of(FOUR) == {
+        "scored": (1.0, 4),
+        "CR": (0.5, 4),
+        "Grade": about(0.8, 4),
+        "E1": (0.0, 4),
+        "E2-H": (0.25, 4),
+        "E3": (0.0, 4),
+        "E4": (0.0, 4),
+        "E5": (0.5, 4),
+        "E6": (0.0, 4),
+    }
+
+
+def test_rates_of_rows_without_shared_cases_have_wilson_intervals() -> None:
+    figures = group(summary_of(FOUR)).figures
+    for name, hits in {"scored": 4, "CR": 2, "E1": 0, "E2-H": 1, "E5": 2}.items():
+        assert figures[name].method == ("wilson-modified" if 0 < hits < 4 else "wilson")
+        assert (figures[name].low, figures[name].high) == modified_wilson(hits, 4)
+        assert (figures[name].level, figures[name].n_clusters) == (0.95, 4)
+
+
+def test_rows_that_share_cases_are_taken_by_case() -> None:
+    rows = [
+        verdict(f"{case}{i}", "E4" if case == "c" and i else "", case_id=case, tested_model="m")
+        for case in "abcdef"
+        for i in range(3)
+    ]
+    figures = group(summary_of(rows)).figures
+    assert points(figures, "CR") == {"CR": about(16 / 18, 18)}
+    assert (figures["CR"].method, figures["CR"].n_clusters) == ("wilson-effective", 6)
+    assert (figures["E1"].method, figures["E1"].high) == ("wilson-clusters", wilson(0, 6)[1])
+
+
+def test_e2_is_named_by_its_subtype_and_forms_stand_apart() -> None:
+    rows = [verdict("a", "E2"), verdict("b")]
+    rows += [verdict("c", "E2", protocol="step-wise", groups={"horizon": k}) for k in (1, 2)]
+    summary = summary_of(rows)
+    plans, steps = group(summary, form="holistic"), group(summary, form="step-wise")
+    assert points(plans.figures, "E2-H") == {"E2-H": (0.5, 2)}
+    assert points(steps.figures, "E2-S") == {"E2-S": (1.0, 2)}
+    assert "E2-S" not in plans.figures
+    assert "E2-H" not in steps.figures
+
+
+def test_tested_models_stand_apart_in_alphabetical_order() -> None:
+    rows = [verdict("a", tested_model=name) for name in ("birch", "alder", "Cress", "alder 2")]
+    names = [g.tested_model for g in summary_of(rows).groups]
+    assert names == sorted(names)
+    assert all(g.n == 1 for g in summary_of(rows).groups)
+
+
+def test_protocols_stand_in_the_order_of_the_benchmark() -> None:
+    order = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency another".split()
+    rows = [verdict(name, protocol=name, groups={"level": 2}) for name in sorted(order)]
+    assert [g.protocol for g in summary_of(rows).groups] == order
+
+
+def test_unscored_is_never_wrong_and_always_in_the_scored_share() -> None:
+    rows = [*FOUR, unscored("e"), unscored("f", "refusal", plan_cost=3.0)]
+    whole = group(summary_of(rows))
+    assert (whole.n, whole.scored) == (6, 4)
+    assert points(whole.figures, "scored", "CR", "Grade", "E5") == {
+        "scored": about(4 / 6, 6),
+        "CR": (0.5, 4),
+        "Grade": about(0.8, 4),
+        "E5": (0.5, 4),
+    }
+
+
+def test_a_group_without_any_verdict_is_listed_without_a_rate() -> None:
+    whole = group(summary_of([unscored("a"), unscored("b", "budget")]))
+    assert (whole.n, whole.scored) == (2, 0)
+    assert points(whole.figures) == {"scored": (0.0, 2), "CR": (None, 0)}
+    assert (whole.figures["CR"].low, whole.figures["CR"].high) == (None, None)
+
+
+def test_verdicts_without_flags_or_grade_are_left_out_of_those_figures_only() -> None:
+    rows = [verdict("a", "E1"), verdict("b", grade=None, errors=None)]
+    assert figures_of(rows, "CR", "Grade", "E1") == {
+        "CR": (0.5, 2),
+        "Grade": about(0.2, 1),
+        "E1": (1.0, 1),
+    }
+
+
+def test_grades_of_one_value_get_an_interval_that_claims_no_certainty() -> None:
+    grade = group(summary_of([verdict(name) for name in "abcd"])).figures["Grade"]
+    assert (grade.value, grade.method) == (1.0, "wilson")
+    assert (grade.low, grade.high) == wilson(4, 4)
+
+
+def test_grades_of_one_value_over_cases_of_unequal_size_claim_no_certainty_either() -> None:
+    rows = [verdict(f"{case}{i}", case_id=case) for case in "abc" for i in range(ord(case) - 96)]
+    grade = group(summary_of(rows)).figures["Grade"]
+    assert (grade.value, grade.n_items, grade.n_clusters) == (1.0, 6, 3)
+    assert (grade.low, grade.high) == wilson(3, 3)
+
+
+def test_bad_rows_count_in_the_totals_only() -> None:
+    summary = summary_of([*FOUR, bad_row(5), bad_row(6), unscored("e")])
+    assert (summary.totals.rows, summary.scored) == (7, 4)
+    assert summary.totals.unscored == {"bad_input": 2, "timeout": 1}
+    assert [g.n for g in summary.groups] == [5]
+
+
+@pytest.mark.parametrize("rows", [[], [bad_row(1)], [bad_row(1), bad_row(2)]])
+def test_a_run_without_items_has_totals_and_no_groups(rows: list[Row]) -> None:
+    for by in ((), ("category", "horizon")):
+        summary = summary_of(rows, *by)
+        assert summary.groups == ()
+        assert (summary.totals.rows, summary.scored) == (len(rows), 0)
+
+
+def test_usage_and_price_are_added_up() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 3, "cached_tokens": 4, "calls": 2}
+    rows = [
+        verdict("a", usage=usage, cost_usd=0.25, inconsistent=True),
+        unscored("b", usage=usage, cost_usd=0.5),
+        bad_row(3),
+    ]
+    totals = summary_of(rows).totals
+    assert (totals.prompt_tokens, totals.completion_tokens) == (20, 6)
+    assert (totals.cached_tokens, totals.calls, totals.cost_usd) == (8, 4, 0.75)
+    assert totals.inconsistent == 1
+
+
+def test_one_unknown_price_makes_the_total_unknown() -> None:
+    usage = {"prompt_tokens": 1, "calls": 1}
+    known = verdict("a", usage=usage, cost_usd=0.25)
+    unknown = verdict("b", usage=usage, cost_usd=None)
+    for rows in ([known, unknown], [unknown, known]):
+        assert summary_of(rows).totals.cost_usd is None
+
+
+def test_overridden_and_inconsistent_verdicts_are_counted_per_group() -> None:
+    override = {"field": "is_correct", "was": True, "now": False, "because": "proven: x"}
+    rows = [
+        verdict("a", "E5", overrides=(override, {**override, "field": "grade"})),
+        verdict("b", inconsistent=True),
+        verdict("c", tested_model="other", inconsistent=True, overrides=(override,)),
+    ]
+    summary = summary_of(rows)
+    counts = {g.tested_model: (g.inconsistent, g.overridden) for g in summary.groups}
+    assert counts == {"m": (1, 1), "other": (1, 1)}
+    assert (summary.totals.inconsistent, summary.totals.overridden) == (2, 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_in_which_rows_finish_changes_nothing(seed: int) -> None:
+    draw = random.Random(seed)
+    levels = [0.2, 0.4, 0.6, 0.8]
+    rows = [
+        verdict(
+            f"{case}-{i}",
+            draw.choice(["", "E1", "E4 E5"]),
+            grade=draw.choice(levels),
+            case_id=f"case {case}",
+            tested_model=draw.choice(["m", "n"]),
+            groups={"category": draw.choice(["travel", None, "finance"])},
+        )
+        for case in range(15)
+        for i in range(6)
+    ]
+    shuffled = draw.sample(rows, len(rows))
+    first, second = summary_of(rows, "category"), summary_of(shuffled, "category")
+    assert first.totals == second.totals
+    assert len(first.groups) == len(second.groups) == 8
+    for one, other in zip(first.groups, second.groups, strict=True):
+        assert (one.tested_model, one.by, one.n) == (other.tested_model, other.by, other.n)
+        assert one.figures.keys() == other.figures.keys()
+        for name, estimate in one.figures.items():
+            ends = (other.figures[name].value, other.figures[name].low, other.figures[name].high)
+            assert (estimate.value, estimate.low, estimate.high) == pytest.approx(ends, abs=1e-9)
+
+
+# Behaviours after a broken tool, refusals ---------------------------------------------------------
+
+
+NAMES = ("1 replacement", "2 alternative", "3 retry", "4 refusal", "5 other")
+
+
+def broken(item: str, category: int | None, **fields: object) -> Row:
+    correct = category in (1, 2, None)
+    return verdict(
+        item,
+        protocol="tool-broken",
+        category=category,
+        is_correct=correct,
+        groups={"horizon": 1},
+        **fields,
+    )
+
+
+def unsolvable(item: str, kind: str, *, passes: bool) -> Row:
+    groups = {"unsolvable_type": kind}
+    return verdict(item, protocol="unsolvable", is_correct=passes, groups=groups)
+
+
+def test_each_behaviour_s_share_is_over_the_scored_rows() -> None:
+    categories = [1, 1, 1, 2, 3, 3, 4, 5]
+    rows = [broken(str(i), category) for i, category in enumerate(categories)]
+    rows += [unscored("x", protocol="tool-broken", groups={"horizon": 1}) for _ in range(2)]
+    assert figures_of(rows) == {
+        "scored": (0.8, 10),
+        "CR": (0.5, 8),
+        "1 replacement": (0.375, 8),
+        "2 alternative": (0.125, 8),
+        "3 retry": (0.25, 8),
+        "4 refusal": (0.125, 8),
+        "5 other": (0.125, 8),
+    }
+
+
+def test_undecided_behaviour_is_shown_and_the_shares_add_up_to_one() -> None:
+    rows = [broken(str(i), category) for i, category in enumerate([1, None, None, 4])]
+    figures = group(summary_of(rows)).figures
+    assert points(figures, "undecided") == {"undecided": (0.5, 4)}
+    assert sum(figures[name].value or 0 for name in (*NAMES, "undecided")) == pytest.approx(1)
+
+
+def test_tool_broken_rows_have_neither_grade_nor_error_rates() -> None:
+    names = list(group(summary_of([broken("a", 3)])).figures)
+    assert names == ["scored", "CR", *NAMES]
+
+
+def test_refusals_are_counted_per_type_over_its_scored_rows() -> None:
+    passes = {
+        "contradictory_constraints": [True, True],
+        "information_missing": [True, False, False, False],
+        "tool_removal": [False],
+        "visual_missing": [True, True, False],
+    }
+    rows = [
+        unsolvable(f"{kind}-{i}", kind, passes=ok)
+        for kind, oks in passes.items()
+        for i, ok in enumerate(oks)
+    ]
+    late = {"unsolvable_type": "tool_removal"}
+    rows += [unscored("late", protocol="unsolvable", groups=late)]
+    assert figures_of(rows) == {
+        "scored": about(10 / 11, 11),
+        "CR": (0.5, 10),
+        "refusal contradictory_constraints": (1.0, 2),
+        "refusal information_missing": (0.25, 4),
+        "refusal tool_removal": (0.0, 1),
+        "refusal visual_missing": about(2 / 3, 3),
+    }
+
+
+def test_a_type_that_a_tested_model_has_no_row_of_is_left_out() -> None:
+    rows = [unsolvable("a", "tool_removal", passes=True)]
+    rows.append({**unsolvable("b", "visual_missing", passes=True), "tested_model": "n"})
+    summary = summary_of(rows)
+    for model, kind in {"m": "tool_removal", "n": "visual_missing"}.items():
+        names = list(group(summary, model=model).figures)
+        assert names == ["scored", "CR", f"refusal {kind}"]
+
+
+@pytest.mark.parametrize("kind", UNSOLVABLE_TYPES)
+def test_a_type_of_which_nothing_was_scored_has_no_rate(kind: str) -> None:
+    row = unscored("a", protocol="unsolvable", groups={"unsolvable_type": kind})
+    assert figures_of([row], f"refusal {kind}") == {f"refusal {kind}": (None, 0)}
+
+
+# Costs --------------------------------------------------------------------------------------------
+
+
+COSTS = ("C_all", "C_pass", "C_com")
+
+
+def plan(model: str, case: str, cost: float | None, flags: str = "", **fields: object) -> Row:
+    return verdict(case, flags, protocol="efficiency", tested_model=model, plan_cost=cost, **fields)
+
+
+def costs(summary: Summary, model: str) -> dict[str, tuple[float | None, int]]:
+    return points(group(summary, model=model).figures, *COSTS)
+
+
+def test_three_tested_models_by_hand() -> None:
+    """b misses case 4 and fails case 2; a fails case 4: all three have cases 1 and 3 right."""
+    rows = [
+        *(plan("a", case, cost) for case, cost in [("1", 10), ("2", 20), ("3", 30)]),
+        plan("a", "4", 40, "E1"),
+        *(plan("b", case, cost) for case, cost in [("1", 12), ("3", 32)]),
+        plan("b", "2", 23, "E3"),
+        *(plan("c", case, cost) for case, cost in [("1", 14), ("2", 24), ("3", 35), ("4", 44)]),
+    ]
+    summary = summary_of(rows)
+    assert costs(summary, "a") == {"C_all": (25, 4), "C_pass": (20, 3), "C_com": (20, 2)}
+    assert costs(summary, "b") == {
+        "C_all": about(67 / 3, 3),
+        "C_pass": (22, 2),
+        "C_com": (22, 2),
+    }
+    assert costs(summary, "c") == {
+        "C_all": about(117 / 4, 4),
+        "C_pass": about(117 / 4, 4),
+        "C_com": (24.5, 2),
+    }
+
+
+def test_an_unpriced_plan_leaves_the_averages_but_not_cr() -> None:
+    rows = [plan("m", "1", 4), plan("m", "2", None), plan("m", "3", 8, "E2")]
+    assert figures_of(rows, "CR", *COSTS) == {
+        "CR": about(2 / 3, 3),
+        "C_all": (6.0, 2),
+        "C_pass": (4.0, 1),
+        "C_com": (4.0, 1),
+    }
+
+
+def test_common_costs_are_over_the_same_cases_for_every_tested_model() -> None:
+    """Case 2 has no price for b, so the averages could not be compared with it in a's."""
+    rows = [plan("a", "1", 10), plan("a", "2", 90), plan("b", "1", 12), plan("b", "2", None)]
+    summary = summary_of(rows)
+    assert costs(summary, "a")["C_com"] == (10, 1)
+    assert costs(summary, "b")["C_com"] == (12, 1)
+
+
+def test_a_case_that_one_tested_model_has_unscored_is_not_common() -> None:
+    rows = [plan("a", "1", 10), plan("a", "2", 20), plan("b", "1", 11)]
+    rows.append(unscored("2", protocol="efficiency", tested_model="b", plan_cost=21))
+    summary = summary_of(rows)
+    assert costs(summary, "a") == {"C_all": (15, 2), "C_pass": (15, 2), "C_com": (10, 1)}
+    assert costs(summary, "b") == {"C_all": (16, 2), "C_pass": (11, 1), "C_com": (11, 1)}
+
+
+def test_without_a_common_case_there_is_no_common_cost() -> None:
+    rows = [plan("a", "1", 10), plan("b", "2", 20), plan("b", "1", 30, "E6")]
+    summary = summary_of(rows)
+    for model in "ab":
+        assert costs(summary, model)["C_com"] == (None, 0)
+
+
+def test_a_case_with_several_rows_is_right_when_all_of_them_are() -> None:
+    rows = [
+        plan("a", "1-x", 1, case_id="1"),
+        plan("a", "1-y", 2, "E4", case_id="1"),
+        plan("a", "2-x", 4, case_id="2"),
+        plan("a", "2-y", 8, case_id="2"),
+        plan("b", "1", 16),
+        plan("b", "2", 32),
+    ]
+    summary = summary_of(rows)
+    assert costs(summary, "a") == {
+        "C_all": (3.75, 4),
+        "C_pass": about(13 / 3, 3),
+        "C_com": (6, 2),
+    }
+    assert costs(summary, "b")["C_com"] == (32, 1)
+
+
+def test_a_plan_without_calls_costs_nothing_and_counts() -> None:
+    rows = [plan("m", "1", 0.0, "E2"), plan("m", "2", 6)]
+    assert costs(summary_of(rows), "m")["C_all"] == (3, 2)
+
+
+def test_equal_costs_have_no_interval_and_different_ones_have() -> None:
+    rows = [plan("m", str(i), 5) for i in range(4)] + [plan("m", "x", 9, "E5")]
+    figures = group(summary_of(rows)).figures
+    assert (figures["C_pass"].low, figures["C_pass"].high) == (None, None)
+    assert figures["C_pass"].method == "no-spread"
+    assert figures["C_all"].low is not None
+    assert figures["C_all"].high is not None
+    assert figures["C_all"].low < 5.8 < figures["C_all"].high
+
+
+def test_breakdowns_keep_the_cases_that_are_common_over_the_whole_run() -> None:
+    travel, retail = {"category": "travel"}, {"category": "retail"}
+    rows = [
+        plan("a", "1", 10, groups=travel),
+        plan("a", "2", 20, groups=retail),
+        plan("b", "1", 12, groups=travel),
+        plan("b", "2", 22, "E1", groups=retail),
+    ]
+    summary = summary_of(rows, "category")
+    for value, expected in (("travel", (10, 1)), ("retail", (None, 0))):
+        figures = group(summary, model="a", by={"category": value}).figures
+        assert points(figures, "C_com") == {"C_com": expected}
+
+
+# Replies in another form --------------------------------------------------------------------------
+
+
+OFF = Finding(rule="format", code="E3", certainty="suspected", where="response", message="no JSON")
+OTHER = Finding(rule="repeated-call", code="E4", certainty="suspected", where="x", message="again")
+
+
+def rows_of(n: int, n_off: int, **fields: Any) -> list[Row]:
+    """``n`` verdicts, of which code says something against the form of the first ``n_off``."""
+    return [
+        verdict(f"{i}", findings=(OFF, OFF, OTHER) if i < n_off else (OTHER,), **fields)
+        for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n", "n_off", "warned"),
+    [
+        (10, 9, True),
+        (10, 8, False),
+        (100, 90, True),
+        (100, 89, False),
+        (9, 9, False),
+        (0, 0, False),
+    ],
+)
+def test_nine_tenths_of_ten_rows_point_to_a_conversion(n: int, n_off: int, warned: bool) -> None:
+    summary = summary_of([*rows_of(n, n_off), bad_row(n + 1)])
+    assert len(summary.warnings) == warned
+    assert summary.to_json()["warnings"] == list(summary.warnings)
+    sentence = f"{n_off} of {n} holistic replies of m could not be read"
+    assert (sentence in summary_text(summary)) is warned
+
+
+def test_protocols_and_tested_models_are_counted_apart() -> None:
+    rows = [
+        *rows_of(8, 8),
+        *rows_of(8, 8, protocol="efficiency"),
+        *rows_of(10, 10, tested_model="odd\x1b[2J"),
+        *rows_of(20, 0, tested_model="fine"),
+    ]
+    summary = summary_of(rows)
+    (warning,) = summary.warnings
+    assert warning.startswith("10 of 10 holistic replies of odd")
+    assert "\x1b" not in summary_text(summary)
+
+
+def test_rows_without_a_verdict_and_all_groups_of_a_model_count_together() -> None:
+    rows = [
+        *rows_of(5, 5, groups={"category": "a"}),
+        *(unscored(f"u{i}", groups={"horizon": 2}, findings=(OFF,)) for i in range(5)),
+    ]
+    assert len(summary_of(rows, "category").warnings) == 1
+
+
+# Parts of the rows --------------------------------------------------------------------------------
+
+
+VALUES = {
+    "category": ("finance", "travel"),
+    "modality": ("text", "image"),
+    "stage": ("early", "late"),
+    "steps": ("1-5", ">20"),
+    "horizon": (1, 3),
+    "dataset": ("GAIA", "GTA"),
+}
+
+
+def test_every_field_of_the_tables_can_be_asked_for() -> None:
+    assert set(BY_FIELDS) == set(VALUES)
+
+
+@pytest.mark.parametrize("field", VALUES)
+def test_each_part_has_its_own_figures_and_missing_values_stand_last(field: str) -> None:
+    first, second = VALUES[field]
+    protocol = "holistic" if field == "steps" else "step-wise"
+    base = {"horizon": 2} if protocol == "step-wise" else {}
+    values = [second, first, None, first, second, second, None]
+    rows = [
+        verdict(str(i), "" if i % 2 else "E3", protocol=protocol, groups={**base, field: value})
+        for i, value in enumerate(values)
+    ]
+    rows += [unscored("x", protocol=protocol, groups={**base, field: second}), bad_row(9)]
+    parts = [g for g in summary_of(rows, field).groups if g.by]
+    shown = [(g.by[field], g.n, g.scored, points(g.figures, "CR")["CR"]) for g in parts]
+    expected = {
+        str(first): (str(first), 2, 2, (1.0, 2)),
+        str(second): (str(second), 4, 3, about(1 / 3, 3)),
+        "": (None, 2, 2, (0.0, 2)),
+    }
+    if field == "horizon":  # without a horizon a row is of the other form, which comes first
+        assert shown == [expected[""], expected[str(first)], expected[str(second)]]
+    else:
+        assert shown == [expected[str(first)], expected[str(second)], expected[""]]
+
+
+def test_a_field_that_no_row_states_gives_one_part_without_a_value() -> None:
+    summary = summary_of([verdict("a"), verdict("b", "E1")], "stage")
+    part = group(summary, by={"stage": None})
+    assert points(part.figures, "CR") == {"CR": (0.5, 2)}
+
+
+def test_whole_groups_come_first_and_several_fields_are_not_crossed() -> None:
+    groups = {"category": "travel", "dataset": "GTA"}
+    rows = [verdict("a", groups=groups), verdict("b", tested_model="n", groups=groups)]
+    shown = [(g.tested_model, g.by) for g in summary_of(rows, "dataset", "category").groups]
+    assert shown == [
+        ("m", {}),
+        ("n", {}),
+        ("m", {"dataset": "GTA"}),
+        ("n", {"dataset": "GTA"}),
+        ("m", {"category": "travel"}),
+        ("n", {"category": "travel"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("steps", ["1-5", "6-10", "11-15", "16-20", ">20", None]),
+        ("stage", ["early", "middle", "late", None]),
+        ("modality", ["text", "image", "video", None]),
+        ("category", ["Finance", "travel", "web", None]),
+    ],
+)
+def test_parts_stand_in_the_order_of_the_tables(field: str, values: list[str | None]) -> None:
+    rows = [verdict(str(value), groups={field: value}) for value in reversed(values)]
+    parts = [g.by[field] for g in summary_of(rows, field).groups if g.by]
+    assert parts == values
+
+
+def test_the_parts_of_a_group_add_up_to_it() -> None:
+    names = ["travel", "retail", None]
+    rows = [
+        verdict(str(i), "E4" if i % 7 == 0 else "", groups={"category": names[i % 3]})
+        for i in range(40)
+    ]
+    summary = summary_of(rows, "category")
+    parts = [g for g in summary.groups if g.by]
+    whole = group(summary).figures["E4"]
+    assert sum(g.n for g in parts) == 40
+    hits = sum((g.figures["E4"].value or 0) * g.figures["E4"].n_items for g in parts)
+    assert hits / 40 == pytest.approx(whole.value)
+
+
+def test_an_unknown_field_is_refused_by_name() -> None:
+    expected = r"--by: expected some of category,.*dataset, got 'colour'"
+    with pytest.raises(OptionError, match=expected):
+        summary_of([], "category", "colour")
+    with pytest.raises(OptionError, match=expected):
+        check_by(["colour"])
+    check_by(["stage", "steps"])
