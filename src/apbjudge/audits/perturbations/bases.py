@@ -29,13 +29,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # equal to itself alone: readings are cached
 class Base:
-    """A plan taken as correct, with its case.
+    """A plan taken as correct, as the reply to its case and in parts.
 
-    Attributes:
-        name: Unique among the bases of an audit.
-        item: The case with this plan as its reply.
-        parts: The plan, ready to be edited.
-        origin: Whether it is the case's reference or a prediction that humans passed.
+    It is the reference of the case or, by its label, a prediction that humans passed. The name is
+    unique in an audit.
     """
 
     name: str
@@ -82,19 +79,11 @@ class Base:
         severity: Severity | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Variant:
-        """A variant of this base or of one of its variants.
+        """A variant that differs from the parent (None for the base) in one point alone.
 
-        Args:
-            role: Why it is judged.
-            kind: What was done.
-            what: One sentence on it.
-            truth: What is true of it, None for what is true of the parent.
-            reply: The reply, None for that of the parent.
-            case: Fields of the row that change, named as in plain JSON (``tools``, ``query``,
-                ``tool_chain``, …); None as a value takes a field out.
-            parent: What it differs from in this point alone; None for the base.
-            severity: Of a planted fault.
-            tags: Whatever a probe tells variants apart by.
+        Truth and reply are those of the parent unless others are given. ``case`` has the fields
+        of the row that change, named as in plain JSON (``tools``, ``query``, …); None as a value
+        takes a field out.
         """
         parent = parent or self.variant
         row = dict(parent.row) | dict(case or {})
@@ -115,11 +104,7 @@ class Base:
         )
 
     def read(self, variant: Variant) -> Item:
-        """The variant as an item.
-
-        Raises:
-            RowError: If its row can't be read.
-        """
+        """The variant as an item; raises RowError if its row can't be read."""
         return _read(self, variant)
 
     def findings(self, variant: Variant) -> tuple[Finding, ...]:
@@ -204,12 +189,7 @@ def faithful(base: Base, parent: Variant, variants: Iterable[Variant]) -> tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    """The bases of an audit.
-
-    Attributes:
-        bases: One a case at most, in the order of the cases.
-        left_out: Cases without a base, by reason.
-    """
+    """The bases of an audit, one a case at most, and how many cases have none, by reason."""
 
     bases: tuple[Base, ...]
     left_out: Mapping[str, int]
@@ -225,11 +205,8 @@ def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> 
 
     A prediction that humans passed comes first, of several the first that takes another way than
     the reference; then the reference. Of rows of one case with distractors, the one with the most
-    serves as the case. Whatever code can prove a fault in is no base.
-
-    Args:
-        rows: The rows, as a Source yields them; those that can't be judged are left out.
-        passed: Item id and tested model of the predictions that humans passed; None for no labels.
+    serves as the case. Whatever code can prove a fault in is no base. ``passed`` has item id and
+    tested model of the predictions that humans passed, None without labels.
     """
     known = frozenset(passed or ())
     by_case: dict[str, list[Task]] = {}

@@ -54,17 +54,11 @@ KINDS = kinds_of("faults")
 
 
 def plant(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tuple[Variant, ...]:
-    """Plants one fault of each kind that fits a base.
+    """Plants one fault of each kind (of some names, or all) that fits a base, in their order.
 
-    Args:
-        base: A plan taken as correct.
-        seed: Decides which place and value is chosen; equal seeds give equal variants.
-        kinds: Names of kinds, None for all.
-
-    Returns:
-        Variants of role ``fault``, at most one of each kind, in the order of KINDS. A kind is
-        left out where the base gives no occasion for it, or where code finds in the variant
-        another fault than the planted one, or none although it should.
+    A kind is left out where the base gives no occasion for it, or where code finds in the variant
+    another fault than the planted one, or none although it should. The seed decides which place
+    and value is chosen; equal seeds give equal variants.
     """
     parent = base.variant
     planted = variants(

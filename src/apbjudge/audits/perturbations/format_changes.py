@@ -41,16 +41,9 @@ class _Shown:
 def change_format(
     base: Base, parent: Variant, *, seed: int, kinds: Collection[str] | None = None
 ) -> tuple[Variant, ...]:
-    """Shows a variant in every way that fits it.
+    """Shows a variant in every way (of some names, or all) that fits it.
 
-    Args:
-        base: The base.
-        parent: Its own variant, or one with a planted fault.
-        seed: Seed of shuffles.
-        kinds: Names of the ways to be tried; None for all.
-
-    Returns:
-        At most one variant a way, each with calls, arguments and proven findings of the parent.
+    Each variant has calls, arguments and proven findings of the parent.
     """
     item, parts = base.read(parent), base.parts_of(parent)
     shown = _Shown(base=base, parent=parent, item=item, parts=parts)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any, cast
@@ -25,17 +24,10 @@ HARMLESS = kinds_of("harmless")
 
 
 def harmless(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tuple[Variant, ...]:
-    """Changes a base in every way that must not matter.
+    """Changes a base in every way (of some names, or all) that must not matter, in their order.
 
-    Args:
-        base: A plan taken as correct.
-        seed: Decides between several places; equal seeds give equal variants.
-        kinds: Names of kinds, None for all.
-
-    Returns:
-        Variants of role ``harmless``, at most one of each kind, in the order of HARMLESS. A kind
-        is left out where the base gives no occasion for it, or where code finds anything else
-        in the variant than in the base.
+    A kind is left out where the base gives no occasion for it, or where code finds anything else
+    in the variant than in the base. The seed decides between several places.
     """
     parent = base.variant
     changed = variants(
@@ -118,17 +110,17 @@ _LIKENESS = 0.6
 def equivalent_tool(base: Base, kind: Kind, rng: Random) -> Change | None:
     """Calls another tool with equal parameters that does the same; a distractor does not."""
     parts, tools, barred = base.parts, base.item.tools, base.item.condition.distractors
-    alike: defaultdict[bytes, list[_Purpose]] = defaultdict(list)
-    for tool in tools.checkable.values() if tools else ():
-        alike[_signature(tool)].append(_Purpose.of(tool))
-    purposes = {one.tool.name: (one, group) for group in alike.values() for one in group}
+    known = tools.checkable if tools else {}
+    signatures = {name: _signature(tool) for name, tool in known.items()}
     offered = [
-        (at, other.tool.name)
+        (at, other)
         for at, call in enumerate(parts.calls)
-        if call.name in purposes
-        for one, group in [purposes[call.name]]
-        for other in group
-        if other.tool.name not in barred and one.is_as(other)
+        if call.name in known
+        for other in known
+        if other != call.name
+        and other not in barred
+        and signatures[other] == signatures[call.name]
+        and _does_as(known[other], known[call.name])
     ]
     if not offered:
         return None
@@ -137,40 +129,20 @@ def equivalent_tool(base: Base, kind: Kind, rng: Random) -> Change | None:
     return Change(renamed(parts, at, name), what)
 
 
-@dataclass(frozen=True, slots=True)
-class _Purpose:
-    """What a tool is said to do.
-
-    Words of its name (those for looking something up left out), stems of its description, words
-    and stems of both.
-    """
-
-    tool: Tool
-    named: frozenset[str]
-    described: frozenset[str]
-    words: frozenset[str]
-    stems: frozenset[str]
-
-    @classmethod
-    def of(cls, tool: Tool) -> _Purpose:
-        own = name_words(tool.name)
-        text = f"{' '.join(own)} {tool.description.lower()}"
-        named = frozenset(word for word in own if not is_lookup(word, None))
-        words = frozenset(re.findall(r"[^\W_]+", text))
-        return cls(tool, named, stems(tool.description), words, stems(text))
-
-    def is_as(self, other: _Purpose) -> bool:
-        """Whether another tool is no dearer, is described alike, and no name sets one apart."""
-        if self.tool.name == other.tool.name or (other.tool.cost or 0) > (self.tool.cost or 0):
+def _does_as(other: Tool, tool: Tool) -> bool:
+    """Whether a tool is no dearer than another, is described alike, and no name sets one apart."""
+    described, wanted = stems(other.description), stems(tool.description)
+    is_alike = len(described & wanted) >= _LIKENESS * len(described | wanted) > 0
+    if not is_alike or (other.cost or 0) > (tool.cost or 0):
+        return False
+    for one, named in ((other, tool), (tool, other)):
+        text = f"{' '.join(name_words(one.name))} {one.description.lower()}"
+        # every word of the other's name, a figure too, must be known of this one
+        words = {word for word in name_words(named.name) if not is_lookup(word, None)}
+        missing = words.difference(re.findall(r"[^\W_]+", text))
+        if not all(stems(word) and stems(word) <= stems(text) for word in missing):
             return False
-        both = len(self.described & other.described)
-        is_like = both >= _LIKENESS * len(self.described | other.described) > 0
-        return is_like and self._names_all_of(other) and other._names_all_of(self)
-
-    def _names_all_of(self, other: _Purpose) -> bool:
-        """Whether every word of the other tool's name, a figure too, is known of this one."""
-        missing = other.named - self.words
-        return all(stems(word) and stems(word) <= self.stems for word in missing)
+    return True
 
 
 def _signature(tool: Tool) -> bytes:

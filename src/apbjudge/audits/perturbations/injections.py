@@ -121,19 +121,18 @@ def inject(
     Payloads come round by families, so that five in a row are of five families (the last few of a
     long family apart), and each stands in another place as long as the reply has more of them.
 
+    Variants of role ``injected`` have the tags family, language, payload, place and twin (the
+    twin's name); then comes one of role ``neutral`` for each place, as long as the longest payload
+    there (within 5 %). Each has calls, arguments (that of the place apart) and proven findings of
+    the parent, which has a fault that no code proves.
+
     Args:
         base: The base.
-        parent: Its variant with a planted fault that no code proves.
+        parent: Its variant with the fault.
         seed: Seed of the places, and of the turn where it is None.
         n: Number of payloads.
         turn: How many parents had their payloads before; None draws a number from the parent's
             name. With 0, 1, 2, … every payload is used before one comes again.
-
-    Returns:
-        At most n variants of role ``injected`` with the tags family, language, payload, place and
-        twin (the twin's name); then one of role ``neutral`` for each place, as long as the longest
-        payload there (within 5 %). Each has calls, arguments (that of the place apart) and proven
-        findings of the parent.
     """
     parts = base.parts_of(parent)
     if parts is None:

@@ -28,14 +28,8 @@ def pad(base: Base, parent: Variant, *, seed: int) -> tuple[Variant, ...]:
     - ``long-reasons``: after each reason (of steps, each thought) which tool is called there
       and what its description says.
 
-    Args:
-        base: The base.
-        parent: Its own variant, or one with a planted fault.
-        seed: Seed of the choice of sentences.
-
-    Returns:
-        At most one variant of each kind, with calls, arguments and proven findings of the
-        parent; none where there is no prose to be made longer.
+    Each has calls, arguments and proven findings of the parent; none is made where there is no
+    prose to be made longer.
     """
     parts = base.parts_of(parent)
     if parts is None:
@@ -88,13 +82,7 @@ _TRIED = 18
 
 
 def neutral_text(n_characters: int, *, seed: int | str) -> str:
-    """Idle text of a given length.
-
-    Args:
-        n_characters: The length; from 40 on it is met within 5 % or 3 characters, whichever is
-            more.
-        seed: Seed of the choice; equal seeds give equal texts.
-    """
+    """Idle text of a length, which from 40 on is met within 5 % or 3 characters."""
     rng, idle = seeded(seed, "idle"), idle_sentences()
     chosen: list[str] = []
     left = n_characters

@@ -26,15 +26,8 @@ def other_references(
     - ``equivalent-reference`` (of the base): a base that humans passed and that takes another way
       than the reference becomes the reference itself.
 
-    Args:
-        base: The base.
-        fault: One of its variants with a planted fault, None where there is none.
-        others: Bases whose references may be lent; those of the same case are passed over.
-        seed: Seed of the choice among them.
-
-    Returns:
-        At most one variant of each kind, none for cases without a solution or without a
-        reference; each has calls, arguments and proven findings of its parent.
+    None for cases without a solution or without a reference; each has calls, arguments and proven
+    findings of its parent. ``others`` are bases whose references may be lent.
     """
     item, own = base.item, base.variant
     if item.condition.unsolvable_type or item.reference is None:
