@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import product
 from random import Random
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ import orjson
 
 from ...errors import shorten
 from ...protocols.checks.hints import LOW_OVERLAP
-from ...records import Call, Step, Tool, Toolset, message_calls, message_tools
+from ...records import Call, Step, Tool, message_calls, message_tools
 from ..variants import Variant
 from . import value_faults
 from .bases import Base
@@ -74,11 +75,10 @@ def plant(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tup
 # what is done and when ----------------------------------------------------------------------------
 
 
-def drop_call(base: Base, kind: Kind, rng: Random) -> Change | None:
+def drop_call(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Leaves out a call that makes something which the query asks for and no call uses."""
     parts, tools = base.parts, base.item.tools
     used = {earlier for earlier, _ in possible_needs(parts, tools)}
-    droppable: list[int] = []
     for at, call in enumerate(parts.calls):
         tool = tool_of(tools, call.name)
         words = (call.name.replace("_", " "), call.reason, tool.description if tool else "")
@@ -86,28 +86,25 @@ def drop_call(base: Base, kind: Kind, rng: Random) -> Change | None:
         # what looks like the start of something only makes other calls possible
         opens = name_words(call.name)[:1] in (["open"], ["start"], ["click"], ["press"])
         is_start = opens and 2 * at < len(parts.calls)
-        if is_action(call.name) and at not in used and is_asked and not is_start:
-            droppable.append(at)
-    if len(parts.calls) < 2 or not droppable:
-        return None
-    at = rng.choice(droppable)
-    rest = [n for n in range(len(parts.calls)) if n != at]
-    return Change(rearranged(parts, rest, tools), f"{parts.place(at)} is left out")
+        is_spare = len(parts.calls) > 1 and at not in used
+        if is_action(call.name) and is_spare and is_asked and not is_start:
+            rest = [n for n in range(len(parts.calls)) if n != at]
+            yield Change(rearranged(parts, rest, tools), f"{parts.place(at)} is left out")
 
 
-def reject_solvable(base: Base, kind: Kind, rng: Random) -> Change | None:
+def reject_solvable(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Declines the task for a reason that does not hold."""
-    return Change(ReplyParts(form="plan", refusal=rng.choice(kind.texts)))
+    for text in kind.texts:
+        yield Change(ReplyParts(form="plan", refusal=text))
 
 
-def conclude_early(base: Base, kind: Kind, rng: Random) -> Change | None:
+def conclude_early(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Makes the last step a conclusion without a call."""
-    steps = base.parts.steps
-    if not steps or not steps[-1].calls:
-        return None
-    names = ", ".join(call.name for call in steps[-1].calls)
-    reply = replace(base.parts, steps=(*steps[:-1], Step(rng.choice(kind.texts))))
-    return Change(reply, f"the last step says that all is done and makes no call of {names}")
+    *steps, last = base.parts.steps or (Step(),)
+    names = ", ".join(call.name for call in last.calls)
+    for text in kind.texts if last.calls else ():
+        reply = replace(base.parts, steps=(*steps, Step(text)))
+        yield Change(reply, f"the last step says that all is done and makes no call of {names}")
 
 
 def lookup_with_limit(base: Base) -> tuple[int, str, dict[str, str]] | None:
@@ -132,31 +129,28 @@ def lookup_with_limit(base: Base) -> tuple[int, str, dict[str, str]] | None:
     return at, limit, {"query": f"{item.query} {limit}".strip()}
 
 
-def breach_limit(base: Base, kind: Kind, rng: Random) -> Change | None:
+def breach_limit(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """States that a tool is to be called once, and calls it twice in a row."""
-    limited, parts = lookup_with_limit(base), base.parts
-    if limited is None:
-        return None
-    at, _, case = limited
-    reply = rearranged(parts, sorted([*range(len(parts.calls)), at]), base.item.tools)
-    asked = f"the query asks for {parts.calls[at].name} to be called exactly once"
-    return Change(reply, f"{asked}, and {parts.place(at)} is made twice", case)
+    parts = base.parts
+    if limited := lookup_with_limit(base):
+        at, _, case = limited
+        reply = rearranged(parts, sorted([*range(len(parts.calls)), at]), base.item.tools)
+        asked = f"the query asks for {parts.calls[at].name} to be called exactly once"
+        yield Change(reply, f"{asked}, and {parts.place(at)} is made twice", case)
 
 
-def swap_order(base: Base, kind: Kind, rng: Random) -> Change | None:
+def swap_order(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Moves a call in front of the one whose result it needs."""
     parts = base.parts
-    need = one_of(rng, sure_needs(parts, base.item.tools, case_text(base.item)))
-    if need is None:
-        return None
-    to = min(need.on)
-    order = [n for n in range(len(parts.calls)) if n != need.call]
-    order.insert(to, need.call)
-    what = f"{parts.place(need.call)} stands before {parts.place(to)}, though {need.because}"
-    return Change(rearranged(parts, order, base.item.tools), what)
+    for need in sure_needs(parts, base.item.tools, case_text(base.item)):
+        to = min(need.on)
+        order = [n for n in range(len(parts.calls)) if n != need.call]
+        order.insert(to, need.call)
+        what = f"{parts.place(need.call)} stands before {parts.place(to)}, though {need.because}"
+        yield Change(rearranged(parts, order, base.item.tools), what)
 
 
-def use_early(base: Base, kind: Kind, rng: Random) -> Change | None:
+def use_early(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Takes a value from the result of a tool that is called only later, or not at all yet."""
     parts, item = base.parts, base.item
     described: list[Change] = []
@@ -174,46 +168,45 @@ def use_early(base: Base, kind: Kind, rng: Random) -> Change | None:
             text = f"${{{source}.{one.name}}}"
             change = with_value(base, one, text, f"{text}, and no earlier call is of {source}")
             (described if is_described(one.value, item.query) else stated).append(change)
-    return one_of(rng, described or stated)
+    yield from described or stated
 
 
-def ignore_data(base: Base, kind: Kind, rng: Random) -> Change | None:
+def ignore_data(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Makes the lookup again that the trajectory has just answered, in place of the next call."""
     trajectory, steps = base.item.trajectory, base.parts.steps
     if len(trajectory) < 2 or trajectory[-1].get("role") not in ("tool", "function"):
-        return None
+        return
     calls = message_calls(trajectory[-2])
     answer = orjson.dumps(trajectory[-1].get("content")).decode().lower()
     if len(calls) != 1 or re.search(r"error|fail|timeout|try again|pending|empty|\[\]", answer):
-        return None
+        return
     (last,) = calls
     names = {call.name for call in steps[0].calls} if steps else set[str]()
-    if not (names and is_lookup(last.name, base.item.tools) and last.arguments):
-        return None
-    if last.name in names:
-        return None
-    again = Step(rng.choice(kind.texts).format(name=last.name), (last,))
-    what = f"step 1 calls {last.name} again with equal arguments, though its result is at hand"
-    return Change(replace(base.parts, steps=(again, *steps[1:])), what)
+    is_data = is_lookup(last.name, base.item.tools) and last.arguments
+    for text in kind.texts if names and last.name not in names and is_data else ():
+        again = Step(text.format(name=last.name), (last,))
+        what = f"step 1 calls {last.name} again with equal arguments, though its result is at hand"
+        yield Change(replace(base.parts, steps=(again, *steps[1:])), what)
 
 
-def retry_broken(base: Base, kind: Kind, rng: Random) -> Change | None:
+def retry_broken(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Makes the call that has just failed once more."""
     broken = base.item.condition.broken_tool
     past = [call for message in base.item.trajectory for call in message_calls(message)]
-    failed = next((call for call in reversed(past) if call.name == broken), None)
-    if failed is None:
-        return None
-    step = Step(rng.choice(kind.texts).format(name=broken), (failed,))
-    reply = replace(base.parts, steps=(step, *base.parts.steps[1:]), refusal=None)
-    return Change(reply, f"{broken}, which has just failed, is called again with equal arguments")
+    what = f"{broken}, which has just failed, is called again with equal arguments"
+    for failed in [call for call in past if call.name == broken][-1:]:
+        for text in kind.texts:
+            step = Step(text.format(name=broken), (failed,))
+            steps = (step, *base.parts.steps[1:])
+            yield Change(replace(base.parts, steps=steps, refusal=None), what)
 
 
-def say_only(base: Base, kind: Kind, rng: Random) -> Change | None:
+def say_only(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Says something in place of the first step, and makes no call."""
-    step = Step(rng.choice(kind.texts).format(name=base.item.condition.broken_tool))
     idle = (Step("Nothing further."),) * (len(base.parts.steps) - 1)
-    return Change(replace(base.parts, steps=(step, *idle), refusal=None))
+    for text in kind.texts:
+        step = Step(text.format(name=base.item.condition.broken_tool))
+        yield Change(replace(base.parts, steps=(step, *idle), refusal=None))
 
 
 _MOST_CALLS = 3
@@ -222,32 +215,28 @@ _ASKS_OR_UNDOES = re.compile(
 )
 
 
-def carry_on(base: Base, kind: Kind, rng: Random) -> Change | None:
+def carry_on(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Plans the case's tools with guessed values and claims that all is done."""
-    chosen = _working_tools(base)
-    if not chosen:
-        return None
-    names = [tool.name for tool in chosen]
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    calls = [Call(t.name, guessed_arguments(t), reason=t.description) for t in chosen]
-    what = f"the plan calls {', '.join(names)} with made-up values and claims success"
-    return Change(plan_of(calls, rng.choice(kind.texts).format(names=listed)), what)
+    tools = _working_tools(base)
+    calls = [Call(t.name, guessed_arguments(t), reason=t.description) for t in tools]
+    names = ", ".join(call.name for call in calls)
+    what = f"the plan calls {names} with made-up values and claims success"
+    for text in kind.texts if calls else ():
+        listed = " and ".join(names.rsplit(", ", 1))
+        yield Change(plan_of(calls, text.format(names=listed)), what)
 
 
-def guess_value(base: Base, kind: Kind, rng: Random) -> Change | None:
+def guess_value(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Fills what is missing with an assumption, and says so."""
-    if base.item.condition.unsolvable_type != "information_missing":
-        return None
-    acting = [tool for tool in _working_tools(base) if is_action(tool.name) and tool.required]
-    if not acting:
-        return None
-    most = max(len(tool.required) for tool in acting)
-    tool = rng.choice([tool for tool in acting if len(tool.required) == most])
-    arguments = guessed_arguments(tool)
-    assumed = ", ".join(f"{name} {value!r}" for name, value in arguments.items())
-    call = Call(tool.name, arguments, reason="The missing details are assumed.")
-    plan = kind.texts[0].format(assumed=assumed, name=tool.name)
-    return Change(plan_of([call], plan), f"{tool.name} is called with assumed values: {assumed}")
+    is_missing = base.item.condition.unsolvable_type == "information_missing"
+    acting = [t for t in _working_tools(base) if is_missing and is_action(t.name) and t.required]
+    most = max((len(tool.required) for tool in acting), default=0)
+    for tool in (tool for tool in acting if len(tool.required) == most):
+        arguments = guessed_arguments(tool)
+        assumed = ", ".join(f"{name} {value!r}" for name, value in arguments.items())
+        call = Call(tool.name, arguments, reason="The missing details are assumed.")
+        plan = plan_of([call], kind.texts[0].format(assumed=assumed, name=tool.name))
+        yield Change(plan, f"{tool.name} is called with assumed values: {assumed}")
 
 
 def _working_tools(base: Base) -> list[Tool]:
@@ -261,43 +250,30 @@ def _working_tools(base: Base) -> list[Tool]:
 # how tools are used -------------------------------------------------------------------------------
 
 
-def _checked(base: Base) -> Iterator[tuple[int, Call, Tool]]:
-    """Calls with arguments that code can check."""
+def _checked(base: Base) -> Iterator[tuple[int, Call, dict[str, Any], Tool]]:
+    """Calls that code can check, with their arguments."""
     tools = base.item.tools
     for at, call in enumerate(base.parts.calls):
         if tools and call.name in tools.checkable and call.arguments is not None:
-            yield at, call, tools.checkable[call.name]
+            yield at, call, dict(call.arguments), tools.checkable[call.name]
 
 
-def drop_parameter(base: Base, kind: Kind, rng: Random) -> Change | None:
+def drop_parameter(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Leaves out a required parameter."""
-    offered = [
-        (at, call, name)
-        for at, call, tool in _checked(base)
-        for name in tool.required
-        if name in (call.arguments or {})
-    ]
-    if not offered:
-        return None
-    at, call, name = rng.choice(offered)
-    rest = {key: value for key, value in (call.arguments or {}).items() if key != name}
-    reply = base.parts.with_calls(at, replace(call, arguments=rest))
-    return Change(reply, f"{base.parts.place(at)} lacks its required {name}")
+    for at, call, arguments, tool in _checked(base):
+        for name in filter(arguments.__contains__, tool.required):
+            rest = {key: value for key, value in arguments.items() if key != name}
+            reply = base.parts.with_calls(at, replace(call, arguments=rest))
+            yield Change(reply, f"{base.parts.place(at)} lacks its required {name}")
 
 
-def invent_parameter(base: Base, kind: Kind, rng: Random) -> Change | None:
+def invent_parameter(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Adds a parameter that the tool does not have."""
-    offered = [
-        (at, name, value)
-        for at, _, tool in _checked(base)
-        for name, value in table("words")["invented"].items()
-        if name not in properties(tool)
-    ]
-    if not offered:
-        return None
-    at, name, value = rng.choice(offered)
-    what = f"{base.parts.place(at)} passes {name}, which the tool does not have"
-    return Change(base.parts.with_argument(at, name, value), what)
+    for at, _, _, tool in _checked(base):
+        for name, value in table("words")["invented"].items():
+            if name not in properties(tool):
+                what = f"{base.parts.place(at)} passes {name}, which the tool does not have"
+                yield Change(base.parts.with_argument(at, name, value), what)
 
 
 def _names_in_use(base: Base) -> set[str]:
@@ -309,65 +285,53 @@ def _names_in_use(base: Base) -> set[str]:
     return {*calls, *item.condition.extraneous, *reference, *past}
 
 
-def wrong_tool(base: Base, kind: Kind, rng: Random) -> Change | None:
+def wrong_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Gives the arguments of a call to another tool that does something else.
 
     The other tool only tells something, so that nothing is done that must not be done, and is
     the one that is least like the right one of those that neither plan nor reference calls.
     """
     tools, parts, barred = base.item.tools, base.parts, _names_in_use(base)
-    names = tools.by_name if tools else ()
-    others = [name for name in names if name not in barred and is_lookup(name, tools)]
-    if not others or not parts.calls:
-        return None
-    at = rng.choice(range(len(parts.calls)))
-    call = parts.calls[at]
-    wanted = _words(tools, call.name)
-    if not wanted or not call.arguments:
-        return None
-    likeness = {name: len(wanted & _words(tools, name)) for name in others}
-    name = min(others, key=lambda other: likeness[other])
-    if likeness[name] > LOW_OVERLAP * len(wanted):
-        return None
-    reply = parts.with_calls(at, replace(call, name=name))
-    return Change(reply, f"{parts.place(at)} is made of {name} instead, which can't do that")
+    about = {
+        name: stems(f"{' '.join(name_words(name))} {tool.description}")
+        for name, tool in (tools.by_name if tools else {}).items()
+    }
+    others = [name for name in about if name not in barred and is_lookup(name, tools)]
+    for at, call in enumerate(parts.calls if others else ()):
+        wanted = about.get(call.name, frozenset[str]())
+        likeness = {name: len(wanted & about[name]) for name in others}
+        name = min(others, key=lambda other: likeness[other])
+        if wanted and call.arguments and likeness[name] <= LOW_OVERLAP * len(wanted):
+            what = f"{parts.place(at)} is made of {name} instead, which can't do that"
+            yield Change(parts.with_calls(at, replace(call, name=name)), what)
 
 
-def _words(tools: Toolset | None, name: str) -> frozenset[str]:
-    tool = tool_of(tools, name)
-    return stems(f"{' '.join(name_words(name))} {tool.description}") if tool else frozenset()
-
-
-def use_distractor(base: Base, kind: Kind, rng: Random) -> Change | None:
+def use_distractor(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Adds a call of a distractor, with all its parameters."""
     tools, parts = base.item.tools, base.parts
-    offered = [tool for n in base.item.condition.extraneous if (tool := tool_of(tools, n))]
-    if not offered or not parts.calls:
-        return None
-    tool, at = rng.choice(offered), rng.choice(range(len(parts.calls)))
     has_reasons = any(call.reason for call in parts.calls)
-    reason = (tool.description or "Useful for the next step.") if has_reasons else ""
-    added = Call(tool.name, guessed_arguments(tool), reason=reason)
-    what = f"a call of the distractor {tool.name} stands before {parts.place(at)}"
-    if parts.form == "steps":
-        return Change(parts.with_calls(at, added, parts.calls[at]), what)
-    order = sorted([*range(len(parts.calls)), at])
-    longer = rearranged(parts, order, tools).with_calls(at, added)
-    plan = retold(longer.calls, tools) if parts.plan else ""
-    return Change(replace(longer, plan=plan), what)
+    distractors = [tool for n in base.item.condition.extraneous if (tool := tool_of(tools, n))]
+    for tool, at in product(distractors, range(len(parts.calls))):
+        reason = (tool.description or "Useful for the next step.") if has_reasons else ""
+        added = Call(tool.name, guessed_arguments(tool), reason=reason)
+        if parts.form == "steps":
+            reply = parts.with_calls(at, added, parts.calls[at])
+        else:
+            order = sorted([*range(len(parts.calls)), at])
+            reply = rearranged(parts, order, tools).with_calls(at, added)
+            reply = replace(reply, plan=retold(reply.calls, tools) if parts.plan else "")
+        yield Change(reply, f"a call of the distractor {tool.name} stands before {parts.place(at)}")
 
 
-def unknown_tool(base: Base, kind: Kind, rng: Random) -> Change | None:
+def unknown_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Renames the tool of one call to a likely name that does not exist."""
-    if base.item.tools is None or not base.parts.calls:
-        return None
-    at = rng.choice(range(len(base.parts.calls)))
-    old, taken = base.parts.calls[at].name, base.item.tools.names | _names_in_use(base)
-    name = next((name for name in _likely_names(old) if name not in taken), None)
-    if name is None:
-        return None
-    what = f"{base.parts.place(at)} is made of {shorten(name)}, which does not exist"
-    return Change(renamed(base.parts, at, name), what)
+    if base.item.tools is None:
+        return
+    taken = base.item.tools.names | _names_in_use(base)
+    for at, call in enumerate(base.parts.calls):
+        for name in [name for name in _likely_names(call.name) if name not in taken][:1]:
+            what = f"{base.parts.place(at)} is made of {shorten(name)}, which does not exist"
+            yield Change(renamed(base.parts, at, name), what)
 
 
 def renamed(parts: ReplyParts, at: int, name: str) -> ReplyParts:
@@ -394,7 +358,7 @@ def _likely_names(name: str) -> Iterator[str]:
         yield f"{name}_extended"
 
 
-def wrong_type(base: Base, kind: Kind, rng: Random) -> Change | None:
+def wrong_type(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Passes a value of a type that the schema does not allow; text only where all is text."""
     typed: list[Change] = []
     texts: list[Change] = []
@@ -403,7 +367,7 @@ def wrong_type(base: Base, kind: Kind, rng: Random) -> Change | None:
         if (wrong := _of_wrong_type(one.value, wanted)) is not None:
             change = with_value(base, one, wrong, f"{wrong!r}, not of type {wanted}")
             (texts if wanted == "string" else typed).append(change)
-    return one_of(rng, typed or texts)
+    yield from typed or texts
 
 
 def _of_wrong_type(value: Any, wanted: Any) -> Any:
@@ -418,9 +382,8 @@ def _of_wrong_type(value: Any, wanted: Any) -> Any:
     return None
 
 
-def wrong_enum(base: Base, kind: Kind, rng: Random) -> Change | None:
+def wrong_enum(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Passes a word that is none of those which the schema allows."""
-    changes: list[Change] = []
     for one in arguments_of(base, checked=True):
         allowed, value = one.schema.get("enum"), one.value
         if isinstance(allowed, list) and isinstance(value, str) and value in allowed:
@@ -428,8 +391,7 @@ def wrong_enum(base: Base, kind: Kind, rng: Random) -> Change | None:
             numbered = (f"{value}-{n}" for n in range(2, len(cast("list[Any]", allowed)) + 3))
             others = (usual, f"{value}-other", *numbered)
             wrong = next(word for word in others if word not in allowed)
-            changes.append(with_value(base, one, wrong, f"{wrong!r}, not among the allowed"))
-    return one_of(rng, changes)
+            yield with_value(base, one, wrong, f"{wrong!r}, not among the allowed")
 
 
 _MAKERS: dict[str, Maker[Base]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
@@ -53,30 +53,32 @@ def change_format(
     return faithful(base, parent, (variant for _, _, variant in changed))
 
 
-def _tool_order(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
+def _tool_order(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
     """Shuffles; where names are defined twice the first definition counts, so those stay."""
     tools = shown.parent.row.get("tools")
     defined = shown.base.item.tools.tools if shown.base.item.tools else ()
     if not isinstance(tools, list) or len({tool.name for tool in defined}) != len(defined):
-        return None
+        return
     listed = cast("list[Any]", tools)
     shuffled = rng.sample(listed, len(listed))
-    return Change(case={"tools": listed[1:] + listed[:1] if shuffled == listed else shuffled})
+    yield Change(case={"tools": listed[1:] + listed[:1] if shuffled == listed else shuffled})
 
 
-def _reference_wording(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
+def _reference_wording(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
     """The words of the expert's solution; a case without a solution has none that counts."""
-    case = retold_reference(shown.base, shown.parent)
-    return Change(case=case) if case else None
+    if case := retold_reference(shown.base, shown.parent):
+        yield Change(case=case)
 
 
-def _key_order(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
-    return shown.parts and Change(with_reversed_keys(shown.parts))
+def _key_order(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+    if shown.parts:
+        yield Change(with_reversed_keys(shown.parts))
 
 
-def _markdown(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
+def _markdown(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
     head = "# Answer\n\nThe answer stands in the block below.\n\n"
-    return shown.parts and Change(f"{head}```json\n{shown.parts.text}\n```\n")
+    if shown.parts:
+        yield Change(f"{head}```json\n{shown.parts.text}\n```\n")
 
 
 _MARKDOWN = re.compile(r"^\s*(?:#|\||```|~~~)", re.MULTILINE)
@@ -85,7 +87,7 @@ _NUMBERED = re.compile(r"\s*(?:\(?\d{1,3}[.)]|[-*\u2022])\s")
 _WORDS = re.compile(r"(?<![\w*`-])[^\W\d_][^\W\d_'’]*(?: [^\W\d_][^\W\d_'’]*)?(?![\w*`'’-])")
 
 
-def _plan_markup(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
+def _plan_markup(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
     """A plan or a refusal becomes a numbered list; thoughts stay one paragraph."""
     names = {call.name for call in shown.item.prediction.calls if call.name}
     listed = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
@@ -108,7 +110,8 @@ def _plan_markup(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
         numbers = ("" if has_numbers else f"{n}. " for n in range(1, len(lines) + 1))
         return "\n".join(number + bold(line) for number, line in zip(numbers, lines, strict=True))
 
-    return shown.parts and Change(shown.parts.with_prose(edit))
+    if shown.parts:
+        yield Change(shown.parts.with_prose(edit))
 
 
 _LABEL = re.compile(r"\b(?:step|phase|stage|part|point|note|goal|plan)(?= \d|:)", re.IGNORECASE)
@@ -116,7 +119,7 @@ _FIRST = re.compile(r"((?:\(?\d{1,3}[.)]|[-*\u2022])\s+)?([^\W\d_]+)(?=[\s,;:.!?
 _IN_MIDDLE = re.compile(r"[\w,;:(\"'-] *[\"'(]?([A-Z][^\W\d_]*)")
 
 
-def _label_case(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
+def _label_case(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
     """First words of sentences in capitals, unless they are names or parts of values."""
     item = shown.item
     calls = [[call.name, call.arguments] for call in item.prediction.calls]
@@ -139,7 +142,8 @@ def _label_case(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
                 at += len(upper) - len(first[2])
         return _LABEL.sub(lambda match: match[0].upper(), text)
 
-    return shown.parts and Change(shown.parts.with_prose(edit))
+    if shown.parts:
+        yield Change(shown.parts.with_prose(edit))
 
 
 _PICTURE = re.compile(
@@ -153,29 +157,29 @@ _BY_PLACE = re.compile(
 )
 
 
-def _image_order(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
+def _image_order(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
     """Only of pictures that nobody speaks of by their place; frames of a video have an order."""
     item = shown.item
     pictures = [file for file in item.files if is_image(file)]
     if len(pictures) < 2 or any("video" in file.type.lower() for file in item.files):
-        return None
+        return
     texts = [*shown.texts, *map(str, item.trajectory)]
     if item.reference:
         texts += [item.reference.plan, *(step.thought for step in item.reference.steps)]
-    for sentence in (sentence for text in texts for sentence in sentences(text)):
-        if _PICTURE.search(sentence) and _BY_PLACE.search(sentence):
-            return None
-    return Change(case={"files": shown.parent.row["files"][::-1]})
+    spoken = [sentence for text in texts for sentence in sentences(text)]
+    if not any(_PICTURE.search(sentence) and _BY_PLACE.search(sentence) for sentence in spoken):
+        yield Change(case={"files": shown.parent.row["files"][::-1]})
 
 
-def _line_breaks(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
-    return shown.parts and Change(orjson.dumps(shown.parts.value).decode())
+def _line_breaks(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+    if shown.parts:
+        yield Change(orjson.dumps(shown.parts.value).decode())
 
 
-def _crlf(shown: _Shown, kind: Kind, rng: Random) -> Change | None:
-    parts = shown.parts
-    apart = parts and parts.with_prose(lambda passage: "\r\n\r\n".join(sentences(passage.text)))
-    return apart and Change(apart.text.replace("\n", "\r\n"))
+def _crlf(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+    if parts := shown.parts:
+        apart = parts.with_prose(lambda passage: "\r\n\r\n".join(sentences(passage.text)))
+        yield Change(apart.text.replace("\n", "\r\n"))
 
 
 _MAKERS: dict[str, Maker[_Shown]] = {

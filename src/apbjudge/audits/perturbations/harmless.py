@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
@@ -16,7 +16,7 @@ from ..variants import Variant
 from .bases import Base
 from .faults import lookup_with_limit, renamed
 from .kinds import Change, Kind, Maker, kinds_of, leaves_as_is, reads_as_meant, variants
-from .parts import one_of, rearranged, retold, scalars, with_reversed_keys
+from .parts import rearranged, retold, scalars, with_reversed_keys
 from .words import is_lookup, name_words, possible_needs, properties, stems, vocabulary
 
 HARMLESS = kinds_of("harmless")
@@ -40,19 +40,20 @@ def harmless(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> 
     )
 
 
-def reword(base: Base, kind: Kind, rng: Random) -> Change | None:
+def reword(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Retells the prose of a plan from its calls; opens thoughts and refusals in another way."""
     parts = base.parts
-    if parts.form == "plan" and parts.refusal is None:
-        plan = f"{rng.choice(kind.texts)}\n{retold(parts.calls, base.item.tools)}"
-        return Change(replace(parts, plan=plan)) if parts.plan else None
-    changed = parts.with_prose(lambda passage: rng.choice(kind.texts) + passage.text)
-    return Change(changed) if changed != parts else None
+    if parts.form == "steps" or parts.refusal is not None:
+        changed = parts.with_prose(lambda passage: rng.choice(kind.texts) + passage.text)
+        yield Change(changed)
+    elif parts.plan:
+        plan = retold(parts.calls, base.item.tools)
+        yield from (Change(replace(parts, plan=f"{text}\n{plan}")) for text in kind.texts)
 
 
-def key_order(base: Base, kind: Kind, rng: Random) -> Change | None:
+def key_order(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Reverses the keys of every object in the reply."""
-    return Change(with_reversed_keys(base.parts))
+    yield Change(with_reversed_keys(base.parts))
 
 
 _ORDER = re.compile(
@@ -63,7 +64,7 @@ _ORDER = re.compile(
 )
 
 
-def valid_order(base: Base, kind: Kind, rng: Random) -> Change | None:
+def valid_order(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Swaps two neighbouring lookups that have nothing to do with each other."""
     parts, tools = base.parts, base.item.tools
     words = frozenset(re.findall(r"[^\W\d_]+", base.item.query.lower()))
@@ -74,16 +75,14 @@ def valid_order(base: Base, kind: Kind, rng: Random) -> Change | None:
     near = [at for at, (n, m) in enumerate(pairs) if n == m or parts.form == "plan"]
     near = [at for at in near if is_english and _may_move(base, at)]
     bound = possible_needs(parts, tools) if near else ()
-    at = one_of(rng, [at for at in near if (at, at + 1) not in bound])
-    if at is None:
-        return None
-    what = f"{parts.place(at)} and {parts.place(at + 1)}, which are independent, change places"
-    if parts.form == "plan":
+    for at in (at for at in near if (at, at + 1) not in bound):
+        what = f"{parts.place(at)} and {parts.place(at + 1)}, which are independent, change places"
         order = list(range(len(parts.calls)))
         order[at], order[at + 1] = at + 1, at
-        return Change(rearranged(parts, order, tools), what)
-    first, second = parts.calls[at : at + 2]
-    return Change(parts.with_calls(at, second).with_calls(at + 1, first), what)
+        first, second = parts.calls[at : at + 2]
+        is_plan = parts.form == "plan"
+        swapped = parts.with_calls(at, second).with_calls(at + 1, first)
+        yield Change(rearranged(parts, order, tools) if is_plan else swapped, what)
 
 
 def _may_move(base: Base, at: int) -> bool:
@@ -107,26 +106,17 @@ _LIKENESS = 0.6
 """Share of words that descriptions of two tools must have in common to count as equal."""
 
 
-def equivalent_tool(base: Base, kind: Kind, rng: Random) -> Change | None:
+def equivalent_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Calls another tool with equal parameters that does the same; a distractor does not."""
     parts, tools, barred = base.parts, base.item.tools, base.item.condition.distractors
     known = tools.checkable if tools else {}
     signatures = {name: _signature(tool) for name, tool in known.items()}
-    offered = [
-        (at, other)
-        for at, call in enumerate(parts.calls)
-        if call.name in known
-        for other in known
-        if other != call.name
-        and other not in barred
-        and signatures[other] == signatures[call.name]
-        and _does_as(known[other], known[call.name])
-    ]
-    if not offered:
-        return None
-    at, name = rng.choice(offered)
-    what = f"{parts.place(at)} is made of {name}, which does the same"
-    return Change(renamed(parts, at, name), what)
+    for at, call in enumerate(parts.calls):
+        for name, tool in known.items() if call.name in known else ():
+            is_like = name != call.name and signatures[name] == signatures[call.name]
+            if is_like and name not in barred and _does_as(tool, known[call.name]):
+                what = f"{parts.place(at)} is made of {name}, which does the same"
+                yield Change(renamed(parts, at, name), what)
 
 
 def _does_as(other: Tool, tool: Tool) -> bool:
@@ -155,13 +145,11 @@ def _signature(tool: Tool) -> bytes:
     return orjson.dumps([bare, sorted(tool.required)], option=orjson.OPT_SORT_KEYS)
 
 
-def stated_limit(base: Base, kind: Kind, rng: Random) -> Change | None:
+def stated_limit(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """States a limit in the query that the plan keeps."""
-    limited = lookup_with_limit(base)
-    if limited is None:
-        return None
-    _, limit, case = limited
-    return Change(base.parts, f"the query also says {limit!r}, as is done", case)
+    if limited := lookup_with_limit(base):
+        _, limit, case = limited
+        yield Change(base.parts, f"the query also says {limit!r}, as is done", case)
 
 
 _MAKERS: dict[str, Maker[Base]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from random import Random
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -11,7 +11,7 @@ from ...records import ErrorCode, Form, Record
 from ...rubrics.rubric import Shape
 from ..variants import Role, Severity, Truth, Variant
 from .bases import Base
-from .parts import ReplyParts, seeded
+from .parts import ReplyParts, one_of, seeded
 from .words import table
 
 _S = TypeVar("_S")
@@ -69,8 +69,8 @@ class Kind(Record):
         return Truth(is_correct=False, codes=codes, also=self.also, category=self.category)
 
 
-Maker = Callable[[_S, Kind, Random], Change | None]
-"""Makes a change of a base (or what is shown), or None where that gives no occasion for it."""
+Maker = Callable[[_S, Kind, Random], Iterable[Change]]
+"""Yields every change of a base (or what is shown) that it gives occasion for; one is drawn."""
 
 
 @cache
@@ -95,7 +95,8 @@ def variants(
     for kind in kinds_of(table_name):
         if not kind.fits(base) or (kinds is not None and kind.name not in kinds):
             continue
-        change = makers[kind.name](source, kind, seeded(seed, stem, kind.name))
+        rng = seeded(seed, stem, kind.name)
+        change = one_of(rng, list(makers[kind.name](source, kind, rng)))
         if change is not None:
             variant = base.derived(
                 role,

@@ -20,7 +20,6 @@ from .parts import (
     everywhere,
     in_text,
     new_number,
-    one_of,
     scalars,
     tool_of,
 )
@@ -62,11 +61,11 @@ def _values(base: Base) -> list[Any]:
     return [value for call in base.parts.calls for value in scalars(call.arguments)]
 
 
-def breach_value(base: Base, kind: Kind, rng: Random) -> Change | None:
+def breach_value(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Changes a date, a number or a choice that the query states, wherever the reply has it."""
     sorts = [list(of_sort(base)) for of_sort in (_dates, _numbers, _choices)]
     offered = [changes for changes in sorts if changes]
-    return rng.choice(rng.choice(offered)) if offered else None
+    yield from rng.choice(offered) if offered else ()
 
 
 _WEEKS = 4
@@ -196,7 +195,7 @@ _ID = re.compile(r"(?=\S*\d)(?!\S*\.[A-Za-z]\w{1,3}$)[\w./-]{4,40}")
 """A number or a mix of letters and figures; the name of a file, by its ending, is none."""
 
 
-def change_goal(base: Base, kind: Kind, rng: Random) -> Change | None:
+def change_goal(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Puts another person, place or thing where the reply has the one that the query is about.
 
     Only what the first call that takes something from the query is about counts as the object
@@ -212,8 +211,8 @@ def change_goal(base: Base, kind: Kind, rng: Random) -> Change | None:
                 what = f"the plan is about {other!r} instead of {value!r}"
                 changes.append(Change(everywhere(base.parts, edit), what))
         if changes:
-            return rng.choice(changes) if _is_object(base, at) else None
-    return None
+            yield from changes if _is_object(base, at) else ()
+            return
 
 
 def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> str | None:
@@ -258,36 +257,30 @@ def _is_object(base: Base, at: int) -> bool:
     return 2 * len(about) >= len(calls)
 
 
-def unmade_result(base: Base, kind: Kind, rng: Random) -> Change | None:
+def unmade_result(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Takes a value from a message or result that there is not."""
     parts, item = base.parts, base.item
     text = f"{case_text(item)} {parts.text} {item.tools.text if item.tools else ''}".lower()
     nowhere = table("words")["nowhere"]
     sources = [one["text"] for one in nowhere if not any(mark in text for mark in one["marks"])]
-    changes: list[Change] = []
     for one in arguments_of(base):
         if sources and is_described(one.value, item.query):
             source = rng.choice(sources).format(name=one.name.replace("_", " "))
-            changes.append(with_value(base, one, source, f"{source!r}, which does not exist"))
-    return one_of(rng, changes)
+            yield with_value(base, one, source, f"{source!r}, which does not exist")
 
 
 _RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z]+[-_]?[\w-]*|\d{4,})")
 
 
-def invented_id(base: Base, kind: Kind, rng: Random) -> Change | None:
+def invented_id(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Changes an id that a result has given to one that stands nowhere."""
     item = base.item
     # an id that the user gave is no result
     answers = [m for m in item.trajectory if m.get("role") in ("tool", "function")]
     results, taken = orjson.dumps(answers).decode(), case_text(item) + base.parts.text
-    changes: list[Change] = []
     for one in arguments_of(base):
         is_id = isinstance(one.value, str) and _RESULT_ID.fullmatch(one.value)
         if is_id and one.value not in item.query and one.value in results:
             other = new_number(one.value, rng, taken)
             if other is not None:
-                changes.append(
-                    with_value(base, one, other, f"{other!r}, which no result has given")
-                )
-    return one_of(rng, changes)
+                yield with_value(base, one, other, f"{other!r}, which no result has given")
