@@ -313,9 +313,7 @@ def test_two_raters_without_gaps_give_the_table_both_ways_round(
 
 
 @given(ratings())
-def test_items_bring_as_many_coincidences_as_ratings_or_none(
-    rated: tuple[np.ndarray, int],
-) -> None:
+def test_items_bring_as_many_coincidences_as_ratings_or_none(rated: tuple[np.ndarray, int]) -> None:
     codes, k = rated
     pairs, said = coincidences(codes, k), np.count_nonzero(codes >= 0, axis=1)
     np.testing.assert_allclose(pairs.sum(axis=(1, 2)), np.where(said >= 2, said, 0))
@@ -324,7 +322,6 @@ def test_items_bring_as_many_coincidences_as_ratings_or_none(
 
 
 def test_weights_of_the_six_grades() -> None:
-    np.testing.assert_array_equal(np.eye(2), [[1, 0], [0, 1]])
     np.testing.assert_allclose(linear_weights(GRADES)[0], [1, 0.8, 0.6, 0.4, 0.2, 0])
     np.testing.assert_allclose(quadratic_weights(GRADES)[0], 1 - GRADES**2)
     np.testing.assert_allclose(quadratic_weights(GRADES), quadratic_weights(5 * GRADES + 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -24,6 +23,7 @@ from apbjudge.statistics.differences import (
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ratings
 
 VALUES = np.asarray(LEVELS)
 
@@ -53,16 +53,6 @@ TABLE_9 = {
 NAMES = tuple(TABLE_9)
 OWN = "Gemini 3 Pro"
 N = 60
-
-
-def ratings(correct: Sequence[int] | np.ndarray, grade: np.ndarray | None = None) -> Ratings:
-    n = len(correct)
-    return Ratings(
-        correct=np.array(correct, dtype=np.int8),
-        grade=np.full(n, -1, dtype=np.int8) if grade is None else np.array(grade, dtype=np.int8),
-        flags=np.zeros(n, dtype=np.uint8),
-        known=np.zeros(n, dtype=np.uint8),
-    )
 
 
 def ends(found: Contrast | None) -> tuple[float, float]:

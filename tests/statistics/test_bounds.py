@@ -16,6 +16,7 @@ from apbjudge.statistics.measures import Calibration, calibrate
 from apbjudge.statistics.proportions import modified_wilson
 from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ratings
 
 # Extremes are the worst and the best filling; of coefficients beyond chance that is said only of
 # judges that are better than chance
@@ -40,20 +41,6 @@ NOT_OF_SCORED = ("human CR", "human grade", "grade MAE", "grade bias")
 OF_CODES = ("judge rate", "human rate", "agreement", "precision", "recall", "F1", "PABAK")
 
 
-def ratings(correct: object, grade: object, flags: object, known: object) -> Ratings:
-    return Ratings(
-        correct=np.asarray(correct, dtype=np.int8),
-        grade=np.asarray(grade, dtype=np.int8),
-        flags=np.asarray(flags, dtype=np.uint8),
-        known=np.asarray(known, dtype=np.uint8),
-    )
-
-
-def of_correct(correct: list[int]) -> Ratings:
-    n = len(correct)
-    return ratings(correct, [-1] * n, [0] * n, [0] * n)
-
-
 def bounds(judge: Ratings, human: Ratings, sample: Sample | None = None) -> Calibration:
     return calibrate(judge, human, sample, unscored="bounds")
 
@@ -65,8 +52,8 @@ def values(found: Estimate) -> tuple[float, float]:
 
 
 # TP 4, TN 2, FP 1, FN 1; two unscored, which humans found correct and incorrect
-JUDGE = of_correct([1, 1, 1, 1, 0, 0, 1, 0, -1, -1])
-HUMAN = of_correct([1, 1, 1, 1, 0, 0, 0, 1, 1, 0])
+JUDGE = ratings([1, 1, 1, 1, 0, 0, 1, 0, -1, -1])
+HUMAN = ratings([1, 1, 1, 1, 0, 0, 0, 1, 1, 0])
 
 
 @pytest.mark.parametrize(
@@ -214,7 +201,7 @@ def test_without_unscored_items_it_is_the_plain_calibration() -> None:
 
 
 def test_more_unscored_items_widen_the_bounds() -> None:
-    more = of_correct([-1, *JUDGE.correct[1:].tolist()])
+    more = ratings([-1, *JUDGE.correct[1:].tolist()])
     one, other = (bounds(judge, HUMAN).measures["agreement"] for judge in (JUDGE, more))
     assert values(other)[0] < values(one)[0]
     assert values(other)[1] == values(one)[1]
@@ -222,7 +209,7 @@ def test_more_unscored_items_widen_the_bounds() -> None:
 
 def test_clusters_and_the_level_reach_the_intervals() -> None:
     clusters = Sample(clusters=np.arange(40) // 4)
-    judge, human = (of_correct(np.repeat(part.correct, 4).tolist()) for part in (JUDGE, HUMAN))
+    judge, human = (ratings(np.repeat(part.correct, 4).tolist()) for part in (JUDGE, HUMAN))
     plain, clustered = (bounds(judge, human, s).measures["agreement"] for s in (None, clusters))
     assert values(plain) == values(clustered)
     assert (clustered.low or 0) < (plain.low or 0) < (plain.high or 0) < (clustered.high or 0)
@@ -235,7 +222,7 @@ def test_clusters_and_the_level_reach_the_intervals() -> None:
 
 
 def test_nothing_scored_means_anything_is_possible() -> None:
-    found = bounds(of_correct([-1, -1]), of_correct([0, 1]))
+    found = bounds(ratings([-1, -1]), ratings([0, 1]))
     assert found.scored.value == 0
     assert values(found.measures["agreement"]) == (0, 1)
     assert values(found.measures["judge CR"]) == (0, 1)
@@ -244,14 +231,14 @@ def test_nothing_scored_means_anything_is_possible() -> None:
 
 def test_a_measure_without_value_at_an_end_says_so() -> None:
     # the judge said yes to nothing; filled in the worst way it still did not
-    found = bounds(of_correct([0, -1]), of_correct([1, 1])).measures["precision"]
+    found = bounds(ratings([0, -1]), ratings([1, 1])).measures["precision"]
     assert (found.value, found.low, found.high) == (None, None, None)
     assert found.note == "the judge said yes to no item"
 
 
 def test_an_end_without_interval_leaves_the_values() -> None:
     # filled in the best way all agree, and leaving one out shows no spread
-    judge, human = of_correct([1, 0, 1, 0, 1, 0, -1]), of_correct([1, 0, 1, 0, 1, 0, 1])
+    judge, human = ratings([1, 0, 1, 0, 1, 0, -1]), ratings([1, 0, 1, 0, 1, 0, 1])
     whole = bounds(judge, human).measures["kappa"]
     assert values(whole)[1] == whole.high == 1
     jackknife = IntervalSettings(method="jackknife")
@@ -274,7 +261,7 @@ def test_an_end_without_interval_leaves_the_values() -> None:
     ],
 )
 def test_degenerate_data_gives_bounds_or_reasons(judge: list[int], human: list[int]) -> None:
-    found = bounds(of_correct(judge), of_correct(human))
+    found = bounds(ratings(judge), ratings(human))
     assert found.policy == "bounds"
     for name, estimate in found.measures.items():
         assert estimate.value is not None or estimate.note, name

@@ -43,26 +43,6 @@ def of_parts(values: np.ndarray, first: np.ndarray, sample: Sample | None = None
     return part_difference(values, first, ~first, sample or Sample())
 
 
-# Newcombe 1998 (doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I), table II,
-# method 10
-@pytest.mark.parametrize(
-    ("counts", "low", "high"),
-    [
-        ((56, 70, 48, 80), 0.0524, 0.3339),
-        ((9, 10, 3, 10), 0.1705, 0.8090),
-        ((10, 10, 0, 10), 0.6075, 1.0),
-    ],
-)
-def test_newcombe_s_printed_intervals_come_out(
-    counts: tuple[int, int, int, int], low: float, high: float
-) -> None:
-    k1, n1, k2, n2 = counts
-    found = independent_difference(counted(k1, n1), counted(k2, n2))
-    assert ends(found) == pytest.approx((low, high), abs=5e-5)
-    assert found.estimate.value == pytest.approx(k1 / n1 - k2 / n2)
-    assert (found.estimate.method, found.estimate.n_items) == ("mover", n1 + n2)
-
-
 @given(TRIALS, TRIALS, st.sampled_from([0.8, 0.95, 0.99]))
 def test_wilson_rates_give_newcombe_s_interval_and_statsmodels_too(
     one: tuple[int, int], other: tuple[int, int], level: float

@@ -27,8 +27,8 @@ from apbjudge.statistics.coded import CodedItems, IntervalSettings
 from apbjudge.statistics.estimates import Array, Ids
 from apbjudge.statistics.measures import calibrate, grade_prior
 from apbjudge.statistics.proportions import bounded, share
-from apbjudge.statistics.ratings import Ratings
 from apbjudge.statistics.sample import Sample, Strata
+from tests.statistics.builders import ratings, square
 
 LEVELS = np.linspace(0, 1, 6)
 Ends = tuple[float, float]
@@ -134,10 +134,6 @@ def cells(p: float) -> Array:
     return np.array([(1 - p) * sp, p * (1 - se), (1 - p) * (1 - sp), p * se])
 
 
-def square(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda counts: measure(counts.reshape(*counts.shape[:-1], 2, 2))
-
-
 @pytest.mark.parametrize("measure", [cohen_kappa, phi, gwet_ac])
 @pytest.mark.parametrize("method", METHODS)
 def test_coefficients_are_covered(measure: Callable[[Array], Array], method: Method) -> None:
@@ -241,28 +237,15 @@ class Planned:
 
 @pytest.mark.parametrize(
     "planned",
-    [
-        Planned(0.9, 200, 750, half=False),
-        Planned(0.5, 360, 750),
-        Planned(0.7, 200, 1000, cases=60),
-    ],
+    [Planned(0.9, 200, 750, half=False), Planned(0.5, 360, 750), Planned(0.7, 200, 1000, cases=60)],
     ids=["by size", "half per verdict", "cases"],
 )
 def test_measures_under_a_label_plan_are_covered(planned: Planned) -> None:
     rng = np.random.default_rng(26)
-    nothing = np.zeros(planned.n_rows, dtype=np.uint8)
     held_by: dict[str, list[bool]] = {}
     for _ in range(300):
         judge, human, sample = planned.draw(rng)
-        raters = [
-            Ratings(
-                correct=verdicts.astype(np.int8),
-                grade=np.full(len(verdicts), -1, np.int8),
-                flags=nothing[: len(verdicts)],
-                known=nothing[: len(verdicts)],
-            )
-            for verdicts in (judge, human)
-        ]
+        raters = ratings(judge), ratings(human)
         measures = calibrate(*raters, sample, settings=IntervalSettings(n_resamples=300)).measures
         for name, truth in planned.truths().items():
             low, high = measures[name].low, measures[name].high
@@ -305,16 +288,12 @@ def graded(p: float, se: float, sp: float) -> Array:
     return table.ravel()
 
 
-def grid(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda counts: measure(counts.reshape(*counts.shape[:-1], 6, 6))
-
-
 @pytest.mark.parametrize("sensitivity", [0.9, 0.7])
 def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not(
     sensitivity: float,
 ) -> None:
     shares = graded(0.95, sensitivity, sensitivity - 0.1)
-    of = grid(lambda t: krippendorff_alpha(coincidences_of_table(t), metric="ordinal"))
+    of = square(lambda t: krippendorff_alpha(coincidences_of_table(t), metric="ordinal"), 6)
     truth, rng = float(of(shares * 1e9)), np.random.default_rng(28)
     drawn = [CodedItems(rng.choice(36, 30, p=shares), 36, Sample()) for _ in range(300)]
     drawn = [items for items in drawn if not np.isnan(of(items.counts))]

@@ -7,16 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from apbjudge.statistics import (
-    Estimate,
-    Sample,
-    bounded,
-    cluster_bootstrap,
-    modified_wilson,
-    ratio,
-    share,
-    wilson,
-)
+from apbjudge.statistics import Estimate, Sample, bounded, cluster_bootstrap, ratio, share, wilson
 from apbjudge.statistics.estimates import Array
 
 
@@ -93,20 +84,6 @@ def test_a_difference_that_is_zero_in_every_case_shows_no_spread() -> None:
         n_items=4,
     )
     assert (estimate.value, *ends(estimate), estimate.method) == (0.0, None, None, "no-spread")
-
-
-@pytest.mark.parametrize("outcome", [0, 1])
-def test_shared_cases_that_all_agree_get_the_wilson_interval_of_the_cases(outcome: int) -> None:
-    estimate = rate(np.full(12, outcome), np.repeat(np.arange(4), 3))
-    assert ends(estimate) == wilson(4 * outcome, 4)
-    assert (estimate.method, estimate.n_items, estimate.n_clusters) == ("wilson-clusters", 12, 4)
-
-
-def test_rows_that_share_no_case_get_the_wilson_interval() -> None:
-    estimate = rate(array(1, 1, 0, 1), np.array(["a", "b", "c", "d"]))
-    assert estimate.value == 0.75
-    assert ends(estimate) == modified_wilson(3, 4)
-    assert (estimate.method, estimate.n_items, estimate.n_clusters) == ("wilson-modified", 4, 4)
 
 
 @pytest.mark.parametrize("grade", [0.0, 0.2, 0.6, 0.8, 1.0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -17,7 +16,6 @@ from sklearn import metrics as sk
 from apbjudge.statistics import Estimate, modified_wilson, wilson
 from apbjudge.statistics.bootstrap import METHODS, Method
 from apbjudge.statistics.coded import IntervalSettings
-from apbjudge.statistics.estimates import Ids
 from apbjudge.statistics.measures import (
     PAPER,
     POLICIES,
@@ -28,6 +26,7 @@ from apbjudge.statistics.measures import (
 )
 from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ends, ratings
 
 FLAGS_COMPARED = 307 * 6
 TABLE_7 = {
@@ -53,22 +52,6 @@ TABLE_7 = {
 }
 """Agent Planning Benchmark (arXiv:2606.04874), table 7: TP, FP, FN, TN; steps of 0.2 that grades
 are off; flags that agree on the items humans found incorrect; the figures as printed."""
-
-
-def ratings(
-    correct: Sequence[int] | Ids,
-    grade: Sequence[int] | Ids | None = None,
-    flags: Sequence[int] | Ids | None = None,
-    known: int = 63,
-) -> Ratings:
-    """Ratings; grades and flags are not given where they are left out."""
-    n = len(correct)
-    return Ratings(
-        correct=np.asarray(correct, dtype=np.int8),
-        grade=np.full(n, -1, np.int8) if grade is None else np.asarray(grade, dtype=np.int8),
-        flags=np.zeros(n, np.uint8) if flags is None else np.asarray(flags, dtype=np.uint8),
-        known=np.full(n, 0 if flags is None else known, dtype=np.uint8),
-    )
 
 
 def published(judge: str) -> tuple[Ratings, Ratings]:
@@ -98,12 +81,6 @@ def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, R
     judge = ratings(says, graded, flags ^ rng.integers(0, 8, n))
     judge = replace(judge, known=np.where(says < 0, 0, 63).astype(np.uint8))
     return judge, ratings(correct, grade, flags)
-
-
-def ends(estimate: Estimate) -> tuple[float, float]:
-    assert estimate.low is not None
-    assert estimate.high is not None
-    return estimate.low, estimate.high
 
 
 def every(found: Calibration) -> dict[str, Estimate]:
@@ -270,21 +247,6 @@ def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() 
     assert found["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
 
 
-def test_bounds_by_hand() -> None:
-    found = calibrate(JUDGE, HUMAN, unscored="bounds")
-    agreement = found.measures["agreement"]
-    assert (agreement.value, agreement.method) == (None, "bounds")
-    assert agreement.note.startswith("0.3333 to 0.6667")
-    assert ends(agreement) == (modified_wilson(2, 6)[0], modified_wilson(4, 6)[1])
-    notes = {name: found.measures[name].note[:16] for name in ("recall", "judge CR", "grade MAE")}
-    assert notes == {
-        "recall": "0.3333 to 0.6667",
-        "judge CR": "0.3333 to 0.6667",
-        "grade MAE": "0.3000 to 0.5667",
-    }
-    assert found.measures["human CR"].note.startswith("0.5000 to 0.5000")
-
-
 def test_without_unscored_items_all_policies_agree() -> None:
     judge, human = random_pair(60, 5)
     plain, *others = (calibrate(judge, human, unscored=unscored) for unscored in POLICIES)
@@ -405,10 +367,7 @@ DEGENERATE: dict[str, tuple[Ratings, Ratings]] = {
         ratings([1, 0] * 10, [5, 0] * 10, [0, 3] * 10),
         ratings([1, 0] * 10, [5, 0] * 10, [0, 3] * 10),
     ),
-    "all agree, one class": (
-        few([1] * 9, [5] * 9, [0] * 9),
-        few([1] * 9, [5] * 9, [0] * 9),
-    ),
+    "all agree, one class": (few([1] * 9, [5] * 9, [0] * 9), few([1] * 9, [5] * 9, [0] * 9)),
     "none agrees": (
         few([1, 0] * 5, [5, 0] * 5, [0, 7] * 5),
         few([0, 1] * 5, [0, 5] * 5, [7, 0] * 5),

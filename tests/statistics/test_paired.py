@@ -28,23 +28,9 @@ from apbjudge.statistics.paired import (
 )
 from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
 from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ratings
 
 VALUES = np.asarray(LEVELS)
-
-
-def ratings(
-    correct: Sequence[int] | np.ndarray,
-    grade: Sequence[int] | np.ndarray | None = None,
-    flags: Sequence[int] | np.ndarray | None = None,
-    known: int = 0,
-) -> Ratings:
-    n = len(correct)
-    return Ratings(
-        correct=np.array(correct, dtype=np.int8),
-        grade=np.full(n, -1, dtype=np.int8) if grade is None else np.array(grade, dtype=np.int8),
-        flags=np.array(np.zeros(n) if flags is None else flags, dtype=np.uint8),
-        known=np.full(n, known, dtype=np.uint8),
-    )
 
 
 def drawn(rng: np.random.Generator, n: int) -> Ratings:
@@ -365,10 +351,7 @@ def test_holm_over_the_primary_and_bh_over_the_rest(
     mixed += [d for d in (*named, *rest) if d not in mixed]
     found = with_families(mixed, [d.name for d in named])
     assert [d.name for d in found] == [d.name for d in mixed]
-    for family, before, method in (
-        ("primary", named, "holm"),
-        ("exploratory", rest, "fdr_bh"),
-    ):
+    for family, before, method in (("primary", named, "holm"), ("exploratory", rest, "fdr_bh")):
         members = by_name([d for d in found if d.family == family])
         assert set(members) == {d.name for d in before}
         p_values = [d.p_value for d in before if d.p_value is not None]
@@ -397,10 +380,7 @@ def test_an_unknown_primary_is_refused() -> None:
 EMPTY: list[int] = []
 
 
-@pytest.mark.parametrize(
-    "codes",
-    [EMPTY, [-1, -1, -1], [1], [0], [1, 1, 1], [0, 0, 0], [0, 1]],
-)
+@pytest.mark.parametrize("codes", [EMPTY, [-1, -1, -1], [1], [0], [1, 1, 1], [0, 0, 0], [0, 1]])
 def test_degenerate_runs_give_values_or_reasons(codes: list[int]) -> None:
     run = ratings(codes, [5 * max(code, 0) if code >= 0 else -1 for code in codes], known=63)
     some = any(code >= 0 for code in codes)

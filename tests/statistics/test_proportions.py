@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.proportion import proportion_confint
 
-from apbjudge.statistics import Estimate, modified_wilson, wilson
+from apbjudge.statistics import modified_wilson, wilson
 from apbjudge.statistics.bootstrap import jackknife_variance
 from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.estimates import Array, transformed
@@ -23,19 +23,9 @@ from apbjudge.statistics.proportions import (
     share,
 )
 from apbjudge.statistics.sample import Sample, Strata, effective_df, ratio_moments
+from tests.statistics.builders import ends, width
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=40)
-
-
-def ends(estimate: Estimate) -> tuple[float, float]:
-    assert estimate.low is not None
-    assert estimate.high is not None
-    return estimate.low, estimate.high
-
-
-def width(estimate: Estimate) -> float:
-    low, high = ends(estimate)
-    return high - low
 
 
 def numbers(rows: list[tuple[bool, int]]) -> tuple[Array, Array]:
@@ -66,12 +56,6 @@ def test_published_wilson_intervals(k: int, n: int, low: float, high: float) -> 
         assert ends(made) == pytest.approx((low, high), abs=5e-5)
         method = "wilson-modified" if k == 1 else "wilson"
         assert (made.value, made.method, made.n_items) == (k / n, method, n)
-
-
-@given(st.integers(0, 60), st.integers(1, 60), st.sampled_from([0.8, 0.95, 0.99]))
-def test_counted_agrees_with_statsmodels(k: int, more: int, level: float) -> None:
-    theirs = proportion_confint(k, k + more, alpha=1 - level, method="wilson")
-    assert wilson(k, k + more, level=level) == pytest.approx(theirs, abs=1e-12)
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.8, 0.95, 0.99]))
@@ -331,3 +315,94 @@ def test_one_outcome_alone_may_hide_another_in_the_heaviest_stratum() -> None:
     made = share(among, among, Sample(weights=weights, strata=strata, design=design))
     assert made.value == 1
     assert ends(made) == pytest.approx(wilson(40 / 9, 40 / 9))
+
+
+# Wilson's interval -------------------------------------------------------------------------------
+
+Z2 = 1.959963984540054**2
+CONFIDENCE = st.floats(0.5, 0.999)
+
+
+@st.composite
+def trials(draw: st.DrawFn) -> tuple[int, int]:
+    n = draw(st.integers(1, 10**6))
+    return draw(st.one_of(st.just(0), st.just(n), st.integers(0, n))), n
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 10**6])
+def test_at_the_ends_the_interval_is_what_one_gets_by_hand(n: int) -> None:
+    assert wilson(0, n) == (0.0, pytest.approx(Z2 / (n + Z2), rel=1e-12))
+    assert wilson(n, n) == (pytest.approx(n / (n + Z2), rel=1e-12), 1.0)
+
+
+def test_one_of_two_by_hand() -> None:
+    half = (Z2 * (0.125 + Z2 / 16)) ** 0.5 / (1 + Z2 / 2)
+    assert wilson(1, 2) == pytest.approx((0.5 - half, 0.5 + half), rel=1e-12)
+
+
+def test_fractional_successes_lie_between_their_neighbours() -> None:
+    below, between, above = wilson(3, 9), wilson(3.6, 9), wilson(4, 9)
+    assert below[0] < between[0] < above[0]
+    assert below[1] < between[1] < above[1]
+
+
+@settings(deadline=None, max_examples=100)
+@given(trials(), CONFIDENCE)
+def test_agrees_with_statsmodels(count: tuple[int, int], level: float) -> None:
+    k, n = count
+    expected = proportion_confint(k, n, alpha=1 - level, method="wilson")
+    assert wilson(k, n, level=level) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=100)
+@given(trials(), CONFIDENCE)
+@example((1, 10**6), 0.5)
+@example((10**6 - 1, 10**6), 0.5)
+def test_lies_within_0_and_1_around_the_share_and_has_width(
+    count: tuple[int, int], level: float
+) -> None:
+    k, n = count
+    low, high = wilson(k, n, level=level)
+    assert 0 <= low <= k / n <= high <= 1
+    assert low < high
+
+
+@settings(deadline=None, max_examples=100)
+@given(trials(), CONFIDENCE)
+def test_successes_and_failures_mirror_each_other(count: tuple[int, int], level: float) -> None:
+    k, n = count
+    low, high = wilson(k, n, level=level)
+    assert wilson(n - k, n, level=level) == pytest.approx((1 - high, 1 - low), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=100)
+@given(trials(), st.floats(0.5, 0.98), st.floats(0.001, 0.019))
+def test_more_confidence_and_fewer_trials_never_narrow_it(
+    count: tuple[int, int], level: float, more: float
+) -> None:
+    k, n = count
+    low, high = wilson(k, n, level=level)
+    surer = wilson(k, n, level=level + more)
+    fewer = wilson(k / 2, n / 2, level=level)
+    assert surer[1] - surer[0] > high - low
+    assert fewer[1] - fewer[0] > high - low
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "level"),
+    [
+        (0, 0, 0.95),
+        (-1, 5, 0.95),
+        (6, 5, 0.95),
+        (1, -5, 0.95),
+        (float("nan"), 5, 0.95),
+        (1, float("nan"), 0.95),
+        (1, 5, 0.0),
+        (1, 5, 1.0),
+        (1, 5, 95),
+        (1, 5, float("nan")),
+    ],
+)
+def test_impossible_input_is_named(k: float, n: float, level: float) -> None:
+    with pytest.raises(ValueError, match=rf"wilson: .*k={k} n={n} level={level}"):
+        wilson(k, n, level=level)

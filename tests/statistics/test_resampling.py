@@ -14,15 +14,12 @@ from sklearn.metrics import cohen_kappa_score
 from apbjudge.statistics.agreement import cohen_kappa, phi
 from apbjudge.statistics.bootstrap import METHODS, Method, bootstrap, draw, jackknife
 from apbjudge.statistics.coded import CodedItems, IntervalSettings
-from apbjudge.statistics.estimates import Array, Estimate, Ids
+from apbjudge.statistics.estimates import Array, Ids
 from apbjudge.statistics.sample import Sample, plain, tabulate
+from tests.statistics.builders import ends, square
 
 CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=2, max_size=40)
 PLAIN = Sample()
-
-
-def square(measure: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda counts: measure(counts.reshape(*counts.shape[:-1], 2, 2))
 
 
 KAPPA = square(cohen_kappa)
@@ -31,12 +28,6 @@ KAPPA = square(cohen_kappa)
 def first_share(counts: Array) -> Array:
     total = counts.sum(axis=-1)
     return counts[..., 0] / np.where(total > 0, total, np.nan)
-
-
-def ends(estimate: Estimate) -> tuple[float, float]:
-    assert estimate.low is not None
-    assert estimate.high is not None
-    return estimate.low, estimate.high
 
 
 def codes_of(*counts: int) -> Ids:
@@ -287,12 +278,6 @@ def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
         first_share, IntervalSettings()
     )
     assert (one.value, one.note) == (pytest.approx(0.6), "one unit shows no spread")
-
-
-def test_few_clusters_are_said() -> None:
-    cases, codes = np.arange(60) % 9, np.arange(60) // 7 % 2
-    made = CodedItems(codes, 2, Sample(clusters=cases)).measure(first_share, IntervalSettings())
-    assert made.note == "9 clusters: with fewer than 15 intervals are rough"
 
 
 def test_a_rate_by_resampling_counts_its_denominator_only() -> None:

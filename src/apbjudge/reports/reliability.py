@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..calibration.results import Reliability, ReliabilityReport
-from ..statistics.alternative_annotator import AltTest
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
 from ..statistics.estimates import Estimate
 from ..statistics.measures import PAPER, Calibration
-from ..statistics.raters import BetweenRaters
+from ..statistics.raters import AltTest, BetweenRaters
 from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
 from .numbers import Unit, count, level_text, number, size
 from .text import render_text

@@ -63,8 +63,7 @@ def observed_agreement(tables: Array, weights: Array | None = None) -> Array:
     Returns:
         Shape (...), 0 to 1; NaN for an empty table.
 
-    When not to use it: alone. Two raters who call 95 % of items correct without looking agree on
-    90 % of them.
+    When not to use it: alone, since it is blind to chance.
     """
     counts, totals = _counts_and_totals(tables)
     return _mean(counts, totals, _checked(weights, counts.shape[-1]))
@@ -94,11 +93,10 @@ def cohen_kappa(tables: Array, weights: Array | None = None) -> Array:
 
 
 def bennett_s(tables: Array) -> Array:
-    """Bennett's S: agreement beyond that of raters who pick any of K categories at random.
+    """Bennett's S: (Po - 1/K) / (1 - 1/K), agreement beyond that of raters who pick at random.
 
-    (Po - 1/K) / (1 - 1/K) (Bennett, Alpert & Goldstein 1954, doi:10.1086/266520). With two
-    categories it is PABAK = 2 Po - 1 (Byrt, Bishop & Carlin 1993,
-    doi:10.1016/0895-4356(93)90018-V); also known as Brennan-Prediger kappa.
+    Source: Bennett, Alpert & Goldstein 1954 (doi:10.1086/266520). With two categories it is PABAK
+    = 2 Po - 1 (Byrt, Bishop & Carlin 1993, doi:10.1016/0895-4356(93)90018-V).
 
     Args:
         tables: Shape (..., K, K); categories that nobody used count in K.
@@ -106,8 +104,7 @@ def bennett_s(tables: Array) -> Array:
     Returns:
         Shape (...), from -1 / (K - 1) to 1; NaN for an empty table only.
 
-    When not to use it: to show that raters tell categories apart. It only rescales observed
-    agreement, is high wherever one category is common, and grows with categories nobody uses.
+    When not to use it: to show that raters tell categories apart: it only rescales agreement.
     """
 
     def expected(rows: Array, _columns: Array, penalty: Array) -> Array:
@@ -119,8 +116,7 @@ def bennett_s(tables: Array) -> Array:
 def phi(tables: Array) -> Array:
     """Correlation of two yes-or-no ratings (phi, Matthews correlation coefficient).
 
-    (ad - bc) / sqrt of the product of the four margins (Yule 1912, doi:10.2307/2340126; Matthews
-    1975, doi:10.1016/0005-2795(75)90109-9).
+    Source: Yule 1912 (doi:10.2307/2340126); Matthews 1975 (doi:10.1016/0005-2795(75)90109-9).
 
     Args:
         tables: Shape (..., 2, 2).
@@ -131,8 +127,7 @@ def phi(tables: Array) -> Array:
     Raises:
         ValueError: If there are not two categories.
 
-    When not to use it: to compare data of different prevalence: the same sensitivity and
-    specificity give a lower phi where a class is rare.
+    When not to use it: to compare data of different prevalence; it is lower where a class is rare.
     """
     counts, totals = _counts_and_totals(tables)
     if counts.shape[-1] != 2:
@@ -170,10 +165,9 @@ def gwet_ac(tables: Array, weights: Array | None = None) -> Array:
 
 
 def specific_agreement(tables: Array) -> Array:
-    """Agreement on each category: of the times either rater named it, how often both did.
+    """Agreement on each category, 2 n_kk / (row k + column k): its F1, whoever is right.
 
-    2 n_kk / (row k + column k); with two categories the positive and the negative agreement of
-    Cicchetti & Feinstein (1990, doi:10.1016/0895-4356(90)90159-M). It is the F1 of the category.
+    Source: Cicchetti & Feinstein 1990 (doi:10.1016/0895-4356(90)90159-M).
 
     Args:
         tables: Shape (..., K, K).
@@ -181,7 +175,7 @@ def specific_agreement(tables: Array) -> Array:
     Returns:
         Shape (..., K), 0 to 1; NaN for a category that neither rater used.
 
-    When not to use it: one of the two alone; that of a common category is always high.
+    When not to use it: for one category alone; that of a common category is always high.
     """
     counts, totals = _counts_and_totals(tables)
     rows, columns = _margins(counts, totals)

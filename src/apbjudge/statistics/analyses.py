@@ -21,12 +21,7 @@ from .sample import Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The judge on plans that humans found correct.
-
-    Attributes:
-        agreement: Share of them that the judge found correct too.
-        error: MAE of the grade.
-    """
+    """Share of human-correct plans that the judge found correct too, and the MAE of its grade."""
 
     agreement: Estimate
     error: Estimate
@@ -41,7 +36,7 @@ class Diversity:
         standard: Plans with the reference's tool chain.
         agreement: Agreement on the different ones less that on the standard ones.
         error: The same difference of the MAE.
-        n_unknown: Plans that humans found correct for which nobody knows.
+        n_unknown: Human-correct plans whose tool chain could not be compared.
     """
 
     different: Group
@@ -103,17 +98,7 @@ def diversity(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Favour:
-    """The judge against humans on one tested model's plans.
-
-    Attributes:
-        tested_model: Whose plans.
-        judge_rate: CR by the judge.
-        human_rate: CR by the humans, on the same items.
-        rate: Judge less human.
-        judge_grade: Mean grade by the judge.
-        human_grade: By the humans.
-        grade: Judge less human.
-    """
+    """CR and grade of a tested model by judge and humans; ``rate``, ``grade``: judge less human."""
 
     tested_model: str
     judge_rate: Estimate

@@ -24,13 +24,7 @@ _FAR = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """What one row's figure is the mean of.
-
-    Attributes:
-        values: Shape (n,), no NaN.
-        items: Shape (n,): which item each value is of; any whole numbers.
-        cases: Shape (n,): which case each item belongs to; cases are what is independent.
-    """
+    """One row's values, shape (n,), no NaN; the item and case (what is independent) of each."""
 
     values: Array
     items: Ids
@@ -47,17 +41,14 @@ def best_set(
     """A confidence set for the row with the best mean.
 
     A row is left out only where some other row is shown to be better, one-sided at
-    (1 - level) / (k - 1) with k rows, so the set holds the truly best row with a chance of at
-    least ``level`` (Bonferroni): Gupta's selection of a subset that holds the best (1965,
-    doi:10.1080/00401706.1965.10490251), with tests that need neither equal variances nor
-    independent rows. Two rows that have the same items, each once, are compared by
-    ``paired_test`` by case, others by ``part_difference``.
+    (1 - level) / (k - 1) with k rows, by ``paired_test`` where both have the same items, each once,
+    else by ``part_difference`` (Gupta 1965, doi:10.1080/00401706.1965.10490251; Bonferroni).
 
     Args:
         rows: One entry a row; one without values is never best.
         better: Which values are better.
         bounds: Least and greatest possible value; None where there are none, such as costs.
-        level: The chance that the set holds the truly best row.
+        level: The least chance that the set holds the truly best row.
 
     Returns:
         Whether each row is in the set. All False where fewer than two rows have values. A row of
@@ -67,10 +58,9 @@ def best_set(
     Raises:
         ValueError: If a value is out of bounds.
 
-    When not to use it: to rank the rows of the set among each other; or for rows that were chosen
+    When not to use it: to rank the rows of the set among each other, or for rows that were chosen
     because they looked good. Tests of rows of different items err up to 1.6 times as often as
-    they should for 15 items and more a side, and up to 5 times for rates near 0 or 1 of 20 items
-    against 200.
+    they should for 15 items and more a side, and up to 5 times for rates near 0 or 1.
     """
     sides = _sides(rows)
     nonempty = [i for i, side in enumerate(sides) if len(side.values)]
@@ -90,11 +80,8 @@ def best_set(
 class _Side:
     """A contender in the order of its items, with items and cases numbered from 0 over all rows.
 
-    Attributes:
-        mean: Mean of the values.
-        once: Whether no item stands twice.
-        spread: Shape (n_cases of all rows,): what each case adds to the error of the mean.
-        n_cases: Its own cases.
+    ``once``: whether no item stands twice; ``spread``, shape (n_cases of all rows,): what each
+    case adds to the error of the mean.
     """
 
     values: Array

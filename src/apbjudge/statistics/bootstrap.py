@@ -85,7 +85,7 @@ def cluster_bootstrap(
         n_items: Denominator to be reported.
         level: Confidence level.
         n_resamples: Number of resamples, at least 1.
-        seed: Seed; the same seed gives the same interval on every machine.
+        seed: The same seed gives the same interval on every machine.
 
     Returns:
         The estimate; without interval when there is one case (``none``) or when every resample
@@ -115,12 +115,7 @@ def cluster_bootstrap(
     if np.nanmax(values) - np.nanmin(values) <= 1e-9 * max(1.0, abs(value)):
         return replace(estimate, method="no-spread")
     return replace(
-        estimate,
-        low=low,
-        high=high,
-        method="cluster-bootstrap",
-        n_resamples=n_resamples,
-        seed=seed,
+        estimate, low=low, high=high, method="cluster-bootstrap", n_resamples=n_resamples, seed=seed
     )
 
 

@@ -59,8 +59,7 @@ class CodedItems:
         codes: Shape (n,), whole numbers; ``n_codes`` marks an item that is not counted.
         n_codes: Number of codes.
         sample: How the items were drawn.
-        times: Shape (n,): how many items each entry stands for, where they were drawn alike and
-            each by itself. None: one each.
+        times: Shape (n,): items that each entry stands for, of a plain sample; None: one each.
     """
 
     codes: Ids

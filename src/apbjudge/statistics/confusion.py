@@ -93,10 +93,8 @@ def square(measure: Callable[[Array], Array], k: int, *, unscored: bool | None =
 class Confusion:
     """Counts of one rater's answers against another's.
 
-    Attributes:
-        first: Labels of the rows, the judge's answers; ``unscored`` may be among them.
-        second: Labels of the columns, the humans' answers.
-        counts: Shape (len(first), len(second)): items, or sums of their weights of mean 1.
+    ``first``: labels of the rows, the judge's answers, ``unscored`` perhaps last; ``second``: of
+    the columns. ``counts``: items, or sums of their weights of mean 1.
     """
 
     first: tuple[str, ...]
@@ -214,7 +212,16 @@ def nominal(
             settings,
             bounds=(0.0, 1.0),
         )
-    coefficients = {"kappa": cohen_kappa, "AC1": gwet_ac, "alpha": lambda t: _alpha(t, k)}
+
+    def alpha(tables: Array) -> Array:
+        """Over the items that both named a class for: unusable replies are missing to it."""
+        return krippendorff_alpha(coincidences_of_table(tables[..., :k, :k]))
+
+    coefficients: Mapping[str, Callable[[Array], Array]] = {
+        "kappa": cohen_kappa,
+        "AC1": gwet_ac,
+        "alpha": alpha,
+    }
     for name, coefficient in coefficients.items():
         measures[name] = counted.measure(square(coefficient, k), settings, prior=prior)
     return Nominal(
@@ -233,8 +240,3 @@ def _macro(tables: Array, k: int, name: str) -> Array:
     n = occurs.sum(axis=-1)
     ratios = hits / np.where(below > 0, below, 1.0)
     return (ratios * occurs).sum(axis=-1) / np.where(n > 0, n, np.nan)
-
-
-def _alpha(tables: Array, k: int) -> Array:
-    """Alpha over the items that both named a class for: unusable replies are missing to it."""
-    return krippendorff_alpha(coincidences_of_table(tables[..., :k, :k]))

@@ -65,7 +65,7 @@ class McNemar:
         b: Items where only the first was right.
         c: Items where only the second was right.
         p_exact: Two-sided p-value of the exact conditional test; too large on average.
-        p_mid: Its mid-p version: the better choice, its size hardly ever exceeds the level.
+        p_mid: Its mid-p version, the better choice.
     """
 
     b: int
@@ -237,13 +237,7 @@ def detectable_difference(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """A difference, and how large one would have had to be to be seen.
-
-    Attributes:
-        estimate: The first less the second.
-        detectable: Smallest true difference that this design finds with a power of 0.8; None
-            where the error is not known.
-    """
+    """A difference; ``detectable``: the smallest true one found with a power of 0.8, if known."""
 
     estimate: Estimate
     detectable: float | None = None

@@ -59,15 +59,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flips:
-    """How two runs differ in ``is_correct``.
+    """How many items two runs found correct: both, one alone, or neither.
 
-    Attributes:
-        both: Items that both found correct.
-        first_only: Correct by the first alone.
-        second_only: Correct by the second alone.
-        neither: Incorrect by both.
-        test: McNemar's test of the two in the middle; None where items share clusters or have
-            weights, which it ignores.
+    ``test``: McNemar's; None where items share clusters or have weights, which it ignores.
     """
 
     both: int
@@ -246,9 +240,8 @@ def ratio_differences(
 def _with_halves_more(joint: CodedItems) -> CodedItems:
     """Half an item more in each cell in which the judges differ, each a unit of its own.
 
-    One item in each direction, as Bonett and Price 2012 add for rates. Where few items decide a
-    difference, the variance seen is that of chance: without them, a difference of precision was
-    held in 59 of 100 samples (docs/coverage.md).
+    As Bonett and Price 2012 add for rates: without them, a difference of precision was held in 59
+    of 100 samples (docs/coverage.md).
     """
     sample, n = joint.sample, len(joint.codes)
     clusters = np.arange(n) if sample.clusters is None else sample.clusters

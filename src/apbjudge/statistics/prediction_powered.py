@@ -268,15 +268,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
-    """A corrected mean and its variance.
-
-    Attributes:
-        value: The mean.
-        variance: Its variance.
-        df: Labelled units less strata.
-        effective_df: Degrees of freedom of the variance as it turned out, at most ``df``: few
-            where a few labels make up most of it.
-    """
+    """A corrected mean and its variance; ``df``: labelled units less strata."""
 
     value: float
     variance: float
@@ -337,10 +329,9 @@ def tuned(rows: Rows) -> float:
 def corrected(rows: Rows, power: float) -> Corrected:
     """The corrected mean with the variance of its influence function, summed by unit.
 
-    The rows are taken for a sample of all that might have been judged, as PPI does; the sizes of
-    strata vary with them. Labels of unequal weights get a variance for one label more of the
-    greatest weight, off by the whole range: without it, intervals of 30 to 100 labels with
-    weights of 1 to 3 covered 88 to 94 %.
+    The rows are taken for a sample of all that might have been judged, as PPI does. Labels of
+    unequal weights get a variance for one label more of the greatest weight, off by the whole
+    range: without it, intervals of 30 to 100 labels with weights of 1 to 3 covered 88 to 94 %.
     """
     n, slope = len(rows.judged), power / rows.unlabelled_share if power else 0.0
     lacking = rows.labels - slope * rows.judged
@@ -371,8 +362,7 @@ def _without_spread(rows: Rows, lacking: Array) -> float:
     """Half a label more, off by the whole range, in the strata whose labels show no spread.
 
     A judge that was right on each of the few labels of a stratum is not always right there. Where
-    all labels are in one stratum, ``_with_doubt`` covers it; a stratum that is labelled in full
-    hides nothing.
+    all labels are in one stratum, ``_with_doubt`` covers it.
     """
     n_strata = int(rows.strata.max()) + 1
     if n_strata == 1:

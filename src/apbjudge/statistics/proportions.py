@@ -133,11 +133,7 @@ def share(
 
 
 def bounded(
-    values: Array,
-    sample: Sample,
-    *,
-    bounds: Bounds = (0.0, 1.0),
-    level: float = CONFIDENCE_LEVEL,
+    values: Array, sample: Sample, *, bounds: Bounds = (0.0, 1.0), level: float = CONFIDENCE_LEVEL
 ) -> Estimate:
     """Mean of values that can't lie outside known bounds, such as grades or their differences.
 

@@ -43,14 +43,7 @@ FEW_ITEMS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two raters on the items that both rated.
-
-    Attributes:
-        first: Index of the one, who stands where the judge stands elsewhere.
-        second: Index of the other.
-        n_items: Items that both said anything of.
-        measures: The symmetric measures, and the bias of the first against the second.
-    """
+    """The symmetric measures of two raters on the items that both rated, and the first's bias."""
 
     first: int
     second: int
@@ -84,13 +77,13 @@ def between_raters(
     """The same measures between humans as between judge and humans.
 
     Args:
-        raters: At least one; each on the same n items, -1 where one said nothing.
+        raters: At least one; each on the same n items, -1 for missing.
         sample: How the items were drawn.
         levels: Grades behind the indices.
         settings: How intervals are made.
 
     When not to use it: as the best that a judge could reach where the labels are a majority of
-    several raters. Two single raters differ more than one of them from the majority.
+    several raters, from whom two single raters differ less than from each other.
     """
     sample, settings = sample or Sample(), settings or IntervalSettings()
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
@@ -163,15 +156,7 @@ def ratings_annotator_test(
     epsilon: float = EPSILON,
     level: float,
 ) -> AltTest:
-    """``alternative_annotator_test`` on ``is_correct``, with the clusters of the sample.
-
-    Args:
-        judge: The judge.
-        raters: The humans on the same items.
-        sample: How the items were drawn; its weights and strata are not used.
-        epsilon: Allowance for the judge.
-        level: Confidence level of the shares.
-    """
+    """``alternative_annotator_test`` on ``is_correct``, with the sample's clusters."""
     answers = [np.where(of.correct < 0, np.nan, of.correct * 1.0) for of in (judge, *raters)]
     return alternative_annotator_test(
         answers[0],
@@ -190,14 +175,11 @@ class Annotator:
     Attributes:
         index: Column of the human.
         n_items: Items that this human, the judge and at least one other human answered.
-        rho_judge: Share of them where the judge is as close to the other humans as this one, or
-            closer. Ties count for both.
-        rho_human: Share where this human is as close to the others as the judge, or closer.
-        p_value: Of the hypothesis that the human is ahead by ``epsilon`` or more; None without
-            items. One-sided, before the correction for several humans.
+        rho_judge: Share of them where the judge is at least as close to the other humans.
+        rho_human: Share where this human is. Ties count for both.
+        p_value: One-sided, uncorrected, of the human ahead by ``epsilon``; None without items.
         rejected: Whether it is rejected after the correction: the judge wins.
-        test: How the p-value was computed: ``score``, ``t``, each with ``cluster-`` before it
-            where items share clusters, ``signed-rank``, or ``none``.
+        test: How the p-value was computed.
     """
 
     index: int
@@ -216,9 +198,8 @@ class AltTest:
     Attributes:
         winning_rate: Share of the humans with items against whom the judge wins; None without.
         advantage_probability: Mean of ``rho_judge`` over these humans. The interval is about
-            other items for the same humans, not about other humans.
-        passes: Whether the winning rate reaches one half. False: it is not shown that the judge
-            may stand in. None when nothing could be tested.
+            other items for the same humans.
+        passes: Whether the winning rate reaches one half; None when nothing could be tested.
         reason: Why there is no answer, or what weakens it; empty otherwise.
         epsilon: Allowance that was used.
         q: Bound on the false discovery rate that was used.

@@ -114,16 +114,11 @@ class Strata:
 
     @classmethod
     def counted(cls, of_labelled: Ids, of_all: Ids, clusters: Ids | None) -> Strata:
-        """Strata of a run whose rows are a sample, and of which some were labelled.
+        """Strata of a run that is a sample, some of whose rows were labelled.
 
-        Args:
-            of_labelled: Shape (n,): stratum of each labelled row, from 0.
-            of_all: Shape (N,): stratum of each row of the run.
-            clusters: Shape (N,), whole numbers from 0: rows that were drawn together; None where
-                each was drawn by itself.
-
-        Returns:
-            The strata. One without labels has a share of 0.
+        Shapes: ``of_labelled`` (n,), stratum of each labelled row; ``of_all`` (N,), of each row of
+        the run; ``clusters`` (N,), rows that were drawn together, None where each was drawn by
+        itself; whole numbers from 0 each. A stratum without labels has a share of 0.
         """
         n_drawn = np.bincount(of_labelled, minlength=int(of_all.max()) + 1)
         size = len(n_drawn)
@@ -286,8 +281,7 @@ class Moments(Spread):
     Attributes:
         value: Sum of numerators over sum of denominators.
         n_items: Rows whose denominator is above 0.
-        n_effective: Units; where rows have unequal weights, as many of the heaviest as would be
-            worth as much, since another outcome may hide among those.
+        n_effective: Units; with unequal weights, as many of the heaviest as would be worth as much.
     """
 
     value: float
@@ -296,18 +290,11 @@ class Moments(Spread):
 
 
 def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Moments | None:
-    """Value and variance of a ratio of sums, by units within strata.
+    """Value and variance of a ratio of sums, columns of shape (n,); None where the sum below is 0.
 
     The usual linearised variance of a ratio under sampling of whole clusters (Cochran 1977,
-    Sampling Techniques, sections 6.3 and 11); see ``spread``.
-
-    Args:
-        numerators: Shape (n,).
-        denominators: Shape (n,), not negative; 0 where a row is not counted.
-        sample: How the rows were drawn.
-
-    Returns:
-        The moments; None when the denominators add up to nothing.
+    Sampling Techniques, sections 6.3 and 11); see ``spread``. Rows with a denominator of 0 are
+    not counted.
     """
     rows = denominators > 0
     if not rows.all():
@@ -393,9 +380,8 @@ def _within_strata(
     sums: Array = np.bincount(strata, contributions, size).astype(float)
     means = np.where(sizes > 1, sums / np.maximum(sizes, 1), 0.0)
     distances = contributions - means[strata]
-    second, fourth = (
-        np.bincount(strata, distances**k, size).astype(float) + left_out * means**k for k in (2, 4)
-    )
+    second = (np.bincount(strata, distances**2, size) + left_out * means**2).astype(float)
+    fourth = (np.bincount(strata, distances**4, size) + left_out * means**4).astype(float)
     within = variance = _sum_of((sizes, second, fourth))
     n_units, n_strata = len(contributions), int(np.count_nonzero(np.bincount(strata)))
     slopes = np.zeros(size)
@@ -410,7 +396,7 @@ def _within_strata(
         if design.by_cluster is not None and within > 0:
             by_cluster = np.pad(by_cluster, (0, len(design.by_cluster) - len(by_cluster)))
             by_cluster = by_cluster + design.by_cluster @ slopes
-        second, fourth = (np.array([(by_cluster**k).sum()]) for k in (2, 4))
+        second, fourth = (np.array([(by_cluster**k).sum()]).astype(float) for k in (2, 4))
         together: _Powers = (np.array([n_units]), second, fourth)
         if (whole := _sum_of(together)) > variance:
             variance, own = whole, effective_df(*together)
@@ -442,16 +428,9 @@ def effective_df(
     """Degrees of freedom of a variance, from how unevenly units contribute to it.
 
     By Satterthwaite's rule (1946, doi:10.2307/3002019): those of the chi-squared distribution
-    with the variance's own relative variance, (kurtosis - 1) / C in a stratum of C units. Many
-    units of equal size give C - 1, a single one that makes up nearly everything gives about 2.
-
-    Args:
-        sizes: Units of each stratum.
-        squares: Sums of squared distances from each stratum's mean.
-        fourths: Sums of their fourth powers.
-
-    Returns:
-        At least 1, at most units less strata (or 1); 0 where there is no spread.
+    with the variance's own relative variance, (kurtosis - 1) / C in a stratum of C units, from
+    each stratum's units and its sums of second and fourth powers of the distance from the mean.
+    At least 1, at most units less strata (or 1); 0 where there is no spread.
     """
     variance = of_variance = most = 0.0
     for size, square, fourth in zip(sizes, squares, fourths, strict=True):

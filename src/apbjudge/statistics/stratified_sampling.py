@@ -24,12 +24,11 @@ class Stratum:
     """One group of items that labels are drawn from.
 
     Attributes:
-        name: As it was given; ``labelled before`` for items that were labelled but not drawn.
+        name: Its id as text; ``labelled before`` for items that were labelled but not drawn.
         size: Items in it.
-        labelled: Items with a label already, if they were drawn at random; all of them in
-            ``labelled before``.
+        labelled: Items with a label already.
         planned: Items to be labelled now.
-        doubt: Anticipated share of items where human and judge differ, kept off 0 and 1.
+        doubt: Anticipated share of items where human and judge differ, away from 0 and 1.
         weight: Items that each label stands for once all is labelled; 0 without any label.
     """
 
@@ -64,13 +63,7 @@ class Selection:
 
 
 def select(
-    doubt: Array,
-    strata: Ids,
-    already: Ids,
-    n: int,
-    *,
-    already_random: bool,
-    seed: int = SEED,
+    doubt: Array, strata: Ids, already: Ids, n: int, *, already_random: bool, seed: int = SEED
 ) -> Selection:
     """Draws items to be labelled: at random within strata, as many as pays in each.
 
@@ -186,9 +179,8 @@ def doubt_strata(is_correct: Ids, entropy: Array) -> Ids:
         entropy: Shape (N,): entropy of the judge's samples, NaN where there is none.
 
     Returns:
-        Shape (N,), names such as ``wrong, doubt 3 of 3``. Thirds of the entropy over all items
-        where it has at least 3 distinct values (equal values stay together, so there may be
-        fewer), the verdict alone otherwise.
+        Shape (N,), names such as ``wrong, doubt 3 of 3``: the verdict, and thirds of the entropy
+        over all items where it has at least 3 distinct values (equal values stay together).
     """
     verdict = np.select([is_correct == 1, is_correct == 0], ["correct", "wrong"], "unscored")
     known = ~np.isnan(entropy)

@@ -20,8 +20,7 @@ class Components:
     """A variance in three parts.
 
     Attributes:
-        variances: By part, in squared units of the values, at least 0; empty where the design
-            can't tell them apart.
+        variances: By part, in squared units of the values; empty where they can't be told apart.
         shares: Each part's share of their sum, with its interval where there is one.
         cut: Parts that came out below 0 and were set to 0.
         note: Why there are none; empty otherwise.
@@ -89,7 +88,7 @@ def nested_components(
         if share.low is not None and share.high is not None:
             share = replace(share, low=max(0.0, share.low), high=min(1.0, share.high))
         shares[part] = share
-    cut = tuple(part for part, value in zip(PARTS, raw, strict=True) if value < 0)
+    cut: tuple[Part, ...] = tuple(part for part, value in zip(PARTS, raw, strict=True) if value < 0)
     return Components(variances=variances, shares=shares, cut=cut)
 
 
