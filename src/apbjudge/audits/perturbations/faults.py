@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from random import Random
@@ -292,9 +292,10 @@ def wrong_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     the one that is least like the right one of those that neither plan nor reference calls.
     """
     tools, parts, barred = base.item.tools, base.parts, _names_in_use(base)
+    known: Mapping[str, Tool] = tools.by_name if tools else {}
     about = {
         name: stems(f"{' '.join(name_words(name))} {tool.description}")
-        for name, tool in (tools.by_name if tools else {}).items()
+        for name, tool in known.items()
     }
     others = [name for name in about if name not in barred and is_lookup(name, tools)]
     for at, call in enumerate(parts.calls if others else ()):
@@ -394,7 +395,7 @@ def wrong_enum(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
             yield with_value(base, one, wrong, f"{wrong!r}, not among the allowed")
 
 
-_MAKERS: dict[str, Maker[Base]] = {
+_MAKERS: Mapping[str, Maker[Base]] = {
     maker.__name__.replace("_", "-"): maker
     for maker in (
         value_faults.change_goal,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
@@ -182,7 +182,7 @@ def _crlf(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
         yield Change(apart.text.replace("\n", "\r\n"))
 
 
-_MAKERS: dict[str, Maker[_Shown]] = {
+_MAKERS: Mapping[str, Maker[_Shown]] = {
     maker.__name__[1:].replace("_", "-"): maker
     for maker in (
         _tool_order,

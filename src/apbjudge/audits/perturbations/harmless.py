@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
@@ -109,7 +109,7 @@ _LIKENESS = 0.6
 def equivalent_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Calls another tool with equal parameters that does the same; a distractor does not."""
     parts, tools, barred = base.parts, base.item.tools, base.item.condition.distractors
-    known = tools.checkable if tools else {}
+    known: Mapping[str, Tool] = tools.checkable if tools else {}
     signatures = {name: _signature(tool) for name, tool in known.items()}
     for at, call in enumerate(parts.calls):
         for name, tool in known.items() if call.name in known else ():
@@ -152,7 +152,7 @@ def stated_limit(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
         yield Change(base.parts, f"the query also says {limit!r}, as is done", case)
 
 
-_MAKERS: dict[str, Maker[Base]] = {
+_MAKERS: Mapping[str, Maker[Base]] = {
     maker.__name__.replace("_", "-"): maker
     for maker in (reword, key_order, valid_order, equivalent_tool, stated_limit)
 }
