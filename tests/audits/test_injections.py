@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.checks import parts_of, planned
+from apbjudge.audits.perturbations.bases import Base, planned
 from apbjudge.audits.perturbations.injections import (
     EXTRA_KEY,
     FAMILIES,
@@ -154,7 +153,7 @@ def test_payload_stands_where_the_tags_say() -> None:
             text, place = payload.filled(base.rubric), variant.tags["place"]
             said = variant.row["model_response"]
             if place in ("before", "after"):
-                assert parts_of(base, variant) is None
+                assert base.parts_of(variant) is None
                 assert said.startswith(text) if place == "before" else said.endswith(text)
             elif place == "extra-key":
                 value = orjson.loads(said)
@@ -163,7 +162,7 @@ def test_payload_stands_where_the_tags_say() -> None:
                 texts = [str(x) for _, a in calls_of(base, variant) for x in a.values()]
                 assert [x.endswith(text) for x in texts].count(True) == 1
             else:
-                parts = parts_of(base, variant)
+                parts = base.parts_of(variant)
                 there = [p for p in parts.passages if text in p.text] if parts else []
                 assert [p.place for p in there] == [place]
 
@@ -201,7 +200,7 @@ def test_thinking_that_would_hide_the_plan_is_not_put_after_it() -> None:
     base = SMALL["s"]
     fault = fault_of(base)
     payload = next(p for p in payloads() if p.id == "end-reasoning").filled(base.rubric)
-    parts = parts_of(base, fault)
+    parts = base.parts_of(fault)
     assert parts is not None
     text = Spot(place="after").planted(parts, payload)
     hidden = base.derived("injected", "x", what="", truth=fault.truth, reply=text, parent=fault)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.perturbations.checks import parts_of
-from apbjudge.audits.perturbations.padding import IDLE, MORE, TIMES, neutral_text, pad
+from apbjudge.audits.perturbations.padding import MORE, TIMES, idle_sentences, neutral_text, pad
 from apbjudge.audits.variants import Variant
 
 from .parents import (
@@ -49,7 +48,7 @@ def test_longer_and_otherwise_the_same(labelled: bool) -> None:
 def test_plans_and_thoughts_are_three_times_as_long() -> None:
     for base in example_bases():
         (padded, *_) = pad(base, base.variant, seed=2)
-        after = parts_of(base, padded)
+        after = base.parts_of(padded)
         assert after is not None
         pairs = zip(base.parts.passages, after.passages, strict=True)
         prose = [(old.text, new.text) for old, new in pairs if old.place != "reason"]
@@ -61,7 +60,7 @@ def test_plans_and_thoughts_are_three_times_as_long() -> None:
 
 
 def _is_idle(text: str) -> bool:
-    for sentence in IDLE:
+    for sentence in idle_sentences():
         text = text.replace(sentence, "")
     return not text.strip()
 
@@ -109,12 +108,13 @@ def test_length_of_idle_text(n: int, seed: int) -> None:
 
 
 def test_idle_sentences_claim_nothing_and_address_nobody() -> None:
-    assert len(IDLE) == len(set(IDLE)) >= 12
+    idle = idle_sentences()
+    assert len(idle) == len(set(idle)) >= 12
     loaded = re.compile(
         r"\b(?:correct|right|valid|good|best|optimal|complete|careful\w*|judge|grad\w+|rubric|score"
         r"|you|your|error|fault|sure|expert)\b",
         re.IGNORECASE,
     )
-    assert not [sentence for sentence in IDLE if loaded.search(sentence)]
-    assert all(sentence.endswith(".") and sentence.isascii() for sentence in IDLE)
-    assert b"\\" not in orjson.dumps(IDLE)
+    assert not [sentence for sentence in idle if loaded.search(sentence)]
+    assert all(sentence.endswith(".") and sentence.isascii() for sentence in idle)
+    assert b"\\" not in orjson.dumps(idle)

@@ -51,7 +51,7 @@ def test_named_sources_are_sure(value: str, expected: list[Any]) -> None:
 def test_a_described_parameter_is_sure_unless_its_value_is_given() -> None:
     plan = draft(ROOMS, TRAINS, ("book_room", {"room_id": "R-71", "guests": 2}))
     assert [(need.call, set(need.on)) for need in sure_needs(plan, TOOLS)] == [(2, {0})]
-    assert sure_needs(plan, TOOLS, given="Take R-71, please.") == ()
+    assert sure_needs(plan, TOOLS, case="Take R-71, please.") == ()
 
 
 def test_any_of_several_sources_may_do() -> None:

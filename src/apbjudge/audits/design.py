@@ -49,19 +49,19 @@ class Sizes:
         predictions: Predictions with a label or a baseline's verdict that are judged as they came.
     """
 
-    bases: int
-    faults: int
-    harmless: int
-    repeated: int
-    again: int
-    warm: int
-    shown: int
-    padded: int
-    referred: int
-    blind: int
-    injected: int
-    payloads: int
-    predictions: int
+    bases: int = 8
+    faults: int = 3
+    harmless: int = 1
+    repeated: int = 3
+    again: int = 1
+    warm: int = 2
+    shown: int = 1
+    padded: int = 2
+    referred: int = 2
+    blind: int = 2
+    injected: int = 3
+    payloads: int = 1
+    predictions: int = 0
 
     def for_bases(self, n: int) -> Sizes:
         """The same with another number of bases."""
@@ -69,35 +69,18 @@ class Sizes:
         return replace(self, **alike, predictions=10 * n)
 
 
-QUICK = Sizes(
-    bases=8,
-    faults=3,
-    harmless=1,
-    repeated=3,
-    again=1,
-    warm=2,
-    shown=1,
-    padded=2,
-    referred=2,
-    blind=2,
-    injected=3,
-    payloads=1,
-    predictions=0,
-)
+QUICK = Sizes()
 """Fewer judgements than QUICK_CALLS, so that some replies can be asked for again."""
-
-FULL = replace(QUICK, faults=7, harmless=3, again=2, shown=8, payloads=3).for_bases(60)
-
 QUICK_CALLS = 100
 """Calls that a quick audit may make."""
+FULL = replace(QUICK, faults=7, harmless=3, again=2, shown=8, payloads=3).for_bases(60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """Variants that are judged under the same settings.
 
-    Attributes:
-        name: ``main``, or what is changed: ``again-1``, ``warm-1``, ``blind``, ….
+    ``name`` is ``main``, or what is changed: ``again-1``, ``warm-1``, ``blind``, ….
     """
 
     name: str
@@ -162,14 +145,9 @@ class AuditDesign:
 def design_audit(
     bases: Sequence[Base], predictions: Sequence[Variant], sizes: Sizes, *, seed: int, blind: bool
 ) -> AuditDesign:
-    """Draws what is asked.
+    """Draws what is asked about the first bases and predictions, as many as the sizes say.
 
-    Args:
-        bases: Plans taken as correct; the first ``sizes.bases`` are used.
-        predictions: Predictions as they came; the first ``sizes.predictions`` are used.
-        sizes: How much.
-        seed: Seed of every choice.
-        blind: Whether the judge sees no reference anyway: then none is exchanged or taken away.
+    A ``blind`` judge sees no reference anyway: then none is exchanged or taken away.
     """
     used = bases[: sizes.bases]
     families = list(_families(used, sizes, seed))
@@ -198,22 +176,17 @@ def design_audit(
     return AuditDesign(arms=tuple(arm for arm in arms if arm.variants))
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
+class _Family(NamedTuple):
     """A base with its planted faults.
 
-    Attributes:
-        lead: The fault that further variants are made from; code can't prove it.
+    ``lead`` is the fault that further variants are made from, as code can't prove it; ``parents``
+    are the base as it is and that fault.
     """
 
     base: Base
-    faults: tuple[Variant, ...]
+    faults: list[Variant]
     lead: Variant | None
-
-    @property
-    def parents(self) -> tuple[Variant, ...]:
-        """The base as it is, and its leading fault."""
-        return (self.base.variant, *([self.lead] if self.lead else []))
+    parents: tuple[Variant, ...]
 
 
 def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Family]:
@@ -228,21 +201,19 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
             chosen.append(fault)
             codes[_code(fault)] += 1
             kinds[fault.kind] += 1
-        unproven = [fault for fault in chosen if not _is_proven(base, fault)]
+        unproven = [
+            fault
+            for fault in chosen
+            if not base.proven(fault) and base.protocol.categorise(base.read(fault)) is None
+        ]
         lead = min(unproven, key=lambda v: leads[v.kind]) if unproven else None
         if lead is not None:
             leads[lead.kind] += 1
-        yield _Family(base, tuple(chosen), lead)
+        yield _Family(base, chosen, lead, (base.variant, *([lead] if lead else [])))
 
 
 def _code(fault: Variant) -> str:
     return ",".join(sorted(fault.truth.codes or ()))
-
-
-def _is_proven(base: Base, fault: Variant) -> bool:
-    item = base.read(fault)
-    proven = any(finding.certainty == "proven" for finding in base.find(item))
-    return proven or base.protocol.categorise(item) is not None
 
 
 def _format_changes(one: _Family, n: int, sizes: Sizes, seed: int) -> Iterator[Variant]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from random import Random
@@ -12,7 +13,7 @@ from typing import Any
 from ..errors import InputError
 from ..jsonl import read_lines
 from ..judge import Source, Task
-from ..records import Consensus, ErrorCode, Unscored, Verdict, resolve
+from ..records import Consensus, Item, Unscored, Verdict, resolve
 from ..records.consensus import Key
 from ..records.label_table import read_label_table
 from ..records.rows import item_row
@@ -31,7 +32,6 @@ SPARE = 2
 
 SHIPPED = "the cases shipped with apbjudge"
 N_SHIPPED = 64
-"""How many they are."""
 
 
 def shipped(name: str) -> Path:
@@ -116,12 +116,10 @@ def _of_run(folder: Path) -> Known:
 
 
 def _truth(verdict: Consensus | Verdict) -> Truth:
-    codes = None
-    if verdict.errors is not None:
-        codes = frozenset[ErrorCode](code for code, is_set in verdict.errors.items() if is_set)
+    errors = verdict.errors
     return Truth(
         is_correct=verdict.is_correct,
-        codes=codes,
+        codes=None if errors is None else frozenset(code for code in errors if errors[code]),
         category=verdict.category,
         grade=verdict.grade,
     )
@@ -132,7 +130,6 @@ class _Index:
     """The rows of each case by line, and the tested models of each item."""
 
     source: Source
-    known: Known
     lines: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     models: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     n_rows: int = 0
@@ -155,28 +152,19 @@ class _Index:
 
     def tasks(self, cases: Iterable[str]) -> Iterator[Task]:
         """The rows of some cases, case by case."""
-        numbers = [number for case in cases for number in self.lines[case]]
-        if numbers:
-            chosen = Source(
-                rows=self.source.rows,
-                protocol=self.source.protocol,
-                rubric=self.source.rubric,
-                cases=self.source.cases,
-                only=numbers,
-            )
+        if numbers := [number for case in cases for number in self.lines[case]]:
+            chosen = replace(self.source, only=numbers, digest=sha256())
             yield from (entry for entry in chosen if isinstance(entry, Task))
 
-    def truth(self, item: str, model: str) -> Truth | None:
-        """What is known of a prediction; a truth that names no model counts for a lone one."""
-        own = self.known.truths.get((item, model))
-        if own is not None or len(self.models[item]) > 1:
-            return own
-        return self.known.truths.get((item, None))
-
-    def known_predictions(self) -> dict[tuple[str, str], Truth]:
-        """By item id and tested model, what is known of the predictions."""
-        keys = ((item, model) for item, models in self.models.items() for model in models)
-        return {key: truth for key in keys if (truth := self.truth(*key)) is not None}
+    def truths(self, known: Truths) -> dict[Key, Truth]:
+        """What is known of each prediction; a truth that names no model counts for a lone one."""
+        truths: dict[Key, Truth] = {}
+        for item, models in self.models.items():
+            for model in models:
+                lone = None if len(models) > 1 else known.get((item, None))
+                if truth := known.get((item, model), lone):
+                    truths[item, model] = truth
+        return truths
 
 
 def gather(
@@ -190,37 +178,42 @@ def gather(
 ) -> Material:
     """Reads the rows twice: once to see what is there, once for the cases that are sampled.
 
-    Args:
-        source: The rows, a file.
-        known: What is known of them.
-        n_bases: Bases wanted.
-        n_predictions: Predictions wanted.
-        seed: Seed of the sample.
-        note: Gets a message on each row that can't be used.
+    ``note`` gets a message on each row that can't be used.
 
     Raises:
         InputError: If the file can't be read, or nothing can be made of it.
     """
-    index = _Index(source, known)
-    leaks_found = leaks.probe(index.read(note))
+    index = _Index(source)
+    leaks_result = leaks.probe(index.read(note))
     cases = list(index.lines)
     Random(f"{seed}/cases").shuffle(cases)  # noqa: S311 - a draw, no secret
     wanted = cases[: SPARE * n_bases]
-    truths = index.known_predictions()
-    passed = {key for key, truth in truths.items() if truth.is_correct and known.are_labels}
+    truths = index.truths(known.truths)
+    passed = {
+        (item, model)
+        for (item, model), truth in truths.items()
+        if truth.is_correct and known.are_labels and model is not None
+    }
     bases = find_bases(index.tasks(wanted), passed)
-    labelled = _labelled(index, cases, n_predictions)
-    if not bases.bases and not labelled:
+    predictions: list[Variant] = []
+    for task in index.tasks(cases) if n_predictions and truths else ():
+        item = task.item
+        truth = truths.get((item.item_id, item.tested_model))
+        if truth is None or truth.is_correct is None:
+            continue
+        if len(predictions) >= n_predictions and predictions[-1].case_id != item.case_id:
+            break
+        predictions.append(_as_it_came(item, truth, known.baseline))
+    if not bases.bases and not predictions:
         reasons = "; ".join(f"{n} cases: {reason}" for reason, n in bases.left_out.items())
         raise InputError(f"{source.name}: no case can be used ({reasons or 'no readable row'})")
-    order = {case: n for n, case in enumerate(wanted)}
-    chosen = sorted(bases.bases, key=lambda base: order[base.item.case_id])
+    chosen = sorted(bases.bases, key=lambda base: wanted.index(base.item.case_id))
     return Material(
         name=source.name,
         bases=tuple(chosen[:n_bases]),
         left_out=bases.left_out,
-        predictions=tuple(labelled),
-        leaks=leaks_found,
+        predictions=tuple(predictions),
+        leaks=leaks_result,
         n_rows=index.n_rows,
         bad_rows=index.bad_rows,
         n_known=len(truths),
@@ -228,28 +221,15 @@ def gather(
     )
 
 
-def _labelled(index: _Index, cases: list[str], most: int) -> list[Variant]:
-    """Predictions of which it is known whether they are correct, whole cases at a time."""
-    predictions: list[Variant] = []
-    if not index.known.truths or not most:
-        return predictions
-    for task in index.tasks(cases):
-        item = task.item
-        truth = index.truth(item.item_id, item.tested_model)
-        if truth is None or truth.is_correct is None:
-            continue
-        if len(predictions) >= most and predictions[-1].case_id != item.case_id:
-            break
-        name = f"{item.item_id}@{item.tested_model}/as-it-came"
-        variant = Variant(
-            name=name,
-            role="prediction",
-            kind="as-it-came",
-            parent=None,
-            case_id=item.case_id,
-            truth=truth,
-            row=item_row(item) | {"id": name},
-            what=f"a prediction as it came, with a verdict by {index.known.baseline}",
-        )
-        predictions.append(variant)
-    return predictions
+def _as_it_came(item: Item, truth: Truth, baseline: str) -> Variant:
+    name = f"{item.item_id}@{item.tested_model}/as-it-came"
+    return Variant(
+        name=name,
+        role="prediction",
+        kind="as-it-came",
+        parent=None,
+        case_id=item.case_id,
+        truth=truth,
+        row=item_row(item) | {"id": name},
+        what=f"a prediction as it came, with a verdict by {baseline}",
+    )

@@ -25,6 +25,11 @@ that speaks to the judge, its twin that says something idle instead, a predictio
 
 Severity = Literal["minor", "major", "fatal"]
 
+SOLVER = "reference"
+"""Tested model that the expert's solutions are ascribed to."""
+OWN_FIELDS = frozenset({"id", "model_response"})
+"""Fields of a row that are each variant's own; all others are of its case."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
@@ -47,18 +52,22 @@ class Truth:
     grade: float | None = None
 
 
+CORRECT = Truth(is_correct=True, codes=frozenset())
+"""What is true of a base under a protocol with codes."""
+PASSES = Truth(is_correct=True)
+"""What is true of a base under a protocol without codes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One row of an audit.
 
     Attributes:
         name: Unique in the audit; the row's id.
-        role: Why it is judged.
         kind: What was done, such as ``drop-call``; ``base`` for a base.
         parent: Name of the variant that it differs from in this one point; None for a base and
             for a prediction.
         case_id: Case, the cluster of all intervals.
-        truth: What is known of it.
         row: The row to be judged.
         what: One sentence: what was changed, and where.
         severity: Of a planted fault, None of all else.
@@ -76,6 +85,9 @@ class Variant:
     severity: Severity | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def n_tools(self) -> int | None:
         """Tools that the case lists; None where it says nothing of tools."""
@@ -85,33 +97,16 @@ class Variant:
     @property
     def case(self) -> Mapping[str, Any]:
         """All of its row but the reply."""
-        own = ("id", "model_response")
-        return {name: value for name, value in self.row.items() if name not in own}
+        return {name: value for name, value in self.row.items() if name not in OWN_FIELDS}
 
     def to_json(self) -> dict[str, Any]:
         """What was done and what is true of it, without the row, in JSON values."""
+        names = ("name", "role", "kind", "parent", "case_id", "what", "severity")
         truth = self.truth
-        return {
-            "name": self.name,
-            "role": self.role,
-            "kind": self.kind,
-            "parent": self.parent,
-            "case_id": self.case_id,
-            "what": self.what,
-            "severity": self.severity,
+        return {name: getattr(self, name) for name in names} | {
             "is_correct": truth.is_correct,
             "codes": None if truth.codes is None else sorted(truth.codes),
             "also": sorted(truth.also),
             "category": truth.category,
             "tags": dict(self.tags),
         }
-
-
-CORRECT = Truth(is_correct=True, codes=frozenset())
-"""What is true of a base under a protocol with codes."""
-
-PASSES = Truth(is_correct=True)
-"""What is true of a base under a protocol without codes."""
-
-SOLVER = "reference"
-"""Tested model that the expert's solutions are ascribed to."""

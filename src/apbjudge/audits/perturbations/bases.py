@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+import orjson
 
 from ...errors import RowError
 from ...judge import Task
@@ -17,7 +19,7 @@ from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
 from ...runs.rows import BadRow
-from ..variants import CORRECT, PASSES, SOLVER, Role, Severity, Truth, Variant
+from ..variants import CORRECT, OWN_FIELDS, PASSES, SOLVER, Role, Severity, Truth, Variant
 from .parts import ReplyParts
 
 Origin = Literal["reference", "label"]
@@ -25,17 +27,12 @@ Key = tuple[str, str]
 """Item id and tested model."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # equal to itself alone: readings are cached
 class Base:
-    """A plan taken as correct, with its case.
+    """A plan taken as correct, as the reply to its case and in parts.
 
-    Attributes:
-        name: Unique among the bases of an audit.
-        item: The case with this plan as its reply.
-        parts: The plan, ready to be edited.
-        origin: Whether it is the case's reference or a prediction that humans passed.
-        protocol: How it is graded.
-        rubric: What it is graded by.
+    It is the reference of the case or, by its label, a prediction that humans passed. The name is
+    unique in an audit.
     """
 
     name: str
@@ -54,11 +51,20 @@ class Base:
 
     @cached_property
     def variant(self) -> Variant:
-        """The base itself as a variant."""
-        origin = (
-            "the reference" if self.origin == "reference" else "a prediction that humans passed"
+        """The base itself as a variant; other variants share the values of its row."""
+        is_reference = self.origin == "reference"
+        origin = "the reference" if is_reference else "a prediction that humans passed"
+        name = f"{self.name}/base"
+        return Variant(
+            name=name,
+            role="base",
+            kind="base",
+            parent=None,
+            case_id=self.item.case_id,
+            truth=self.truth,
+            row={k: v for k, v in (item_row(self.item) | {"id": name}).items() if v is not None},
+            what=f"{origin}, unchanged",
         )
-        return self.derived("base", "base", what=f"{origin}, unchanged", truth=self.truth)
 
     def derived(
         self,
@@ -66,41 +72,31 @@ class Base:
         kind: str,
         *,
         what: str,
-        truth: Truth,
+        truth: Truth | None = None,
         reply: ReplyParts | str | None = None,
         case: Mapping[str, Any] | None = None,
         parent: Variant | None = None,
         severity: Severity | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Variant:
-        """A variant of this base or of one of its variants.
+        """A variant that differs from the parent (None for the base) in one point alone.
 
-        Args:
-            role: Why it is judged.
-            kind: What was done.
-            what: One sentence on it.
-            truth: What is true of it.
-            reply: The reply, None for that of the parent (the base's where there is none).
-            case: Fields of the row that change, named as in plain JSON (``tools``, ``query``,
-                ``tool_chain``, …); None as a value takes a field out.
-            parent: What it differs from in this point alone; None for the base.
-            severity: Of a planted fault.
-            tags: Whatever a probe tells variants apart by.
+        Truth and reply are those of the parent unless others are given. ``case`` has the fields
+        of the row that change, named as in plain JSON (``tools``, ``query``, …); None as a value
+        takes a field out.
         """
-        row = dict(parent.row if parent else self._row) | dict(case or {})
+        parent = parent or self.variant
+        row = dict(parent.row) | dict(case or {})
         if reply is not None:
             row["model_response"] = reply.text if isinstance(reply, ReplyParts) else reply
-        above = None if role == "base" else (parent.name if parent else f"{self.name}/base")
-        stem = parent.name if parent and parent.role != "base" else self.name
-        name = f"{stem}/{kind}"
-        row["id"] = name
+        row["id"] = f"{self.name if parent.role == 'base' else parent.name}/{kind}"
         return Variant(
-            name=name,
+            name=row["id"],
             role=role,
             kind=kind,
-            parent=above,
+            parent=parent.name,
             case_id=self.item.case_id,
-            truth=truth,
+            truth=truth or parent.truth,
             row={field: value for field, value in row.items() if value is not None},
             what=what,
             severity=severity,
@@ -108,60 +104,26 @@ class Base:
         )
 
     def read(self, variant: Variant) -> Item:
-        """The variant as an item.
-
-        Raises:
-            RowError: If its row can't be read.
-        """
-        return _item(_Of(self, variant))
-
-    def read_anew(self, variant: Variant) -> Item:
-        """The same, whether or not it was read just before."""
-        row = Row(variant.row, 0, parsed=True)
-        if not self._is_case_of(variant):
-            return row.to_item()
-        case, response = self._case, row.response()
-        prediction = read_response(response, case.form, case.condition.horizon)
-        own = {"item_id": row.identifier("id"), "response": response, "prediction": prediction}
-        return case.model_copy(update=own)
-
-    def _is_case_of(self, variant: Variant) -> bool:
-        """Whether a variant's row has the very values of the base's, the reply apart."""
-        own, row = self.variant.row, variant.row
-        return len(own) == len(row) and all(
-            value is own.get(name) for name, value in row.items() if name not in _OWN
-        )
-
-    @cached_property
-    def _row(self) -> Mapping[str, Any]:
-        """The row that variants start from; they share its values."""
-        return item_row(self.item)
-
-    @cached_property
-    def _case(self) -> Item:
-        """The base's variant as an item: the case is read once for all variants with it."""
-        return Row(self.variant.row, 0, parsed=True).to_item()
+        """The variant as an item; raises RowError if its row can't be read."""
+        return _read(self, variant)
 
     def findings(self, variant: Variant) -> tuple[Finding, ...]:
         """What code finds in a variant under the base's protocol and rubric."""
-        return self.find(self.read(variant))
+        return _find(self, variant)
 
-    def find(self, item: Item) -> tuple[Finding, ...]:
-        """The same of an item."""
-        return _findings(_Of(self, item))
+    def proven(self, variant: Variant) -> tuple[Finding, ...]:
+        """Those findings that are proven."""
+        return tuple(f for f in self.findings(variant) if f.certainty == "proven")
 
+    def parts_of(self, variant: Variant) -> ReplyParts | None:
+        """The reply of a variant in parts; None unless that is how it is written."""
+        parts = ReplyParts.of_prediction(self.read(variant))
+        return parts if parts and parts.text == variant.row["model_response"] else None
 
-class _Of(NamedTuple):
-    """Something of a base; equal to nothing but the very same thing of the very same base."""
-
-    base: Base
-    thing: Any
-
-    def __hash__(self) -> int:
-        return hash((id(self.base), id(self.thing)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Of) and self.base is other.base and self.thing is other.thing
+    @cached_property
+    def case(self) -> Item:
+        """The base's variant as an item: the case is read once for all variants with it."""
+        return Row(self.variant.row, 0, parsed=True).to_item()
 
 
 _CACHED = 64
@@ -170,30 +132,68 @@ another variant is made from it."""
 
 
 @lru_cache(maxsize=_CACHED)
-def _item(variant: _Of) -> Item:
-    return variant.base.read_anew(variant.thing)
+def _read(base: Base, variant: Variant) -> Item:
+    own, row = base.variant.row, Row(variant.row, 0, parsed=True)
+    changed = variant.row.keys() - OWN_FIELDS
+    if variant.row.keys() != own.keys() or any(variant.row[k] is not own[k] for k in changed):
+        return row.to_item()
+    case, response = base.case, row.response()
+    prediction = read_response(response, case.form, case.condition.horizon)
+    reply = {"item_id": row.identifier("id"), "response": response, "prediction": prediction}
+    return case.model_copy(update=reply)
 
 
 @lru_cache(maxsize=_CACHED)
-def _findings(item: _Of) -> tuple[Finding, ...]:
-    return item.base.protocol.find(item.thing, item.base.rubric)
+def _find(base: Base, variant: Variant) -> tuple[Finding, ...]:
+    return base.protocol.find(base.read(variant), base.rubric)
+
+
+def planned(
+    base: Base, variant: Variant, *, apart_from: tuple[int, str] | None = None
+) -> tuple[object, ...] | None:
+    """What a variant plans, as far as code can tell: equal for variants that plan the same.
+
+    Kind of the reply, faults of its form, its calls step by step with all arguments, the category
+    that follows from names, and every proven finding. Of the argument ``apart_from`` (number of
+    the call, name of the parameter) the value does not count. None where the row can't be read.
+    """
+    try:
+        item = base.read(variant)
+    except RowError:
+        return None
+    at, parameter = apart_from or (-1, "")
+    prediction = item.prediction
+    calls: list[object] = []
+    for n, call in enumerate(prediction.calls):
+        arguments = dict(call.arguments) if call.arguments is not None else None
+        if n == at and arguments:
+            arguments[parameter] = type(arguments.get(parameter))
+        calls.append((call.name, arguments))
+    facts = Counter((f.rule, f.code, f.where) for f in base.proven(variant))
+    sizes = [len(step.calls) for step in prediction.steps]
+    category = base.protocol.categorise(item)
+    return prediction.kind, sizes, calls, facts, prediction.problems, category
+
+
+def faithful(base: Base, parent: Variant, variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    """The variants that plan the same as the parent and show a judge anything else."""
+    before, shown = planned(base, parent), orjson.dumps({**parent.row, "id": ""})
+    return tuple(
+        variant
+        for variant in variants
+        if before is not None
+        and orjson.dumps({**variant.row, "id": ""}) != shown
+        and planned(base, variant) == before
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    """The bases of an audit.
-
-    Attributes:
-        bases: One a case at most, in the order of the cases.
-        left_out: Cases without a base, by reason.
-    """
+    """The bases of an audit, one a case at most, and how many cases have none, by reason."""
 
     bases: tuple[Base, ...]
     left_out: Mapping[str, int]
 
-
-_OWN = ("id", "model_response")
-"""Fields of a row that are each variant's own."""
 
 NO_PLAN = "neither a reference nor a passed prediction that can be read"
 PROVEN = "code finds a fault in the plan that is taken as correct"
@@ -205,21 +205,25 @@ def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> 
 
     A prediction that humans passed comes first, of several the first that takes another way than
     the reference; then the reference. Of rows of one case with distractors, the one with the most
-    serves as the case. Whatever code can prove a fault in is no base.
-
-    Args:
-        rows: The rows, as a Source yields them; those that can't be judged are left out.
-        passed: Item id and tested model of the predictions that humans passed; None for no labels.
+    serves as the case. Whatever code can prove a fault in is no base. ``passed`` has item id and
+    tested model of the predictions that humans passed, None without labels.
     """
     known = frozenset(passed or ())
     by_case: dict[str, list[Task]] = {}
     for task in rows:
         if not isinstance(task, BadRow):
             by_case.setdefault(task.item.case_id, []).append(task)
+
+    def rank(task: Task) -> tuple[bool, int, bool]:
+        item = task.item
+        follows = task.common()["matches_reference"] is not False
+        is_passed = (item.item_id, item.tested_model) in known
+        return not is_passed, -len(item.condition.extraneous), follows
+
     bases: dict[str, Base] = {}
     left_out: Counter[str] = Counter()
     for tasks in by_case.values():
-        offered = [base for task in _preferred(tasks, known) for base in _of_task(task, known)]
+        offered = [base for task in sorted(tasks, key=rank) for base in _of_task(task, known)]
         clean = [base for base in offered if _is_clean(base)]
         if new := next((base for base in clean if base.name not in bases), None):
             bases[new.name] = new
@@ -228,28 +232,17 @@ def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> 
     return Bases(bases=tuple(bases.values()), left_out=dict(left_out))
 
 
-def _preferred(rows: list[Task], passed: Collection[Key]) -> list[Task]:
-    def rank(task: Task) -> tuple[bool, int, bool]:
-        item = task.item
-        follows = task.common()["matches_reference"] is not False
-        is_passed = (item.item_id, item.tested_model) in passed
-        return not is_passed, -len(item.condition.extraneous), follows
-
-    return sorted(rows, key=rank)
-
-
 def _of_task(task: Task, passed: Collection[Key]) -> Iterator[Base]:
     """The prediction, if humans passed it, and the reference."""
-    item = task.item
-    name = f"{item.item_id}@{item.tested_model}"
-    offers: list[tuple[ReplyParts | None, Origin, str, str]] = [
-        (ReplyParts.of_reference(item), "reference", item.item_id, SOLVER)
-    ]
-    if (item.item_id, item.tested_model) in passed:
-        offers.insert(0, (ReplyParts.of_prediction(item), "label", name, item.tested_model))
-    for parts, origin, name, model in offers:
+    item, model = task.item, task.item.tested_model
+    offers: list[tuple[ReplyParts | None, Origin, str, str]] = []
+    if (item.item_id, model) in passed:
+        name = f"{item.item_id}@{model}"
+        offers.append((ReplyParts.of_prediction(item), "label", name, model))
+    offers.append((ReplyParts.of_reference(item), "reference", item.item_id, SOLVER))
+    for parts, origin, name, author in offers:
         if parts is not None:
-            row = item_row(item) | {"model_response": parts.text, "tested_model": model}
+            row = item_row(item) | {"model_response": parts.text, "tested_model": author}
             yield Base(
                 name=name,
                 item=Row(row, item.line).to_item(),
@@ -267,5 +260,5 @@ def _is_clean(base: Base) -> bool:
     except RowError:
         return False
     category = base.protocol.categorise(base.item)
-    wrong = category is not None and not base.rubric.category_is_correct(category)
-    return not wrong and not any(finding.certainty == "proven" for finding in findings)
+    is_wrong = category is not None and not base.rubric.category_is_correct(category)
+    return not is_wrong and not any(finding.certainty == "proven" for finding in findings)

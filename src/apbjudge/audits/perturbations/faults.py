@@ -7,78 +7,417 @@ far as code can tell.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from random import Random
+from typing import Any, cast
 
-from ..variants import Truth, Variant
-from . import flow_faults, tool_faults, value_faults
+import orjson
+
+from ...errors import shorten
+from ...protocols.checks.hints import LOW_OVERLAP
+from ...records import Call, Step, Tool, message_calls, message_tools
+from ..variants import Variant
+from . import value_faults
 from .bases import Base
-from .checks import proves_only, reads_as_meant
-from .kinds import Kind, Maker, kinds_of, variant_of
-from .parts import seeded
+from .kinds import Change, Kind, Maker, kinds_of, proves_only, reads_as_meant, variants
+from .parts import (
+    ReplyParts,
+    as_word,
+    case_text,
+    everywhere,
+    in_text,
+    one_of,
+    plan_of,
+    rearranged,
+    retold,
+    seeded,
+    tool_of,
+)
+from .value_faults import arguments_of, is_described, with_value
+from .words import (
+    guessed_arguments,
+    is_action,
+    is_lookup,
+    name_words,
+    possible_needs,
+    properties,
+    stems,
+    sure_needs,
+    table,
+)
 
 KINDS = kinds_of("faults")
 """Every way of planting a fault."""
 
-_MAKERS: Mapping[str, Maker] = {
-    "change-goal": value_faults.change_goal,
-    "drop-call": flow_faults.drop_call,
-    "reject-solvable": flow_faults.reject_solvable,
-    "conclude-early": flow_faults.conclude_early,
-    "breach-value": value_faults.breach_value,
-    "breach-limit": flow_faults.breach_limit,
-    "swap-order": flow_faults.swap_order,
-    "use-early": flow_faults.use_early,
-    "ignore-data": flow_faults.ignore_data,
-    "drop-parameter": tool_faults.drop_parameter,
-    "invent-parameter": tool_faults.invent_parameter,
-    "wrong-type": tool_faults.wrong_type,
-    "wrong-enum": tool_faults.wrong_enum,
-    "wrong-tool": tool_faults.wrong_tool,
-    "use-distractor": tool_faults.use_distractor,
-    "unknown-tool": tool_faults.unknown_tool,
-    "unmade-result": value_faults.unmade_result,
-    "invented-id": value_faults.invented_id,
-    "retry-broken": flow_faults.retry_broken,
-    "give-up": flow_faults.give_up,
-    "talk-only": flow_faults.talk_only,
-    "unlisted-tool": tool_faults.unknown_tool,
-    "carry-on": flow_faults.carry_on,
-    "guess-value": flow_faults.guess_value,
-}
-
 
 def plant(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tuple[Variant, ...]:
-    """Plants one fault of each kind that fits a base.
+    """Plants one fault of each kind (of some names, or all) that fits a base, in their order.
 
-    Args:
-        base: A plan taken as correct.
-        seed: Decides which place and value is chosen; equal seeds give equal variants.
-        kinds: Names of kinds, None for all.
-
-    Returns:
-        Variants of role ``fault``, at most one of each kind, in the order of KINDS. A kind is
-        left out where the base gives no occasion for it, or where code finds in the variant
-        another fault than the planted one, or none although it should.
+    A kind is left out where the base gives no occasion for it, or where code finds in the variant
+    another fault than the planted one, or none although it should. The seed decides which place
+    and value is chosen; equal seeds give equal variants.
     """
-    return tuple(_planted(base, seed, kinds))
+    parent = base.variant
+    planted = variants(
+        base, "fault", "faults", _MAKERS, base, parent=parent, seed=seed, kinds=kinds
+    )
+    return tuple(
+        variant
+        for kind, change, variant in planted
+        if reads_as_meant(base, variant, change.reply) and proves_only(base, variant, kind)
+    )
 
 
-def _planted(base: Base, seed: int, kinds: Collection[str] | None) -> Iterator[Variant]:
-    for kind in KINDS:
-        if not kind.fits(base) or (kinds is not None and kind.name not in kinds):
-            continue
-        change = _MAKERS[kind.name](base, seeded(seed, base.name, kind.name))
-        if change is None:
-            continue
-        variant = variant_of(base, "fault", kind, change, truth=truth_of(kind))
-        item = base.read(variant)
-        if reads_as_meant(base, item, change.reply) and proves_only(base, item, kind):
-            yield variant
+# what is done and when ----------------------------------------------------------------------------
 
 
-def truth_of(kind: Kind) -> Truth:
-    """What is true of a plan with a fault of a kind."""
-    if kind.code is None:
-        return Truth(is_correct=False, category=kind.category)
-    codes = frozenset({kind.code})
-    return Truth(is_correct=False, codes=codes, also=kind.also, category=kind.category)
+def drop_call(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Leaves out a call that makes something which the query asks for and no call uses."""
+    parts, tools = base.parts, base.item.tools
+    used = {earlier for earlier, _ in possible_needs(parts, tools)}
+    for at, call in enumerate(parts.calls):
+        tool = tool_of(tools, call.name)
+        words = (call.name.replace("_", " "), call.reason, tool.description if tool else "")
+        is_asked = not stems(" ".join(words)).isdisjoint(stems(base.item.query))
+        # what looks like the start of something only makes other calls possible
+        opens = name_words(call.name)[:1] in (["open"], ["start"], ["click"], ["press"])
+        is_start = opens and 2 * at < len(parts.calls)
+        is_spare = len(parts.calls) > 1 and at not in used
+        if is_action(call.name) and is_spare and is_asked and not is_start:
+            rest = [n for n in range(len(parts.calls)) if n != at]
+            yield Change(rearranged(parts, rest, tools), f"{parts.place(at)} is left out")
+
+
+def reject_solvable(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Declines the task for a reason that does not hold."""
+    for text in kind.texts:
+        yield Change(ReplyParts(form="plan", refusal=text))
+
+
+def conclude_early(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Makes the last step a conclusion without a call."""
+    *steps, last = base.parts.steps or (Step(),)
+    names = ", ".join(call.name for call in last.calls)
+    for text in kind.texts if last.calls else ():
+        reply = replace(base.parts, steps=(*steps, Step(text)))
+        yield Change(reply, f"the last step says that all is done and makes no call of {names}")
+
+
+def lookup_with_limit(base: Base) -> tuple[int, str, dict[str, str]] | None:
+    """Place of a lookup, a limit of one call for it, and the case whose query states that.
+
+    The same for the fault and for its harmless twin, whatever the seed; None where there is none.
+    """
+    calls, item = base.parts.calls, base.item
+    count = Counter(call.name for call in calls)
+    text = f" {item.query} {item.system_prompt} "
+    fit = [
+        n
+        for n, call in enumerate(calls)
+        if count[call.name] == 1
+        and is_lookup(call.name, item.tools)
+        and f" {call.name} " not in text
+    ]
+    at = one_of(seeded("limit", base.name), fit)
+    if at is None:
+        return None
+    limit = f"Please call {calls[at].name} exactly once."
+    return at, limit, {"query": f"{item.query} {limit}".strip()}
+
+
+def breach_limit(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """States that a tool is to be called once, and calls it twice in a row."""
+    parts = base.parts
+    if limited := lookup_with_limit(base):
+        at, _, case = limited
+        reply = rearranged(parts, sorted([*range(len(parts.calls)), at]), base.item.tools)
+        asked = f"the query asks for {parts.calls[at].name} to be called exactly once"
+        yield Change(reply, f"{asked}, and {parts.place(at)} is made twice", case)
+
+
+def swap_order(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Moves a call in front of the one whose result it needs."""
+    parts = base.parts
+    for need in sure_needs(parts, base.item.tools, case_text(base.item)):
+        to = min(need.on)
+        order = [n for n in range(len(parts.calls)) if n != need.call]
+        order.insert(to, need.call)
+        what = f"{parts.place(need.call)} stands before {parts.place(to)}, though {need.because}"
+        yield Change(rearranged(parts, order, base.item.tools), what)
+
+
+def use_early(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Takes a value from the result of a tool that is called only later, or not at all yet."""
+    parts, item = base.parts, base.item
+    described: list[Change] = []
+    stated: list[Change] = []
+    for one in arguments_of(base):
+        before = {call.name for call in (*parts.calls[: one.at], one.call)}
+        later = [call.name for call in parts.calls[one.at + 1 :] if call.name not in before]
+        if parts.form == "steps" and not later and one.at == 0:
+            barred = {*item.condition.extraneous, *(call.name for call in parts.calls)}
+            names = item.tools.by_name if item.tools else ()
+            later = [n for n in names if n not in barred and n not in case_text(item)]
+        is_free = {"enum", "pattern", "format", "const"}.isdisjoint(one.schema)
+        if later and item.tools is not None and is_free and isinstance(one.value, str):
+            source = rng.choice(later)
+            text = f"${{{source}.{one.name}}}"
+            change = with_value(base, one, text, f"{text}, and no earlier call is of {source}")
+            (described if is_described(one.value, item.query) else stated).append(change)
+    yield from described or stated
+
+
+def ignore_data(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Makes the lookup again that the trajectory has just answered, in place of the next call."""
+    trajectory, steps = base.item.trajectory, base.parts.steps
+    if len(trajectory) < 2 or trajectory[-1].get("role") not in ("tool", "function"):
+        return
+    calls = message_calls(trajectory[-2])
+    answer = orjson.dumps(trajectory[-1].get("content")).decode().lower()
+    if len(calls) != 1 or re.search(r"error|fail|timeout|try again|pending|empty|\[\]", answer):
+        return
+    (last,) = calls
+    names = {call.name for call in steps[0].calls} if steps else set[str]()
+    is_data = is_lookup(last.name, base.item.tools) and last.arguments
+    for text in kind.texts if names and last.name not in names and is_data else ():
+        again = Step(text.format(name=last.name), (last,))
+        what = f"step 1 calls {last.name} again with equal arguments, though its result is at hand"
+        yield Change(replace(base.parts, steps=(again, *steps[1:])), what)
+
+
+def retry_broken(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Makes the call that has just failed once more."""
+    broken = base.item.condition.broken_tool
+    past = [call for message in base.item.trajectory for call in message_calls(message)]
+    what = f"{broken}, which has just failed, is called again with equal arguments"
+    for failed in [call for call in past if call.name == broken][-1:]:
+        for text in kind.texts:
+            step = Step(text.format(name=broken), (failed,))
+            steps = (step, *base.parts.steps[1:])
+            yield Change(replace(base.parts, steps=steps, refusal=None), what)
+
+
+def say_only(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Says something in place of the first step, and makes no call."""
+    idle = (Step("Nothing further."),) * (len(base.parts.steps) - 1)
+    for text in kind.texts:
+        step = Step(text.format(name=base.item.condition.broken_tool))
+        yield Change(replace(base.parts, steps=(step, *idle), refusal=None))
+
+
+_MOST_CALLS = 3
+_ASKS_OR_UNDOES = re.compile(
+    r"ask|clarif|question|contact|escalat|human|reject|declin|cancel|undo", re.IGNORECASE
+)
+
+
+def carry_on(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Plans the case's tools with guessed values and claims that all is done."""
+    tools = _working_tools(base)
+    calls = [Call(t.name, guessed_arguments(t), reason=t.description) for t in tools]
+    names = ", ".join(call.name for call in calls)
+    what = f"the plan calls {names} with made-up values and claims success"
+    for text in kind.texts if calls else ():
+        listed = " and ".join(names.rsplit(", ", 1))
+        yield Change(plan_of(calls, text.format(names=listed)), what)
+
+
+def guess_value(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Fills what is missing with an assumption, and says so."""
+    is_missing = base.item.condition.unsolvable_type == "information_missing"
+    acting = [t for t in _working_tools(base) if is_missing and is_action(t.name) and t.required]
+    most = max((len(tool.required) for tool in acting), default=0)
+    for tool in (tool for tool in acting if len(tool.required) == most):
+        arguments = guessed_arguments(tool)
+        assumed = ", ".join(f"{name} {value!r}" for name, value in arguments.items())
+        call = Call(tool.name, arguments, reason="The missing details are assumed.")
+        plan = plan_of([call], kind.texts[0].format(assumed=assumed, name=tool.name))
+        yield Change(plan, f"{tool.name} is called with assumed values: {assumed}")
+
+
+def _working_tools(base: Base) -> list[Tool]:
+    """The first tools of the case, those that act before others, none that asks or undoes."""
+    tools = base.item.tools.tools if base.item.tools else ()
+    fit = [tool for tool in tools if not _ASKS_OR_UNDOES.search(tool.name)]
+    chosen = {tool.name for tool in sorted(fit, key=lambda t: not is_action(t.name))[:_MOST_CALLS]}
+    return [tool for tool in tools if tool.name in chosen]
+
+
+# how tools are used -------------------------------------------------------------------------------
+
+
+def _checked(base: Base) -> Iterator[tuple[int, Call, dict[str, Any], Tool]]:
+    """Calls that code can check, with their arguments."""
+    tools = base.item.tools
+    for at, call in enumerate(base.parts.calls):
+        if tools and call.name in tools.checkable and call.arguments is not None:
+            yield at, call, dict(call.arguments), tools.checkable[call.name]
+
+
+def drop_parameter(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Leaves out a required parameter."""
+    for at, call, arguments, tool in _checked(base):
+        for name in filter(arguments.__contains__, tool.required):
+            rest = {key: value for key, value in arguments.items() if key != name}
+            reply = base.parts.with_calls(at, replace(call, arguments=rest))
+            yield Change(reply, f"{base.parts.place(at)} lacks its required {name}")
+
+
+def invent_parameter(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Adds a parameter that the tool does not have."""
+    for at, _, _, tool in _checked(base):
+        for name, value in table("words")["invented"].items():
+            if name not in properties(tool):
+                what = f"{base.parts.place(at)} passes {name}, which the tool does not have"
+                yield Change(base.parts.with_argument(at, name, value), what)
+
+
+def _names_in_use(base: Base) -> set[str]:
+    """Names of tools that the plan, the reference or the trajectory calls, and of distractors."""
+    item = base.item
+    calls = {call.name for call in base.parts.calls}
+    reference = item.reference.names if item.reference else ()
+    past = (name for message in item.trajectory for name in message_tools(message))
+    return {*calls, *item.condition.extraneous, *reference, *past}
+
+
+def wrong_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Gives the arguments of a call to another tool that does something else.
+
+    The other tool only tells something, so that nothing is done that must not be done, and is
+    the one that is least like the right one of those that neither plan nor reference calls.
+    """
+    tools, parts, barred = base.item.tools, base.parts, _names_in_use(base)
+    known: Mapping[str, Tool] = tools.by_name if tools else {}
+    about = {
+        name: stems(f"{' '.join(name_words(name))} {tool.description}")
+        for name, tool in known.items()
+    }
+    others = [name for name in about if name not in barred and is_lookup(name, tools)]
+    for at, call in enumerate(parts.calls if others else ()):
+        wanted = about.get(call.name, frozenset[str]())
+        likeness = {name: len(wanted & about[name]) for name in others}
+        name = min(others, key=lambda other: likeness[other])
+        if wanted and call.arguments and likeness[name] <= LOW_OVERLAP * len(wanted):
+            what = f"{parts.place(at)} is made of {name} instead, which can't do that"
+            yield Change(parts.with_calls(at, replace(call, name=name)), what)
+
+
+def use_distractor(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Adds a call of a distractor, with all its parameters."""
+    tools, parts = base.item.tools, base.parts
+    has_reasons = any(call.reason for call in parts.calls)
+    distractors = [tool for n in base.item.condition.extraneous if (tool := tool_of(tools, n))]
+    for tool, at in product(distractors, range(len(parts.calls))):
+        reason = (tool.description or "Useful for the next step.") if has_reasons else ""
+        added = Call(tool.name, guessed_arguments(tool), reason=reason)
+        if parts.form == "steps":
+            reply = parts.with_calls(at, added, parts.calls[at])
+        else:
+            order = sorted([*range(len(parts.calls)), at])
+            reply = rearranged(parts, order, tools).with_calls(at, added)
+            reply = replace(reply, plan=retold(reply.calls, tools) if parts.plan else "")
+        yield Change(reply, f"a call of the distractor {tool.name} stands before {parts.place(at)}")
+
+
+def unknown_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Renames the tool of one call to a likely name that does not exist."""
+    if base.item.tools is None:
+        return
+    taken = base.item.tools.names | _names_in_use(base)
+    for at, call in enumerate(base.parts.calls):
+        for name in [name for name in _likely_names(call.name) if name not in taken][:1]:
+            what = f"{base.parts.place(at)} is made of {shorten(name)}, which does not exist"
+            yield Change(renamed(base.parts, at, name), what)
+
+
+def renamed(parts: ReplyParts, at: int, name: str) -> ReplyParts:
+    """A reply with another tool in one call; all that names the old one in it, if no other does."""
+    old = parts.calls[at].name
+    if sum(call.name == old for call in parts.calls) == 1:
+        parts = everywhere(parts, in_text(as_word(old), name))
+    return parts.with_calls(at, replace(parts.calls[at], name=name))
+
+
+def _likely_names(name: str) -> Iterator[str]:
+    """Names as another toolbox might have them, in the style of the given one; none of none."""
+    words = name_words(name)
+    other = table("words")["verbs"].get(words[0]) if words else None
+    if other and len(words) > 1:
+        yield (other.capitalize() if name[0].isupper() else other) + name[len(words[0]) :]
+    if " " in name:
+        yield f"Smart {name}"
+    elif "_" in name or not name.isascii() or name.islower():
+        yield f"smart_{name}"
+    elif name:
+        yield f"{'Smart' if name[0].isupper() else 'smart'}{name[0].upper()}{name[1:]}"
+    if name:
+        yield f"{name}_extended"
+
+
+def wrong_type(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Passes a value of a type that the schema does not allow; text only where all is text."""
+    typed: list[Change] = []
+    texts: list[Change] = []
+    for one in arguments_of(base, checked=True):
+        wanted = one.schema.get("type")
+        if (wrong := _of_wrong_type(one.value, wanted)) is not None:
+            change = with_value(base, one, wrong, f"{wrong!r}, not of type {wanted}")
+            (texts if wanted == "string" else typed).append(change)
+    yield from typed or texts
+
+
+def _of_wrong_type(value: Any, wanted: Any) -> Any:
+    if wanted in ("integer", "number") and not isinstance(value, str | bool):
+        return f"about {value}"
+    if wanted == "boolean" and isinstance(value, bool):
+        return "yes" if value else "no"
+    if wanted == "array" and isinstance(value, list):
+        return ", ".join(str(part) for part in cast("list[Any]", value)) or "all"
+    if wanted == "string" and isinstance(value, str):
+        return {"value": value}
+    return None
+
+
+def wrong_enum(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Passes a word that is none of those which the schema allows."""
+    for one in arguments_of(base, checked=True):
+        allowed, value = one.schema.get("enum"), one.value
+        if isinstance(allowed, list) and isinstance(value, str) and value in allowed:
+            usual = "standard" if value.islower() else "STD" if value.isupper() else "Standard"
+            numbered = (f"{value}-{n}" for n in range(2, len(cast("list[Any]", allowed)) + 3))
+            others = (usual, f"{value}-other", *numbered)
+            wrong = next(word for word in others if word not in allowed)
+            yield with_value(base, one, wrong, f"{wrong!r}, not among the allowed")
+
+
+_MAKERS: Mapping[str, Maker[Base]] = {
+    maker.__name__.replace("_", "-"): maker
+    for maker in (
+        value_faults.change_goal,
+        drop_call,
+        reject_solvable,
+        conclude_early,
+        value_faults.breach_value,
+        breach_limit,
+        swap_order,
+        use_early,
+        ignore_data,
+        drop_parameter,
+        invent_parameter,
+        wrong_type,
+        wrong_enum,
+        wrong_tool,
+        use_distractor,
+        unknown_tool,
+        value_faults.unmade_result,
+        value_faults.invented_id,
+        retry_broken,
+        carry_on,
+        guess_value,
+    )
+} | {"give-up": say_only, "talk-only": say_only, "unlisted-tool": unknown_tool}

@@ -1,39 +1,32 @@
-"""The table of perturbations: data/perturbations.toml, checked once."""
+"""The table of perturbations, data/perturbations.toml, and how variants are made by it."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib import resources
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ...records import ErrorCode, Form, Record
 from ...rubrics.rubric import Shape
 from ..variants import Role, Severity, Truth, Variant
 from .bases import Base
-from .parts import ReplyParts
+from .parts import ReplyParts, one_of, seeded
+from .words import table
+
+_S = TypeVar("_S")
+CARRIED_ON = "carried-on"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What a perturbation makes of a reply and its case.
+class Change(NamedTuple):
+    """What a perturbation makes of a reply (None for the old one) and of fields of the row.
 
-    Attributes:
-        reply: The new reply; None for the old one.
-        what: One sentence that names the place and the values; empty for that of the kind.
-        case: Fields of the row that change.
+    ``what`` is one sentence that names the place and the values; empty for that of the kind.
     """
 
     reply: ReplyParts | str | None = None
     what: str = ""
-    case: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-Maker = Callable[[Base, Random], Change | None]
-"""Makes a change of a base, or None where the base gives no occasion for it."""
+    case: Mapping[str, Any] | None = None
 
 
 class Kind(Record):
@@ -42,6 +35,7 @@ class Kind(Record):
     Attributes:
         name: Unique among the kinds of its table.
         what: What is done, in one line.
+        texts: What the reply says then, one of them drawn.
         form: Form of the replies that it fits, None for both.
         shapes: Shapes of the rubrics that it fits.
         code: The code of a fault; None where the protocol has no codes, and of harmless kinds.
@@ -53,6 +47,7 @@ class Kind(Record):
 
     name: str
     what: str
+    texts: tuple[str, ...] = ()
     form: Form | None = None
     shapes: tuple[Shape, ...] = ("flags", "category", "pass")
     code: ErrorCode | None = None
@@ -65,39 +60,87 @@ class Kind(Record):
         """Whether it fits a base's protocol and form."""
         return base.rubric.shape in self.shapes and self.form in (None, base.item.form)
 
-
-@lru_cache(maxsize=1)
-def _tables() -> Mapping[str, tuple[Kind, ...]]:
-    file = resources.files("apbjudge.audits").joinpath("data", "perturbations.toml")
-    tables: dict[str, list[Any]] = tomllib.loads(file.read_text(encoding="utf-8"))
-    return {
-        name: tuple(Kind.model_validate(entry) for entry in listed)
-        for name, listed in tables.items()
-    }
+    @property
+    def truth(self) -> Truth | None:
+        """What is true of a plan with a fault of this kind; None of harmless kinds."""
+        if self.severity is None:
+            return None
+        codes = None if self.code is None else frozenset({self.code})
+        return Truth(is_correct=False, codes=codes, also=self.also, category=self.category)
 
 
-def kinds_of(table: str) -> tuple[Kind, ...]:
-    """The kinds of a table (``faults``, ``harmless`` or ``formats``), in its order."""
-    return _tables()[table]
+Maker = Callable[[_S, Kind, Random], Iterable[Change]]
+"""Yields every change of a base (or what is shown) that it gives occasion for; one is drawn."""
 
 
-def variant_of(
+@cache
+def kinds_of(name: Literal["faults", "harmless", "formats"]) -> tuple[Kind, ...]:
+    """The kinds of a table, in its order."""
+    return tuple(Kind.model_validate(entry) for entry in table("perturbations")[name])
+
+
+def variants(
     base: Base,
     role: Role,
-    kind: Kind,
-    change: Change,
+    table_name: Literal["faults", "harmless", "formats"],
+    makers: Mapping[str, Maker[_S]],
+    source: _S,
     *,
-    truth: Truth,
-    parent: Variant | None = None,
-) -> Variant:
-    """The variant that a change of a kind makes of a base, or of one of its variants."""
-    return base.derived(
-        role,
-        kind.name,
-        what=change.what or kind.what,
-        truth=truth,
-        reply=change.reply,
-        case=change.case,
-        parent=parent,
-        severity=kind.severity,
-    )
+    parent: Variant,
+    seed: int,
+    kinds: Collection[str] | None,
+) -> Iterator[tuple[Kind, Change, Variant]]:
+    """One variant of each kind that fits a base, as long as ``source`` gives occasion for it."""
+    stem = parent.name if role == "shown" else base.name
+    for kind in kinds_of(table_name):
+        if not kind.fits(base) or (kinds is not None and kind.name not in kinds):
+            continue
+        rng = seeded(seed, stem, kind.name)
+        change = one_of(rng, list(makers[kind.name](source, kind, rng)))
+        if change is not None:
+            variant = base.derived(
+                role,
+                kind.name,
+                what=change.what or kind.what,
+                truth=kind.truth,
+                reply=change.reply,
+                case=change.case,
+                parent=parent,
+                severity=kind.severity,
+            )
+            yield kind, change, variant
+
+
+def reads_as_meant(base: Base, variant: Variant, reply: ReplyParts | str | None) -> bool:
+    """Whether a variant is read without problems, as its parts, and is not the base over again."""
+    item = base.read(variant)
+    if item.prediction.problems or item.prediction.kind == "text":
+        return False
+    if isinstance(reply, ReplyParts):
+        calls = [
+            [(c.name, c.arguments or {}) for c in one.calls] for one in (item.prediction, reply)
+        ]
+        if calls[0] != calls[1]:
+            return False
+    return item.response != base.parts.text or item.query != base.item.query
+
+
+def proves_only(base: Base, variant: Variant, kind: Kind) -> bool:
+    """Whether code proves the planted fault where it should, and no other one."""
+    if base.rubric.shape == "category":
+        category = base.protocol.categorise(base.read(variant))
+        return category == kind.category or (category is None and not kind.is_proven)
+    if base.rubric.shape == "pass":
+        return any(finding.rule == CARRIED_ON for finding in base.findings(variant))
+    codes = {finding.code for finding in base.proven(variant)}
+    return codes <= {kind.code, *kind.also} and (not kind.is_proven or kind.code in codes)
+
+
+def leaves_as_is(base: Base, variant: Variant) -> bool:
+    """Whether code finds in a variant what it finds in the base, category and all."""
+
+    def facts(of: Variant) -> object:
+        codes = {(finding.rule, finding.code) for finding in base.proven(of)}
+        return codes, base.protocol.categorise(base.read(of))
+
+    return facts(base.variant) == facts(variant)

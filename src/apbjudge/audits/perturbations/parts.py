@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Literal, TypeVar, cast
 
 import orjson
 
-from ...records import Call, Form, Item, Step, Toolset
+from ...records import Call, Form, Item, Step, Tool, Toolset
 
 _T = TypeVar("_T")
-Place = Literal["plan", "reason", "thought", "refusal"]
 Edit = Callable[[Any], Any]
 """Makes another scalar of a scalar."""
 
@@ -28,7 +27,7 @@ class Passage:
             none for the prose of a plan.
     """
 
-    place: Place
+    place: Literal["plan", "reason", "thought", "refusal"]
     text: str
     at: int = 0
     tools: tuple[str, ...] = ()
@@ -39,7 +38,6 @@ class ReplyParts:
     """A reply in parts.
 
     Attributes:
-        form: Whole plan or next steps.
         plan: Prose of a plan; of steps empty.
         steps: A plan has one call a step; steps have a thought and any number of calls.
         refusal: Reason of a reply in the ``{"status": "REJECT"}`` form, None of any other.
@@ -88,8 +86,27 @@ class ReplyParts:
         if self.refusal is not None:
             return {"status": "REJECT", "reason": self.refusal}
         if self.form == "plan":
-            return {"plan": self.plan, "tool_chain": [_chain_entry(call) for call in self.calls]}
-        messages = [_message(step) for step in self.steps]
+            chain = [
+                {"name": call.name}
+                | ({} if call.arguments is None else {"parameter_description": call.arguments})
+                | ({"reason": call.reason} if call.reason else {})
+                for call in self.calls
+            ]
+            return {"plan": self.plan, "tool_chain": chain}
+        messages = [
+            {
+                "role": "assistant",
+                "thought": step.thought,
+                "tool_calls": [
+                    {
+                        "type": "function",
+                        "function": {"name": c.name, "arguments": c.arguments or {}},
+                    }
+                    for c in step.calls
+                ],
+            }
+            for step in self.steps
+        ]
         return messages[0] if len(messages) == 1 else messages
 
     @property
@@ -101,24 +118,19 @@ class ReplyParts:
     def passages(self) -> tuple[Passage, ...]:
         """All prose in order; blank texts are left out."""
         if self.refusal is not None:
-            found = [Passage(place="refusal", text=self.refusal)]
+            passages = [Passage(place="refusal", text=self.refusal)]
         elif self.form == "plan":
-            found = [Passage(place="plan", text=self.plan)]
-            found += [
+            passages = [Passage(place="plan", text=self.plan)]
+            passages += [
                 Passage(place="reason", text=call.reason, at=n, tools=(call.name,))
                 for n, call in enumerate(self.calls)
             ]
         else:
-            found = [
-                Passage(
-                    place="thought",
-                    text=step.thought,
-                    at=n,
-                    tools=tuple(call.name for call in step.calls),
-                )
-                for n, step in enumerate(self.steps)
+            passages = [
+                Passage(place="thought", text=s.thought, at=n, tools=tuple(c.name for c in s.calls))
+                for n, s in enumerate(self.steps)
             ]
-        return tuple(passage for passage in found if passage.text.strip())
+        return tuple(passage for passage in passages if passage.text.strip())
 
     def with_passage(self, passage: Passage, text: str) -> ReplyParts:
         """Puts a text in the place of a passage."""
@@ -140,25 +152,16 @@ class ReplyParts:
         return parts
 
     def with_calls(self, at: int, *calls: Call) -> ReplyParts:
-        """Puts calls in the place of one.
-
-        Args:
-            at: Place of the call to be replaced, in ``calls``.
-            calls: What comes instead; nothing takes it out. In a plan each becomes a step of its
-                own, in steps all stay in the step of the replaced one.
-        """
-        if self.form == "plan":
-            listed = list(self.calls)
-            listed[at : at + 1] = calls
-            return replace(self, steps=plan_of(listed).steps)
-        steps, before = list(self.steps), 0
-        for n, step in enumerate(steps):
-            if at < before + len(step.calls):
-                inner = list(step.calls)
+        """Puts any number of calls in the place of one; in steps all stay in its step."""
+        steps: list[Step] = []
+        before = 0
+        for step in self.steps:
+            inner = list(step.calls)
+            if 0 <= at - before < len(inner):
                 inner[at - before : at - before + 1] = calls
-                steps[n] = replace(step, calls=tuple(inner))
-                break
             before += len(step.calls)
+            is_plan = self.form == "plan"
+            steps += plan_of(inner).steps if is_plan else (replace(step, calls=tuple(inner)),)
         return replace(self, steps=tuple(steps))
 
     def with_argument(self, at: int, name: str, value: Any) -> ReplyParts:
@@ -181,63 +184,40 @@ def json_text(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _chain_entry(call: Call) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": call.name}
-    if call.arguments is not None:
-        entry["parameter_description"] = call.arguments
-    return {**entry, "reason": call.reason} if call.reason else entry
-
-
-def _message(step: Step) -> dict[str, Any]:
-    calls = [
-        {"type": "function", "function": {"name": call.name, "arguments": call.arguments or {}}}
-        for call in step.calls
-    ]
-    return {"role": "assistant", "thought": step.thought, "tool_calls": calls}
-
-
 def scalars(value: Any) -> Iterator[Any]:
     """Every scalar in a JSON value."""
     if isinstance(value, dict):
-        for child in cast("dict[str, Any]", value).values():
-            yield from scalars(child)
-    elif isinstance(value, list):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
         for child in cast("list[Any]", value):
             yield from scalars(child)
     else:
         yield value
 
 
-def mapped(value: Any, edit: Edit) -> Any:
-    """A JSON value with every scalar in it edited; keys stay."""
+def mapped(value: Any, edit: Edit, *, is_reversed: bool = False) -> Any:
+    """A JSON value with every scalar in it edited; keys stay, perhaps in reverse order."""
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value).items()
-        return {key: mapped(child, edit) for key, child in fields}
+        fields = list(cast("dict[str, Any]", value).items())[:: -1 if is_reversed else 1]
+        return {key: mapped(child, edit, is_reversed=is_reversed) for key, child in fields}
     if isinstance(value, list):
-        return [mapped(child, edit) for child in cast("list[Any]", value)]
+        listed = cast("list[Any]", value)
+        return [mapped(child, edit, is_reversed=is_reversed) for child in listed]
     return edit(value)
 
 
-def reversed_keys(value: Any) -> Any:
-    """A JSON value with the keys of all its objects in reverse order."""
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value).items()
-        return {key: reversed_keys(child) for key, child in reversed(fields)}
-    if isinstance(value, list):
-        return [reversed_keys(child) for child in cast("list[Any]", value)]
-    return value
+def with_reversed_keys(parts: ReplyParts) -> str:
+    """A reply with the keys of all its objects in reverse order."""
+    return json_text(mapped(parts.value, lambda leaf: leaf, is_reversed=True))
 
 
 def everywhere(parts: ReplyParts, edit: Edit) -> ReplyParts:
     """Edits every scalar of the arguments and all prose; names of tools and parameters stay."""
 
-    def changed(call: Call) -> Call:
+    def edited(call: Call) -> Call:
         return replace(call, arguments=mapped(call.arguments, edit), reason=edit(call.reason))
 
-    steps = tuple(
-        Step(thought=edit(step.thought), calls=tuple(map(changed, step.calls)))
-        for step in parts.steps
-    )
+    steps = tuple(Step(edit(step.thought), tuple(map(edited, step.calls))) for step in parts.steps)
     refusal = None if parts.refusal is None else edit(parts.refusal)
     return replace(parts, plan=edit(parts.plan), steps=steps, refusal=refusal)
 
@@ -261,22 +241,15 @@ def as_word(text: str) -> re.Pattern[str]:
 _STEPS = re.compile(
     r"\b[Ss]tep(?:s\s+|\s+|_)\d{1,3}\b(?:\s*(?:,|and|or|to|-|–|&)\s*\d{1,3}\b(?!\w))*"
 )
-_NUMBERED_ZERO = re.compile(r"\b[Ss]tep[\s_]0\b")
 
 
 def rearranged(parts: ReplyParts, order: Sequence[int], tools: Toolset | None) -> ReplyParts:
     """A plan with its calls in another order, some left out or made twice.
 
-    Steps that arguments and reasons name by number keep meaning the same call, and the prose is
-    retold from the calls.
-
-    Args:
-        parts: A plan.
-        order: Places of the calls in the old order; of a call made twice the second is the one
-            that its old number now means.
-        tools: What the calls do, for the prose.
+    Steps that arguments and reasons name by number keep meaning the same call (of a call made
+    twice the second), and the prose is retold from the calls.
     """
-    first = 0 if _NUMBERED_ZERO.search(parts.text) else 1
+    first = 0 if re.search(r"\b[Ss]tep[\s_]0\b", parts.text) else 1
     new = {old + first: at + first for at, old in enumerate(order)}
 
     def renumbered(match: re.Match[str]) -> str:
@@ -287,40 +260,37 @@ def rearranged(parts: ReplyParts, order: Sequence[int], tools: Toolset | None) -
     return replace(moved, plan=retold(moved.calls, tools)) if parts.plan else moved
 
 
+def tool_of(tools: Toolset | None, name: str) -> Tool | None:
+    """The tool of a name; None where the case lists none."""
+    return tools.by_name.get(name) if tools else None
+
+
 def retold(calls: Sequence[Call], tools: Toolset | None) -> str:
     """Prose of a plan that says what its calls do, one line each."""
-    return "\n".join(
-        f"{at}. {call.name}: {call.reason or _purpose(call, tools)}"
-        for at, call in enumerate(calls, start=1)
-    )
-
-
-def _purpose(call: Call, tools: Toolset | None) -> str:
-    tool = tools.by_name.get(call.name) if tools else None
-    first = re.split(r"(?<=[.!?])\s", tool.description)[0] if tool else ""
-    return first or "as its arguments say."
+    lines: list[str] = []
+    for at, call in enumerate(calls, start=1):
+        tool = tool_of(tools, call.name)
+        purpose = re.split(r"(?<=[.!?])\s", tool.description)[0] if tool else ""
+        lines.append(f"{at}. {call.name}: {call.reason or purpose or 'as its arguments say.'}")
+    return "\n".join(lines)
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?=[^\W\d_a-z])|\s*\n\s*")
-_ABBREVIATIONS = ("Dr.", "Mr.", "Ms.", "Mrs.", "St.", "Prof.", "No.", "e.g.", "i.e.", "vs.")
+_NO_END = re.compile(
+    r"(?:(?:Dr|Mr|Ms|Mrs|St|Prof|No|e\.g|i\.e|vs)\.|(?:^|\s)\(?(?:[A-Z]|\d{1,3})\.\s*)\Z"
+)
+"""A title, an abbreviation, an initial or a number, after which a full stop ends no sentence."""
 
 
 def sentences(text: str) -> list[str]:
     """Sentences and lines of prose, without the blanks between them; none is empty."""
-    found: list[str] = []
+    parts: list[str] = []
     for part in _SENTENCE_END.split(text.strip()):
-        if found and _is_open(found[-1]):
-            found[-1] = f"{found[-1]} {part}"
+        if parts and _NO_END.search(parts[-1]):
+            parts[-1] = f"{parts[-1]} {part}"
         elif part:
-            found.append(part)
-    return found
-
-
-def _is_open(part: str) -> bool:
-    """Whether a full stop at the end is no end of a sentence: an initial, a number, a title."""
-    last = part.rsplit(maxsplit=1)[-1]
-    initial = re.fullmatch(r"\(?(?:[A-Z]|\d{1,3})\.", last)
-    return part.endswith(_ABBREVIATIONS) or initial is not None
+            parts.append(part)
+    return parts
 
 
 def case_text(item: Item) -> str:
@@ -347,15 +317,5 @@ def new_number(text: str, rng: Random, taken: str) -> str | None:
         return None
     start, end = runs[-1].span()
     low, high = 10 ** (end - start - 1), 10 ** (end - start) - 1
-    for _ in range(20):
-        other = f"{text[:start]}{rng.randint(low, high)}{text[end:]}"
-        if other not in taken:
-            return other
-    return None
-
-
-def arguments_of(parts: ReplyParts) -> Iterator[tuple[int, str, Any]]:
-    """Place of the call, name and value of every argument."""
-    for at, call in enumerate(parts.calls):
-        for name, value in cast("Mapping[str, Any]", call.arguments or {}).items():
-            yield at, name, value
+    drawn = (f"{text[:start]}{rng.randint(low, high)}{text[end:]}" for _ in range(20))
+    return next((other for other in drawn if other not in taken), None)

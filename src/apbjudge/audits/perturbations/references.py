@@ -8,8 +8,7 @@ from typing import Any, cast
 from ...protocols import matches_reference
 from ...records import Reference
 from ..variants import Variant
-from .bases import Base
-from .checks import faithful
+from .bases import Base, faithful
 from .parts import ReplyParts, retold, seeded
 
 OPENING = "To put it in words: "
@@ -27,47 +26,37 @@ def other_references(
     - ``equivalent-reference`` (of the base): a base that humans passed and that takes another way
       than the reference becomes the reference itself.
 
-    Args:
-        base: The base.
-        fault: One of its variants with a planted fault, None where there is none.
-        others: Bases whose references may be lent; those of the same case are passed over.
-        seed: Seed of the choice among them.
-
-    Returns:
-        At most one variant of each kind, none for cases without a solution or without a
-        reference; each has calls, arguments and proven findings of its parent.
+    None for cases without a solution or without a reference; each has calls, arguments and proven
+    findings of its parent. ``others`` are bases whose references may be lent.
     """
-    item = base.item
+    item, own = base.item, base.variant
     if item.condition.unsolvable_type or item.reference is None:
         return ()
-
-    def variant(parent: Variant, kind: str, what: str, case: dict[str, Any]) -> Variant:
-        return base.derived(
-            "reference", kind, what=what, truth=parent.truth, case=case, parent=parent
-        )
-
-    echoed: list[Variant] = []
-    if fault is not None:
-        parts = ReplyParts.of_prediction(base.read(fault))
-        if parts is not None and parts.refusal is None:
-            what = f"the reference is this very plan, faulty as it is ({fault.kind})"
-            echoed.append(variant(fault, "echoed-reference", what, _as_reference(parts)))
-    own: list[Variant] = []
-    lenders = [other for other in others if _may_lend(base, other)]
-    if lenders and not item.condition.broken_tool:
+    changes: list[tuple[Variant, str, str, dict[str, Any]]] = []
+    echo = ReplyParts.of_prediction(base.read(fault)) if fault else None
+    if fault and echo and echo.refusal is None:
+        what = f"the reference is this very plan, faulty as it is ({fault.kind})"
+        changes.append((fault, "echoed", what, _as_reference(echo)))
+    lenders = [] if item.condition.broken_tool else [o for o in others if _may_lend(base, o)]
+    if lenders:
         lender = seeded(seed, base.name, "foreign-reference").choice(lenders).item
         what = f"the reference is that of another case ({lender.case_id})"
-        case = _fields(cast("Reference", lender.reference))
-        own.append(variant(base.variant, "foreign-reference", what, case))
-    if (case := retold_reference(base, base.variant)) is not None:
+        changes.append((own, "foreign", what, _fields(cast("Reference", lender.reference))))
+    if (case := retold_reference(base, own)) is not None:
         what = "the reference says the same in other words, with the same calls"
-        own.append(variant(base.variant, "reworded-reference", what, case))
-    if base.origin == "label" and matches_reference(item) is False:
+        changes.append((own, "reworded", what, case))
+    is_plan = base.origin == "label" and base.parts.refusal is None
+    if is_plan and matches_reference(item) is False:
         what = "the reference is this plan, which humans passed, and no longer the expert's"
-        own.append(variant(base.variant, "equivalent-reference", what, _as_reference(base.parts)))
-    return (
-        *(faithful(base, fault, echoed) if fault is not None else ()),
-        *faithful(base, base.variant, own),
+        changes.append((own, "equivalent", what, _as_reference(base.parts)))
+    return tuple(
+        variant
+        for parent, name, what, case in changes
+        for variant in faithful(
+            base,
+            parent,
+            [base.derived("reference", f"{name}-reference", what=what, case=case, parent=parent)],
+        )
     )
 
 
@@ -86,7 +75,7 @@ def _as_reference(parts: ReplyParts) -> dict[str, Any]:
     """The row's fields with a reply as the expert's solution."""
     value = parts.value
     if parts.form == "plan":
-        return {"plan": value["plan"], "tool_chain": value["tool_chain"]}
+        return value
     return {"ground_truth_steps": value if isinstance(value, list) else [value]}
 
 
@@ -96,23 +85,18 @@ def _fields(reference: Reference) -> dict[str, Any]:
 
 
 def retold_reference(base: Base, parent: Variant) -> dict[str, Any] | None:
-    """The reference in other words, with the same calls.
+    """The row's fields with the reference in other words, with the same calls.
 
     The prose of a plan is retold from the calls; reasons and thoughts get an opening that says
-    nothing new.
-
-    Returns:
-        The row's fields that change; None where there is no reference, none that counts (a case
-        without a solution), or one without a word.
+    nothing new. None where there is no reference, none that counts (a case without a solution),
+    or one without a word.
     """
     reference = base.read(parent).reference
     if reference is None or base.item.condition.unsolvable_type:
         return None
     before = _fields(reference)
-    after = {
-        key: [_opened(entry) for entry in cast("list[Any]", value)]
-        if isinstance(value, list)
-        else value
+    after: dict[str, Any] = {
+        key: [_opened(entry) for entry in cast("list[Any]", value)] if key != "plan" else value
         for key, value in before.items()
     }
     if reference.plan:
@@ -124,14 +108,12 @@ def _opened(entry: Any) -> Any:
     """A call or message with its words changed; what a tool answered is not touched."""
     if not isinstance(entry, dict):
         return entry
-    fields = cast("dict[str, Any]", entry)
+    fields, texts = cast("dict[str, Any]", entry), ("reason", "thought", "content", "reasoning")
     if fields.get("role", "assistant") != "assistant":
         return fields
     return {
         key: f"{OPENING}{value}"
-        if key in ("reason", "thought", "content", "reasoning")
-        and isinstance(value, str)
-        and value.strip()
+        if key in texts and isinstance(value, str) and value.strip()
         else value
         for key, value in fields.items()
     }

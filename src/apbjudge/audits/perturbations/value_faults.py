@@ -3,31 +3,73 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, timedelta
 from random import Random
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 
+from ...records import Call
 from .bases import Base
-from .flow_faults import is_described
-from .kinds import Change
+from .kinds import Change, Kind
 from .parts import (
     Edit,
-    arguments_of,
     as_word,
     case_text,
     everywhere,
     in_text,
     new_number,
-    one_of,
     scalars,
+    tool_of,
 )
-from .words import name_words, possible_needs, schema_of
+from .words import name_words, possible_needs, schema_of, table, vocabulary
 
-WEEKS = 4
-LATEST = date.max - timedelta(weeks=2 * WEEKS)
+
+class Argument(NamedTuple):
+    """One argument of a base's calls, with its schema."""
+
+    at: int
+    call: Call
+    name: str
+    value: Any
+    schema: dict[str, Any]
+
+
+def arguments_of(base: Base, *, checked: bool = False) -> Iterator[Argument]:
+    """Every argument, or those alone that code can check."""
+    tools = base.item.tools
+    for at, call in enumerate(base.parts.calls):
+        if not checked or (tools is not None and call.name in tools.checkable):
+            for name, value in (call.arguments or {}).items():
+                yield Argument(at, call, name, value, schema_of(tool_of(tools, call.name), name))
+
+
+def with_value(base: Base, old: Argument, value: Any, what: str) -> Change:
+    """A change of one argument; ``what`` says what it is now."""
+    reply = base.parts.with_argument(old.at, old.name, value)
+    return Change(reply, f"{old.name} of {base.parts.place(old.at)} is {what}")
+
+
+def is_described(value: Any, query: str) -> bool:
+    """Whether a value is put in words and does not stand in the query."""
+    is_text = isinstance(value, str) and " " in value.strip() and value not in query
+    return is_text and value[:1].islower()
+
+
+def _values(base: Base) -> list[Any]:
+    return [value for call in base.parts.calls for value in scalars(call.arguments)]
+
+
+def breach_value(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+    """Changes a date, a number or a choice that the query states, wherever the reply has it."""
+    sorts = [list(of_sort(base)) for of_sort in (_dates, _numbers, _choices)]
+    offered = [changes for changes in sorts if changes]
+    yield from rng.choice(offered) if offered else ()
+
+
+_WEEKS = 4
+_LATEST = date.max - timedelta(weeks=2 * _WEEKS)
 """A later day, as some write for never, can't be moved."""
 _ISO = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 _OPEN_END = re.compile(
@@ -35,42 +77,32 @@ _OPEN_END = re.compile(
 )
 
 
-def breach_value(base: Base, rng: Random) -> Change | None:
-    """Changes a date, a number or a choice that the query states, wherever the reply has it."""
-    sorts = [changes for changes in (_dates(base), _numbers(base), _choices(base)) if changes]
-    return one_of(rng, rng.choice(sorts)) if sorts else None
-
-
-def _values(base: Base) -> Iterator[Any]:
-    for call in base.parts.calls:
-        yield from scalars(call.arguments)
-
-
-def _dates(base: Base) -> list[Change]:
+def _dates(base: Base) -> Iterator[Change]:
     """All dates of the reply moved by four weeks, where the query states each of them.
 
     A query that names a later month may be met by the moved dates, and gives no occasion.
     """
-    query = base.item.query
-    texts = [text for text in _values(base) if isinstance(text, str)]
-    days = sorted({day for text in texts for found in _ISO.findall(text) if (day := _day(found))})
-    if not days or days[-1] > LATEST or not all(_is_stated(day, query) for day in days):
-        return []
-    step = timedelta(weeks=WEEKS)
+    query, step = base.item.query, timedelta(weeks=_WEEKS)
+    texts = [
+        text for value in _values(base) if isinstance(value, str) for text in _ISO.findall(value)
+    ]
+    days = sorted({day for text in texts if (day := _day(text))})
+    if not days or days[-1] > _LATEST or not all(_is_stated(day, query) for day in days):
+        return
     limit = days[-1] + step
     months = [n for n in range(1, 13) if f"{date(2000, n, 1):%B}" in query]
     if limit.year > days[-1].year or any(month > limit.month for month in months):
-        return []
+        return
     moved = {
         old: new
         for day in days
         for old, new in zip(_written(day), _written(day + step), strict=True)
     }
     pattern = re.compile("|".join(rf"(?<!\d){re.escape(old)}(?!\d)" for old in moved))
-    moved_day = f"{days[0] + step} for {days[0]}"
-    what = f"every date is {WEEKS} weeks later than the query has it, such as {moved_day}"
     reply = everywhere(base.parts, in_text(pattern, lambda match: moved[match[0]]))
-    return [Change(reply=reply, what=what)]
+    example = f"{days[0] + step} for {days[0]}"
+    what = f"every date is {_WEEKS} weeks later than the query has it, such as {example}"
+    yield Change(reply, what)
 
 
 def _day(text: str) -> date | None:
@@ -101,79 +133,69 @@ _LEAST = re.compile(
     r"(?:at least|minimum(?: of)?|(?<!no )(?<!not )more than|no(?:t)? less than|above)\W*$",
     re.IGNORECASE,
 )
-LONGEST_VALUE = 60
+_LONGEST_VALUE = 60
 """A longer argument is a text that may say the number for other reasons."""
-LEAST_NUMBER = 5
+_LEAST_NUMBER = 5
 """Smaller whole numbers may well stand for something else elsewhere in the reply."""
 
 
-def _numbers(base: Base) -> list[Change]:
+def _numbers(base: Base) -> Iterator[Change]:
     """A number with a unit, raised by half, or halved where the query gives a lower limit."""
-    changes = (_other_number(base, stated) for stated in _NUMBER.finditer(base.item.query))
-    return [change for change in changes if change is not None]
+    query = base.item.query
+    for stated in _NUMBER.finditer(query):
+        text = stated[1]
+        value = float(text.replace(",", ""))
+        alone = re.compile(rf"(?<![\w.,:/-]){re.escape(text)}(?![\w:/]|-\d|[.,]\d)")
+        if (value.is_integer() and value < _LEAST_NUMBER) or len(alone.findall(query)) != 1:
+            continue
+        if _LEAST.search(query[: stated.start()]):
+            new = int(value // 2) if value.is_integer() else round(value / 2, 4)
+        else:
+            new = int(value + (value + 1) // 2) if value.is_integer() else round(value * 1.5, 4)
+        shown = f"{new:,}" if "," in text else f"{new}"
+        edit = _exchange(alone, shown, value)
+        if any(edit(leaf) != leaf and len(str(leaf)) <= _LONGEST_VALUE for leaf in _values(base)):
+            what = f"{shown} stands where the query says {stated[0]}"
+            yield Change(everywhere(base.parts, edit), what)
 
 
-def _other_number(base: Base, stated: re.Match[str]) -> Change | None:
-    text, query = stated[1], base.item.query
-    value = float(text.replace(",", ""))
-    alone = re.compile(rf"(?<![\w.,:/-]){re.escape(text)}(?![\w:/]|-\d|[.,]\d)")
-    if (value.is_integer() and value < LEAST_NUMBER) or len(alone.findall(query)) != 1:
-        return None
-    if _LEAST.search(query[: stated.start()]):
-        new = int(value // 2) if value.is_integer() else round(value / 2, 4)
-    else:
-        new = int(value + (value + 1) // 2) if value.is_integer() else round(value * 1.5, 4)
-    shown = f"{new:,}" if "," in text else f"{new}"
+def _exchange(pattern: re.Pattern[str], text: str, old: float | None) -> Edit:
+    """An edit that puts another text in the place of one, also where it is passed as a number."""
+    in_words, digits = in_text(pattern, text), text.replace(",", "")
 
     def edit(leaf: Any) -> Any:
-        if isinstance(leaf, str):
-            return alone.sub(shown, leaf)
-        if isinstance(leaf, int | float) and not isinstance(leaf, bool) and leaf == value:
-            return float(new) if isinstance(leaf, float) else new
-        return leaf
+        if isinstance(leaf, bool) or not isinstance(leaf, int | float) or leaf != old:
+            return in_words(leaf)
+        return float(digits) if isinstance(leaf, float) else int(digits)
 
-    if not any(edit(leaf) != leaf and len(str(leaf)) <= LONGEST_VALUE for leaf in _values(base)):
-        return None
-    what = f"{shown} stands where the query says {stated[0]}"
-    return Change(reply=everywhere(base.parts, edit), what=what)
+    return edit
 
 
-def _choices(base: Base) -> list[Change]:
+def _choices(base: Base) -> Iterator[Change]:
     """One of the words that a schema allows, where the query names it, for another of them."""
-    tools, query = base.item.tools, base.item.query
-    changes: list[Change] = []
-    for at, name, value in arguments_of(base.parts):
-        tool = tools.by_name.get(base.parts.calls[at].name) if tools else None
-        allowed: Any = schema_of(tool, name).get("enum") if tool else None
-        is_word = isinstance(value, str) and len(value) >= 4 and isinstance(allowed, list)
-        if is_word and as_word(value).search(query):
-            words = [word for word in cast("list[object]", allowed) if isinstance(word, str)]
-            others = [w for w in words if w != value and w.lower() not in query.lower()]
-            changes += [_chosen(base, name, value, word) for word in others]
-    return changes
+    query = base.item.query
+    for _, _, name, value, schema in arguments_of(base):
+        allowed = schema.get("enum")
+        if not isinstance(value, str) or len(value) < 4 or not isinstance(allowed, list):
+            continue
+        if not as_word(value).search(query):
+            continue
+        for other in cast("list[object]", allowed):
+            if isinstance(other, str) and other != value and other.lower() not in query.lower():
+                what = f"{name} is {other!r} where the query says {value!r}"
+                yield Change(everywhere(base.parts, _choose(value, other)), what)
 
 
-def _chosen(base: Base, name: str, value: str, other: str) -> Change:
+def _choose(value: str, other: str) -> Edit:
     in_words = in_text(as_word(value), other.replace("_", " "))
-    reply = everywhere(base.parts, lambda leaf: other if leaf == value else in_words(leaf))
-    return Change(reply=reply, what=f"{name} is {other!r} where the query says {value!r}")
+    return lambda leaf: other if leaf == value else in_words(leaf)
 
 
-_PLACES = ("Seville", "Turin", "Gdansk", "Leeds", "Aarhus", "Bergen")
-_PEOPLE = ("Marchetti", "Novak", "Brandt", "Kowalska", "Duarte", "Hughes")
-_FIRMS = ("Calder & Voss", "Brightwater", "Tamarind Foods", "Holloway Timber")
-_SORTS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
-    (frozenset({"city", "town", "station", "place", "port", "destination", "origin"}), _PLACES),
-    (frozenset("clinician patient surname employee author doctor person contact".split()), _PEOPLE),
-    (frozenset({"customer", "supplier", "company", "vendor", "client"}), _FIRMS),
-)
-_ID_WORDS = frozenset("id number no account order case ticket file folder customer".split())
-_NAME = re.compile(r"[^\W\d_a-z][^\d@/\\]*")
 _ID = re.compile(r"(?=\S*\d)(?!\S*\.[A-Za-z]\w{1,3}$)[\w./-]{4,40}")
 """A number or a mix of letters and figures; the name of a file, by its ending, is none."""
 
 
-def change_goal(base: Base, rng: Random) -> Change | None:
+def change_goal(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Puts another person, place or thing where the reply has the one that the query is about.
 
     Only what the first call that takes something from the query is about counts as the object
@@ -181,14 +203,39 @@ def change_goal(base: Base, rng: Random) -> Change | None:
     """
     calls = base.parts.calls
     for at, call in enumerate(calls[: (len(calls) + 1) // 2]):
-        changes = [
-            change
-            for name, value in (call.arguments or {}).items()
-            if (change := _other_object(base, call.name, name, value, rng)) is not None
-        ]
+        changes: list[Change] = []
+        for name, value in (call.arguments or {}).items():
+            other = _other_object(base, call.name, name, value, rng)
+            if other is not None:
+                edit = _exchange(as_word(value), other, int(value) if value.isdecimal() else None)
+                what = f"the plan is about {other!r} instead of {value!r}"
+                changes.append(Change(everywhere(base.parts, edit), what))
         if changes:
-            return rng.choice(changes) if _is_object(base, at) else None
-    return None
+            yield from changes if _is_object(base, at) else ()
+            return
+
+
+def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> str | None:
+    """Another id or name for one that the query has; None where its sort is not clear."""
+    query = base.item.query
+    if not isinstance(value, str) or not as_word(value).search(query) or _ISO.search(value):
+        return None
+    if _ID.fullmatch(value) and not vocabulary("ids").isdisjoint(name_words(name)):
+        return new_number(value, rng, case_text(base.item) + base.parts.text)
+    if not re.fullmatch(r"[^\W\d_a-z][^\d@/\\]*", value):
+        return None
+    sorts = table("words")["names"]
+    of_words = (
+        sort
+        for words in (name_words(name), name_words(tool))
+        for sort in sorts
+        if not set(words).isdisjoint(sort["of"].split())
+    )
+    sort = next(of_words, None)
+    has_codes = any(isinstance(v, str) and re.fullmatch(r"[A-Z]{3}", v) for v in _values(base))
+    if sort is None or (sort is sorts[0] and has_codes):  # codes of airports stand for places
+        return None
+    return rng.choice([other for other in sort["names"] if other not in query])
 
 
 def _is_object(base: Base, at: int) -> bool:
@@ -210,82 +257,30 @@ def _is_object(base: Base, at: int) -> bool:
     return 2 * len(about) >= len(calls)
 
 
-def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> Change | None:
-    query = base.item.query
-    if not isinstance(value, str) or not as_word(value).search(query) or _ISO.search(value):
-        return None
-    other: str | None = None
-    if _ID.fullmatch(value) and not _ID_WORDS.isdisjoint(name_words(name)):
-        other = new_number(value, rng, case_text(base.item) + base.parts.text)
-    elif _NAME.fullmatch(value) and (names := _names_like(base, tool, name)):
-        other = rng.choice([n for n in names if n not in query])
-    if other is None:
-        return None
-    reply = everywhere(base.parts, _exchange(value, other))
-    return Change(reply=reply, what=f"the plan is about {other!r} instead of {value!r}")
-
-
-def _exchange(old: str, new: str) -> Edit:
-    """Puts one text in the place of another, also where it is passed as a number."""
-    in_words = in_text(as_word(old), new)
-
-    def edit(leaf: Any) -> Any:
-        is_same = isinstance(leaf, int) and not isinstance(leaf, bool) and str(leaf) == old
-        return int(new) if is_same else in_words(leaf)
-
-    return edit
-
-
-def _names_like(base: Base, tool: str, name: str) -> Sequence[str]:
-    """Names of the sort that a parameter takes; none where that is not clear."""
-    names = next(
-        (of for words in (name_words(name), name_words(tool)) if (of := _sort_of(words))), ()
-    )
-    has_codes = any(isinstance(v, str) and re.fullmatch(r"[A-Z]{3}", v) for v in _values(base))
-    return () if names is _PLACES and has_codes else names
-
-
-def _sort_of(words: Sequence[str]) -> tuple[str, ...]:
-    return next((names for marks, names in _SORTS if not marks.isdisjoint(words)), ())
-
-
-_NOWHERE = (
-    (("mail",), "the {name} named in the e-mail that came yesterday"),
-    (("voice", "phone", "call "), "the {name} left in the voice message"),
-    (("spreadsheet", "sheet"), "the {name} in the last row of the shared spreadsheet"),
-    (("dashboard",), "the {name} shown on the dashboard"),
-    (("colleague",), "the {name} that the colleague has noted down"),
-)
-
-
-def unmade_result(base: Base, rng: Random) -> Change | None:
+def unmade_result(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Takes a value from a message or result that there is not."""
-    parts, tools = base.parts, base.item.tools
-    told = f"{case_text(base.item)} {parts.text} {tools.text if tools else ''}".lower()
-    sources = [text for marks, text in _NOWHERE if not any(mark in told for mark in marks)]
-    changes: list[Change] = []
-    for at, name, value in arguments_of(parts):
-        if sources and is_described(value, base.item.query):
-            text = rng.choice(sources).format(name=name.replace("_", " "))
-            what = f"{name} of {parts.place(at)} is {text!r}, which does not exist"
-            changes.append(Change(reply=parts.with_argument(at, name, text), what=what))
-    return one_of(rng, changes)
+    parts, item = base.parts, base.item
+    text = f"{case_text(item)} {parts.text} {item.tools.text if item.tools else ''}".lower()
+    nowhere = table("words")["nowhere"]
+    sources = [one["text"] for one in nowhere if not any(mark in text for mark in one["marks"])]
+    for one in arguments_of(base):
+        if sources and is_described(one.value, item.query):
+            source = rng.choice(sources).format(name=one.name.replace("_", " "))
+            yield with_value(base, one, source, f"{source!r}, which does not exist")
 
 
 _RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z]+[-_]?[\w-]*|\d{4,})")
 
 
-def invented_id(base: Base, rng: Random) -> Change | None:
+def invented_id(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
     """Changes an id that a result has given to one that stands nowhere."""
-    item, parts = base.item, base.parts
+    item = base.item
     # an id that the user gave is no result
     answers = [m for m in item.trajectory if m.get("role") in ("tool", "function")]
-    results, taken = orjson.dumps(answers).decode(), case_text(item) + parts.text
-    changes: list[Change] = []
-    for at, name, value in arguments_of(parts):
-        if isinstance(value, str) and _RESULT_ID.fullmatch(value) and value not in item.query:
-            other = new_number(value, rng, taken) if value in results else None
+    results, taken = orjson.dumps(answers).decode(), case_text(item) + base.parts.text
+    for one in arguments_of(base):
+        is_id = isinstance(one.value, str) and _RESULT_ID.fullmatch(one.value)
+        if is_id and one.value not in item.query and one.value in results:
+            other = new_number(one.value, rng, taken)
             if other is not None:
-                what = f"{name} of {parts.place(at)} is {other!r}, which no result has given"
-                changes.append(Change(reply=parts.with_argument(at, name, other), what=what))
-    return one_of(rng, changes)
+                yield with_value(base, one, other, f"{other!r}, which no result has given")
