@@ -39,8 +39,8 @@ from .records import Row as Row
 from .records import Unscored as Unscored
 from .records import Verdict as Verdict
 from .records import read_judgement as read_judgement
-from .reports.card.html import card_html as card_html
-from .reports.card.markdown import card_markdown as card_markdown
+from .reports.card.page import card_html as card_html
+from .reports.card.text import card_markdown as card_markdown
 from .reports.card.text import card_text as card_text
 from .reports.comparison import comparison_text as comparison_text
 from .reports.config import ReportConfig as ReportConfig

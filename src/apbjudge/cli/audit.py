@@ -159,9 +159,8 @@ def _audited(
     """Audits one judge, prints its card and writes it; None when it was interrupted."""
     from ..audits.session import audit as audit_judge
     from ..jsonl import write_atomically
-    from ..reports.card.html import card_html
-    from ..reports.card.markdown import card_markdown
-    from ..reports.card.text import card_text
+    from ..reports.card.page import card_html
+    from ..reports.card.text import card_markdown, card_text
     from .progress import Reporter
 
     reporter = Reporter(sys.stderr)
@@ -243,7 +242,8 @@ def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
 
     from ..audits.comparison import compare_cards
     from ..jsonl import write_atomically
-    from ..reports.card.compare import cards_html, cards_markdown, cards_text
+    from ..reports.card.page import cards_html
+    from ..reports.card.text import cards_markdown, cards_text
 
     out = options.out
     if out is not None and not options.overwrite:

@@ -105,11 +105,15 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; those of one section share a heading in LaTeX."""
+    """A column of a table; those of one section share a heading in LaTeX.
+
+    Texts of a column that ``folds`` continue on further lines where the width is limited.
+    """
 
     title: str
     align: Align = "left"
     section: str = ""
+    folds: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +126,14 @@ class Table:
 
     @classmethod
     def of(cls, heads: Iterable[str], rows: Iterable[Sequence[Cell]], *, align: str = "") -> Table:
-        """A table from titles and rows; ``align`` has a letter a column, ``l``, ``r`` or ``v``."""
-        names: dict[str, Align] = {"l": "left", "r": "right", "v": "value"}
+        """A table from titles and rows.
+
+        ``align`` has a letter a column: ``l``, ``r``, ``v``, or ``f`` for one that folds.
+        """
+        names: dict[str, Align] = {"l": "left", "r": "right", "v": "value", "f": "left"}
         titles = list(heads)
         columns = (
-            Column(title, names[letter])
+            Column(title, names[letter], folds=letter == "f")
             for title, letter in zip(titles, align.ljust(len(titles), "l"), strict=False)
         )
         return cls(columns=tuple(columns), rows=tuple(map(tuple, rows)))

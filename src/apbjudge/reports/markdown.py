@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from ..errors import visible
 from .document import Document, Figure, Heading, Notes, Paragraph, Table
@@ -36,11 +36,6 @@ def _table(table: Table) -> Iterator[str]:
     )
     for line in ([plain(column.title) for column in table.columns], rules, *rows):
         yield f"| {' | '.join(line)} |"
-
-
-def table(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """The lines of a Markdown table of plain texts."""
-    return list(_table(Table.of(heads, rows)))
 
 
 def plain(text: str) -> str:

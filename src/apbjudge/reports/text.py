@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from math import inf
+from textwrap import wrap
 
 from ..errors import visible
 from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table, packed
 
 _GAP = "  "
+_NARROWEST = 12
 
 
 def render_text(document: Document, *, width: int | None = None) -> str:
     """The document: parts with an empty line between, except below a heading.
 
-    A figure is ``value [low, high] /n``, with ``*`` behind the value in the best set. Columns of a
-    table beyond ``width`` characters continue below; None for no limit.
+    A figure is ``value [low, high] /n``, with ``*`` behind the value in the best set. What is
+    wider than ``width`` characters continues on further lines: texts and cells of columns that
+    fold, otherwise whole columns of a table below the others. None for no limit.
     """
     lines: list[str] = []
     is_below_heading = True
     for part in document:
         match part:
             case Heading(text) | Paragraph(text):
-                body = [visible(text)]
+                body = _wrapped(visible(text), width)
             case Notes(texts):
-                body = [*map(visible, texts)]
+                body = [line for text in texts for line in _wrapped(visible(text), width, "  ")]
             case _:
                 body = [*_table(part, width)]
         if body:
@@ -33,14 +37,42 @@ def render_text(document: Document, *, width: int | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+    return [text] if width is None else wrap(text, width, subsequent_indent=indent)
+
+
 def _table(table: Table, width: int | None) -> Iterator[str]:
     columns = [_column(table, i) for i in range(len(table.columns))]
+    if width is not None and any(column.folds for column in table.columns):
+        columns = _folded(columns, table, width)
     leads = columns[: table.leads]
     room = inf if width is None else width + len(_GAP) - sum(len(c[0]) + len(_GAP) for c in leads)
     sized = ((column, len(column[0]) + len(_GAP)) for column in columns[table.leads :])
     for block in [*packed(sized, room)] or [[]]:
         for line in zip(*leads, *block, strict=True):
             yield _GAP.join(line).rstrip()
+
+
+def _folded(columns: list[list[str]], table: Table, width: int) -> list[list[str]]:
+    """The columns, those that fold in the room that the others leave; narrow ones first."""
+    folding = [i for i, column in enumerate(table.columns) if column.folds]
+    room = width + len(_GAP) - sum(len(column[0]) + len(_GAP) for column in columns)
+    room += sum(len(columns[i][0]) for i in folding)
+    widths = [len(column[0]) for column in columns]
+    for n, i in enumerate(sorted(folding, key=widths.__getitem__)):
+        widths[i] = min(widths[i], max(_NARROWEST, room // (len(folding) - n)))
+        room -= widths[i]
+    lines: list[tuple[str, ...]] = []
+    for row in zip(*columns, strict=True):
+        cells = [
+            wrap(cell, wide, break_on_hyphens=False) if column.folds else [cell]
+            for cell, wide, column in zip(row, widths, table.columns, strict=True)
+        ]
+        lines += (
+            tuple(part.ljust(wide) for part, wide in zip(parts, widths, strict=True))
+            for parts in zip_longest(*cells, fillvalue="")
+        )
+    return [list(column) for column in zip(*lines, strict=True)]
 
 
 def _column(table: Table, i: int) -> list[str]:

@@ -1,132 +1,186 @@
-"""A judge card as text for a terminal, at most 100 columns wide."""
+"""Judge cards, alone and side by side, as documents: text for a terminal, and Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from ...audits.card import Card
-from ...audits.outcomes import Measure, Probe
-from ...errors import visible
-from .figures import (
-    HOW_VERDICTS_ARE_MADE,
-    asked_text,
-    bases_text,
-    cost_text,
-    levels_text,
-    limit_text,
-    settings_text,
-    size_text,
-    tally_text,
-    unscored_text,
-    value_text,
-)
+from ...audits.comparison import CardComparison, CardSide, MeasurePair
+from ...audits.outcomes import Exhibit, Measure, Probe
+from ...audits.outcomes import Figure as Shown
+from ...statistics.estimates import Estimate
+from ..document import Cell, Document, Heading, Notes, Paragraph, Part, Table
+from ..markdown import render_markdown
+from ..text import render_text
+from . import words
 
 WIDTH = 100
-_GAP = "  "
-_LEAST = 12
+EXHIBITS_SHOWN = 5
+_LEGEND = (
+    "Shares in percent, changes in points. From: items/cases. Detects: how far beyond its limit a "
+    "true figure must lie to fail with a probability of 80 %. Needs: cases that would have "
+    "settled it."
+)
 
 
 def card_text(card: Card) -> str:
-    """The card in short: head, verdicts, measures, what it took.
+    """The card in short: head, outcomes, measures, cost.
 
-    Shares are in percent, changes in points with their sign; the interval stands in brackets.
-    Exhibits, figures that decide nothing and breakdowns are in the Markdown and HTML cards.
-
-    Args:
-        card: The card.
+    Figures that decide nothing, breakdowns and exhibits are in the Markdown and HTML cards.
     """
-    lines = [*_head(card), "", *_verdicts(card.probes)]
-    for probe in card.probes:
-        if probe.measures:
-            lines += ["", *_measures(probe)]
-    lines += ["", *_foot(card)]
-    return "\n".join(lines) + "\n"
+    return render_text(_card(card, whole=False), width=WIDTH)
 
 
-def _head(card: Card) -> Iterator[str]:
-    yield from folded("judge", card.judge)
-    yield from folded("asked", asked_text(card))
-    yield from folded("plans", f"{bases_text(card)}; seed {card.seed}")
-    yield from folded("settings", settings_text(card.settings))
-    yield from folded("took", f"{cost_text(card.cost)}; apbjudge {card.version}")
-    yield from folded("verdicts", tally_text([probe.outcome for probe in card.probes]))
+def card_markdown(card: Card) -> str:
+    """The whole card as Markdown; its texts are escaped, so that none is read as a mark or tag."""
+    return render_markdown(_card(card, whole=True))
 
 
-def _verdicts(probes: Sequence[Probe]) -> list[str]:
-    rows = [(probe.outcome, probe.title, probe.because) for probe in probes]
-    return columns([("verdict", "probe", "because"), *rows], last=True) if rows else []
+def cards_text(comparison: CardComparison) -> str:
+    """Two cards side by side, for a terminal."""
+    return render_text(_cards(comparison), width=WIDTH)
 
 
-def _measures(probe: Probe) -> list[str]:
-    level = levels_text([measure.estimate for measure in probe.measures])
-    about = f"{probe.title}: {unscored_text(probe.cost)}{f'; {level}' if level else ''}"
-    head = folded("", about, indent=0)
-    names = ("measure", "value", "allowed", "from", "verdict", "sees", "needs")
-    return [*head, *columns([names, *map(_row, probe.measures)])]
+def cards_markdown(comparison: CardComparison) -> str:
+    """Two cards side by side, as Markdown; its texts are escaped."""
+    return render_markdown(_cards(comparison))
 
 
-def _row(measure: Measure) -> tuple[str, ...]:
-    unit, estimate = measure.unit, measure.estimate
-    return (
-        measure.name,
-        value_text(estimate, unit, short=True),
-        limit_text(measure.side, measure.limit, unit),
-        f"{estimate.n_items}/{estimate.n_clusters}",
-        measure.outcome,
-        size_text(measure.detectable, unit).removesuffix(" pts"),
-        "" if measure.needed is None else f"{measure.needed:,}",
+def _card(card: Card, *, whole: bool) -> Document:
+    head = (
+        f"Plans: {words.bases_text(card)}; seed {card.seed}",
+        f"Settings: {words.settings_text(card.settings)}",
+        f"Took: {words.cost_text(card.cost)}",
+        f"Made by apbjudge {card.version}, plan {card.fingerprint}",
+        *(f"Note: {note}" for note in card.notes),
+    )
+    outcomes = ((p.title, words.with_symbol(p.outcome), p.because) for p in card.probes)
+    return Document(
+        (
+            Paragraph(words.size_of_audit(card)),
+            Notes(head),
+            Heading("Verdicts"),
+            Paragraph(f"{words.tally_text([p.outcome for p in card.probes])}."),
+            Table.of(("Probe", "Verdict", "Because"), outcomes, align="flf"),
+            *(part for probe in card.probes for part in _probe(probe, whole=whole)),
+            Heading("How the verdicts are made"),
+            Notes((_LEGEND, words.HOW_VERDICTS_ARE_MADE)),
+        ),
+        title=f"Judge card: {card.judge}",
     )
 
 
-def _foot(card: Card) -> Iterator[str]:
-    legend = (
-        "shares in percent, changes in points; from: items/cases; sees: how many points beyond its "
-        "limit a true figure must lie to fail with a chance of 80 %; needs: cases that would have "
-        "settled it"
+def _probe(probe: Probe, *, whole: bool) -> Iterator[Part]:
+    if not probe.measures and not whole:
+        return
+    yield Heading(probe.title)
+    if whole:
+        yield Paragraph(probe.question)
+        yield Paragraph(f"{words.with_symbol(probe.outcome)}: {probe.because}.")
+    if probe.measures:
+        yield _measures(probe.measures)
+    if whole and probe.figures:
+        yield Paragraph(f"Other figures, {words.levels_text([f.estimate for f in probe.figures])}:")
+        yield _figures(probe.figures)
+    for one in probe.tables if whole else ():
+        yield Paragraph(f"Table: {one.title}")
+        yield Table.of(one.columns, one.rows)
+    if whole and probe.n_exhibits:
+        yield from _exhibits(probe.exhibits, probe.n_exhibits)
+    notes = (*words.remarks(probe.measures), *(probe.notes if whole else ()))
+    cost = words.cost_text(probe.cost) if whole else words.unscored_text(probe.cost)
+    level = words.levels_text([measure.estimate for measure in probe.measures])
+    took = f"Took: {cost}" + (f"; {level}" if level else "")
+    yield Notes((took, *(f"Note: {note}" for note in notes)))
+
+
+def _measures(measures: Sequence[Measure]) -> Table:
+    heads = ("Measure", "Value", "Allowed", "From", "Verdict", "Detects", "Needs")
+    rows = (
+        (
+            m.name,
+            words.figure(m.estimate, m.unit),
+            words.limit_text(m.side, m.limit, m.unit),
+            _counts(m.estimate),
+            words.with_symbol(m.outcome),
+            words.size_text(m.detectable, m.unit),
+            "" if m.needed is None else f"{m.needed:,}",
+        )
+        for m in measures
     )
-    yield from wrap(legend, WIDTH)
-    yield from wrap(HOW_VERDICTS_ARE_MADE, WIDTH)
-    for note in card.notes:
-        yield from folded("note:", note, indent=6)
+    return Table.of(heads, rows, align="fvlllll")
 
 
-def folded(label: str, text: str, *, indent: int = 10) -> list[str]:
-    """A labelled text over as many lines as it takes; nothing in it moves the cursor.
-
-    Args:
-        label: Stands before the first line.
-        text: Any text.
-        indent: Columns for the label.
-    """
-    body = wrap(visible(text), WIDTH - indent) or [""]
-    heads = [label, *[""] * (len(body) - 1)]
-    return [f"{h.ljust(indent)}{line}".rstrip() for h, line in zip(heads, body, strict=True)]
+def _figures(figures: Sequence[Shown]) -> Table:
+    rows = ((f.name, words.figure(f.estimate, f.unit), _counts(f.estimate)) for f in figures)
+    return Table.of(("Figure", "Value", "From"), rows, align="fvl")
 
 
-def columns(rows: Sequence[Sequence[str]], *, last: bool = False) -> list[str]:
-    """Rows in columns; the first, or else the last, folds to what the others leave of the line.
-
-    Args:
-        rows: Cells by row, all of one length, the heading first.
-        last: Whether the last column folds in place of the first; others are cut short where
-            they would leave it nothing.
-    """
-    shown = [[visible(text) for text in row] for row in rows]
-    widths = [max(len(row[i]) for row in shown) for i in range(len(shown[0]))]
-    folds = len(widths) - 1 if last else 0
-    most = (WIDTH - _LEAST) // (len(widths) - 1) - len(_GAP)
-    widths = [w if i == folds or not last else min(w, most) for i, w in enumerate(widths)]
-    rest = WIDTH - sum(widths) + widths[folds] - len(_GAP) * (len(widths) - 1)
-    widths[folds] = min(widths[folds], max(_LEAST, rest))
-    return [line for row in shown for line in _folded_row(row, widths)]
+def _counts(estimate: Estimate) -> str:
+    return f"{estimate.n_items}/{estimate.n_clusters}"
 
 
-def _folded_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    cells = [
-        wrap(text, width, break_on_hyphens=False) or [""]
-        for text, width in zip(row, widths, strict=True)
-    ]
-    for at in range(max(map(len, cells))):
-        parts = [cell[at] if at < len(cell) else "" for cell in cells]
-        yield _GAP.join(p.ljust(w) for p, w in zip(parts, widths, strict=True)).rstrip()
+def _exhibits(exhibits: Sequence[Exhibit], n: int) -> Iterator[Part]:
+    shown = exhibits[:EXHIBITS_SHOWN]
+    total = words.many(n, "item")
+    yield Paragraph(f"Items that speak against the judge ({len(shown)} of {total} shown):")
+    yield Notes(tuple(f"{e.name} ({e.arm}): {e.what}" for e in shown))
+
+
+def _cards(comparison: CardComparison) -> Document:
+    first, second = comparison.first, comparison.second
+    head = (
+        *_side("A", first, words.tally_text([probe.first for probe in comparison.probes])),
+        *_side("B", second, words.tally_text([probe.second for probe in comparison.probes])),
+    )
+    probes = (
+        (p.title, words.with_symbol(p.first), words.with_symbol(p.second))
+        for p in comparison.probes
+    )
+    return Document(
+        (
+            Paragraph(
+                f"{comparison.size.capitalize()} audit on plans made from {comparison.rows}."
+            ),
+            Notes(head),
+            Heading("Verdicts"),
+            Table.of(("Probe", "A", "B"), probes, align="fll"),
+            *_differences(comparison),
+            Notes((*words.only_notes(comparison), words.HOW_COMPARED)),
+        ),
+        title=f"Judge cards: {first.judge} against {second.judge}",
+    )
+
+
+def _side(name: str, side: CardSide, outcomes: str) -> Iterator[str]:
+    yield f"{name}: {side.judge}: {outcomes}"
+    yield f"{name}: settings: {words.settings_text(side.settings)}"
+    yield f"{name}: took {words.cost_text(side.cost)}; apbjudge {side.version}"
+
+
+def _differences(comparison: CardComparison) -> Iterator[Part]:
+    if not comparison.measures:
+        yield Paragraph("The two cards have no measure in common.")
+    level = f"{100 * comparison.level:g} %"
+    heads = ("Measure", "Judge", "Value", "From", f"Verdict; of A - B at {level}")
+    for probe in comparison.probes:
+        pairs = [pair for pair in comparison.measures if pair.probe == probe.name]
+        if pairs:
+            yield Heading(probe.title)
+            rows = (row for pair in pairs for row in _rows(pair, alpha=1 - comparison.level))
+            yield Table.of(heads, rows, align="flvlf")
+
+
+def _rows(pair: MeasurePair, *, alpha: float) -> Iterator[tuple[Cell, ...]]:
+    """A row for each judge and one for their difference."""
+    limit = words.limit_text(pair.side, pair.limit, pair.unit)
+    for text, name, estimate, outcome in (
+        (pair.name, "A", pair.first, pair.first_outcome),
+        (f"allowed {limit}", "B", pair.second, pair.second_outcome),
+    ):
+        value = words.figure(estimate, pair.unit)
+        yield text, name, value, _counts(estimate), words.with_symbol(outcome)
+    tests = f"p {words.p_text(pair.p_value)}, adjusted {words.p_text(pair.adjusted)}"
+    difference = words.figure(pair.difference, words.difference_unit(pair))
+    cases = words.many(pair.n_shared, "case")
+    yield "", "A - B", difference, cases, f"{tests}: {words.conclusion(pair, alpha=alpha)}"

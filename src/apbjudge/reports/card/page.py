@@ -1,14 +1,69 @@
-"""Where the marks of an interval plot stand, in percent of its width."""
+"""Judge cards as HTML pages: nothing is loaded, nothing runs, everything from data is text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from ...audits.card import Card
 from ...audits.comparison import CardComparison
 from ...audits.outcomes import Measure, Side, Unit
 from ...statistics.estimates import Estimate
-from .figures import difference_unit, number, with_unit
+from .. import numbers
+from ..templating import environment
+from . import words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    calls = {name: getattr(words, name) for name in _WORDS}
+    calls |= {"measure_plots": measure_plots, "difference_plots": difference_plots}
+    return environment(
+        calls=calls | {"symbol_of": words.SYMBOLS.__getitem__}, filters={"minus": _minus}
+    )
+
+
+_WORDS = (
+    "bases_text conclusion cost_text counts_text difference_text levels_text limit_text many "
+    "only_notes outcome_word p_text probe_title remarks settings_text size_of_audit size_text "
+    "tally_text unscored_text value_text"
+).split()
+"""Functions that the templates call."""
+
+
+def card_html(card: Card) -> str:
+    """The whole card as one page, for a screen of any width and for A4.
+
+    Args:
+        card: The card; all of its texts are escaped.
+    """
+    return _render("card.html.j2", card=card, how=words.HOW_VERDICTS_ARE_MADE)
+
+
+def cards_html(comparison: CardComparison) -> str:
+    """Two judges side by side as one page.
+
+    Args:
+        comparison: The comparison; all of its texts are escaped.
+    """
+    return _render("cards.html.j2", comparison=comparison, how=words.HOW_COMPARED)
+
+
+def _render(name: str, **values: object) -> str:
+    return _environment().get_template(name).render(values)
+
+
+def _minus(text: str) -> str:
+    """Numbers with the true minus sign, as wide as the plus."""
+    return text.replace("-", "−")
+
+
+# Interval plots ---------------------------------------------------------------------------------
 
 _TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 _NEAR = 16.0  # labels closer than this would touch
@@ -112,8 +167,8 @@ def _ticks(limits: Sequence[float], unit: Unit, axis: Axis) -> tuple[Tick, ...]:
 
 
 def _label(value: float, unit: Unit) -> str:
-    text = number(value, unit).removesuffix(".0")
-    return with_unit(text, unit) if unit == "share" else "0" if text == "+0" else text
+    text = numbers.number(value, words.UNITS[unit]).removesuffix(".0")
+    return f"{text} %" if unit == "share" else text
 
 
 def _end(value: float | None, axis: Axis) -> float | None:
@@ -137,7 +192,7 @@ def difference_plots(comparison: CardComparison) -> tuple[Plot, ...]:
             high=_end(pair.difference.high, axis),
             allowed=None,
             limits=(50.0,),
-            ticks=_ticks([0.0], difference_unit(pair), axis),
+            ticks=_ticks([0.0], words.difference_unit(pair), axis),
         )
         for pair in comparison.measures
     )

@@ -1,4 +1,4 @@
-"""The words and numbers of a judge card, as text, Markdown and HTML share them."""
+"""The words and numbers of a judge card, as its document and its page share them."""
 
 from __future__ import annotations
 
@@ -9,106 +9,81 @@ from typing import Any
 
 from ...audits.card import Card
 from ...audits.comparison import CardComparison, MeasurePair
-from ...audits.outcomes import Cost, Figure, Measure, Outcome, Side, Unit
+from ...audits.outcomes import Cost, Measure, Outcome, Side, Unit
 from ...statistics.estimates import Estimate
+from .. import numbers
+from ..document import Figure
+from ..numbers import DASH
 
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
-EXHIBITS_SHOWN = 5
+UNITS: Mapping[Unit, numbers.Unit] = {"share": "percent", "points": "points", "plain": "grade"}
+_SIGNS: Mapping[Unit, str] = {"share": " %", "points": " pts", "plain": ""}
 _LONGEST = 60
 HOW_VERDICTS_ARE_MADE = (
-    "A measure passes when its whole interval keeps to the limit, fails when its whole interval "
-    "lies beyond it, and else could not be told; a probe fails with any of its measures and "
-    "passes with all of them. "
-    "The intervals of a probe with m measures have the level 1 - 0.05 / m, so that a judge whose "
-    "true figures keep to all limits fails a probe with a chance of at most 2.5 %, and one with a "
-    "true figure beyond its limit passes with a chance of at most 2.5 %, as far as the intervals "
-    "hold."
+    "A measure passes when its whole interval is within the limit and fails when its whole "
+    "interval is beyond it; otherwise the audit could not tell. A probe fails with any of its "
+    "measures and passes with all of them. "
+    "The intervals of a probe with m measures have the level 1 - 0.05 / m: a probe fails a judge "
+    "whose true figures are within all limits with a probability of at most 2.5 %, and passes a "
+    "judge with a true figure beyond its limit with a probability of at most 2.5 %, as far as the "
+    "intervals hold."
 )
 HOW_COMPARED = (
-    "Differences are A less B over the cases that both figures are about, each case weighing as "
-    "much as was asked of it, with intervals of their own; p is two-sided, and adjusted by Holm "
-    "for all measures together. "
-    "A difference that is not seen may still be there: the last words say which one would have "
-    "been found with a chance of 80 %."
+    "Differences are A minus B over the cases that both figures are about; each case has as much "
+    "weight as was asked of it, and each difference has its own interval. p is two-sided, and "
+    "adjusted by Holm's method for all measures together. "
+    "A difference that is not seen may still exist: the last words give the difference that would "
+    "have been detected with a probability of 80 %."
 )
 
 _HANDLING = frozenset(
     "model api_base transport vision max_images max_image_bytes timeout_s deadline_s outage_s "
     "retries max_concurrency rpm tpm price_input price_output price_cached lead".split()
 )
-"""Settings that move no verdict, or are said elsewhere."""
+"""Settings that move no verdict, or that the card shows elsewhere."""
 
 
-def number(value: float, unit: Unit, *, signed: bool = False) -> str:
-    """A number without its unit.
-
-    Args:
-        value: The figure.
-        unit: Shares (in percent) and points have one place, plain numbers three.
-        signed: Whether a plus stands before positive ones; points always have their sign.
-    """
-    sign = "+" if signed or unit == "points" else ""
-    return f"{value:{sign}z.3f}" if unit == "plain" else f"{100 * value:{sign}z.1f}"
+def figure(estimate: Estimate, unit: Unit) -> Figure:
+    """A figure of a card in a cell; its denominators are in a column of their own."""
+    return Figure(estimate=estimate, unit=UNITS[unit], denominator=False)
 
 
-def with_unit(text: str, unit: Unit) -> str:
-    """A number with its unit behind it."""
-    return text + {"share": " %", "points": " pts", "plain": ""}[unit]
+def amount(value: float, unit: Unit) -> str:
+    """A number with its unit, such as ``70.0 %``."""
+    return f"{numbers.number(value, UNITS[unit])}{_SIGNS[unit]}"
 
 
-def value_text(estimate: Estimate, unit: Unit, *, short: bool = False) -> str:
-    """A figure with its interval, ``93.3 % [80.1, 98.0]``.
-
-    Args:
-        estimate: The figure.
-        unit: How it is shown.
-        short: Leaves the unit out.
-    """
+def value_text(estimate: Estimate, unit: Unit) -> str:
+    """A figure with unit and interval, ``93.3 % [80.1, 98.0]``."""
     if estimate.value is None:
-        return "–"
-    value = number(estimate.value, unit)
-    return f"{value if short else with_unit(value, unit)} {interval_text(estimate, unit)}"
-
-
-def interval_text(estimate: Estimate, unit: Unit) -> str:
-    """The interval alone, or that there is none."""
-    if estimate.low is None or estimate.high is None:
-        return "[no interval]"
-    return f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
+        return DASH
+    return f"{amount(estimate.value, unit)} {figure(estimate, unit).interval or '[no interval]'}"
 
 
 def limit_text(side: Side, limit: float, unit: Unit) -> str:
     """What is allowed: ``at least 70.0 %``, ``within 10.0 pts``."""
-    text = number(limit, unit)
-    return f"{side} {with_unit(text.lstrip('+') if side == 'within' else text, unit)}"
+    text = amount(limit, unit)
+    return f"{side} {text.lstrip('+') if side == 'within' else text}"
 
 
 def size_text(value: float | None, unit: Unit) -> str:
-    """A size without direction, such as that of a difference which would have been seen."""
+    """A size without direction, such as that of a difference which would have been detected."""
     if value is None:
-        return "–"
+        return DASH
     least = 0.001  # the last digit that is shown
-    text = number(max(value, least), unit).lstrip("+")
-    text = with_unit(text, "points" if unit == "share" else unit)
+    text = amount(max(value, least), "points" if unit == "share" else unit).lstrip("+")
     return f"under {text}" if value < least else text
+
+
+def many(n: int, what: str) -> str:
+    """A count with its noun, in the plural unless it is 1."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def counts_text(estimate: Estimate) -> str:
     """The denominators."""
     return f"{many(estimate.n_items, 'item')} in {many(estimate.n_clusters, 'case')}"
-
-
-def many(n: int, what: str) -> str:
-    """A count with its noun in the plural where it is one."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def verdict_text(measure: Measure) -> str:
-    """The verdict, with what it would have needed where it could not be told."""
-    if measure.needed is None:
-        return measure.outcome
-    return f"{measure.outcome} (would need {measure.needed:,} cases)"
 
 
 def remarks(measures: Sequence[Measure]) -> list[str]:
@@ -120,11 +95,6 @@ def remarks(measures: Sequence[Measure]) -> list[str]:
     return [f"{'; '.join(of)}: {remark}" for remark, of in names.items()]
 
 
-def figure_text(figure: Figure) -> str:
-    """A figure that decides nothing, with its interval."""
-    return value_text(figure.estimate, figure.unit)
-
-
 def levels_text(estimates: Sequence[Estimate]) -> str:
     """Level of the intervals, such as ``99.2 % intervals``; empty without any."""
     levels = sorted({round(100 * e.level, 2) for e in estimates if e.low is not None})
@@ -133,7 +103,7 @@ def levels_text(estimates: Sequence[Estimate]) -> str:
 
 def cost_text(cost: Cost) -> str:
     """What something took; the share without verdict is always there."""
-    usd = "price not known" if cost.usd is None else f"{cost.usd:,.2f} USD"
+    usd = "unknown price" if cost.usd is None else f"{cost.usd:,.2f} USD"
     parts = [unscored_text(cost), many(cost.calls, "call"), many(cost.tokens, "token"), usd]
     return ", ".join(parts)
 
@@ -144,7 +114,7 @@ def unscored_text(cost: Cost) -> str:
     return f"{many(cost.judgements, 'judgement')}, {cost.unscored:,} unscored{share}"
 
 
-def asked_text(card: Card) -> str:
+def size_of_audit(card: Card) -> str:
     """One sentence: what the judge was asked."""
     n = sum(card.protocols.values())
     return f"{card.size.capitalize()} audit on {many(n, 'plan')} made from {card.rows}."
@@ -154,7 +124,7 @@ def bases_text(card: Card) -> str:
     """Where the plans are from."""
     parts = [_tally(card.protocols), _tally(card.origins, "from a {}")]
     parts += [f"cases left out: {_tally(card.left_out)}"] if card.left_out else []
-    return "; ".join(part for part in parts if part) or "none"
+    return "; ".join(filter(None, parts)) or "none"
 
 
 def _tally(counts: Mapping[str, int], shape: str = "{}") -> str:
@@ -183,14 +153,29 @@ def _setting(value: object) -> str:
 
 
 def tally_text(outcomes: Sequence[Outcome | None]) -> str:
-    """How the probes came out: ``3 pass, 2 fail, 5 could not be told``."""
+    """The outcomes of the probes: ``3 pass, 2 fail, 5 could not tell``."""
     counts = Counter(outcomes)
-    words = {"passes": "pass", "fails": "fail", "could not tell": "could not be told"}
+    words = {"passes": "pass", "fails": "fail", "could not tell": "could not tell"}
     return ", ".join(f"{counts[outcome]} {words[outcome]}" for outcome in OUTCOMES)
 
 
+def outcome_word(outcome: Outcome | None) -> str:
+    """An outcome in a word, also where a card lacks the probe."""
+    return "not asked" if outcome is None else outcome
+
+
+def with_symbol(outcome: Outcome | None) -> str:
+    """An outcome behind its symbol."""
+    return f"{DASH if outcome is None else SYMBOLS[outcome]} {outcome_word(outcome)}"
+
+
+def probe_title(comparison: CardComparison, pair: MeasurePair) -> str:
+    """Title of the probe that a measure belongs to."""
+    return next(probe.title for probe in comparison.probes if probe.name == pair.probe)
+
+
 def difference_unit(pair: MeasurePair) -> Unit:
-    """How a difference reads: that of two shares is one of points."""
+    """The unit of a difference: that of two shares is in points."""
     return "points" if pair.unit == "share" else pair.unit
 
 
@@ -201,26 +186,22 @@ def difference_text(pair: MeasurePair) -> str:
 
 def p_text(p: float | None) -> str:
     """A p-value to three places, never as zero."""
-    if p is None:
-        return "–"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+    return numbers.number(p, "p")
 
 
 def conclusion(pair: MeasurePair, *, alpha: float) -> str:
-    """What a difference amounts to, in words.
-
-    Args:
-        pair: The measure, with its adjusted p-value.
-        alpha: One minus the confidence level.
-    """
+    """What a difference amounts to, in words; ``alpha`` is one minus the confidence level."""
     difference = pair.difference
     if difference.value is None or difference.low is None or difference.high is None:
         return f"not tested: {difference.note or 'no interval'}"
-    seen = _seen(pair.detectable, difference_unit(pair))
+    detectable = "detectable difference not known"
+    if pair.detectable is not None:
+        of = size_text(pair.detectable, difference_unit(pair))
+        detectable = "none is detectable" if pair.detectable >= 2 else f"detectable: {of}"
     if difference.low <= 0 <= difference.high:
-        return f"no difference seen; {seen}"
+        return f"no difference seen; {detectable}"
     if pair.adjusted is None or pair.adjusted >= alpha:
-        return f"not clear among several measures; {seen}"
+        return f"not clear among several measures; {detectable}"
     if pair.side == "within":
         return "A is higher" if difference.value > 0 else "B is higher"
     return (
@@ -228,26 +209,8 @@ def conclusion(pair: MeasurePair, *, alpha: float) -> str:
     )
 
 
-def _seen(detectable: float | None, unit: Unit) -> str:
-    if detectable is None:
-        return "what would have been is not known"
-    if detectable >= 2:
-        return "one of any size would not have been"
-    return f"one of {size_text(detectable, unit)} would have been"
-
-
 def only_notes(comparison: CardComparison) -> Iterator[str]:
     """Sentences about measures that one of the judges lacks."""
     for name, only in (("A", comparison.only_first), ("B", comparison.only_second)):
         if only:
-            yield f"Measures that only {name} has figures of: {'; '.join(only)}."
-
-
-def outcome_word(outcome: Outcome | None) -> str:
-    """A verdict in a word, also where a card lacks the probe."""
-    return "not asked" if outcome is None else outcome
-
-
-def probe_title(comparison: CardComparison, pair: MeasurePair) -> str:
-    """Title of the probe that a measure belongs to."""
-    return next(probe.title for probe in comparison.probes if probe.name == pair.probe)
+            yield f"Measures that only {name} has: {'; '.join(only)}."
