@@ -19,23 +19,20 @@ from markdown_it import MarkdownIt
 from apbjudge.audits.card import Card, card_from_json
 from apbjudge.audits.comparison import CardComparison, compare_cards
 from apbjudge.audits.outcomes import Cost, Measure, Side, Unit, measured
-from apbjudge.reports.card.compare import cards_markdown, cards_text
 from apbjudge.reports.card.figures import (
     HOW_VERDICTS_ARE_MADE,
     conclusion,
     cost_text,
     counts_text,
     limit_text,
-    number,
     remarks,
     settings_text,
     size_text,
     value_text,
 )
-from apbjudge.reports.card.html import card_html, cards_html
-from apbjudge.reports.card.markdown import card_markdown
-from apbjudge.reports.card.plot import measure_plots
-from apbjudge.reports.card.text import WIDTH, card_text
+from apbjudge.reports.card.html import card_html, cards_html, measure_plots
+from apbjudge.reports.card.markdown import card_markdown, cards_markdown
+from apbjudge.reports.card.text import WIDTH, card_text, cards_text
 from apbjudge.reports.markdown import plain
 from apbjudge.statistics.estimates import Estimate
 
@@ -343,23 +340,9 @@ def test_a_card_read_back_looks_the_same() -> None:
     assert card_text(again) == card_text(card())
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "expected"),
-    [
-        (0.5, "share", "50.0"),
-        (0.5, "points", "+50.0"),
-        (-0.123, "points", "-12.3"),
-        (-0.0001, "points", "+0.0"),
-        (0.31, "plain", "0.310"),
-    ],
-)
-def test_numbers(value: float, unit: Unit, expected: str) -> None:
-    assert number(value, unit) == expected
-
-
 def test_sizes_have_no_direction_and_are_never_zero() -> None:
     assert size_text(0.123, "share") == "12.3 pts"
-    assert size_text(0.0001, "points") == "under 0.1 pts"
+    assert size_text(0.0001, "points") == "less than 0.1 pts"
     assert size_text(0.2, "plain") == "0.200"
     assert size_text(None, "share") == "–"
 
@@ -377,7 +360,7 @@ def test_what_the_endpoint_is_treated_like_is_no_setting_of_the_verdicts() -> No
 
 def test_a_price_that_is_not_known_is_no_price_of_nothing() -> None:
     assert cost_text(Cost(judgements=1, usd=None)).endswith("price not known")
-    assert cost_text(Cost(judgements=1)).endswith("0.00 USD")
+    assert cost_text(Cost(judgements=1)).endswith(" 0.0000 USD")
 
 
 SIDES: list[tuple[Side, Unit]] = [

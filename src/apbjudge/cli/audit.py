@@ -209,7 +209,9 @@ def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
 
     from ..audits.comparison import compare_cards
     from ..jsonl import write_atomically
-    from ..reports.card.compare import cards_html, cards_markdown, cards_text
+    from ..reports.card.html import cards_html
+    from ..reports.card.markdown import cards_markdown
+    from ..reports.card.text import cards_text
 
     out = options.out
     if out is not None and not options.overwrite:

@@ -9,9 +9,12 @@ from typing import Any
 
 from ...audits.card import Card
 from ...audits.comparison import CardComparison, MeasurePair
-from ...audits.outcomes import Cost, Figure, Measure, Outcome, Side, Unit
+from ...audits.outcomes import Cost, Measure, Outcome, Side, Unit
 from ...statistics.estimates import Estimate
+from .. import numbers
+from ..numbers import DASH, count, many
 
+UNITS: Mapping[Unit, numbers.Unit] = {"share": "percent", "points": "points", "plain": "grade"}
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
 EXHIBITS_SHOWN = 5
@@ -37,19 +40,7 @@ _HANDLING = frozenset(
     "model api_base transport vision max_images max_image_bytes timeout_s deadline_s outage_s "
     "retries max_concurrency rpm tpm price_input price_output price_cached lead".split()
 )
-"""Settings that move no verdict, or are said elsewhere."""
-
-
-def number(value: float, unit: Unit, *, signed: bool = False) -> str:
-    """A number without its unit.
-
-    Args:
-        value: The figure.
-        unit: Shares (in percent) and points have one place, plain numbers three.
-        signed: Whether a plus stands before positive ones; points always have their sign.
-    """
-    sign = "+" if signed or unit == "points" else ""
-    return f"{value:{sign}z.3f}" if unit == "plain" else f"{100 * value:{sign}z.1f}"
+"""Settings that move no verdict, or are shown elsewhere."""
 
 
 def with_unit(text: str, unit: Unit) -> str:
@@ -58,40 +49,24 @@ def with_unit(text: str, unit: Unit) -> str:
 
 
 def value_text(estimate: Estimate, unit: Unit, *, short: bool = False) -> str:
-    """A figure with its interval, ``93.3 % [80.1, 98.0]``.
-
-    Args:
-        estimate: The figure.
-        unit: How it is shown.
-        short: Leaves the unit out.
-    """
+    """A figure with its interval, ``93.3 % [80.1, 98.0]``; ``short`` leaves the unit out."""
     if estimate.value is None:
-        return "–"
-    value = number(estimate.value, unit)
-    return f"{value if short else with_unit(value, unit)} {interval_text(estimate, unit)}"
-
-
-def interval_text(estimate: Estimate, unit: Unit) -> str:
-    """The interval alone, or that there is none."""
-    if estimate.low is None or estimate.high is None:
-        return "[no interval]"
-    return f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
+        return DASH
+    value = numbers.number(estimate.value, UNITS[unit])
+    ends = numbers.interval(estimate, UNITS[unit]) or "[no interval]"
+    return f"{value if short else with_unit(value, unit)} {ends}"
 
 
 def limit_text(side: Side, limit: float, unit: Unit) -> str:
     """What is allowed: ``at least 70.0 %``, ``within 10.0 pts``."""
-    text = number(limit, unit)
+    text = numbers.number(limit, UNITS[unit])
     return f"{side} {with_unit(text.lstrip('+') if side == 'within' else text, unit)}"
 
 
 def size_text(value: float | None, unit: Unit) -> str:
     """A size without direction, such as that of a difference which would have been seen."""
-    if value is None:
-        return "–"
-    least = 0.001  # the last digit that is shown
-    text = number(max(value, least), unit).lstrip("+")
-    text = with_unit(text, "points" if unit == "share" else unit)
-    return f"under {text}" if value < least else text
+    text = DASH if value is None else numbers.size(value, UNITS[unit])
+    return text.replace(" points", " pts")
 
 
 def counts_text(estimate: Estimate) -> str:
@@ -99,16 +74,11 @@ def counts_text(estimate: Estimate) -> str:
     return f"{many(estimate.n_items, 'item')} in {many(estimate.n_clusters, 'case')}"
 
 
-def many(n: int, what: str) -> str:
-    """A count with its noun in the plural where it is one."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
 def verdict_text(measure: Measure) -> str:
     """The verdict, with what it would have needed where it could not be told."""
     if measure.needed is None:
         return measure.outcome
-    return f"{measure.outcome} (would need {measure.needed:,} cases)"
+    return f"{measure.outcome} (would need {many(measure.needed, 'case')})"
 
 
 def remarks(measures: Sequence[Measure]) -> list[str]:
@@ -120,28 +90,25 @@ def remarks(measures: Sequence[Measure]) -> list[str]:
     return [f"{'; '.join(of)}: {remark}" for remark, of in names.items()]
 
 
-def figure_text(figure: Figure) -> str:
-    """A figure that decides nothing, with its interval."""
-    return value_text(figure.estimate, figure.unit)
-
-
 def levels_text(estimates: Sequence[Estimate]) -> str:
     """Level of the intervals, such as ``99.2 % intervals``; empty without any."""
-    levels = sorted({round(100 * e.level, 2) for e in estimates if e.low is not None})
-    return f"{' and '.join(f'{level:g} %' for level in levels)} intervals" if levels else ""
+    levels = sorted({round(e.level, 4) for e in estimates if e.low is not None})
+    return f"{' and '.join(map(numbers.level_text, levels))} intervals" if levels else ""
 
 
 def cost_text(cost: Cost) -> str:
     """What something took; the share without verdict is always there."""
-    usd = "price not known" if cost.usd is None else f"{cost.usd:,.2f} USD"
-    parts = [unscored_text(cost), many(cost.calls, "call"), many(cost.tokens, "token"), usd]
-    return ", ".join(parts)
+    usd = numbers.money(cost.usd, unknown="price not known")
+    return ", ".join(
+        [unscored_text(cost), many(cost.calls, "call"), many(cost.tokens, "token"), usd]
+    )
 
 
 def unscored_text(cost: Cost) -> str:
     """How many judgements there are, and the share of them without verdict."""
-    share = f" ({100 * cost.unscored / cost.judgements:.1f} %)" if cost.judgements else ""
-    return f"{many(cost.judgements, 'judgement')}, {cost.unscored:,} unscored{share}"
+    rate = numbers.percent(cost.unscored / cost.judgements) if cost.judgements else ""
+    unscored = f"{count(cost.unscored)} unscored{f' ({rate})' if rate else ''}"
+    return f"{many(cost.judgements, 'judgement')}, {unscored}"
 
 
 def asked_text(card: Card) -> str:
@@ -201,22 +168,21 @@ def difference_text(pair: MeasurePair) -> str:
 
 def p_text(p: float | None) -> str:
     """A p-value to three places, never as zero."""
-    if p is None:
-        return "–"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+    return numbers.number(p, "p")
 
 
 def conclusion(pair: MeasurePair, *, alpha: float) -> str:
-    """What a difference amounts to, in words.
-
-    Args:
-        pair: The measure, with its adjusted p-value.
-        alpha: One minus the confidence level.
-    """
+    """What a difference amounts to, in words; ``alpha`` is one minus the confidence level."""
     difference = pair.difference
     if difference.value is None or difference.low is None or difference.high is None:
         return f"not tested: {difference.note or 'no interval'}"
-    seen = _seen(pair.detectable, difference_unit(pair))
+    if pair.detectable is None:
+        seen = "what would have been is not known"
+    elif pair.detectable >= 2:
+        seen = "one of any size would not have been"
+    else:
+        size = size_text(pair.detectable, difference_unit(pair))
+        seen = f"one of {size} would have been"
     if difference.low <= 0 <= difference.high:
         return f"no difference seen; {seen}"
     if pair.adjusted is None or pair.adjusted >= alpha:
@@ -228,24 +194,11 @@ def conclusion(pair: MeasurePair, *, alpha: float) -> str:
     )
 
 
-def _seen(detectable: float | None, unit: Unit) -> str:
-    if detectable is None:
-        return "what would have been is not known"
-    if detectable >= 2:
-        return "one of any size would not have been"
-    return f"one of {size_text(detectable, unit)} would have been"
-
-
 def only_notes(comparison: CardComparison) -> Iterator[str]:
     """Sentences about measures that one of the judges lacks."""
     for name, only in (("A", comparison.only_first), ("B", comparison.only_second)):
         if only:
             yield f"Measures that only {name} has figures of: {'; '.join(only)}."
-
-
-def outcome_word(outcome: Outcome | None) -> str:
-    """A verdict in a word, also where a card lacks the probe."""
-    return "not asked" if outcome is None else outcome
 
 
 def probe_title(comparison: CardComparison, pair: MeasurePair) -> str:

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...audits.card import Card
 from ...audits.comparison import CardComparison
+from ...audits.outcomes import Measure, Side, Unit
+from ...statistics.estimates import Estimate
+from ..numbers import many, number
 from ..templating import environment
-from . import figures, plot
+from . import figures
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_SHARED: Mapping[str, Callable[..., Any]] = {
-    "asked_text": figures.asked_text,
-    "bases_text": figures.bases_text,
-    "conclusion": figures.conclusion,
-    "cost_text": figures.cost_text,
-    "counts_text": figures.counts_text,
-    "difference_plots": plot.difference_plots,
-    "difference_text": figures.difference_text,
-    "figure_text": figures.figure_text,
-    "levels_text": figures.levels_text,
-    "limit_text": figures.limit_text,
-    "many": figures.many,
-    "measure_plots": plot.measure_plots,
-    "only_notes": figures.only_notes,
-    "p_text": figures.p_text,
-    "probe_title": figures.probe_title,
-    "remarks": figures.remarks,
-    "settings_text": figures.settings_text,
-    "size_text": figures.size_text,
-    "outcome_word": figures.outcome_word,
-    "tally_text": figures.tally_text,
-    "unscored_text": figures.unscored_text,
-    "value_text": figures.value_text,
-    "symbol_of": figures.SYMBOLS.__getitem__,
-}
-"""What the templates call."""
+_TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+_NEAR = 16.0  # labels closer than this would touch
 
 
 def card_html(card: Card) -> str:
@@ -66,9 +46,150 @@ def _render(name: str, **values: object) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    return environment(calls=_SHARED, filters={"minus": _minus})
+    calls = (
+        figures.asked_text,
+        figures.bases_text,
+        figures.conclusion,
+        figures.cost_text,
+        figures.counts_text,
+        figures.difference_text,
+        figures.levels_text,
+        figures.limit_text,
+        figures.only_notes,
+        figures.p_text,
+        figures.probe_title,
+        figures.remarks,
+        figures.settings_text,
+        figures.size_text,
+        figures.tally_text,
+        figures.unscored_text,
+        figures.value_text,
+        many,
+        measure_plots,
+        difference_plots,
+    )
+    return environment(
+        calls={call.__name__: call for call in calls} | {"symbol_of": figures.SYMBOLS.__getitem__},
+        filters={"minus": lambda text: text.replace("-", "−")},  # as wide as the plus
+    )
 
 
-def _minus(text: str) -> str:
-    """Numbers with the true minus sign, as wide as the plus."""
-    return text.replace("-", "−")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A label under the axis.
+
+    Attributes:
+        at: Where, 0 to 100.
+        anchor: ``start`` and ``end`` at the ends of the axis, else ``middle``.
+    """
+
+    at: float
+    label: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """One figure with its interval; everything in percent of the width.
+
+    Attributes:
+        low: Lower end of the interval, None without one.
+        allowed: From where to where a judge in order is; None in a plot without limit.
+        limits: Where limits stand.
+    """
+
+    low: float | None
+    point: float | None
+    high: float | None
+    allowed: tuple[float, float] | None
+    limits: tuple[float, ...]
+    ticks: tuple[Tick, ...]
+
+
+def measure_plots(measures: Sequence[Measure]) -> tuple[Plot, ...]:
+    """A plot for each measure of a probe; those of one unit share their axis."""
+    units: list[Unit] = [measure.unit for measure in measures]
+    axes = {
+        unit: _axis(unit, [m for m, own in zip(measures, units, strict=True) if own == unit])
+        for unit in units
+    }
+    return tuple(_of_measure(m, own, axes[own]) for m, own in zip(measures, units, strict=True))
+
+
+Axis = tuple[float, float]
+
+
+def _axis(unit: Unit, measures: Sequence[Measure]) -> Axis:
+    if unit == "share" and any(m.side == "at least" for m in measures):
+        return 0.0, 1.0
+    top = _top([1.5 * abs(m.limit) for m in measures], [m.estimate for m in measures])
+    return (0.0, min(1.0, top)) if unit == "share" else (-top, top)
+
+
+def _top(least: Iterable[float], estimates: Iterable[Estimate]) -> float:
+    """The shortest axis on which everything has its place."""
+    ends = [abs(end or 0.0) for e in estimates for end in (e.value, e.low, e.high)]
+    most = max([*least, *ends], default=0.0)
+    return next((top for top in _TOPS if top >= most), _TOPS[-1])
+
+
+def _of_measure(measure: Measure, unit: Unit, axis: Axis) -> Plot:
+    limits = [-measure.limit, measure.limit] if measure.side == "within" else [measure.limit]
+    places = tuple(_at(limit, axis) for limit in limits)
+    return Plot(
+        low=_end(measure.estimate.low, axis),
+        point=_end(measure.estimate.value, axis),
+        high=_end(measure.estimate.high, axis),
+        allowed=_allowed(measure.side, places),
+        limits=places,
+        ticks=_ticks(limits, unit, axis),
+    )
+
+
+def _allowed(side: Side, places: Sequence[float]) -> tuple[float, float]:
+    if side == "at least":
+        return places[0], 100.0
+    return (0.0, places[0]) if side == "at most" else (places[0], places[-1])
+
+
+def _ticks(limits: Sequence[float], unit: Unit, axis: Axis) -> tuple[Tick, ...]:
+    """Limits first; the ends of the axis and its zero where they leave room."""
+    ticks: list[Tick] = []
+    for value in (*limits, *axis, 0.0):
+        at = _at(value, axis)
+        if all(abs(at - tick.at) >= _NEAR for tick in ticks):
+            anchor = "start" if at < _NEAR / 2 else "end" if at > 100 - _NEAR / 2 else "middle"
+            ticks.append(Tick(at=at, label=_label(value, unit), anchor=anchor))
+    return tuple(ticks)
+
+
+def _label(value: float, unit: Unit) -> str:
+    text = number(value, figures.UNITS[unit]).removesuffix(".0")
+    return figures.with_unit(text, unit) if unit == "share" else text
+
+
+def _end(value: float | None, axis: Axis) -> float | None:
+    return None if value is None else _at(value, axis)
+
+
+def _at(value: float, axis: Axis) -> float:
+    low, high = axis
+    share = (value - low) / (high - low)
+    return round(100 * min(1.0, max(0.0, share)), 2)
+
+
+def difference_plots(comparison: CardComparison) -> tuple[Plot, ...]:
+    """A plot for each difference of two judges, all on one axis around zero."""
+    top = _top([], [pair.difference for pair in comparison.measures])
+    axis = (-top, top)
+    return tuple(
+        Plot(
+            low=_end(pair.difference.low, axis),
+            point=_end(pair.difference.value, axis),
+            high=_end(pair.difference.high, axis),
+            allowed=None,
+            limits=(50.0,),
+            ticks=_ticks([0.0], figures.difference_unit(pair), axis),
+        )
+        for pair in comparison.measures
+    )

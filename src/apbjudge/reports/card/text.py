@@ -1,4 +1,4 @@
-"""A judge card as text for a terminal, at most 100 columns wide."""
+"""A judge card, and two side by side, as text for a terminal, at most 100 columns wide."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from ...audits.card import Card
+from ...audits.comparison import CardComparison, MeasurePair
 from ...audits.outcomes import Measure, Probe
 from ...errors import visible
+from ..numbers import many
 from .figures import (
+    HOW_COMPARED,
     HOW_VERDICTS_ARE_MADE,
     asked_text,
     bases_text,
+    conclusion,
     cost_text,
+    counts_text,
+    difference_text,
     levels_text,
     limit_text,
+    only_notes,
+    p_text,
     settings_text,
     size_text,
     tally_text,
@@ -25,6 +33,11 @@ from .figures import (
 WIDTH = 100
 _GAP = "  "
 _LEAST = 12
+_LEGEND = (
+    "shares in percent, changes in points; from: items/cases; sees: how many points beyond its "
+    "limit a true figure must lie to fail with a chance of 80 %; needs: cases that would have "
+    "settled it"
+)
 
 
 def card_text(card: Card) -> str:
@@ -36,26 +49,25 @@ def card_text(card: Card) -> str:
     Args:
         card: The card.
     """
-    lines = [*_head(card), "", *_verdicts(card.probes)]
+    verdicts = [(probe.outcome, probe.title, probe.because) for probe in card.probes]
+    lines = [
+        *folded("judge", card.judge),
+        *folded("asked", asked_text(card)),
+        *folded("plans", f"{bases_text(card)}; seed {card.seed}"),
+        *folded("settings", settings_text(card.settings)),
+        *folded("took", f"{cost_text(card.cost)}; apbjudge {card.version}"),
+        *folded("verdicts", tally_text([probe.outcome for probe in card.probes])),
+        "",
+    ]
+    if verdicts:
+        lines += columns([("verdict", "probe", "because"), *verdicts], last=True)
     for probe in card.probes:
         if probe.measures:
             lines += ["", *_measures(probe)]
-    lines += ["", *_foot(card)]
+    lines += ["", *wrap(_LEGEND, WIDTH), *wrap(HOW_VERDICTS_ARE_MADE, WIDTH)]
+    for note in card.notes:
+        lines += folded("note:", note, indent=6)
     return "\n".join(lines) + "\n"
-
-
-def _head(card: Card) -> Iterator[str]:
-    yield from folded("judge", card.judge)
-    yield from folded("asked", asked_text(card))
-    yield from folded("plans", f"{bases_text(card)}; seed {card.seed}")
-    yield from folded("settings", settings_text(card.settings))
-    yield from folded("took", f"{cost_text(card.cost)}; apbjudge {card.version}")
-    yield from folded("verdicts", tally_text([probe.outcome for probe in card.probes]))
-
-
-def _verdicts(probes: Sequence[Probe]) -> list[str]:
-    rows = [(probe.outcome, probe.title, probe.because) for probe in probes]
-    return columns([("verdict", "probe", "because"), *rows], last=True) if rows else []
 
 
 def _measures(probe: Probe) -> list[str]:
@@ -79,16 +91,41 @@ def _row(measure: Measure) -> tuple[str, ...]:
     )
 
 
-def _foot(card: Card) -> Iterator[str]:
-    legend = (
-        "shares in percent, changes in points; from: items/cases; sees: how many points beyond its "
-        "limit a true figure must lie to fail with a chance of 80 %; needs: cases that would have "
-        "settled it"
-    )
-    yield from wrap(legend, WIDTH)
-    yield from wrap(HOW_VERDICTS_ARE_MADE, WIDTH)
-    for note in card.notes:
-        yield from folded("note:", note, indent=6)
+def cards_text(comparison: CardComparison) -> str:
+    """The comparison for a terminal, at most 100 columns wide."""
+    lines = [*folded("", f"{comparison.size} audit on plans made from {comparison.rows}", indent=0)]
+    for name, side, outcomes in (
+        ("A", comparison.first, [probe.first for probe in comparison.probes]),
+        ("B", comparison.second, [probe.second for probe in comparison.probes]),
+    ):
+        lines += folded(name, f"judge {side.judge}: {tally_text(outcomes)}", indent=3)
+        lines += folded("", f"{settings_text(side.settings)}; {cost_text(side.cost)}", indent=3)
+    rows = [(p.title, p.first or "not asked", p.second or "not asked") for p in comparison.probes]
+    lines += ["", *columns([("probe", "A", "B"), *rows])]
+    for probe in comparison.probes:
+        pairs = [pair for pair in comparison.measures if pair.probe == probe.name]
+        lines += ["", *folded("", probe.title, indent=0)] if pairs else []
+        lines += [line for pair in pairs for line in _pair(comparison, pair)]
+    for text in (*only_notes(comparison), HOW_COMPARED):
+        lines += ["", *folded("", text, indent=0)]
+    return "\n".join(lines) + "\n"
+
+
+def _pair(comparison: CardComparison, pair: MeasurePair) -> Iterator[str]:
+    allowed = limit_text(pair.side, pair.limit, pair.unit)
+    yield from folded("", f"{pair.name}, allowed {allowed}", indent=0)
+    sides = (("A", pair.first, pair.first_outcome), ("B", pair.second, pair.second_outcome))
+    for name, estimate, outcome in sides:
+        yield from folded(
+            f"  {name}",
+            f"{value_text(estimate, pair.unit)}, {counts_text(estimate)}; {outcome}",
+            indent=9,
+        )
+    tests = f"p {p_text(pair.p_value)}, adjusted {p_text(pair.adjusted)}"
+    words = conclusion(pair, alpha=1 - comparison.level)
+    where = f"over {many(pair.n_shared, 'shared case')}"
+    text = f"{difference_text(pair)} {where}; {tests}: {words}"
+    yield from folded("  A - B", text, indent=9)
 
 
 def folded(label: str, text: str, *, indent: int = 10) -> list[str]:
