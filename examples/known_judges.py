@@ -28,8 +28,8 @@ from typing import Any
 from aiohttp import web
 
 from apbjudge import JudgeSpec
-from apbjudge.audits.config import AuditConfig, prepare
-from apbjudge.audits.session import audit
+from apbjudge.audits.config import AuditConfig
+from apbjudge.audits.session import audit, prepare
 from apbjudge.audits.variants import Variant
 from apbjudge.errors import ApbJudgeError
 from apbjudge.protocols.fence import neutralize
@@ -278,7 +278,7 @@ def convictions(
     seed: int, names: Iterable[str] = JUDGES, bases: int | None = None, *, quick: bool = False
 ) -> dict[str, dict[str, str]]:
     """Audits some of the judges; returns the verdict of each probe."""
-    order = AuditConfig(seed=seed, bases=bases, quick=quick)
+    order = AuditConfig(seed_of_draw=seed, bases=bases, quick=quick)
     prepared = prepare(JudgeSpec(model="hosted_vllm/any"), order)
     variants = [variant for arm in prepared.design.arms for variant in arm.variants]
     outcomes: dict[str, dict[str, str]] = {}

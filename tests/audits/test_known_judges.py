@@ -18,11 +18,11 @@ from types import ModuleType
 import pytest
 
 from apbjudge import JudgeSpec, audit
-from apbjudge.audits.config import AuditConfig, Prepared, prepare
+from apbjudge.audits.config import AuditConfig
 from apbjudge.audits.design import Turn
 from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.responses import BLIND, AuditResponses, Response
-from apbjudge.audits.session import probes_of
+from apbjudge.audits.session import Prepared, prepare, probes_of
 from apbjudge.audits.variants import Variant
 from apbjudge.records import ERROR_CODES
 
@@ -78,7 +78,7 @@ def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
 def test_behind_a_server_the_perfect_judge_gets_the_figures_that_it_gets_without_one(
     known: ModuleType,
 ) -> None:
-    prepared = prepare(SPEC, AuditConfig(seed=7, bases=min(SERVED)))
+    prepared = prepare(SPEC, AuditConfig(seed_of_draw=7, bases=min(SERVED)))
     variants = [variant for arm in prepared.design.arms for variant in arm.variants]
     with known.KnownJudges(variants, 7) as server:
         name, address = "hosted_vllm/perfect", (server.address,)
@@ -98,7 +98,7 @@ def _figures(probes: Iterable[Probe]) -> dict[str, object]:
 def test_a_quick_audit_convicts_a_judge_that_passes_everything(
     seed: int, known: ModuleType
 ) -> None:
-    prepared = prepare(SPEC, AuditConfig(seed=seed, quick=True))
+    prepared = prepare(SPEC, AuditConfig(seed_of_draw=seed, quick=True))
     for judge in known.QUICK_GUILTY:
         _check_quick(judge, _standings(prepared, judge, seed, known), known)
 
@@ -115,19 +115,19 @@ def _check_quick(judge: str, outcomes: Mapping[str, str], known: ModuleType) -> 
 
 @pytest.mark.parametrize("judge", ["drifts", "refuses"])
 def test_on_all_cases_what_is_subtle_is_convicted_too(judge: str, known: ModuleType) -> None:
-    outcomes = _standings(prepare(SPEC, AuditConfig(seed=7)), judge, 7, known)
+    outcomes = _standings(prepare(SPEC, AuditConfig(seed_of_draw=7)), judge, 7, known)
     assert _failed(outcomes) == known.GUILTY[judge]
 
 
 def test_on_all_cases_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
-    outcomes = _standings(prepare(SPEC, AuditConfig(seed=7)), "perfect", 7, known)
+    outcomes = _standings(prepare(SPEC, AuditConfig(seed_of_draw=7)), "perfect", 7, known)
     assert {probe for probe, outcome in outcomes.items() if outcome == "passes"} == set(SETTLED)
     assert not _failed(outcomes)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_over_many_seeds_exactly_the_guilty_are_convicted(seed: int, known: ModuleType) -> None:
-    prepared = prepare(SPEC, AuditConfig(seed=seed, bases=ENOUGH))
+    prepared = prepare(SPEC, AuditConfig(seed_of_draw=seed, bases=ENOUGH))
     for judge in JUDGES:
         _check(judge, _standings(prepared, judge, seed, known), known)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge.audits.config import AuditConfig, Prepared, prepare
+from apbjudge.audits.config import AuditConfig
 from apbjudge.audits.material import NOTHING_KNOWN, gather, known_of, shipped
 from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.perturbations.bases import NO_PLAN, SAME_ID, SOLVER
-from apbjudge.audits.session import audit
+from apbjudge.audits.session import Prepared, audit, prepare
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source, Task
 from apbjudge.judge.grade import grade
@@ -40,7 +40,7 @@ def write(tmp_path: Path) -> Write:
 def prepared(
     rows: Path, *, note: Callable[[str], None] = lambda message: None, **changes: Any
 ) -> Prepared:
-    order = AuditConfig(**{"rows": rows, "bases": 2, "seed": 1, **changes})
+    order = AuditConfig(**{"rows": rows, "bases": 2, "seed_of_draw": 1, **changes})
     return prepare(JudgeSpec(), order, note=note)
 
 
@@ -103,7 +103,7 @@ def test_cases_left_out_are_counted_on_the_card(write: Write) -> None:
 
 
 def test_the_cases_are_drawn_by_the_seed_alone() -> None:
-    drawn = [bases(prepared(SHORT, seed=seed)) for seed in (1, 1, 2, 3)]
+    drawn = [bases(prepared(SHORT, seed_of_draw=seed)) for seed in (1, 1, 2, 3)]
     assert drawn[0] == drawn[1]
     assert len({tuple(one) for one in drawn}) > 1
 

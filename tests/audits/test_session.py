@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from apbjudge.audits.card import Card, read_card
-from apbjudge.audits.config import AuditConfig, prepare
+from apbjudge.audits.config import AuditConfig
 from apbjudge.audits.design import QUICK_CALLS
 from apbjudge.audits.responses import MAIN, AuditResponses
-from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of, spec_of
+from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of, prepare, spec_of
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec
 from apbjudge.llm.limits import Limits
@@ -172,7 +172,7 @@ def test_a_quick_audit_takes_no_more_bases_than_fit(serve: Serve) -> None:
     assert prepared(quick=True, bases=8).design == prepared(quick=True, bases=None).design
     with pytest.raises(OptionError, match="bases: expected at most 8 with --quick, got 9"):
         prepared(quick=True, bases=9)
-    with pytest.raises(OptionError, match="bases: expected at least 1, got 0"):
+    with pytest.raises(OptionError, match="bases: expected a whole number of at least 1, got 0"):
         prepared(bases=0)
 
 
@@ -234,7 +234,7 @@ def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path
 
 
 OTHERS: dict[str, dict[str, Any]] = {
-    "another draw": {"seed": 2},
+    "another draw": {"seed_of_draw": 2},
     "another size": {"quick": True},
     "other bases": {"bases": 2},
 }

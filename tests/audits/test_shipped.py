@@ -27,6 +27,7 @@ from apbjudge.audits.probes import (
     subgroups,
 )
 from apbjudge.audits.responses import LONG_LIST
+from apbjudge.audits.session import sizes_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -115,7 +116,7 @@ def test_the_limits_of_one_kind_are_one_number() -> None:
 def test_the_shipped_cases_list_few_and_many_tools() -> None:
     lines = shipped("cases.jsonl").read_text(encoding="utf-8").splitlines()
     sizes = [len(json.loads(line)["tools"]) for line in lines]
-    assert len(sizes) == N_SHIPPED == AuditConfig().sizes.bases
+    assert len(sizes) == N_SHIPPED == sizes_of(AuditConfig()).bases
     assert sum(size >= LONG_LIST for size in sizes) >= subgroups.LEAST_CASES
     assert {40, 80, 120} <= set(sizes)
     assert min(sizes) < 10

@@ -9,7 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from apbjudge.audits.config import AuditConfig, Prepared, prepare
+from apbjudge.audits.config import AuditConfig
+from apbjudge.audits.session import Prepared, prepare
 from apbjudge.judge import JudgeSpec
 from tests.support.judging import MODEL, verdict
 from tests.support.server import Answer, ChatServer, Seen
@@ -28,7 +29,7 @@ def whimsical(seen: Seen) -> Answer:
 
 def order(**changes: Any) -> AuditConfig:
     """An audit of one case, about forty judgements."""
-    return AuditConfig(**{"rows": SHORT, "bases": 1, "seed": 1, **changes})
+    return AuditConfig(**{"rows": SHORT, "bases": 1, "seed_of_draw": 1, **changes})
 
 
 @cache

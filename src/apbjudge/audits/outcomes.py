@@ -40,13 +40,12 @@ class Measure:
     """A value that decides.
 
     Attributes:
-        name: Such as ``caught E4``.
         side: On which side of the limit a sound judge is; ``within``: no further from 0.
         needed: Clusters (cases) that would have been needed at this value; None where the outcome
-            is clear, or where the value is so near to the limit that over 100,000 would be.
+            is clear, or where over ``MOST_NEEDED`` would be.
         detectable: How far beyond the limit a true value must lie to be failed with a chance of
             0.8, at this precision; None where there is no interval.
-        parts: What each case adds, so that two judges can be compared case by case. Empty where
+        parts: What each case adds, so that two judges can be compared case by case; empty where
             the value is no ratio.
     """
 
@@ -61,22 +60,8 @@ class Measure:
     unit: Unit = "share"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureSpec:
-    """A measure that is yet to be taken: its level follows from how many the probe has.
-
-    Attributes:
-        estimate: Makes the estimate at a confidence level.
-        clears_only: Whether it can clear a judge but not convict it.
-    """
-
-    name: str
-    side: Side
-    limit: float
-    estimate: Callable[[float], Estimate]
-    parts: Parts = field(default_factory=dict[str, tuple[float, float]])
-    unit: Unit = "share"
-    clears_only: bool = False
+TakeMeasure = Callable[[float], Measure]
+"""Takes a measure at a confidence level, which follows from how many measures its probe has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +78,6 @@ class Cost:
     """What a probe took; replies that several probes use are counted in each of them.
 
     Attributes:
-        unscored: Judgements without a verdict.
         calls: Calls made in the sessions of this audit.
         usd: Price, None where one of the judgements has none.
     """
@@ -129,10 +113,6 @@ class Probe:
 
     Attributes:
         name: Machine name, such as ``faults``.
-        question: What it asks, in one sentence.
-        because: Why the outcome is what it is.
-        figures: Shown beside the measures.
-        tables: Breakdowns.
         exhibits: Items that speak against the judge, at most LISTED of ``n_exhibits``.
         notes: What readers must know of how the values came about.
     """
@@ -163,20 +143,12 @@ class ProbeSpec:
         self, because: str, used: Iterable[Response] = (), notes: Iterable[str] = ()
     ) -> Probe:
         """The probe where there is nothing to measure."""
-        return Probe(
-            name=self.name,
-            title=self.title,
-            question=self.question,
-            outcome="could not tell",
-            because=because,
-            cost=cost_of(used),
-            notes=tuple(notes),
-        )
+        return self.result((), used, notes=notes, because=because)
 
     def result(
         self,
         measures: Sequence[Measure],
-        used: Iterable[Response],
+        used: Iterable[Response] = (),
         *,
         figures: Iterable[Figure] = (),
         tables: Iterable[Table] = (),
@@ -196,7 +168,7 @@ class ProbeSpec:
             because: The reason in place of the one that the measures give.
         """
         outcome, reason = outcome_of(measures)
-        listed = list(exhibits)
+        listed = [Exhibit(name=r.variant.name, arm=r.arm, what=what) for r, what in exhibits]
         return Probe(
             name=self.name,
             title=self.title,
@@ -206,35 +178,18 @@ class ProbeSpec:
             measures=tuple(measures),
             figures=tuple(figures),
             tables=tuple(tables),
-            exhibits=tuple(
-                Exhibit(name=r.variant.name, arm=r.arm, what=what) for r, what in listed[:LISTED]
-            ),
+            exhibits=tuple(listed[:LISTED]),
             n_exhibits=len(listed),
             cost=cost_of(used),
             notes=tuple(notes),
         )
 
 
-def decide(specs: Iterable[MeasureSpec | None]) -> tuple[Measure, ...]:
-    """Takes the measures of a probe, at the level that follows from their number.
-
-    Args:
-        specs: The measures; None for one that there is nothing to take from.
-    """
-    listed = [spec for spec in specs if spec is not None]
+def decide(measures: Iterable[TakeMeasure | None]) -> tuple[Measure, ...]:
+    """Takes the measures of a probe at the level that follows from their number; None is none."""
+    listed = [take for take in measures if take is not None]
     level = level_for(len(listed))
-    return tuple(
-        measured(
-            spec.name,
-            spec.estimate(level),
-            spec.side,
-            spec.limit,
-            parts=spec.parts,
-            unit=spec.unit,
-            clears_only=spec.clears_only,
-        )
-        for spec in listed
-    )
+    return tuple(take(level) for take in listed)
 
 
 def level_for(n_measures: int) -> float:
@@ -252,17 +207,31 @@ def measured(
     unit: Unit = "share",
     clears_only: bool = False,
 ) -> Measure:
-    """Compares an estimate, at the level of ``level_for``, with its limit."""
+    """Compares an estimate, at the level of ``level_for``, with its limit.
+
+    Args:
+        name: Such as ``caught E4``.
+        estimate: The value with its interval.
+        side: On which side of the limit a sound judge is.
+        limit: The limit.
+        parts: What each case adds.
+        unit: How it reads.
+        clears_only: Whether it can clear a judge but not convict it.
+    """
     outcome = _outcome(estimate, side, limit)
-    unclear = outcome == "could not tell"
+    detectable = None
+    if estimate.low is not None and estimate.high is not None:
+        df = max(1, estimate.n_clusters - 1)
+        error = (estimate.high - estimate.low) / (2 * t_quantile(0.5 + estimate.level / 2, df))
+        detectable = detectable_difference(error, level=estimate.level)
     return Measure(
         name=name,
         estimate=estimate,
         side=side,
         limit=limit,
         outcome="could not tell" if clears_only and outcome == "fails" else outcome,
-        needed=_needed(estimate, side, limit) if unclear else None,
-        detectable=_detectable(estimate),
+        needed=_needed(estimate, side, limit) if outcome == "could not tell" else None,
+        detectable=detectable,
         parts=parts or {},
         unit=unit,
     )
@@ -297,28 +266,15 @@ def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
     if min(map(abs, gaps)) == 0:
         return None
     if value in _WITHOUT_SPREAD.get(estimate.method, (0.0, 1.0)):
-        wanted = max(_clusters_without_spread(estimate, abs(gap)) for gap in gaps)
+        z, gap = t_quantile(0.5 + estimate.level / 2, max(1000, n)), min(map(abs, gaps))
+        wanted = (
+            z * sqrt(2) / gap if estimate.method in _WITHOUT_SPREAD else z * z * (1 - gap) / gap
+        )
     else:
         worst = max((high - value) / gap if gap > 0 else (low - value) / gap for gap in gaps)
         wanted = n * worst * worst
     whole = max(n + 1, ceil(wanted))
     return whole if whole <= MOST_NEEDED else None
-
-
-def _clusters_without_spread(estimate: Estimate, gap: float) -> float:
-    """Clusters whose interval reaches no further than the gap, when all of them are equal."""
-    z = t_quantile(0.5 + estimate.level / 2, max(1000, estimate.n_clusters))
-    if estimate.method in _WITHOUT_SPREAD:
-        return z * sqrt(2) / gap
-    return z * z * (1 - gap) / gap
-
-
-def _detectable(estimate: Estimate) -> float | None:
-    if estimate.low is None or estimate.high is None:
-        return None
-    df = max(1, estimate.n_clusters - 1)
-    error = (estimate.high - estimate.low) / (2 * t_quantile(0.5 + estimate.level / 2, df))
-    return detectable_difference(error, level=estimate.level)
 
 
 def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
@@ -340,14 +296,17 @@ def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
 
 
 def _beyond(measure: Measure) -> str:
-    estimate, unit = measure.estimate, measure.unit
-    value, low, high = (
-        amount(unit, part) for part in (estimate.value, estimate.low, estimate.high)
-    )
-    allowed = amount(unit, measure.limit)
+    allowed = amount(measure.unit, measure.limit)
     if measure.side == "within":
         allowed = allowed.lstrip("+")
-    return f"{measure.name} {value} [{low}, {high}], allowed {measure.side} {allowed}"
+    value = amount_with_ends(measure.unit, measure.estimate)
+    return f"{measure.name} {value}, allowed {measure.side} {allowed}"
+
+
+def amount_with_ends(unit: Unit, estimate: Estimate) -> str:
+    """An estimate as it reads, with the ends of its interval."""
+    value, low, high = (amount(unit, v) for v in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
 
 
 def amount(unit: Unit, value: float | None) -> str:

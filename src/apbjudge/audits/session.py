@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,24 +12,27 @@ from typing import Any
 
 import orjson
 
-from ..errors import InputError, OptionError, OtherRunError
+from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically
 from ..judge import JudgeSpec, Source
 from ..judge.dry_run import Forecast, forecast_runs
 from ..judge.session import Run, RunConfig, ask_judge, run_together
+from ..judge.source import data_roots, own_rubric
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
 from ..llm.limits import Limits
 from ..llm.resources import Resources, cache_folder, shared_resources
 from ..records.run_folder import JUDGEMENTS, MANIFEST
+from ..rubrics import Rubric
 from ..runs.folder import clear_run
 from ..runs.loop import QUIET, Events
 from ..version import VERSION
 from .card import Card
-from .config import AuditConfig, Prepared, prepare
-from .design import QUICK_CALLS, AuditDesign
+from .config import AuditConfig
+from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
+from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 from .outcomes import Probe, cost_of
-from .probes import OF_RESPONSES, preference
+from .probes import OF_RESPONSES, leaks, preference
 from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
@@ -41,7 +44,20 @@ SCHEDULE = "schedule.jsonl"
 FILES = ("variants.jsonl", SCHEDULE, "card.json", "card.md", "card.html")
 """What an audit writes into its folder, beside its rows and runs."""
 
-_NO_LIMITS = Limits()
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What is about to be asked.
+
+    Attributes:
+        rubric: The user's own rubric; None for each protocol's default.
+    """
+
+    config: AuditConfig
+    rubric: Rubric | None
+    known: Known
+    material: Material
+    design: AuditDesign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +80,86 @@ class Audit:
         return self.n_unscored / len(self.responses.all) if self.responses.all else 0.0
 
 
+def sizes_of(config: AuditConfig) -> Sizes:
+    """How much is asked."""
+    sizes = QUICK if config.quick else FULL
+    if config.bases is None:
+        return sizes if config.quick or config.rows else sizes.for_bases(N_SHIPPED)
+    if not config.quick:
+        return sizes.for_bases(config.bases)
+    if config.bases > sizes.bases:
+        raise OptionError(
+            f"--bases: expected at most {sizes.bases} with --quick, got {config.bases}"
+        )
+    return replace(sizes, bases=config.bases)
+
+
+def prepare(
+    spec: JudgeSpec, config: AuditConfig, *, note: Callable[[str], None] = lambda message: None
+) -> Prepared:
+    """What an audit will ask; nothing is asked.
+
+    Args:
+        spec: The judge.
+        config: The audit.
+        note: Gets a message on each row that can't be used.
+
+    Raises:
+        OptionError: If an option or the rubric is unusable.
+        InputError: If an input file as a whole is unusable.
+    """
+    sizes = sizes_of(config)
+    rubric = own_rubric(config.rubric, config.protocol)
+    source = Source(
+        rows=config.rows or shipped("cases.jsonl"),
+        protocol=config.protocol,
+        rubric=rubric,
+        cases=config.cases,
+        data_roots=data_roots(config.data_root),
+    )
+    labels = config.labels or (None if config.rows else shipped("labels.jsonl"))
+    known = known_of(labels, config.adjudicator)
+    for problem in known.problems:
+        note(visible(problem))
+    material = gather(
+        source,
+        known,
+        n_bases=sizes.bases,
+        n_predictions=sizes.predictions if config.rows else 0,
+        seed=config.seed_of_draw,
+        note=lambda problem: note(visible(problem)),
+    )
+    if config.rows is None:
+        unasked = leaks.SPEC.unasked(
+            "the shipped cases hold no predictions of tested models; give some (--rows)"
+        )
+        material = replace(material, name=SHIPPED, leaks=unasked)
+    # A quick audit takes so few bases that its calls are within the limit. A judge that is asked
+    # several times an item may need more for a single base: the limit then leaves some unscored.
+    if config.quick and spec.samples > 1:
+        sizes = replace(sizes, bases=min(sizes.bases, 1 + QUICK.bases // spec.samples))
+    while True:
+        design = design_audit(
+            material.bases,
+            material.predictions,
+            sizes,
+            seed=config.seed_of_draw,
+            blind=spec.blind,
+        )
+        n_calls = design.n_judgements * spec.samples
+        if not config.quick or sizes.bases == 1 or n_calls <= QUICK_CALLS:
+            break
+        sizes = replace(sizes, bases=sizes.bases - 1)
+    return Prepared(config=config, rubric=rubric, known=known, material=material, design=design)
+
+
 def audit(
     judge: str | JudgeSpec,
     config: AuditConfig | Prepared | None = None,
     *,
     out: str | Path | None = None,
     client: Client | None = None,
-    limits: Limits = _NO_LIMITS,
+    limits: Limits | None = None,
     cache: bool | Path | None = None,
     overwrite: bool = False,
     events: Events = QUIET,
@@ -98,6 +187,7 @@ def audit(
         prepared = config
     else:
         prepared = prepare(spec, config or AuditConfig(), note=events.bad_row)
+    limits = limits or Limits()
     if prepared.config.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
@@ -347,7 +437,7 @@ def card_of(
         origins=dict(Counter(base.origin for base in material.bases)),
         left_out=dict(material.left_out),
         size="quick" if config.quick else "full",
-        seed=config.seed,
+        seed=config.seed_of_draw,
         version=VERSION,
         fingerprint=prepared.design.fingerprint,
         probes=tuple(probes_of(responses, prepared, judge=spec.model)),

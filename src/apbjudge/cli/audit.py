@@ -13,51 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import click
 from pydantic import Field
 
+from ..audits.config import AuditConfig
 from ..config import Names, Option
 from ..errors import OptionError, visible
-from ..judge.config import GradeConfig, InputConfig, JudgeSpec
+from ..judge.config import GradeConfig, JudgeSpec
 from ..llm.limits import Limits
 from .grade import INTERRUPTED, judges_of, unscored_code
 from .options import Values, command, shown, take
 
 if TYPE_CHECKING:
     from ..audits.card import Card
-    from ..audits.config import AuditConfig
     from ..audits.session import Audit
 
 CARD = "card.json"
 COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
-
-
-class AuditSettings(InputConfig):
-    """What judges are asked in an audit."""
-
-    groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed_of_draw"}
-
-    rows: Path | None = Field(
-        default=None,
-        description="Predictions with their cases, JSONL; without it the shipped cases are used.",
-    )
-    labels: Path | None = Field(
-        default=None,
-        description="Human labels of the rows, JSONL or CSV; or the folder of another judge's run.",
-    )
-    own: Annotated[tuple[str, ...], Option("--self")] = Field(
-        default=(), description="Tested model that is the judge itself."
-    )
-    quick: bool = Field(default=False, description="A hundred calls at most.")
-    adjudicator: str | None = Field(
-        default=None,
-        description="Rater whose label decides; without one the majority of raters does.",
-    )
-    bases: int | None = Field(
-        default=None,
-        ge=1,
-        description="Plans taken as correct, one a case; without it 60, or 8 with --quick.",
-    )
-    seed_of_draw: int = Field(
-        default=20_260_101, description="Seed of every sample of what is asked."
-    )
 
 
 class AuditOptions(Limits):
@@ -96,7 +65,7 @@ class AuditOptions(Limits):
     dry_run: bool = Field(default=False, description="Call nothing; print what would be asked.")
 
 
-@command(AuditSettings, AuditOptions, JudgeSpec, omit=["model", "blind", "images"])
+@command(AuditConfig, AuditOptions, JudgeSpec, omit=["model", "blind", "images"])
 def audit(values: Values) -> int:
     """Puts judges through probes and writes a judge card for each.
 
@@ -104,10 +73,9 @@ def audit(values: Values) -> int:
     probe failed that --fail-on names; 2: unusable input or options.
     """
     from ..audits.card import read_card
-    from ..audits.config import AuditConfig
     from ..reports.card.text import card_text
 
-    options, settings = take(AuditOptions, values), take(AuditSettings, values)
+    options, config = take(AuditOptions, values), take(AuditConfig, values)
     if not options.judges or (options.compare and len(options.judges) != 2):
         wanted = "two judges, or folders of their audits" if options.compare else "a judge"
         raise OptionError(f"audit: expected {wanted}, got {len(options.judges)}")
@@ -115,8 +83,6 @@ def audit(values: Values) -> int:
     asked = [name for name in options.judges if name not in finished]
     specs = judges_of(values, asked)
     by_name = dict(zip(asked, specs, strict=True))
-    sampled = dict(settings)
-    config = AuditConfig(seed=sampled.pop("seed_of_draw"), **sampled)
     gated = _gated(options.fail_on)
     if options.dry_run:
         return _dry_run(options, config, specs)
@@ -147,7 +113,7 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
     given = (config.rows, config.cases, config.labels)
     paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in given]
     content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
-    content += [config.seed, config.adjudicator, sorted(config.own)]
+    content += [config.seed_of_draw, config.adjudicator, sorted(config.own)]
     digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
     stem = "shipped" if config.rows is None else config.rows.stem
     return Path("audits") / f"{stem}-{spec.slug}-{digest[:6]}"
@@ -218,8 +184,7 @@ def _gated(fail_on: Sequence[str]) -> Collection[str]:
 
 
 def _dry_run(options: AuditOptions, config: AuditConfig, specs: Sequence[JudgeSpec]) -> int:
-    from ..audits.config import prepare
-    from ..audits.session import forecast_audit
+    from ..audits.session import forecast_audit, prepare
     from ..judge.dry_run import forecast_text
 
     for n, spec in enumerate(specs):

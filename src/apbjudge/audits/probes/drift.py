@@ -48,7 +48,7 @@ def probe(audit: AuditResponses) -> Probe:
             because = "the order of the calls is not known: an earlier version began this audit"
         return SPEC.unasked(because, timed)
     measures = decide(
-        split.spec(f"passed in the second half less the first, {name}", DRIFT)
+        split.measure(f"passed in the second half less the first, {name}", DRIFT)
         for name, split in halves.items()
     )
     return SPEC.result(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from math import log2
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ...statistics.estimates import Array, Estimate, Ids, t_quantile
 from ...statistics.sample import Sample
-from ..outcomes import MeasureSpec, Probe, ProbeSpec, Table, decide
+from ..outcomes import Probe, ProbeSpec, Table, TakeMeasure, decide, measured
 from ..responses import AuditResponses, Pair, Response, sample_of
 from .measures import (
     TRUTHS,
@@ -84,7 +83,7 @@ def probe(audit: AuditResponses) -> Probe:
     )
 
 
-def _regression(labelled: Sequence[Response]) -> MeasureSpec | None:
+def _regression(labelled: Sequence[Response]) -> TakeMeasure | None:
     """The judge's error (verdict less truth) on length, at equal truth.
 
     None where cases are too few, or lengths don't differ among plans of the same truth.
@@ -96,11 +95,12 @@ def _regression(labelled: Sequence[Response]) -> MeasureSpec | None:
     if len(cases) < FEWEST or max(spread, default=0.0) == 0:
         return None
     errors = np.array([float(bool(r.is_correct)) for r in labelled]) - truths
-    return MeasureSpec(
-        name="error per doubling of length",
-        side="within",
-        limit=PER_DOUBLING,
-        estimate=partial(slope, errors, x, truths, sample_of(labelled)),
+    sample = sample_of(labelled)
+    return lambda level: measured(
+        "error per doubling of length",
+        slope(errors, x, truths, sample, level),
+        "within",
+        PER_DOUBLING,
         unit="points",
     )
 

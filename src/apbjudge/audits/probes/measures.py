@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from ...statistics.differences import paired_test, part_difference
 from ...statistics.estimates import Array, Estimate, Ids
 from ...statistics.proportions import share
-from ..outcomes import Figure, MeasureSpec, Side, Unit, amount, verdict_text
+from ..outcomes import Figure, Side, TakeMeasure, Unit, amount, measured, verdict_text
 from ..responses import AGAIN, AuditResponses, Pair, Response, passed, sample_of
 
 Values = Sequence[float] | Sequence[bool]
@@ -31,41 +30,39 @@ NO_REPEATS = (
 
 def rate(
     name: str, responses: Sequence[Response], hits: Values, side: Side, limit: float
-) -> MeasureSpec | None:
-    """The share of scored judgements that hit; None of no judgements.
-
-    Args:
-        name: Name of the measure.
-        responses: The n judgements.
-        hits: n values: whether it hits, or a share between 0 and 1.
-        side: Side on which a sound judge is.
-        limit: The limit, 0 to 1.
-    """
+) -> TakeMeasure | None:
+    """The share of n scored judgements that hit, each 0 to 1; None of no judgements."""
     if not responses:
         return None
-    estimate = partial(share_of, responses, hits)
-    return MeasureSpec(
-        name=name, side=side, limit=limit, estimate=estimate, parts=_parts(responses, hits)
-    )
+    parts = _parts(responses, hits)
+    return lambda level: measured(name, share_of(responses, hits, level), side, limit, parts=parts)
 
 
 def shift(
-    name: str, responses: Sequence[Response], changes: Values, side: Side, limit: float
-) -> MeasureSpec | None:
+    name: str,
+    responses: Sequence[Response],
+    changes: Values,
+    side: Side,
+    limit: float,
+    *,
+    clears_only: bool = False,
+) -> TakeMeasure | None:
     """The mean change of judgements, each -1 to 1, against others of their case; None of none."""
     if not responses:
         return None
-    return MeasureSpec(
-        name=name,
-        side=side,
-        limit=limit,
-        estimate=partial(shift_of, responses, changes),
-        parts=_parts(responses, changes),
+    parts = _parts(responses, changes)
+    return lambda level: measured(
+        name,
+        shift_of(responses, changes, level),
+        side,
+        limit,
+        parts=parts,
         unit="points",
+        clears_only=clears_only,
     )
 
 
-def change(name: str, pairs: Sequence[Pair], side: Side, limit: float) -> MeasureSpec | None:
+def change(name: str, pairs: Sequence[Pair], side: Side, limit: float) -> TakeMeasure | None:
     """The mean change of passing against the parent; None of no pairs."""
     return shift(name, [child for child, _ in pairs], changes_of(pairs), side, limit)
 
@@ -150,11 +147,12 @@ class Flips:
     own: tuple[float, ...]
     is_asked_again: bool
 
-    def spec(self, name: str, limit: float) -> MeasureSpec | None:
+    def measure(self, name: str, limit: float) -> TakeMeasure | None:
         """Flips beyond the parent's own, at most ``limit``; without repeats they only clear."""
         changes = [flip - own for flip, own in zip(self.flipped, self.own, strict=True)]
-        found = shift(name, [child for child, _ in self.pairs], changes, "at most", limit)
-        return found and replace(found, clears_only=not self.is_asked_again)
+        children = [child for child, _ in self.pairs]
+        clears_only = not self.is_asked_again
+        return shift(name, children, changes, "at most", limit, clears_only=clears_only)
 
 
 def flips_of(audit: AuditResponses, pairs: Sequence[Pair]) -> Flips:
@@ -210,16 +208,11 @@ class Split:
             self.values, self.first, ~self.first, sample, bounds=self.bounds, level=level
         ).estimate
 
-    def spec(self, name: str, limit: float) -> MeasureSpec:
+    def measure(self, name: str, limit: float) -> TakeMeasure:
         """The difference, within a limit."""
         parts = within_one(self.parts())
-        return MeasureSpec(
-            name=name,
-            side="within",
-            limit=limit,
-            estimate=self.difference,
-            parts=parts,
-            unit="points",
+        return lambda level: measured(
+            name, self.difference(level), "within", limit, parts=parts, unit="points"
         )
 
     def parts(self) -> dict[str, tuple[float, float]]:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from ...statistics.differences import paired_test
 from ...statistics.estimates import Array, Estimate
 from ...statistics.sample import Sample
-from ..outcomes import Figure, MeasureSpec, Probe, ProbeSpec, Table, amount, decide, verdict_text
+from ..outcomes import (
+    Figure,
+    Probe,
+    ProbeSpec,
+    Table,
+    TakeMeasure,
+    amount,
+    amount_with_ends,
+    decide,
+    measured,
+    verdict_text,
+)
 from ..responses import AuditResponses, Response, passed
 from .measures import shift_of, within_one
 
@@ -173,7 +183,7 @@ def probe(audit: AuditResponses, *, own: Collection[str], baseline: str, judge: 
         for name in sorted(tested)
     }
     result = SPEC.result(
-        decide(contrast.spec(name) for name, contrast in contrasts.items()),
+        decide(contrast.measure(name) for name, contrast in contrasts.items()),
         audit.asked("prediction"),
         figures=_figures(rows, contrasts, relations),
         tables=[_table(rows, relations, baseline)],
@@ -236,14 +246,14 @@ class _Contrast:
             n_items=int(used.sum()),
         )
 
-    def spec(self, name: str) -> MeasureSpec:
+    def measure(self, name: str) -> TakeMeasure:
         """The adjusted difference, within its limit."""
         parts = {c: (float(v), 1.0) for c, v in zip(self.cases, self.adjusted, strict=True)}
-        return MeasureSpec(
-            name=name,
-            side="within",
-            limit=FAVOUR,
-            estimate=partial(_mean, self.adjusted),
+        return lambda level: measured(
+            name,
+            _mean(self.adjusted, level),
+            "within",
+            FAVOUR,
             parts=within_one(parts),
             unit="points",
         )
@@ -286,9 +296,8 @@ def _figures(
 def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> Table:
     def line(name: str) -> tuple[str, ...]:
         part, bias = rows.of([name]), rows.bias(name)
-        value, low, high = (amount("points", end) for end in (bias.value, bias.low, bias.high))
         rates = [amount("share", float(v[part].mean())) for v in (rows.verdicts, rows.truths)]
-        return name, relations[name], f"{bias.n_items:,}", *rates, f"{value} [{low}, {high}]"
+        return name, relations[name], f"{bias.n_items:,}", *rates, amount_with_ends("points", bias)
 
     return Table(
         title=f"Judge less {baseline}, by tested model (bias, not controlled for anything)",

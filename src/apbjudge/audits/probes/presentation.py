@@ -42,7 +42,7 @@ def probe(audit: AuditResponses) -> Probe:
         return SPEC.unasked(because, used)
     flips = {kind: flips_of(audit, of) for kind, of in by_kind(pairs).items()}
     return SPEC.result(
-        decide(of.spec(kind, SHIFT) for kind, of in flips.items()),
+        decide(of.measure(kind, SHIFT) for kind, of in flips.items()),
         used,
         figures=kind_figures(pairs),
         tables=[_table(flips)],

@@ -68,7 +68,7 @@ def probe(audit: AuditResponses) -> Probe:
         change("blind, faulty plans", faulty, "within", WITHOUT),
     ]
     flips = {"equivalent": flips_of(audit, as_good)} if as_good else {}
-    measures = decide([*specs, *(of.spec(name, EQUIVALENT) for name, of in flips.items())])
+    measures = decide([*specs, *(of.measure(name, EQUIVALENT) for name, of in flips.items())])
     if not measures:
         because = "no reference was exchanged or left out, or nothing of it has a verdict"
         return SPEC.unasked(because, used)

@@ -58,7 +58,7 @@ def probe(audit: AuditResponses) -> Probe:
     flagged = [r for r in caught if r.flags is not None and len(r.variant.truth.codes or ()) == 1]
     measures = decide(
         [
-            *(split.spec(name, TILT) for name, split in tilts.items()),
+            *(split.measure(name, TILT) for name, split in tilts.items()),
             rate(
                 "one grade for all faults",
                 graded,

@@ -10,7 +10,16 @@ import numpy as np
 
 from ...statistics.differences import adjust
 from ...statistics.estimates import Array
-from ..outcomes import Measure, Probe, ProbeSpec, Table, amount, decide, verdict_text
+from ..outcomes import (
+    Measure,
+    Probe,
+    ProbeSpec,
+    Table,
+    amount,
+    amount_with_ends,
+    decide,
+    verdict_text,
+)
 from ..responses import AuditResponses, Response
 from .measures import Split, beyond_kind, kind_of_plan, mixed_alike
 
@@ -67,7 +76,7 @@ def probe(audit: AuditResponses) -> Probe:
     if not parts:
         needed = f"needs two values of one of {', '.join(FIELDS)}, each with {LEAST_CASES} cases"
         return SPEC.unasked(needed, notes=left_out)
-    measures = decide(part.split.spec(part.name, GAP) for part in parts)
+    measures = decide(part.split.measure(part.name, GAP) for part in parts)
     failing = {m.name for m in measures if m.outcome == "fails"}
     return SPEC.result(
         measures,
@@ -119,18 +128,15 @@ def _table(parts: Sequence[_Part], measures: Sequence[Measure]) -> Table:
     adjusted = adjust([_p_value(part) for part in parts], method="holm")
     rows: list[tuple[str, ...]] = []
     for part, measure, p in zip(parts, measures, adjusted, strict=True):
-        first, weights, estimate = part.split.first, part.split.weights, measure.estimate
+        first, weights = part.split.first, part.split.weights
         rates = [np.average(part.is_right[s], weights=weights[s]) for s in (first, ~first)]
-        value, low, high = (
-            amount("points", end) for end in (estimate.value, estimate.low, estimate.high)
-        )
         rows.append(
             (
                 part.name,
                 str(np.count_nonzero(first)),
                 str(part.n_cases(first)),
                 *(amount("share", float(rate)) for rate in rates),
-                f"{value} [{low}, {high}]",
+                amount_with_ends("points", measure.estimate),
                 "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}",
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...audits.card import Card
 from ...audits.comparison import CardComparison, CardSide, MeasurePair
-from ...audits.outcomes import Exhibit, Measure, Probe
+from ...audits.outcomes import Exhibit, Measure, Outcome, Probe, Unit
 from ...audits.outcomes import Figure as Shown
 from ...statistics.estimates import Estimate
 from ..document import Cell, Document, Heading, Notes, Paragraph, Part, Table
@@ -174,13 +174,13 @@ def _differences(comparison: CardComparison) -> Iterator[Part]:
 def _rows(pair: MeasurePair, *, alpha: float) -> Iterator[tuple[Cell, ...]]:
     """A row for each judge and one for their difference."""
     limit = words.limit_text(pair.side, pair.limit, pair.unit)
-    for text, name, estimate, outcome in (
-        (pair.name, "A", pair.first, pair.first_outcome),
-        (f"allowed {limit}", "B", pair.second, pair.second_outcome),
-    ):
-        value = words.figure(estimate, pair.unit)
-        yield text, name, value, _counts(estimate), words.with_symbol(outcome)
+    yield pair.name, "A", *_own(pair.first, pair.unit, pair.first_outcome)
+    yield f"allowed {limit}", "B", *_own(pair.second, pair.unit, pair.second_outcome)
     tests = f"p {words.p_text(pair.p_value)}, adjusted {words.p_text(pair.adjusted)}"
     difference = words.figure(pair.difference, words.difference_unit(pair))
     cases = words.many(pair.n_shared, "case")
     yield "", "A - B", difference, cases, f"{tests}: {words.conclusion(pair, alpha=alpha)}"
+
+
+def _own(estimate: Estimate, unit: Unit, outcome: Outcome) -> tuple[Cell, ...]:
+    return words.figure(estimate, unit), _counts(estimate), words.with_symbol(outcome)
