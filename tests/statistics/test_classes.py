@@ -14,6 +14,10 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_
 
 from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.confusion import Nominal, nominal
+from apbjudge.statistics.measures import calibrate
+from apbjudge.statistics.sample import Sample
+
+from .builders import ends, ratings
 
 NAMES = ("tie", "first", "second")
 MACRO = ("macro precision", "macro recall", "macro F1")
@@ -231,3 +235,14 @@ def test_all_unusable_is_nothing_or_all_wrong() -> None:
     wrong = nominal(judge, human, NAMES, unscored="wrong")
     assert [value(wrong, name) for name in ("agreement", *MACRO)] == [0, 0, 0, 0]
     json.dumps([asdict(left_out), asdict(wrong)], allow_nan=False)
+
+
+def test_two_classes_in_clusters_have_the_intervals_of_yes_and_no() -> None:
+    rng = np.random.default_rng(3)
+    human = rng.integers(0, 2, 90)
+    judge = np.where(rng.random(90) < 0.8, human, 1 - human)
+    sample = Sample(clusters=np.repeat(np.arange(30), 3))
+    two = nominal(judge, human, ("no", "yes"), sample).measures
+    same = calibrate(ratings(judge), ratings(human), sample).measures
+    for name in ("agreement", "kappa", "AC1"):
+        assert ends(two[name]) == pytest.approx(ends(same[name]), abs=1e-12), name

@@ -223,7 +223,9 @@ def nominal(
         "alpha": alpha,
     }
     for name, coefficient in coefficients.items():
-        measures[name] = counted.measure(square(coefficient, k), settings, prior=prior)
+        measures[name] = counted.measure(
+            square(coefficient, k, unscored=third), settings, prior=prior
+        )
     return Nominal(
         scored=items.ratio(usable, every, settings),
         measures=measures,
