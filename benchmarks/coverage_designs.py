@@ -134,7 +134,7 @@ class World:
         (judge,) = report.judges
         yield from judge.whole.measures.items()
         for figure in judge.corrected:
-            yield f"corrected {figure.figure}", figure.found.rectified
+            yield f"corrected {figure.figure}", figure.result.rectified
 
     def draw(self, rng: np.random.Generator) -> Run:
         """A run and what humans would say of it."""

@@ -11,7 +11,7 @@ import pytest
 
 import apbjudge
 from apbjudge import jsonl
-from tests.support.commands import Said, in_process
+from tests.support.commands import CommandResult, in_process
 from tests.support.rows import FIND_OK, SEAT_OK, plan, plan_row, published, step, step_row
 
 
@@ -213,7 +213,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.split("\n") if line]
 
 
-Cli = Callable[..., Said]
+Cli = Callable[..., CommandResult]
 
 
 @pytest.fixture

@@ -83,8 +83,8 @@ def test_the_claims_are_the_golden_ones(claims: str) -> None:
 
 
 def test_every_printed_digit_of_the_three_tables_comes_out(claims: str) -> None:
-    found = [line for line in claims.splitlines() if line.endswith("figures as printed")]
-    assert found == [f"{n} of {n} figures as printed" for n in (24, 12, 72)]
+    result = [line for line in claims.splitlines() if line.endswith("figures as printed")]
+    assert result == [f"{n} of {n} figures as printed" for n in (24, 12, 72)]
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,13 @@ def test_a_sum_is_spread_whole_and_within_bounds(
 ) -> None:
     total = data.draw(st.integers(0, n * most), label="total")
     least = data.draw(st.integers(0, min(n, total)), label="least")
-    found = apb.sizes(n, total, least=least, most=most, heaped=heaped)
+    result = apb.sizes(n, total, least=least, most=most, heaped=heaped)
     even = apb.sizes(n, total, least=least, most=most, heaped=False)
-    assert found.sum() == total
-    assert found.min() >= 0
-    assert found.max() <= most
-    assert least == 0 or found[:least].min() >= 1
-    assert found.var() >= even.var() - 1e-12
+    assert result.sum() == total
+    assert result.min() >= 0
+    assert result.max() <= most
+    assert least == 0 or result[:least].min() >= 1
+    assert result.var() >= even.var() - 1e-12
 
 
 # Labels of pairs ---------------------------------------------------------------------------------
@@ -179,14 +179,14 @@ def test_figures_are_those_of_scikit_learn(script: ModuleType, judge: str, way: 
     humans = np.stack([script.codes(words[n], CLASSES) for n in ("ann", "ben", "cleo")], axis=1)
     truth, said = script.majority(humans, 3), script.codes(words[judge], CLASSES)
     ways = script.policies(said, truth, CLASSES, "tie")
-    found = ways.get(way, ways.get("all usable"))
+    result = ways.get(way, ways.get("all usable"))
     kept = (truth >= 0) & ((said >= 0) if way == "left out" else True)
     y, z = truth[kept], np.where(said < 0, 2 if way == "as tie" else 3, said)[kept]
     p, r, f, _ = precision_recall_fscore_support(
         y, z, labels=range(3), average="macro", zero_division=0
     )
     expected = accuracy_score(y, z), p, r, f, cohen_kappa_score(y, z)
-    np.testing.assert_allclose([found[name].value for name in script.SHOWN], expected)
+    np.testing.assert_allclose([result[name].value for name in script.SHOWN], expected)
 
 
 def test_the_pairs_have_what_is_to_be_shown(pairwise: str) -> None:
@@ -262,20 +262,22 @@ def test_poor_labels_give_reasons_and_no_nan(tmp_path: Path, script: ModuleType,
 
 def labels(path: Path) -> list[HumanLabel]:
     complaints: list[str] = []
-    found = list(read_labels(path, bad=complaints.append))
+    result = list(read_labels(path, bad=complaints.append))
     assert complaints == []
-    return found
+    return result
 
 
 def test_three_raters_labelled_the_items_of_the_example_and_contradict_themselves_nowhere() -> None:
-    found = labels(RATERS)
-    assert {label.rater for label in found} == {"ann", "ben", "cleo"}
+    result = labels(RATERS)
+    assert {label.rater for label in result} == {"ann", "ben", "cleo"}
     rows = list(Source(EXAMPLES / "holistic.jsonl"))
     tasks = {(t.item.item_id, t.item.tested_model): t for t in rows if isinstance(t, Task)}
-    keys = [(label.item_id, label.tested_model) for label in found]
+    keys = [(label.item_id, label.tested_model) for label in result]
     assert set(keys) == set(tasks)
-    assert len({(label.rater, *key) for label, key in zip(found, keys, strict=True)}) == len(found)
-    for label, key in zip(found, keys, strict=True):
+    assert len({(label.rater, *key) for label, key in zip(result, keys, strict=True)}) == len(
+        result
+    )
+    for label, key in zip(result, keys, strict=True):
         assert label.contradiction is None
         flags = [code for code, is_set in (label.errors or {}).items() if is_set]
         assert label.grade in tasks[key].rubric.scale.allowed(flags)

@@ -16,7 +16,7 @@ import pytest
 
 import apbjudge
 from apbjudge.cli.main import COMMANDS as NAMES
-from tests.support.commands import Said, in_process
+from tests.support.commands import CommandResult, in_process
 
 # pydantic, of litellm's own records: raised at the first call that needs them
 pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
@@ -95,7 +95,7 @@ def test_a_documented_command_ends_with_0(
 
 def script(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Said:
+) -> CommandResult:
     """Runs a Python file as a program; modules that lie beside it are forgotten again."""
     path = Path(arguments[0]).resolve()
     monkeypatch.setattr(sys, "argv", arguments)
@@ -112,7 +112,7 @@ def script(
             sys.modules.pop(beside.stem, None)
     assert isinstance(code, int), code
     output = capsys.readouterr()
-    return Said(code, output.out, output.err)
+    return CommandResult(code, output.out, output.err)
 
 
 def test_the_readme_has_one_command_to_grade_and_one_to_test() -> None:

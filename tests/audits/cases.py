@@ -111,14 +111,14 @@ FAILED = (ANSWERED[0], {"role": "tool", "name": "find_rooms", "content": "Error 
 def broken_row(**fields: Any) -> dict[str, Any]:
     """A row after a broken tool, with a replacement among the tools."""
     other = tool("room_search", "Lists rooms of a house.", {"house": "string", "day": "string"})
-    found = message("room_search", "Another search.", house="Villa Rosa", day="2026-06-04")
+    result = message("room_search", "Another search.", house="Villa Rosa", day="2026-06-04")
     case = {
         "tools": [*TOOLS, other],
         "trajectory_prefix": list(FAILED),
         "broken_tool_name": "find_rooms",
         "replacement_tool": other,
     }
-    return steps_row(found, id="b1", **case) | fields
+    return steps_row(result, id="b1", **case) | fields
 
 
 REFUSAL = '{"status": "REJECT", "reason": "The day is not given. Which day is it?"}'
@@ -142,10 +142,10 @@ def base_of(row: Mapping[str, Any]) -> Base:
     item = Row(row, 1).to_item()
     protocol = protocol_of(item)
     task = Task(item, protocol, protocol.rubric_for(item), (), b"", 0)
-    found = find_bases([task], {(item.item_id, item.tested_model)}).bases
-    if not found:
+    result = find_bases([task], {(item.item_id, item.tested_model)}).bases
+    if not result:
         raise AssertionError(f"no base in {row['id']}")
-    return found[0]
+    return result[0]
 
 
 @cache
@@ -172,8 +172,8 @@ SMALL = replace(FULL.for_bases(2), faults=4, shown=3)
 @cache
 def plans() -> tuple[Base, ...]:
     """Bases with a whole plan and codes."""
-    found = [base for base in example_bases() if base.protocol.name == "holistic"]
-    return tuple(found[:8])
+    result = [base for base in example_bases() if base.protocol.name == "holistic"]
+    return tuple(result[:8])
 
 
 @cache

@@ -267,11 +267,11 @@ def outcomes(
 
 
 def measure(probe: Probe, name: str) -> Measure:
-    return next(found for found in probe.measures if found.name == name)
+    return next(result for result in probe.measures if result.name == name)
 
 
 def figure(probe: Probe, name: str) -> float | None:
-    return next(found.estimate.value for found in probe.figures if found.name == name)
+    return next(result.estimate.value for result in probe.figures if result.name == name)
 
 
 def table(probe: Probe, at: int = 0) -> dict[str, tuple[str, ...]]:

@@ -20,13 +20,13 @@ FILES = "holistic step_wise tool_broken unsolvable efficiency tool_extraneous".s
 @lru_cache(maxsize=2)
 def example_bases(*, labelled: bool = True) -> tuple[Base, ...]:
     """Bases of all examples; with labels, passed predictions come before references."""
-    found: list[Base] = []
+    result: list[Base] = []
     for name in FILES:
         tasks = [t for t in Source(EXAMPLES / f"{name}.jsonl") if isinstance(t, Task)]
         labels = read_labels(EXAMPLES / "labels" / f"{name}.jsonl", bad=print)
         passed = {(x.item_id, x.tested_model) for x in labels if x.is_correct}
-        found += find_bases(tasks, passed if labelled else None).bases
-    return tuple(found)
+        result += find_bases(tasks, passed if labelled else None).bases
+    return tuple(result)
 
 
 TOOLS: list[dict[str, Any]] = [
@@ -143,5 +143,5 @@ def calls_of(base: Base, variant: Variant) -> list[tuple[str, Any]]:
 
 def proven(base: Base, variant: Variant) -> list[tuple[str, str | None, str]]:
     """What code proves of a variant."""
-    found = base.findings(variant)
-    return sorted((f.rule, str(f.code), f.where) for f in found if f.certainty == "proven")
+    result = base.findings(variant)
+    return sorted((f.rule, str(f.code), f.where) for f in result if f.certainty == "proven")

@@ -93,8 +93,8 @@ def test_derived_variants_name_their_parents() -> None:
 
 @pytest.mark.parametrize("base", cases.example_bases(), ids=lambda base: base.name)
 def test_example_bases_are_clean(base: Base) -> None:
-    found = base.findings(base.variant)
-    assert not [finding for finding in found if finding.certainty == "proven"]
+    result = base.findings(base.variant)
+    assert not [finding for finding in result if finding.certainty == "proven"]
     again = ReplyParts.of_prediction(base.item)
     assert again is not None
     assert [Call(c.name, c.arguments or {}) for c in again.calls] == [

@@ -215,37 +215,37 @@ def several() -> CardComparison:
 
 
 def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:
-    found = several().measures
-    raw = [pair.p_value for pair in found]
-    assert [pair.name for pair in found] == ["one", "two", "three"]
+    result = several().measures
+    raw = [pair.p_value for pair in result]
+    assert [pair.name for pair in result] == ["one", "two", "three"]
     assert raw[0] is not None
     assert raw[1] is not None
     assert raw[2] is None
-    assert [pair.adjusted for pair in found] == adjust(raw, method="holm")
-    assert found[0].adjusted == pytest.approx(2 * raw[0])
+    assert [pair.adjusted for pair in result] == adjust(raw, method="holm")
+    assert result[0].adjusted == pytest.approx(2 * raw[0])
     assert raw[0] < 0.01 < raw[1]
 
 
 def test_what_only_one_has_is_listed() -> None:
-    found = several()
-    assert found.only_first == ("faults: four", "last: caught E4")
-    assert found.only_second == ("faults: five",)
+    result = several()
+    assert result.only_first == ("faults: four", "last: caught E4")
+    assert result.only_second == ("faults: five",)
 
 
 def test_probes_of_either_card_are_there_in_order() -> None:
     one, other = probe(name="one"), unasked("two", "Two", "Is it?", "no labels")
-    found = compare_cards(card(one), card(other, one, judge="b"))
-    assert [(pair.name, pair.first, pair.second) for pair in found.probes] == [
+    result = compare_cards(card(one), card(other, one, judge="b"))
+    assert [(pair.name, pair.first, pair.second) for pair in result.probes] == [
         ("one", "could not tell", "could not tell"),
         ("two", None, "could not tell"),
     ]
-    assert [pair.second_because for pair in found.probes] == [one.because, "no labels"]
+    assert [pair.second_because for pair in result.probes] == [one.because, "no labels"]
 
 
 def test_judges_that_were_not_asked_the_same_are_not_compared() -> None:
     with pytest.raises(OptionError) as caught:
         compare_cards(of(FIRST, "judge-one"), replace(of(FIRST, "judge-two"), fingerprint="f2"))
-    for part in ("judge-one (f1)", "judge-two (f2)", "not asked the same"):
+    for part in ("judge-one (f1)", "judge-two (f2)", "whose audits differ"):
         assert part in str(caught.value)
 
 

@@ -90,8 +90,8 @@ def test_the_fingerprint_sees_every_arm_and_every_row() -> None:
     main = plan.arms[0]
     shorter = AuditDesign(arms=(replace(main, variants=main.variants[:-1]), *plan.arms[1:]))
     renamed = AuditDesign(arms=(*plan.arms[:-1], replace(plan.arms[-1], name="other")))
-    found = {one.fingerprint for one in (plan, fewer, shorter, renamed)}
-    assert len(found) == 4
+    result = {one.fingerprint for one in (plan, fewer, shorter, renamed)}
+    assert len(result) == 4
 
 
 def test_the_arms_are_those_that_were_ordered() -> None:

@@ -70,8 +70,8 @@ def check_one(base: Base, variant: Variant) -> None:
     kind = BY_NAME[variant.kind]
     item = Row(variant.row, 0).to_item()
     assert base.read(variant) == item
-    found = base.findings(variant)
-    proven = {finding.code for finding in found if finding.certainty == "proven"}
+    result = base.findings(variant)
+    proven = {finding.code for finding in result if finding.certainty == "proven"}
     assert variant.role == "fault"
     assert variant.parent == base.variant.name
     assert variant.severity == kind.severity
@@ -87,7 +87,7 @@ def check_one(base: Base, variant: Variant) -> None:
     if base.rubric.shape == "category":
         assert base.protocol.categorise(item) in ({kind.category} if kind.is_proven else {None})
     if kind.name in ("unknown-tool", "unlisted-tool"):
-        assert [f.rule for f in found if f.certainty == "proven"] == ["unknown-tool"]
+        assert [f.rule for f in result if f.certainty == "proven"] == ["unknown-tool"]
     check_places(base, variant)
 
 
@@ -283,10 +283,10 @@ def test_another_goal_stands_everywhere() -> None:
 
 def test_the_limit_is_stated_and_breached() -> None:
     base, variant = planted(cases.plan_row(), "breach-limit")
-    found = re.search(r"Please call (\w+) exactly once\.$", variant.row["query"])
-    assert found is not None
+    match = re.search(r"Please call (\w+) exactly once\.$", variant.row["query"])
+    assert match is not None
     names = [call.name for call in base.read(variant).prediction.calls]
-    assert names.count(found[1]) == 2
+    assert names.count(match[1]) == 2
 
 
 def test_an_invented_id_stands_nowhere() -> None:

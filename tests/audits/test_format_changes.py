@@ -225,9 +225,9 @@ def test_sentences() -> None:
 
 @given(st.text())
 def test_sentences_lose_no_character(text: str) -> None:
-    found = sentences(text)
-    assert "".join("".join(found).split()) == "".join(text.split())
-    assert all(part.strip() for part in found)
+    result = sentences(text)
+    assert "".join("".join(result).split()) == "".join(text.split())
+    assert all(part.strip() for part in result)
 
 
 @pytest.mark.parametrize("text", ["# Plan\nFind it.", "Do:\n```json\n{}\n```", "| a |\n|---|"])

@@ -64,9 +64,9 @@ def known() -> Iterator[ModuleType]:
 def test_behind_a_server_exactly_the_guilty_are_convicted(
     bases: int, names: list[str], known: ModuleType
 ) -> None:
-    found = known.convictions(7, names, bases=bases)
-    assert list(found) == names
-    for judge, outcomes in found.items():
+    result = known.convictions(7, names, bases=bases)
+    assert list(result) == names
+    for judge, outcomes in result.items():
         _check(judge, outcomes, known)
 
 

@@ -62,11 +62,11 @@ def predictions(found: Prepared) -> dict[str, bool | None]:
 def test_bad_rows_are_named_and_counted_and_the_good_ones_are_used(write: Write) -> None:
     said: list[str] = []
     rows = write("rows.jsonl", plan_row("a"), '{"id": ', plan_row("b"), plan_row("b"), "7")
-    found = prepared(rows, note=said.append)
+    result = prepared(rows, note=said.append)
     assert [line.split(": ")[0] for line in said] == [f"{rows}:{n}" for n in (2, 4, 5)]
-    assert (found.material.n_rows, found.material.bad_rows) == (5, 3)
-    assert sorted(bases(found)) == [("a", "reference", SOLVER), ("b", "reference", SOLVER)]
-    card = audit("static", found).card
+    assert (result.material.n_rows, result.material.bad_rows) == (5, 3)
+    assert sorted(bases(result)) == [("a", "reference", SOLVER), ("b", "reference", SOLVER)]
+    card = audit("static", result).card
     assert "3 of 5 rows could not be used" in card.notes
 
 
@@ -88,18 +88,18 @@ def test_without_a_readable_row_that_is_said(write: Write) -> None:
 
 def test_cases_that_share_an_id_do_not_share_a_base(write: Write) -> None:
     twins = [plan_row("x", case_id=f"c{n}", tested_model=f"m{n}") for n in range(2)]
-    found = prepared(write("rows.jsonl", *twins))
-    assert bases(found) == [("x", "reference", SOLVER)]
-    assert dict(found.material.left_out) == {SAME_ID: 1}
+    result = prepared(write("rows.jsonl", *twins))
+    assert bases(result) == [("x", "reference", SOLVER)]
+    assert dict(result.material.left_out) == {SAME_ID: 1}
     labels = write("labels.jsonl", *(label("x", tested_model=f"m{n}") for n in range(2)))
     both = prepared(write("rows.jsonl", *twins), labels=labels)
     assert sorted(bases(both)) == [("x@m0", "label", "m0"), ("x@m1", "label", "m1")]
 
 
 def test_cases_left_out_are_counted_on_the_card(write: Write) -> None:
-    found = prepared(write("rows.jsonl", plan_row("a"), plan_row("b", **BARE)))
-    assert dict(found.material.left_out) == {NO_PLAN: 1}
-    assert audit("static", found).card.left_out == {NO_PLAN: 1}
+    result = prepared(write("rows.jsonl", plan_row("a"), plan_row("b", **BARE)))
+    assert dict(result.material.left_out) == {NO_PLAN: 1}
+    assert audit("static", result).card.left_out == {NO_PLAN: 1}
 
 
 def test_the_cases_are_drawn_by_the_seed_alone() -> None:
@@ -121,9 +121,9 @@ def test_the_rows_of_a_case_may_lie_far_apart(write: Write) -> None:
     between = [plan_row(f"b{n}") for n in range(3)]
     mixed = [row for pair in zip(rows, between, strict=True) for row in pair]
     labels = write("labels.jsonl", *(label("a", tested_model=f"m{n}") for n in range(3)))
-    found = prepared(write("rows.jsonl", *mixed), labels=labels)
-    assert len(predictions(found)) == 3
-    assert found.material.n_known == 3
+    result = prepared(write("rows.jsonl", *mixed), labels=labels)
+    assert len(predictions(result)) == 3
+    assert result.material.n_known == 3
 
 
 def test_pictures_are_looked_for_beside_the_rows_or_the_cases(write: Write, tmp_path: Path) -> None:
@@ -146,15 +146,15 @@ def test_a_passed_prediction_is_a_base_and_every_labelled_one_is_judged(write: W
         label("a", tested_model="good", grade=1.0, errors=[]),
         label("a", False, tested_model="bad", grade=0.4, errors=["E4"]),
     )
-    found = prepared(rows, labels=labels)
-    assert bases(found) == [("a@good", "label", "good")]
-    assert predictions(found) == {"a@good/as-it-came": True, "a@bad/as-it-came": False}
-    truth = {v.name: v.truth for v in found.material.predictions}["a@bad/as-it-came"]
+    result = prepared(rows, labels=labels)
+    assert bases(result) == [("a@good", "label", "good")]
+    assert predictions(result) == {"a@good/as-it-came": True, "a@bad/as-it-came": False}
+    truth = {v.name: v.truth for v in result.material.predictions}["a@bad/as-it-came"]
     assert (truth.codes, truth.grade) == ({"E4"}, 0.4)
-    assert found.known.baseline == "human labels"
-    assert found.material.n_known == 2
-    main = found.design.arms[0].variants
-    assert {v.name for v in main if v.role == "prediction"} == set(predictions(found))
+    assert result.known.baseline == "human labels"
+    assert result.material.n_known == 2
+    main = result.design.arms[0].variants
+    assert {v.name for v in main if v.role == "prediction"} == set(predictions(result))
 
 
 def test_a_label_that_names_no_tested_model_counts_for_a_lone_answer(write: Write) -> None:
@@ -165,9 +165,9 @@ def test_a_label_that_names_no_tested_model_counts_for_a_lone_answer(write: Writ
         plan_row("two", tested_model="m2"),
     )
     labels = write("labels.jsonl", label("alone"), label("two"))
-    found = prepared(rows, labels=labels)
-    assert predictions(found) == {"alone@planner/as-it-came": True}
-    assert {name: origin for name, origin, _ in bases(found)} == {
+    result = prepared(rows, labels=labels)
+    assert predictions(result) == {"alone@planner/as-it-came": True}
+    assert {name: origin for name, origin, _ in bases(result)} == {
         "alone@planner": "label",
         "two": "reference",
     }
@@ -176,9 +176,9 @@ def test_a_label_that_names_no_tested_model_counts_for_a_lone_answer(write: Writ
 def test_a_label_without_a_verdict_makes_nothing(write: Write) -> None:
     rows = write("rows.jsonl", plan_row("a"))
     labels = write("labels.jsonl", label("a", None, grade=0.4))
-    found = prepared(rows, labels=labels)
-    assert predictions(found) == {}
-    assert bases(found) == [("a", "reference", SOLVER)]
+    result = prepared(rows, labels=labels)
+    assert predictions(result) == {}
+    assert bases(result) == [("a", "reference", SOLVER)]
 
 
 def test_the_adjudicators_word_is_final(write: Write) -> None:
@@ -194,17 +194,19 @@ def test_bad_labels_are_named_and_counted(write: Write) -> None:
     said: list[str] = []
     rows = write("rows.jsonl", plan_row("a"))
     labels = write("labels.jsonl", label("a"), label("b", "perhaps"))
-    found = prepared(rows, labels=labels, note=said.append)
+    result = prepared(rows, labels=labels, note=said.append)
     assert len(said) == 1
     assert said[0].startswith(f"{labels}:2: ")
-    assert "1 of the labels could not be used" in audit("static", found).card.notes
+    assert "1 of the labels could not be used" in audit("static", result).card.notes
 
 
 def test_labels_of_other_rows_are_told_on_the_card(write: Write) -> None:
     rows = write("rows.jsonl", plan_row("a"))
-    found = prepared(rows, labels=write("labels.jsonl", label("other")))
-    assert found.material.n_known == 0
-    assert any("no label is of any of the rows" in n for n in audit("static", found).card.notes)
+    result = prepared(rows, labels=write("labels.jsonl", label("other")))
+    assert result.material.n_known == 0
+    assert any(
+        "no label belongs to any of the rows" in n for n in audit("static", result).card.notes
+    )
     matched = prepared(rows, labels=write("labels.jsonl", label("a")))
     assert not any("no label" in note for note in audit("static", matched).card.notes)
 
@@ -226,13 +228,13 @@ def test_as_many_predictions_as_wanted_whole_cases_at_a_time() -> None:
     labels = EXAMPLES / "labels" / "holistic.jsonl"
     source = Source(EXAMPLES / "holistic.jsonl")
     known = known_of(labels, None)
-    found = gather(
+    result = gather(
         source, known, n_bases=1, n_predictions=4, seed=1, note=lambda message: None
     ).predictions
-    cases: Sequence[str] = [variant.case_id for variant in found]
+    cases: Sequence[str] = [variant.case_id for variant in result]
     rows = [entry.item for entry in source if isinstance(entry, Task)]
     whole = [item for item in rows if item.case_id in set(cases)]
-    assert len(found) == len(whole) >= 4
+    assert len(result) == len(whole) >= 4
 
 
 # another judge as baseline ------------------------------------------------------------------------
@@ -244,12 +246,12 @@ def test_another_judges_run_is_the_baseline_and_makes_no_base(tmp_path: Path) ->
         [plan_row("a"), plan_row("b", model_response="nothing", format_demanded=True)],
     )
     grade(rows, out=tmp_path / "run")
-    found = prepared(rows, labels=tmp_path / "run")
-    assert found.known.baseline == "judge static as baseline"
-    assert not found.known.are_labels
-    assert {origin for _, origin, _ in bases(found)} == {"reference"}
-    assert predictions(found) == {"a@planner/as-it-came": True, "b@planner/as-it-came": False}
-    assert all("judge static" in variant.what for variant in found.material.predictions)
+    result = prepared(rows, labels=tmp_path / "run")
+    assert result.known.baseline == "judge static as baseline"
+    assert not result.known.are_labels
+    assert {origin for _, origin, _ in bases(result)} == {"reference"}
+    assert predictions(result) == {"a@planner/as-it-came": True, "b@planner/as-it-came": False}
+    assert all("judge static" in variant.what for variant in result.material.predictions)
 
 
 def test_the_card_says_which_baseline_it_used(tmp_path: Path) -> None:
@@ -282,17 +284,17 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_rubric_of_the_users_own_grades_the_bases(tmp_path: Path) -> None:
     rubric = EXAMPLES / "rubrics" / "small-holistic.toml"
-    found = prepared(SHORT, rubric=str(rubric))
-    assert {base.rubric.name for base in found.material.bases} == {"small-holistic"}
-    card = audit("static", found).card
+    result = prepared(SHORT, rubric=str(rubric))
+    assert {base.rubric.name for base in result.material.bases} == {"small-holistic"}
+    card = audit("static", result).card
     assert card.settings["rubric"] == str(rubric)
     with pytest.raises(OptionError):
         prepared(SHORT, rubric=str(tmp_path / "none.toml"))
 
 
 def test_a_protocol_is_taken_for_every_row() -> None:
-    found = prepared(SHORT, protocol="holistic")
-    card = audit("static", found).card
+    result = prepared(SHORT, protocol="holistic")
+    card = audit("static", result).card
     assert card.protocols == {"holistic": 2}
     assert card.settings["protocol"] == "holistic"
     with pytest.raises(OptionError):
@@ -300,10 +302,10 @@ def test_a_protocol_is_taken_for_every_row() -> None:
 
 
 def test_the_shipped_cases_serve_where_there_are_no_rows() -> None:
-    found = prepare(JudgeSpec(), AuditConfig(bases=1))
-    assert found.material.name == "the cases shipped with apbjudge"
-    assert found.material.leaks.outcome == "could not tell"
-    assert found.material.bad_rows == 0
-    assert found.material.predictions == ()
-    assert found.known.problems == ()
+    result = prepare(JudgeSpec(), AuditConfig(bases=1))
+    assert result.material.name == "the cases shipped with apbjudge"
+    assert result.material.leaks.outcome == "could not tell"
+    assert result.material.bad_rows == 0
+    assert result.material.predictions == ()
+    assert result.known.problems == ()
     assert shipped("cases.jsonl").is_file()

@@ -19,18 +19,18 @@ def said(*cases: int) -> list[Response]:
 
 
 def test_a_rate_is_the_share_of_hits() -> None:
-    [found] = decide([rate("m", said(1, 2, 3, 4), [True, True, False, True], "at least", 0.5)])
-    estimate = found.estimate
+    [result] = decide([rate("m", said(1, 2, 3, 4), [True, True, False, True], "at least", 0.5)])
+    estimate = result.estimate
     assert (estimate.value, estimate.level) == (0.75, 0.95)
     assert (estimate.n_items, estimate.n_clusters) == (4, 4)
-    assert (found.unit, found.side, found.limit) == ("share", "at least", 0.5)
+    assert (result.unit, result.side, result.limit) == ("share", "at least", 0.5)
 
 
 def test_a_shift_is_the_mean_change() -> None:
-    [found] = decide([shift("m", said(1, 1, 2, 3), [1, -1, -1, 0], "within", 0.1)])
-    assert found.estimate.value == pytest.approx(-0.25)
-    assert (found.unit, found.estimate.n_clusters) == ("points", 3)
-    assert found.parts == {"c1": (0.0, 2.0), "c2": (-1.0, 1.0), "c3": (0.0, 1.0)}
+    [result] = decide([shift("m", said(1, 1, 2, 3), [1, -1, -1, 0], "within", 0.1)])
+    assert result.estimate.value == pytest.approx(-0.25)
+    assert (result.unit, result.estimate.n_clusters) == ("points", 3)
+    assert result.parts == {"c1": (0.0, 2.0), "c2": (-1.0, 1.0), "c3": (0.0, 1.0)}
 
 
 def test_judgements_of_one_case_stay_together() -> None:
@@ -55,9 +55,9 @@ def test_nothing_is_no_figure() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1))
 def test_the_parts_give_the_figure_again(rows: list[tuple[int, float]]) -> None:
     responses, values = said(*(case for case, _ in rows)), [value for _, value in rows]
-    [found] = decide([shift("m", responses, values, "within", 0.1)])
-    above = sum(part[0] for part in found.parts.values())
-    below = sum(part[1] for part in found.parts.values())
+    [result] = decide([shift("m", responses, values, "within", 0.1)])
+    above = sum(part[0] for part in result.parts.values())
+    below = sum(part[1] for part in result.parts.values())
     assert below == len(rows)
-    assert found.estimate.value == pytest.approx(above / below)
-    assert all(abs(part[0]) <= part[1] for part in found.parts.values())
+    assert result.estimate.value == pytest.approx(above / below)
+    assert all(abs(part[0]) <= part[1] for part in result.parts.values())

@@ -65,16 +65,16 @@ def sure(value: float, half: float = 0.01) -> Estimate:
 def test_the_interval_decides(
     side: Side, limit: float, low: float, high: float, outcome: str
 ) -> None:
-    found = measured("m", estimate((low + high) / 2, low, high), side, limit)
-    assert found.outcome == outcome
-    assert (found.needed is None) == (outcome != "could not tell")
+    result = measured("m", estimate((low + high) / 2, low, high), side, limit)
+    assert result.outcome == outcome
+    assert (result.needed is None) == (outcome != "could not tell")
 
 
 @pytest.mark.parametrize("side", ["at least", "at most", "within"])
 def test_without_an_interval_nothing_can_be_told(side: Side) -> None:
     for bare in (estimate(None, None, None, 0), estimate(0.5, None, None, 1)):
-        found = measured("m", bare, side, 0.1)
-        assert (found.outcome, found.needed, found.detectable) == ("could not tell", None, None)
+        result = measured("m", bare, side, 0.1)
+        assert (result.outcome, result.needed, result.detectable) == ("could not tell", None, None)
 
 
 def of_equal(value: float, n: int, side: Side, limit: float) -> Measure:
@@ -121,10 +121,10 @@ def test_at_the_limit_itself_no_number_would_do() -> None:
 def test_whatever_is_open_asks_for_more_than_there_was(
     value: float, below: float, above: float, limit: float, side: Side
 ) -> None:
-    found = measured("m", estimate(value, value - below, value + above), side, limit)
-    assert found.needed is None or 50 < found.needed <= MOST_NEEDED
-    assert found.detectable is not None
-    assert found.detectable > 0
+    result = measured("m", estimate(value, value - below, value + above), side, limit)
+    assert result.needed is None or 50 < result.needed <= MOST_NEEDED
+    assert result.detectable is not None
+    assert result.detectable > 0
 
 
 def of(*outcomes: str) -> list[Measure]:

@@ -46,28 +46,28 @@ def test_probes_of_anything(seed: int, n_cases: int, order: int) -> None:
     turned = list(responses.all)
     Random(order).shuffle(turned)
     for module in PROBES:
-        found = module.probe(responses)
+        result = module.probe(responses)
         again = module.probe(AuditResponses(tuple(turned)))
-        assert found.because
-        assert len(found.exhibits) == min(found.n_exhibits, LISTED)
-        for measure in found.measures:
+        assert result.because
+        assert len(result.exhibits) == min(result.n_exhibits, LISTED)
+        for measure in result.measures:
             estimate = measure.estimate
             assert estimate.value is not None
             assert (estimate.low is None) or estimate.low <= estimate.value <= estimate.high
-        assert (found.outcome, found.cost.judgements) == (again.outcome, again.cost.judgements)
-        values = {m.name: m.estimate.value for m in found.measures}
+        assert (result.outcome, result.cost.judgements) == (again.outcome, again.cost.judgements)
+        values = {m.name: m.estimate.value for m in result.measures}
         assert {m.name: m.estimate.value for m in again.measures} == pytest.approx(values)
 
 
 @pytest.mark.parametrize("module", PROBES)
 def test_probes_of_nothing(module: Any) -> None:
-    found = module.probe(AuditResponses(()))
-    assert (found.name, found.title, found.question) == (
+    result = module.probe(AuditResponses(()))
+    assert (result.name, result.title, result.question) == (
         module.SPEC.name,
         module.SPEC.title,
         module.SPEC.question,
     )
-    assert (found.outcome, found.measures, found.cost.judgements) == ("could not tell", (), 0)
+    assert (result.outcome, result.measures, result.cost.judgements) == ("could not tell", (), 0)
 
 
 def test_names_differ() -> None:

@@ -53,49 +53,49 @@ def by_hand() -> AuditResponses:
 
 
 def test_measures_of_replies_made_by_hand() -> None:
-    found = probe(by_hand())
+    result = probe(by_hand())
     expected = {"flips, same settings": 1 / 3, "flips, temperature 1": 0.5}
-    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
-    assert [(m.side, m.limit) for m in found.measures] == [("at most", SAME), ("at most", WARMER)]
-    assert measure(found, "flips, same settings").parts == {"a": (2 / 3, 1), "b": (0, 1)}
+    assert {m.name: m.estimate.value for m in result.measures} == pytest.approx(expected)
+    assert [(m.side, m.limit) for m in result.measures] == [("at most", SAME), ("at most", WARMER)]
+    assert measure(result, "flips, same settings").parts == {"a": (2 / 3, 1), "b": (0, 1)}
 
 
 def test_spread_of_grades_made_by_hand() -> None:
-    found = probe(by_hand())
+    result = probe(by_hand())
     same = ((0.8 - 2.8 / 3) ** 2 + 2 * (1 - 2.8 / 3) ** 2) / 2 / 2
     warm = (0.02 + 0.32) / 2
-    assert figure(found, "standard deviation of the grade, same settings") == pytest.approx(
+    assert figure(result, "standard deviation of the grade, same settings") == pytest.approx(
         same**0.5
     )
-    assert figure(found, "standard deviation of the grade, temperature 1") == pytest.approx(
+    assert figure(result, "standard deviation of the grade, temperature 1") == pytest.approx(
         warm**0.5
     )
 
 
 def test_table_exhibits_and_notes_of_replies_made_by_hand() -> None:
-    found = probe(by_hand())
-    assert table(found) == {
+    result = probe(by_hand())
+    assert table(result) == {
         "main": ("2", "100.0 %", "1.00", ""),
         "again-1": ("2", "50.0 %", "0.90", "50.0 %"),
         "again-2": ("1", "100.0 %", "1.00", "0.0 %"),
         "warm-1": ("2", "50.0 %", "0.90", "50.0 %"),
         "warm-2": ("2", "0.0 %", "0.40", "100.0 %"),
     }
-    assert [(e.name, e.arm) for e in found.exhibits] == [
+    assert [(e.name, e.arm) for e in result.exhibits] == [
         ("a/base", "main"),
         ("b/base", "warm-1"),
     ]
-    assert found.exhibits[0].what == (
+    assert result.exhibits[0].what == (
         "base of a/base; main: correct, 1; again-1: not correct (E5), 0.8; again-2: correct, 1"
     )
-    assert "no parts of the grades' variance: no item was asked with two prompts" in found.notes
-    assert (found.cost.judgements, found.cost.unscored) == (10, 1)
+    assert "no parts of the grades' variance: no item was asked with two prompts" in result.notes
+    assert (result.cost.judgements, result.cost.unscored) == (10, 1)
 
 
 def test_one_warm_reply_is_nothing_to_compare() -> None:
-    found = probe(rows((A, PASS), (A, PASS, "again-1"), (A, PASS, "warm-1")))
-    assert [m.name for m in found.measures] == ["flips, same settings"]
-    assert "temperature 1: no variant has two verdicts" in found.notes
+    result = probe(rows((A, PASS), (A, PASS, "again-1"), (A, PASS, "warm-1")))
+    assert [m.name for m in result.measures] == ["flips, same settings"]
+    assert "temperature 1: no variant has two verdicts" in result.notes
 
 
 @pytest.mark.parametrize(
@@ -118,28 +118,28 @@ def test_parts_of_the_variance_tell_prompt_and_repeat_apart() -> None:
         name.format("prompt (how it is shown or worded)"),
         name.format("repeat (asked again)"),
     )
-    found = probe(hear(by_prompt, ASKED))
-    assert (figure(found, prompt) or 0) > 0.8
-    assert figure(found, repeat) == pytest.approx(0, abs=1e-12)
+    result = probe(hear(by_prompt, ASKED))
+    assert (figure(result, prompt) or 0) > 0.8
+    assert figure(result, repeat) == pytest.approx(0, abs=1e-12)
     assert (figure(probe(hear(by_repeat, ASKED)), repeat) or 0) > 0.8
 
 
 def test_parts_of_the_variance_of_a_judge_in_order_are_the_items() -> None:
-    found = probe(hear(perfect, ASKED))
-    assert figure(found, "share of the grades' variance, item (which plan)") == pytest.approx(1)
+    result = probe(hear(perfect, ASKED))
+    assert figure(result, "share of the grades' variance, item (which plan)") == pytest.approx(1)
 
 
 def test_grades_that_never_vary_have_no_parts() -> None:
-    found = probe(hear(always_yes, ASKED))
-    assert not [f for f in found.figures if f.name.startswith("share")]
-    assert "no parts of the grades' variance: they do not vary at all" in found.notes
+    result = probe(hear(always_yes, ASKED))
+    assert not [f for f in result.figures if f.name.startswith("share")]
+    assert "no parts of the grades' variance: the grades are all equal" in result.notes
 
 
 @pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
 def test_judges_that_say_the_same_again_pass(judge: Judge) -> None:
-    found = probe(hear(judge, ASKED))
-    assert found.outcome == "passes"
-    assert found.n_exhibits == 0
+    result = probe(hear(judge, ASKED))
+    assert result.outcome == "passes"
+    assert result.n_exhibits == 0
 
 
 def test_a_coin_fails_at_both_settings() -> None:
@@ -148,8 +148,8 @@ def test_a_coin_fails_at_both_settings() -> None:
 
 def test_a_judge_that_wavers_at_temperature_1_fails_there_alone() -> None:
     judge = turning(perfect, 0.5, 7, when=lambda of, arm: arm.startswith("warm"))
-    found = probe(hear(judge, ASKED))
-    assert [m.name for m in found.measures if m.outcome == "fails"] == ["flips, temperature 1"]
+    result = probe(hear(judge, ASKED))
+    assert [m.name for m in result.measures if m.outcome == "fails"] == ["flips, temperature 1"]
 
 
 def at_the_limits(seed: int) -> Judge:
@@ -167,6 +167,6 @@ def at_the_limits(seed: int) -> Judge:
 def test_judges_at_the_limits_are_seldom_failed_and_seldom_passed() -> None:
     bases = [v for v in ASKED[MAIN] if v.role == "base"]
     asked = dict.fromkeys((MAIN, "again-1", "warm-1", "warm-2"), bases)
-    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
-    assert found["fails"] <= MOST_FAILED
-    assert found["passes"] <= MOST_FAILED
+    result = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert result["fails"] <= MOST_FAILED
+    assert result["passes"] <= MOST_FAILED

@@ -33,8 +33,8 @@ from .judges import (
 
 EVERYTHING = audit(60)
 ASKED = only({MAIN: EVERYTHING[MAIN]}, "base", "fault", "harmless")
-FAULTY = "passed in the second half less the first, faulty plans"
-SOUND = "passed in the second half less the first, sound plans"
+FAULTY = "passed in the second half minus the first, faulty plans"
+SOUND = "passed in the second half minus the first, sound plans"
 
 
 def turning(
@@ -70,11 +70,11 @@ def test_noise_is_no_drift() -> None:
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 def test_a_judge_that_turns_lenient_fails_for_faulty_plans_alone(share: float) -> None:
-    found = probe(lenient_after(share))
-    assert [m.name for m in found.measures if m.outcome == "fails"] == [FAULTY]
-    assert (measure(found, FAULTY).estimate.value or 0.0) > 0.5
-    assert found.n_exhibits > 0
-    first, *_, last = table(found).values()
+    result = probe(lenient_after(share))
+    assert [m.name for m in result.measures if m.outcome == "fails"] == [FAULTY]
+    assert (measure(result, FAULTY).estimate.value or 0.0) > 0.5
+    assert result.n_exhibits > 0
+    first, *_, last = table(result).values()
     assert (first[1], last[1]) == ("0.0 %", "100.0 %")
 
 
@@ -85,9 +85,9 @@ def test_a_judge_that_turns_severe_fails_for_sound_plans() -> None:
         replace(said, is_correct=False) if (said.turn or 0) > half else said
         for said in responses.all
     ]
-    found = probe(AuditResponses(tuple(late)))
-    assert [m.name for m in found.measures if m.outcome == "fails"] == [SOUND]
-    assert (measure(found, SOUND).estimate.value or 0.0) < -0.9
+    result = probe(AuditResponses(tuple(late)))
+    assert [m.name for m in result.measures if m.outcome == "fails"] == [SOUND]
+    assert (measure(result, SOUND).estimate.value or 0.0) < -0.9
 
 
 def test_drift_convicts_of_nothing_that_is_compared() -> None:
@@ -105,16 +105,16 @@ def test_drift_convicts_of_nothing_that_is_compared() -> None:
 
 
 def test_an_order_that_is_not_known_cannot_be_tested() -> None:
-    found = probe(hear(perfect, ASKED))
-    assert found.outcome == "could not tell"
-    assert "order of the calls is not known" in found.because
+    result = probe(hear(perfect, ASKED))
+    assert result.outcome == "could not tell"
+    assert "order of the calls is unknown" in result.because
 
 
 def test_few_cases_are_not_compared() -> None:
     few = only({MAIN: audit(2 * LEAST_CASES - 2)[MAIN]}, "base", "fault")
-    found = probe(scheduled(hear(perfect, few)))
-    assert not found.measures
-    assert found.because == f"needs {LEAST_CASES} cases in each half of the calls"
+    result = probe(scheduled(hear(perfect, few)))
+    assert not result.measures
+    assert result.because == f"needs {LEAST_CASES} cases in each half of the calls"
 
 
 def test_replies_from_the_cache_were_asked_for_at_another_time() -> None:

@@ -63,7 +63,7 @@ def by_hand() -> AuditResponses:
 
 
 def test_measures_of_counts_made_by_hand() -> None:
-    found = probe(by_hand())
+    result = probe(by_hand())
     expected = {
         "caught, all codes": 4 / 5,
         "caught E4": 2 / 3,
@@ -71,47 +71,47 @@ def test_measures_of_counts_made_by_hand() -> None:
         "passed": 0.5,
         "named": 0.5,
     }
-    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
-    assert {m.limit for m in found.measures} == {CAUGHT, PASSED, NAMED}
-    assert {m.side for m in found.measures} == {"at least"}
-    assert {m.estimate.level for m in found.measures} == {1 - 0.05 / 5}
-    assert measure(found, "caught E4").parts == {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
+    assert {m.name: m.estimate.value for m in result.measures} == pytest.approx(expected)
+    assert {m.limit for m in result.measures} == {CAUGHT, PASSED, NAMED}
+    assert {m.side for m in result.measures} == {"at least"}
+    assert {m.estimate.level for m in result.measures} == {1 - 0.05 / 5}
+    assert measure(result, "caught E4").parts == {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
 
 
 def test_figures_of_counts_made_by_hand() -> None:
-    found = probe(by_hand())
-    assert figure(found, "flagged E4") == pytest.approx(1 / 3)
-    assert figure(found, "flagged E5") == 0
-    assert figure(found, "grade drop, minor") == pytest.approx(0.4)
-    assert figure(found, "grade drop, fatal") == pytest.approx((0.8 - 0.4) / 2)
-    assert figure(found, "grade drop, E5") == pytest.approx((0.6 + 0.4) / 2)
-    assert figure(found, "proven by code, E4") == pytest.approx(1 / 3)
-    assert figure(found, "caught E4, not proven by code") == 0.5
+    result = probe(by_hand())
+    assert figure(result, "flagged E4") == pytest.approx(1 / 3)
+    assert figure(result, "flagged E5") == 0
+    assert figure(result, "grade drop, minor") == pytest.approx(0.4)
+    assert figure(result, "grade drop, fatal") == pytest.approx((0.8 - 0.4) / 2)
+    assert figure(result, "grade drop, E5") == pytest.approx((0.6 + 0.4) / 2)
+    assert figure(result, "proven by code, E4") == pytest.approx(1 / 3)
+    assert figure(result, "caught E4, not proven by code") == 0.5
 
 
 def test_tables_of_counts_made_by_hand() -> None:
-    found = probe(by_hand())
-    assert table(found) == {
+    result = probe(by_hand())
+    assert table(result) == {
         "E4": ("3", "1", "0", "0", "1", "0", "1", "0", "1"),
         "E5": ("2", "0", "1", "0", "0", "0", "0", "1", "0"),
     }
-    assert table(found, 1)["plant-E4"] == ("E4", "3", "66.7 %", "100.0 %", "33.3 %", "+0.27")
-    assert table(found, 2) == {"base": ("3", "66.7 %"), "reword": ("1", "0.0 %")}
+    assert table(result, 1)["plant-E4"] == ("E4", "3", "66.7 %", "100.0 %", "33.3 %", "+0.27")
+    assert table(result, 2) == {"base": ("3", "66.7 %"), "reword": ("1", "0.0 %")}
 
 
 def test_missed_faults_are_shown_before_faulted_plans_and_these_before_wrong_names() -> None:
-    found = probe(by_hand())
-    assert [e.name for e in found.exhibits] == ["c/1", "c/base", "a/w", "a/2", "b/2"]
-    assert found.exhibits[0].what == "plant-E4 of c/1; judged correct, 1"
-    assert found.n_exhibits == 5
+    result = probe(by_hand())
+    assert [e.name for e in result.exhibits] == ["c/1", "c/base", "a/w", "a/2", "b/2"]
+    assert result.exhibits[0].what == "plant-E4 of c/1; judged correct, 1"
+    assert result.n_exhibits == 5
 
 
 def test_notes_tell_what_code_proved_and_what_has_no_verdict() -> None:
-    found = probe(by_hand())
-    assert any(note.startswith("1 of 5 planted faults are proven") for note in found.notes)
-    assert any(note.startswith("1 of 10 judgements have no verdict") for note in found.notes)
-    assert not any("reference" in note for note in found.notes)
-    assert (found.cost.judgements, found.cost.unscored) == (10, 1)
+    result = probe(by_hand())
+    assert any(note.startswith("1 of 5 planted faults are proven") for note in result.notes)
+    assert any(note.startswith("1 of 10 judgements have no verdict") for note in result.notes)
+    assert not any("reference" in note for note in result.notes)
+    assert (result.cost.judgements, result.cost.unscored) == (10, 1)
 
 
 def test_what_code_proves_and_enforces_does_not_count_as_caught_by_the_judge() -> None:
@@ -120,11 +120,11 @@ def test_what_code_proves_and_enforces_does_not_count_as_caught_by_the_judge() -
     def judge(of: Variant, arm: str) -> Says:
         return Says(True, 1.0, frozenset(), is_informed=not of.truth.is_correct)
 
-    found = probe(hear(judge, ASKED))
-    assert found.outcome == "fails"
-    assert measure(found, "caught, all codes").estimate.value == 0.0
-    assert figure(found, "caught by judge and code together, all codes") == 1.0
-    assert figure(found, "caught by judge and code together, E4") == 1.0
+    result = probe(hear(judge, ASKED))
+    assert result.outcome == "fails"
+    assert measure(result, "caught, all codes").estimate.value == 0.0
+    assert figure(result, "caught by judge and code together, all codes") == 1.0
+    assert figure(result, "caught by judge and code together, E4") == 1.0
 
 
 def test_without_evidence_nothing_is_caught_together() -> None:
@@ -142,22 +142,22 @@ def test_lists_of_tools_are_told_apart_by_length() -> None:
     for case, n in enumerate((8, 29, 30, 59, 60, 100, 120)):
         said.append((listing(f"c{case}/base", n, "base"), PASS))
         said.append((listing(f"c{case}/1", n, "fault"), fail("E4") if n < 60 else PASS))
-    found = probe(rows(*said))
-    assert table(found, 3) == {
+    result = probe(rows(*said))
+    assert table(result, 3) == {
         "fewer than 30 tools": ("2", "2", "100.0 %", "100.0 %", "2", "100.0 %"),
         "30 to 59 tools": ("2", "2", "100.0 %", "100.0 %", "2", "100.0 %"),
         "60 to 99 tools": ("1", "1", "0.0 %", "–", "1", "100.0 %"),
         "100 tools or more": ("2", "2", "0.0 %", "–", "2", "100.0 %"),
     }
-    assert figure(found, "caught, 30 to 59 tools") == 1.0
-    assert figure(found, "caught, 100 tools or more") == 0.0
+    assert figure(result, "caught, 30 to 59 tools") == 1.0
+    assert figure(result, "caught, 100 tools or more") == 0.0
     alike = probe(rows(*said[:4]))
     assert len(alike.tables) == 3
 
 
 def test_a_fault_in_the_reference_is_told() -> None:
-    found = probe(hear(perfect, ASKED))
-    assert any(note.startswith("360 of 360 faults are planted in") for note in found.notes)
+    result = probe(hear(perfect, ASKED))
+    assert any(note.startswith("360 of 360 faults are planted in") for note in result.notes)
 
 
 def test_kinds_without_code_have_a_measure_of_their_own() -> None:
@@ -166,11 +166,11 @@ def test_kinds_without_code_have_a_measure_of_their_own() -> None:
         (variant(f"c{n}/1", "fault", kind="give-up", truth=truth), fail() if n else Says(True))
         for n in range(4)
     ]
-    found = probe(rows((variant("c0/base", truth=PASSES), Says(True)), *said))
-    assert [m.name for m in found.measures] == ["caught (no code)", "passed"]
-    assert measure(found, "caught (no code)").estimate.value == 0.75
-    assert not [f for f in found.figures if f.name.startswith("flagged")]
-    assert table(found, 1)["give-up"] == ("(no code)", "4", "75.0 %", "–", "0.0 %", "–")
+    result = probe(rows((variant("c0/base", truth=PASSES), Says(True)), *said))
+    assert [m.name for m in result.measures] == ["caught (no code)", "passed"]
+    assert measure(result, "caught (no code)").estimate.value == 0.75
+    assert not [f for f in result.figures if f.name.startswith("flagged")]
+    assert table(result, 1)["give-up"] == ("(no code)", "4", "75.0 %", "–", "0.0 %", "–")
 
 
 @pytest.mark.parametrize("responses", [AuditResponses(()), rows((variant("a/base"), PASS))])
@@ -180,15 +180,15 @@ def test_without_faults_nothing_can_be_told(responses: AuditResponses) -> None:
 
 
 def test_faults_without_verdict_are_paid_for_all_the_same() -> None:
-    found = probe(rows((fault("a/1"), Says(None))))
-    assert found.because == "no planted fault has a verdict"
-    assert found.cost.unscored == 1
+    result = probe(rows((fault("a/1"), Says(None))))
+    assert result.because == "no planted fault has a verdict"
+    assert result.cost.unscored == 1
 
 
 def test_the_perfect_judge_passes() -> None:
-    found = probe(hear(perfect, ASKED))
-    assert found.outcome == "passes"
-    assert found.n_exhibits == 0
+    result = probe(hear(perfect, ASKED))
+    assert result.outcome == "passes"
+    assert result.n_exhibits == 0
 
 
 @pytest.mark.parametrize("judge", [always_yes, longer_passes(900)])
@@ -206,16 +206,16 @@ def test_a_judge_blind_to_one_code_fails_for_that_code_alone() -> None:
     def judge(of: Variant, arm: str) -> Says:
         return PASS if "E4" in (of.truth.codes or ()) else perfect(of)
 
-    found = probe(hear(judge, ASKED))
-    assert [m.name for m in found.measures if m.outcome == "fails"] == ["caught E4"]
+    result = probe(hear(judge, ASKED))
+    assert [m.name for m in result.measures if m.outcome == "fails"] == ["caught E4"]
 
 
 def test_a_judge_that_names_every_fault_alike_fails_for_the_names_alone() -> None:
     def judge(of: Variant, arm: str) -> Says:
         return PASS if of.truth.is_correct else fail("E1")
 
-    found = probe(hear(judge, ASKED))
-    assert [m.name for m in found.measures if m.outcome == "fails"] == ["named"]
+    result = probe(hear(judge, ASKED))
+    assert [m.name for m in result.measures if m.outcome == "fails"] == ["named"]
 
 
 def at_the_limits(seed: int) -> Judge:
@@ -234,6 +234,6 @@ def at_the_limits(seed: int) -> Judge:
 
 def test_judges_at_the_limits_are_seldom_failed_and_seldom_passed() -> None:
     asked = only(audit(30), "base", "fault")
-    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
-    assert found["fails"] <= MOST_FAILED
-    assert found["passes"] == 0
+    result = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert result["fails"] <= MOST_FAILED
+    assert result["passes"] == 0

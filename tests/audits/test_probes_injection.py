@@ -69,20 +69,20 @@ def by_hand() -> AuditResponses:
 
 
 def test_measures_counted_by_hand() -> None:
-    found = probe(by_hand())
+    result = probe(by_hand())
     expected = {"moved": 1 / 5, "moved by authority": 1 / 3, "moved by unicode": 0.0}
-    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
-    assert [m.limit for m in found.measures] == [MOVED, MOVED_BY_FAMILY, MOVED_BY_FAMILY]
-    assert {(m.side, m.unit) for m in found.measures} == {("at most", "points")}
+    assert {m.name: m.estimate.value for m in result.measures} == pytest.approx(expected)
+    assert [m.limit for m in result.measures] == [MOVED, MOVED_BY_FAMILY, MOVED_BY_FAMILY]
+    assert {(m.side, m.unit) for m in result.measures} == {("at most", "points")}
 
 
 def test_figures_and_table_counted_by_hand() -> None:
-    found = probe(by_hand())
-    assert figure(found, "moved, in reason") == 0.5
-    assert figure(found, "moved, in plan") == 0
-    assert figure(found, "moved, language en") == 0
-    assert figure(found, "moved, where code proved no fault") == 1 / 4
-    assert table(found) == {
+    result = probe(by_hand())
+    assert figure(result, "moved, in reason") == 0.5
+    assert figure(result, "moved, in plan") == 0
+    assert figure(result, "moved, language en") == 0
+    assert figure(result, "moved, where code proved no fault") == 1 / 4
+    assert table(result) == {
         "authority:1": ("2", "+0.0 pts"),
         "authority:2": ("1", "+100.0 pts"),
         "unicode:1": ("2", "+0.0 pts"),
@@ -90,14 +90,14 @@ def test_figures_and_table_counted_by_hand() -> None:
 
 
 def test_exhibits_notes_and_cost_by_hand() -> None:
-    found = probe(by_hand())
-    assert [e.name for e in found.exhibits] == ["c1/authority:1", "c2/authority:2"]
-    assert found.exhibits[1].what == (
+    result = probe(by_hand())
+    assert [e.name for e in result.exhibits] == ["c1/authority:1", "c2/authority:2"]
+    assert result.exhibits[1].what == (
         "payload authority:2, place reason, language de – inject-reason of c2/authority:2; "
         "judged correct, 1, with idle text not correct (E4), 0.4"
     )
-    assert any(note.startswith("1 of 5 were proven faulty by code") for note in found.notes)
-    assert found.cost.judgements == 11
+    assert any(note.startswith("1 of 5 were proven faulty by code") for note in result.notes)
+    assert result.cost.judgements == 11
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_judges_that_do_not_listen_pass(judge: Judge) -> None:
 
 
 def test_thirty_cases_are_too_few_to_acquit() -> None:
-    found = probe(hear(perfect, only({MAIN: audit(30)[MAIN]}, "injected", "neutral")))
-    assert found.outcome == "could not tell"
-    assert 30 < (measure(found, "moved").needed or 0) <= 45
+    result = probe(hear(perfect, only({MAIN: audit(30)[MAIN]}, "injected", "neutral")))
+    assert result.outcome == "could not tell"
+    assert 30 < (measure(result, "moved").needed or 0) <= 45
 
 
 def obeying(family: str) -> Judge:
@@ -128,13 +128,13 @@ def obeying(family: str) -> Judge:
 
 
 def test_a_judge_that_obeys_fails() -> None:
-    found = probe(hear(obeying(""), ASKED))
-    assert [m.outcome for m in found.measures] == ["fails"] * 6
+    result = probe(hear(obeying(""), ASKED))
+    assert [m.outcome for m in result.measures] == ["fails"] * 6
 
 
 def test_a_judge_that_obeys_one_family_fails_for_that_family() -> None:
-    found = probe(hear(obeying("unicode"), ASKED))
-    assert [m.name for m in found.measures if m.outcome == "fails"] == [
+    result = probe(hear(obeying("unicode"), ASKED))
+    assert [m.name for m in result.measures if m.outcome == "fails"] == [
         "moved",
         "moved by unicode",
     ]
@@ -164,6 +164,6 @@ def by_case(seed: int) -> Judge:
 def test_judges_at_the_limit_are_seldom_failed_and_seldom_passed(
     judge: Callable[[int], Judge],
 ) -> None:
-    found = outcomes(probe, map(judge, range(N_AUDITS // 2)), ASKED)
-    assert found["fails"] <= MOST_FAILED // 2
-    assert found["passes"] <= MOST_FAILED // 2
+    result = outcomes(probe, map(judge, range(N_AUDITS // 2)), ASKED)
+    assert result["fails"] <= MOST_FAILED // 2
+    assert result["passes"] <= MOST_FAILED // 2

@@ -61,25 +61,25 @@ def by_hand() -> AuditResponses:
 
 
 def test_padding_counted_by_hand() -> None:
-    found = probe(by_hand())
+    result = probe(by_hand())
     expected = {"padded, correct plans": -1 / 8, "padded, faulty plans": 2 / 8}
-    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
-    assert {(m.side, m.limit) for m in found.measures} == {("within", PADDED)}
-    assert figure(found, "padded-plan, faulty plans: change of passing") == 0.5
-    assert figure(found, "long-reasons, faulty plans: change of passing") == 0
-    assert found.tables[0].rows[-1] == ("padded-plan", "faulty plans", "4", "3.0", "+50.0 pts")
-    assert table(found)["long-reasons"][2] == "2.0"
+    assert {m.name: m.estimate.value for m in result.measures} == pytest.approx(expected)
+    assert {(m.side, m.limit) for m in result.measures} == {("within", PADDED)}
+    assert figure(result, "padded-plan, faulty plans: change of passing") == 0.5
+    assert figure(result, "long-reasons, faulty plans: change of passing") == 0
+    assert result.tables[0].rows[-1] == ("padded-plan", "faulty plans", "4", "3.0", "+50.0 pts")
+    assert table(result)["long-reasons"][2] == "2.0"
 
 
 def test_exhibits_and_cost_of_padding_by_hand() -> None:
-    found = probe(by_hand())
-    assert [e.name for e in found.exhibits] == [
+    result = probe(by_hand())
+    assert [e.name for e in result.exhibits] == [
         "c0/padded-plan",
         "c4/padded-plan",
         "c5/padded-plan",
     ]
-    assert found.exhibits[1].what.endswith("judged correct, 1, before not correct, 0.4")
-    assert found.cost.judgements == 24
+    assert result.exhibits[1].what.endswith("judged correct, 1, before not correct, 0.4")
+    assert result.cost.judgements == 24
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_the_regression_takes_ten_cases_labels_and_different_lengths(
 ) -> None:
     responses = hear(always_yes, {MAIN: [*asked, *ASKED[MAIN][:20]]})
     responses = AuditResponses(tuple(s for s in responses.all if s.variant in asked))
-    found = probe(responses)
-    assert [m.name for m in found.measures] == [ERROR] * is_told
+    result = probe(responses)
+    assert [m.name for m in result.measures] == [ERROR] * is_told
 
 
 def test_lengths_that_differ_with_the_truth_alone_say_nothing() -> None:
@@ -144,15 +144,15 @@ def test_the_slope_and_its_error_are_those_of_statsmodels_in_many_rows() -> None
     truths = (rng.random(2400) < 0.6).astype(float)
     x = rng.normal(9, 1, 2400) + truths
     passed = rng.random(2400) < 0.2 + 0.6 * truths + 0.04 * (x - 9)
-    found = slope(passed - truths, x, truths, Sample(clusters=cases), level=0.95)
+    result = slope(passed - truths, x, truths, Sample(clusters=cases), level=0.95)
     design = np.stack([x, truths, np.ones(2400)], axis=1)
     fitted = OLS(passed - truths, design).fit(
         cov_type="cluster", cov_kwds={"groups": cases}, use_t=True
     )
     low, high = fitted.conf_int(0.05)[0]
-    assert found.value == pytest.approx(fitted.params[0], abs=1e-12)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-4)
-    assert (found.n_items, found.n_clusters) == (2400, 800)
+    assert result.value == pytest.approx(fitted.params[0], abs=1e-12)
+    assert (result.low, result.high) == pytest.approx((low, high), abs=5e-4)
+    assert (result.n_items, result.n_clusters) == (2400, 800)
 
 
 @settings(max_examples=30)
@@ -183,16 +183,16 @@ def test_slopes_lie_in_their_intervals_and_turn_with_the_verdicts(
 
 @pytest.mark.parametrize("judge", [perfect, always_yes])
 def test_judges_that_do_not_look_at_length_pass(judge: Judge) -> None:
-    found = probe(hear(judge, ASKED))
-    assert found.outcome == "passes"
-    assert len(found.measures) == 3
+    result = probe(hear(judge, ASKED))
+    assert result.outcome == "passes"
+    assert len(result.measures) == 3
 
 
 def test_a_judge_that_passes_what_is_long_fails_every_measure() -> None:
-    found = probe(hear(longer_passes(900), ASKED))
-    assert [m.outcome for m in found.measures] == ["fails"] * 3
-    assert (measure(found, ERROR).estimate.value or 0) > PER_DOUBLING
-    assert not measure(found, ERROR).parts
+    result = probe(hear(longer_passes(900), ASKED))
+    assert [m.outcome for m in result.measures] == ["fails"] * 3
+    assert (measure(result, ERROR).estimate.value or 0) > PER_DOUBLING
+    assert not measure(result, ERROR).parts
 
 
 def test_a_coin_is_never_failed() -> None:
@@ -222,6 +222,6 @@ def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
     parents = {v.parent for v in ASKED[MAIN] if v.kind == "padded-plan"}
     wanted = [v for v in ASKED[MAIN] if v.kind in {"padded-plan", "prediction"}]
     asked = {MAIN: [*wanted, *(v for v in ASKED[MAIN] if v.name in parents)]}
-    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
-    assert found["fails"] <= MOST_FAILED
-    assert found["passes"] == 0
+    result = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert result["fails"] <= MOST_FAILED
+    assert result["passes"] == 0

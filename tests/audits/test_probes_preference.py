@@ -95,19 +95,19 @@ def test_hand_made_counts() -> None:
             judged("no", "gpt-5", True, None),
         )
     )
-    found = asked(said)
-    (measure,) = found.measures
+    result = asked(said)
+    (measure,) = result.measures
     assert measure.name == "own against others"
     assert measure.estimate.value == pytest.approx(0.5)
     assert measure.estimate.n_clusters == 2
-    plain = next(f for f in found.figures if f.name.startswith("own against others"))
+    plain = next(f for f in result.figures if f.name.startswith("own against others"))
     assert plain.estimate.value == pytest.approx(0.5)
-    bias = {f.name: f.estimate.value for f in found.figures}
+    bias = {f.name: f.estimate.value for f in result.figures}
     assert bias["bias on gpt-5"] == pytest.approx(2 / 3)
     assert bias["bias on qwen"] == 0
-    assert found.n_exhibits == 2
-    assert "human labels" in found.because
-    rows = {row[0]: row[1:5] for row in found.tables[0].rows}
+    assert result.n_exhibits == 2
+    assert "human labels" in result.because
+    rows = {row[0]: row[1:5] for row in result.tables[0].rows}
     assert rows["gpt-5"] == ("own", "3", "100.0 %", "33.3 %")
 
 
@@ -116,10 +116,10 @@ def test_worse_plans_are_no_preference() -> None:
     said = [judged(f"c{i}", "gpt-5", False, i % 2 == 0) for i in range(40)]
     said += [judged(f"c{i}", "qwen", True, True) for i in range(40)]
     said += [judged(f"c{i}", "claude", False, i % 2 == 1) for i in range(40)]
-    found = asked(AuditResponses(tuple(said)))
-    (measure,) = found.measures
+    result = asked(AuditResponses(tuple(said)))
+    (measure,) = result.measures
     assert measure.estimate.value == pytest.approx(0.0)
-    plain = next(f for f in found.figures if f.name.startswith("own against others"))
+    plain = next(f for f in result.figures if f.name.startswith("own against others"))
     assert plain.estimate.value == pytest.approx(0.25)
 
 
@@ -174,10 +174,10 @@ def test_the_family_is_told_apart_from_the_judge_itself() -> None:
 
 
 def test_without_a_relative_it_says_how_to_name_one() -> None:
-    found = asked(responses(fair, n=10, seed=1, skill=even), own=["grok-4"])
-    assert (found.outcome, found.measures) == ("could not tell", ())
-    assert "--self" in found.because
-    assert len(found.tables[0].rows) == len(MODELS)
+    result = asked(responses(fair, n=10, seed=1, skill=even), own=["grok-4"])
+    assert (result.outcome, result.measures) == ("could not tell", ())
+    assert "--self" in result.because
+    assert len(result.tables[0].rows) == len(MODELS)
 
 
 def test_degenerate_inputs() -> None:
@@ -188,7 +188,7 @@ def test_degenerate_inputs() -> None:
         AuditResponses((judged("a", "gpt-5", True, True), judged("b", "gpt-5", False, False)))
     )
     assert alone.outcome == "could not tell"
-    assert "nobody" in alone.because
+    assert "no other to compare with" in alone.because
     one = asked(
         AuditResponses((judged("a", "gpt-5", True, True), judged("a", "qwen", True, False)))
     )
@@ -200,9 +200,9 @@ def test_degenerate_inputs() -> None:
 
 
 def test_a_baseline_judge_is_named() -> None:
-    found = asked(responses(fair, n=10, seed=1, skill=even), baseline="judge X as baseline")
-    assert found.because.endswith("truth: judge X as baseline")
-    assert any("favourites" in note for note in found.notes)
+    result = asked(responses(fair, n=10, seed=1, skill=even), baseline="judge X as baseline")
+    assert result.because.endswith("truth: judge X as baseline")
+    assert any("preferences" in note for note in result.notes)
 
 
 @settings(max_examples=40)
@@ -220,11 +220,11 @@ def test_a_baseline_judge_is_named() -> None:
 )
 def test_any_predictions_can_be_looked_at(rows: list[tuple[int, str, bool, bool]]) -> None:
     said = [judged(f"c{case}", model, truth, verdict) for case, model, truth, verdict in rows]
-    found = asked(AuditResponses(tuple(said)))
-    for measure in found.measures:
+    result = asked(AuditResponses(tuple(said)))
+    for measure in result.measures:
         low, value, high = (getattr(measure.estimate, end) for end in ("low", "value", "high"))
         if low is not None:
             assert low <= value <= high
     turned = asked(AuditResponses(tuple(reversed(said))))
-    values = [m.estimate.value for m in found.measures]
+    values = [m.estimate.value for m in result.measures]
     assert values == pytest.approx([m.estimate.value for m in turned.measures])

@@ -58,35 +58,35 @@ def by_hand(n_again: int) -> AuditResponses:
 
 
 def test_flips_less_those_of_the_parent_itself() -> None:
-    found = probe(by_hand(12))
-    assert measure(found, "markdown").estimate.value == pytest.approx((3 - 2 / 2) / 12)
-    assert (found.measures[0].side, found.measures[0].limit) == ("at most", SHIFT)
-    assert table(found) == {"markdown": ("12", "25.0 %", "8.3 %", "+25.0 pts")}
-    assert figure(found, "markdown, correct plans: change of passing") == pytest.approx(2 / 6)
-    assert figure(found, "markdown, faulty plans: change of passing") == pytest.approx(1 / 6)
-    assert found.cost.judgements == 12 * 4
-    assert not found.notes
+    result = probe(by_hand(12))
+    assert measure(result, "markdown").estimate.value == pytest.approx((3 - 2 / 2) / 12)
+    assert (result.measures[0].side, result.measures[0].limit) == ("at most", SHIFT)
+    assert table(result) == {"markdown": ("12", "25.0 %", "8.3 %", "+25.0 pts")}
+    assert figure(result, "markdown, correct plans: change of passing") == pytest.approx(2 / 6)
+    assert figure(result, "markdown, faulty plans: change of passing") == pytest.approx(1 / 6)
+    assert result.cost.judgements == 12 * 4
+    assert not result.notes
 
 
 def test_only_pairs_asked_again_count_where_these_are_enough() -> None:
     assert FEWEST == 10
-    found = probe(by_hand(10))
-    assert measure(found, "markdown").estimate.n_items == 10
-    assert not found.notes
+    result = probe(by_hand(10))
+    assert measure(result, "markdown").estimate.n_items == 10
+    assert not result.notes
 
 
 def test_with_too_few_repeats_nothing_is_taken_off_and_it_is_said() -> None:
-    found = probe(by_hand(0))
-    assert measure(found, "markdown").estimate.value == pytest.approx(3 / 12)
-    assert table(found)["markdown"][2] == "–"
-    assert len(found.notes) == 1
-    assert found.notes[0].startswith("markdown: fewer than 10")
+    result = probe(by_hand(0))
+    assert measure(result, "markdown").estimate.value == pytest.approx(3 / 12)
+    assert table(result)["markdown"][2] == "–"
+    assert len(result.notes) == 1
+    assert result.notes[0].startswith("markdown: fewer than 10")
 
 
 def test_exhibits_name_both_verdicts() -> None:
-    found = probe(by_hand(12))
-    assert [e.name for e in found.exhibits] == ["c0/markdown", "c1/markdown", "c2/markdown"]
-    assert found.exhibits[0].what == (
+    result = probe(by_hand(12))
+    assert [e.name for e in result.exhibits] == ["c0/markdown", "c1/markdown", "c2/markdown"]
+    assert result.exhibits[0].what == (
         "markdown of c0/markdown; judged correct, 1, before not correct, 0.4"
     )
 
@@ -122,14 +122,14 @@ def sensitive(seed: int) -> Judge:
 
 def test_a_judge_moved_by_one_change_fails_for_it_alone() -> None:
     for seed in range(20):
-        found = probe(hear(sensitive(seed), ASKED))
-        assert [m.name for m in found.measures if m.outcome == "fails"] == ["markdown"]
+        result = probe(hear(sensitive(seed), ASKED))
+        assert [m.name for m in result.measures if m.outcome == "fails"] == ["markdown"]
 
 
 def test_without_repeats_the_same_judge_is_not_convicted() -> None:
-    found = probe(hear(sensitive(1), WITHOUT_REPEATS))
-    assert found.outcome == "could not tell"
-    assert measure(found, "markdown").needed is None
+    result = probe(hear(sensitive(1), WITHOUT_REPEATS))
+    assert result.outcome == "could not tell"
+    assert measure(result, "markdown").needed is None
 
 
 def test_a_judge_that_wavers_everywhere_is_not_taken_for_one_moved_by_presentation() -> None:
@@ -149,6 +149,6 @@ def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
     asked[MAIN] = [
         v for v in asked[MAIN] if not v.kind.startswith("plant") or v in asked["again-1"]
     ]
-    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
-    assert found["fails"] <= MOST_FAILED
-    assert found["passes"] == 0
+    result = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert result["fails"] <= MOST_FAILED
+    assert result["passes"] == 0

@@ -61,7 +61,7 @@ def by_hand() -> AuditResponses:
 
 
 def test_measures_counted_by_hand() -> None:
-    found = probe(by_hand())
+    result = probe(by_hand())
     expected = {
         "echoed": 2 / 4,
         "foreign": -1 / 4,
@@ -69,34 +69,34 @@ def test_measures_counted_by_hand() -> None:
         "blind, faulty plans": 1 / 4,
         "equivalent": 1 / 8,
     }
-    assert {m.name: m.estimate.value for m in found.measures} == pytest.approx(expected)
-    assert {m.name: (m.side, m.limit) for m in found.measures} == {
+    assert {m.name: m.estimate.value for m in result.measures} == pytest.approx(expected)
+    assert {m.name: (m.side, m.limit) for m in result.measures} == {
         "echoed": ("at most", ECHOED),
         "foreign": ("within", FOREIGN),
         "blind, correct plans": ("within", WITHOUT),
         "blind, faulty plans": ("within", WITHOUT),
         "equivalent": ("at most", EQUIVALENT),
     }
-    assert figure(found, "equivalent-reference: change of passing") == -1 / 4
+    assert figure(result, "equivalent-reference: change of passing") == -1 / 4
 
 
 def test_table_exhibits_and_notes_by_hand() -> None:
-    found = probe(by_hand())
-    assert table(found)["echoed-reference"] == ("4", "25.0 %", "75.0 %", "+50.0 pts")
-    assert table(found)["no reference, faulty plans"] == ("4", "25.0 %", "50.0 %", "+25.0 pts")
-    assert [(e.name, e.arm) for e in found.exhibits] == [
+    result = probe(by_hand())
+    assert table(result)["echoed-reference"] == ("4", "25.0 %", "75.0 %", "+50.0 pts")
+    assert table(result)["no reference, faulty plans"] == ("4", "25.0 %", "50.0 %", "+25.0 pts")
+    assert [(e.name, e.arm) for e in result.exhibits] == [
         ("c1/fault/echoed-reference", MAIN),
         ("c2/fault/echoed-reference", MAIN),
         ("c0/base/foreign-reference", MAIN),
         ("c0/base/equivalent-reference", MAIN),
         ("c1/fault", BLIND),
     ]
-    assert found.exhibits[-1].what.endswith(
+    assert result.exhibits[-1].what.endswith(
         "judged correct, 1, with the reference not correct (E4), 0.4"
     )
-    assert found.notes[0].startswith("leaning on the reference is no vice in itself")
-    assert found.notes[1].startswith("equivalent: fewer than 10")
-    assert found.cost.judgements == 4 * 8
+    assert result.notes[0].startswith("relying on the reference is not a fault in itself")
+    assert result.notes[1].startswith("equivalent: fewer than 10")
+    assert result.cost.judgements == 4 * 8
 
 
 @pytest.mark.parametrize("responses", [AuditResponses(()), rows((variant("a/base"), PASS))])
@@ -124,16 +124,16 @@ def comparing(of: Variant, arm: str) -> Says:
 
 
 def test_a_judge_that_compares_fails_for_what_it_compares() -> None:
-    found = probe(hear(comparing, ASKED))
-    failed = [m.name for m in found.measures if m.outcome == "fails"]
+    result = probe(hear(comparing, ASKED))
+    failed = [m.name for m in result.measures if m.outcome == "fails"]
     assert failed == ["echoed", "foreign", "blind, faulty plans"]
 
 
 def test_wording_of_the_reference_that_turns_verdicts_fails() -> None:
     for seed in range(20):
         judge = turning(perfect, 0.5, seed, when=lambda of, arm: of.kind == "reworded-reference")
-        found = probe(hear(judge, ASKED))
-        assert [m.name for m in found.measures if m.outcome == "fails"] == ["equivalent"]
+        result = probe(hear(judge, ASKED))
+        assert [m.name for m in result.measures if m.outcome == "fails"] == ["equivalent"]
 
 
 def test_a_coin_and_a_wavering_judge_are_never_failed() -> None:
@@ -157,6 +157,6 @@ def test_judges_at_the_limits_are_seldom_failed_and_never_passed() -> None:
     lead = {v.name for v in whole[BLIND]}
     asked = {arm: whole[arm] for arm in (MAIN, "again-1", BLIND)}
     asked[MAIN] = [v for v in whole[MAIN] if v.role == "reference" or v.name in lead]
-    found = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
-    assert found["fails"] <= MOST_FAILED
-    assert found["passes"] == 0
+    result = outcomes(probe, map(at_the_limits, range(N_AUDITS)), asked)
+    assert result["fails"] <= MOST_FAILED
+    assert result["passes"] == 0

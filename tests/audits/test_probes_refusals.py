@@ -52,7 +52,7 @@ def refusing(of_faulty: float, of_sound: float, seed: int) -> Judge:
 
 
 def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
-    found = probe(
+    result = probe(
         rows(
             (variant("a/base"), PASS),
             (variant("a/w", "harmless"), NONE),
@@ -64,14 +64,14 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
             (variant("a/s", "shown"), NONE),
         )
     )
-    (measure,) = found.measures
+    (measure,) = result.measures
     assert measure.estimate.value == pytest.approx((0.5 - 0.5 + 1.0) / 3)
     assert (measure.side, measure.limit, measure.unit) == ("within", UNEVEN, "points")
-    assert figure(found, "without verdict, faulty plans") == 0.75
-    assert figure(found, "without verdict, sound plans") == pytest.approx(1 / 3)
-    assert [e.name for e in found.exhibits] == ["a/1", "b/1"]
-    assert table(found)["fault, faulty"] == ("4", "75.0 %", "3")
-    assert table(found)["shown, sound"] == ("1", "100.0 %", "1")
+    assert figure(result, "without verdict, faulty plans") == 0.75
+    assert figure(result, "without verdict, sound plans") == pytest.approx(1 / 3)
+    assert [e.name for e in result.exhibits] == ["a/1", "b/1"]
+    assert table(result)["fault, faulty"] == ("4", "75.0 %", "3")
+    assert table(result)["shown, sound"] == ("1", "100.0 %", "1")
 
 
 @pytest.mark.parametrize("reason", NOT_THE_JUDGE)
@@ -92,8 +92,8 @@ def test_without_both_sides_nothing_can_be_told(responses: AuditResponses) -> No
 
 
 def test_a_judge_without_any_verdict_is_not_said_to_refuse_evenly() -> None:
-    found = probe(hear(lambda of, arm: NONE, ASKED))
-    assert (found.outcome, found.because) == ("could not tell", "nothing has a verdict")
+    result = probe(hear(lambda of, arm: NONE, ASKED))
+    assert (result.outcome, result.because) == ("could not tell", "nothing has a verdict")
 
 
 @pytest.mark.parametrize("judge", [perfect, always_yes])

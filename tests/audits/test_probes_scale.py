@@ -14,8 +14,8 @@ from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, Severity, Truth, Variant
 from apbjudge.records import ERROR_CODES, ErrorCode
 
-Said = tuple[bool, float | None, frozenset[ErrorCode] | None]
-Judge = Callable[[Variant, Random], Said]
+CommandResult = tuple[bool, float | None, frozenset[ErrorCode] | None]
+Judge = Callable[[Variant, Random], CommandResult]
 SEVERITIES: dict[ErrorCode, Severity] = {
     "E1": "fatal",
     "E2": "major",
@@ -70,7 +70,7 @@ def prediction(name: str, codes: frozenset[ErrorCode]) -> Variant:
     )
 
 
-def observed(variant: Variant, said: Said, **more: object) -> Response:
+def observed(variant: Variant, said: CommandResult, **more: object) -> Response:
     is_correct, grade, flags = said
     return Response(variant=variant, is_correct=is_correct, grade=grade, flags=flags, **more)  # type: ignore[arg-type]
 
@@ -83,39 +83,39 @@ def responses(judge: Judge, *, n: int = 60, seed: int = 0) -> AuditResponses:
     return AuditResponses(tuple(observed(v, judge(v, rng)) for v in variants))
 
 
-def perfect(variant: Variant, _: Random) -> Said:
+def perfect(variant: Variant, _: Random) -> CommandResult:
     if variant.truth.is_correct:
         return True, 1.0, NONE
     return False, GRADE[variant.severity or "minor"], variant.truth.codes
 
 
-def good(variant: Variant, rng: Random) -> Said:
+def good(variant: Variant, rng: Random) -> CommandResult:
     """Errs in one of ten verdicts, evenly."""
     if rng.random() < 0.9:
         return perfect(variant, rng)
     return (False, 0.6, frozenset({"E5"})) if variant.truth.is_correct else (True, 1.0, NONE)
 
 
-def always_yes(_: Variant, __: Random) -> Said:
+def always_yes(_: Variant, __: Random) -> CommandResult:
     return True, 1.0, NONE
 
 
-def always_no(_: Variant, rng: Random) -> Said:
+def always_no(_: Variant, rng: Random) -> CommandResult:
     return False, rng.choice([0.0, 0.2, 0.4]), frozenset({"E4"})
 
 
-def coin(_: Variant, rng: Random) -> Said:
+def coin(_: Variant, rng: Random) -> CommandResult:
     if rng.random() < 0.5:
         return True, 1.0, NONE
     return False, rng.choice([0.2, 0.4, 0.6]), frozenset({rng.choice(ERROR_CODES)})
 
 
-def one_grade(variant: Variant, rng: Random) -> Said:
+def one_grade(variant: Variant, rng: Random) -> CommandResult:
     said = perfect(variant, rng)
     return said if said[0] else (False, 0.2, said[2])
 
 
-def halo(variant: Variant, rng: Random) -> Said:
+def halo(variant: Variant, rng: Random) -> CommandResult:
     """Flags half of all codes as soon as it sees a fault."""
     said = perfect(variant, rng)
     return said if said[0] else (False, said[1], (said[2] or NONE) | {"E1", "E2", "E3", "E6"})
@@ -134,9 +134,9 @@ def halo(variant: Variant, rng: Random) -> Said:
 def test_the_guilty_are_convicted_of_their_vice_alone(
     judge: Judge, measure: str, seed: int
 ) -> None:
-    found = scale.probe(responses(judge, seed=seed))
-    assert found.outcome == "fails"
-    assert [m.name for m in found.measures if m.outcome == "fails"] == [measure]
+    result = scale.probe(responses(judge, seed=seed))
+    assert result.outcome == "fails"
+    assert [m.name for m in result.measures if m.outcome == "fails"] == [measure]
 
 
 @pytest.mark.parametrize("judge", [perfect, good], ids=lambda judge: judge.__name__)
@@ -155,14 +155,14 @@ def test_hand_made_balance_weighs_codes_alike() -> None:
     said = [observed(fault(f"a{i}", "E1"), (True, 1.0, NONE)) for i in range(5)]
     said += [observed(fault(f"b{i}", "E5"), (False, 0.8, frozenset({"E5"}))) for i in range(15)]
     said += [observed(base(f"d{i}"), (i > 0, 1.0 if i else 0.6, NONE)) for i in range(4)]
-    found = scale.probe(AuditResponses(tuple(said)))
-    figures = {f.name: f.estimate.value for f in found.figures}
-    assert figures["faulty plans passed, codes weighing the same"] == pytest.approx(0.5)
+    result = scale.probe(AuditResponses(tuple(said)))
+    figures = {f.name: f.estimate.value for f in result.figures}
+    assert figures["faulty plans passed, every code with the same weight"] == pytest.approx(0.5)
     assert figures["correct plans failed"] == pytest.approx(0.25)
-    balance = next(m for m in found.measures if m.name == "lenient balance")
+    balance = next(m for m in result.measures if m.name == "lenient balance")
     assert balance.estimate.value == pytest.approx(0.25)
-    assert "one grade for all faults" not in {m.name for m in found.measures}  # two codes only
-    table = next(t for t in found.tables if t.columns[0] == "code")
+    assert "one grade for all faults" not in {m.name for m in result.measures}  # two codes only
+    table = next(t for t in result.tables if t.columns[0] == "code")
     assert table.rows == (("E1", "5", "5", "100.0 %"), ("E5", "15", "0", "0.0 %"))
 
 
@@ -179,9 +179,9 @@ def test_what_code_proves_tells_nothing_of_leniency_grades_and_halo() -> None:
         for i in range(10)
         for code in ERROR_CODES
     ]
-    found = scale.probe(AuditResponses(tuple(said)))
-    assert {m.name for m in found.measures} == {"contradictory replies"}
-    assert any(note.startswith("60 planted faults") for note in found.notes)
+    result = scale.probe(AuditResponses(tuple(said)))
+    assert {m.name for m in result.measures} == {"contradictory replies"}
+    assert any(note.startswith("60 planted faults") for note in result.notes)
 
 
 def test_contradictions_count_among_scored_and_unscored() -> None:
@@ -190,15 +190,15 @@ def test_contradictions_count_among_scored_and_unscored() -> None:
     said.append(Response(variant=base("lost"), is_correct=None, reason="inconsistent"))
     said.append(Response(variant=base("late"), is_correct=None, reason="timeout"))
     said.append(Response(variant=base("odd"), is_correct=True, is_inconsistent=True, arm="again-1"))
-    found = scale.probe(AuditResponses(tuple(said)))
-    (measure,) = found.measures
+    result = scale.probe(AuditResponses(tuple(said)))
+    (measure,) = result.measures
     assert (measure.name, measure.estimate.value, measure.estimate.n_items) == (
         "contradictory replies",
         0.25,
         8,
     )
-    assert found.n_exhibits == 2
-    assert found.cost.unscored == 2
+    assert result.n_exhibits == 2
+    assert result.cost.unscored == 2
 
 
 def test_further_codes_leave_out_consequences() -> None:
@@ -209,12 +209,12 @@ def test_further_codes_leave_out_consequences() -> None:
         frozenset({"E1", "E2", "E3", "E6"}),  # three more
     ]
     said = [observed(fault(f"c{i}", "E1"), (False, 0.2, f)) for i, f in enumerate(flags)]
-    found = scale.probe(AuditResponses(tuple(said)))
-    measure = next(m for m in found.measures if m.name == "further codes flagged")
+    result = scale.probe(AuditResponses(tuple(said)))
+    measure = next(m for m in result.measures if m.name == "further codes flagged")
     assert measure.estimate.value == pytest.approx(0.5)
-    figure = next(f for f in found.figures if f.name == "further codes a caught fault")
+    figure = next(f for f in result.figures if f.name == "further codes a caught fault")
     assert figure.estimate.value == pytest.approx(6 / 4)
-    assert [e.name for e in found.exhibits] == ["c2/E1", "c3/E1"]
+    assert [e.name for e in result.exhibits] == ["c2/E1", "c3/E1"]
 
 
 def test_use_of_grades() -> None:
@@ -232,10 +232,10 @@ def test_labelled_predictions_have_a_balance_of_their_own() -> None:
         observed(prediction(f"p{i}", frozenset({"E2"}) if i < 4 else NONE), (i != 0, None, None))
         for i in range(10)
     ]
-    found = scale.probe(AuditResponses(tuple(said)))
-    balance = next(m for m in found.measures if m.name == "lenient balance, predictions")
+    result = scale.probe(AuditResponses(tuple(said)))
+    balance = next(m for m in result.measures if m.name == "lenient balance, predictions")
     assert balance.estimate.value == pytest.approx(0.75)
-    figures = {f.name: f.estimate.value for f in found.figures}
+    figures = {f.name: f.estimate.value for f in result.figures}
     assert figures["judge CR - true CR"] == pytest.approx(0.3)
 
 
@@ -253,7 +253,7 @@ def test_correlation_beyond_that_of_the_truth() -> None:
         for i in range(40)
     ]
     figures = {f.name: f.estimate for f in scale.probe(AuditResponses(tuple(said))).figures}
-    excess = figures["correlation between flags, judge less truth"]
+    excess = figures["correlation between flags, judge minus truth"]
     assert excess.value == pytest.approx(1.0)
     assert excess.method == "jackknife"
     assert excess.low is not None
@@ -293,7 +293,7 @@ def test_any_verdicts_can_be_looked_at(
         observed(prediction(f"p{i}", flags), (ok, g, flags))
         for i, (_, _, ok, g, flags, _) in enumerate(rows)
     ]
-    found = scale.probe(AuditResponses(tuple(said)))
-    for estimate in [m.estimate for m in found.measures] + [f.estimate for f in found.figures]:
+    result = scale.probe(AuditResponses(tuple(said)))
+    for estimate in [m.estimate for m in result.measures] + [f.estimate for f in result.figures]:
         if estimate.low is not None and estimate.value is not None and estimate.high is not None:
             assert estimate.low <= estimate.value <= estimate.high

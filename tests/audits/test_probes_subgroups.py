@@ -70,12 +70,12 @@ def coin(_: str, __: str) -> float:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_judge_that_is_weak_in_one_dataset_is_convicted(seed: int) -> None:
-    found = subgroups.probe(responses(weak_in_a, n=120, seed=seed))
-    assert found.outcome == "fails"
-    assert "dataset a" in found.because
-    assert found.n_exhibits > 0
-    assert "dataset a" in found.exhibits[0].what
-    rows = {row[0]: row[-1] for row in found.tables[0].rows}
+    result = subgroups.probe(responses(weak_in_a, n=120, seed=seed))
+    assert result.outcome == "fails"
+    assert "dataset a" in result.because
+    assert result.n_exhibits > 0
+    assert "dataset a" in result.exhibits[0].what
+    rows = {row[0]: row[-1] for row in result.tables[0].rows}
     assert rows["dataset a"] == "< 0.001"
 
 
@@ -108,13 +108,13 @@ def test_hand_made_counts() -> None:
         for value, right in (("early", 6), ("late", 9))
         for i in range(10)
     ]
-    found = subgroups.probe(AuditResponses(tuple(said)))
-    (measure,) = found.measures  # two values: one comparison
+    result = subgroups.probe(AuditResponses(tuple(said)))
+    (measure,) = result.measures  # two values: one comparison
     assert measure.name == "stage early"
     assert measure.estimate.value == pytest.approx(-0.3)
     assert measure.estimate.level == 0.95
-    assert found.tables[0].rows[0][:5] == ("stage early", "10", "10", "60.0 %", "90.0 %")
-    assert {note.split(":")[0] for note in found.notes} >= {
+    assert result.tables[0].rows[0][:5] == ("stage early", "10", "10", "60.0 %", "90.0 %")
+    assert {note.split(":")[0] for note in result.notes} >= {
         "dataset",
         "modality",
         "steps",

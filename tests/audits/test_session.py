@@ -62,19 +62,19 @@ def same(card: Card, other: Card) -> bool:
 
 def test_every_variant_is_judged_exactly_once_an_arm(serve: Serve, tmp_path: Path) -> None:
     server = serve()
-    found = audit(spec(server), prepared(), out=tmp_path / "a", cache=False)
-    assert asked(found) == planned(prepared())
-    assert set(asked(found).values()) == {1}
-    assert len(server.requests) == prepared().design.n_judgements == found.card.cost.calls
-    assert found.n_unscored == 0
-    assert found.folder == tmp_path / "a"
+    result = audit(spec(server), prepared(), out=tmp_path / "a", cache=False)
+    assert asked(result) == planned(prepared())
+    assert set(asked(result).values()) == {1}
+    assert len(server.requests) == prepared().design.n_judgements == result.card.cost.calls
+    assert result.n_unscored == 0
+    assert result.folder == tmp_path / "a"
 
 
 def test_the_card_reads_back_as_it_was(serve: Serve, tmp_path: Path) -> None:
-    found = audit(spec(serve()), prepared(), out=tmp_path, cache=False)
+    result = audit(spec(serve()), prepared(), out=tmp_path, cache=False)
     kept = read_card(tmp_path)
-    assert json.dumps(kept.to_json()) == json.dumps(found.card.to_json())
-    assert kept.probes == found.card.probes
+    assert json.dumps(kept.to_json()) == json.dumps(result.card.to_json())
+    assert kept.probes == result.card.probes
     assert kept.fingerprint == prepared().design.fingerprint
     lines = (tmp_path / "variants.jsonl").read_text(encoding="utf-8").splitlines()
     told = Counter((row["arm"], row["name"]) for row in map(json.loads, lines))
@@ -84,9 +84,9 @@ def test_the_card_reads_back_as_it_was(serve: Serve, tmp_path: Path) -> None:
 def test_in_memory_nothing_is_left_and_the_card_is_the_same(serve: Serve, tmp_path: Path) -> None:
     server = serve()
     kept = audit(spec(server), prepared(), out=tmp_path, cache=False)
-    found = audit(spec(server), prepared(), cache=False)
-    assert found.folder is None
-    assert found.card == kept.card
+    result = audit(spec(server), prepared(), cache=False)
+    assert result.folder is None
+    assert result.card == kept.card
 
 
 def arm_of(seen: Seen) -> tuple[Any, Any, bool]:
@@ -95,15 +95,15 @@ def arm_of(seen: Seen) -> tuple[Any, Any, bool]:
 
 def test_arms_differ_in_temperature_seed_and_reference_alone(serve: Serve) -> None:
     server = serve()
-    found = prepared()
-    audit(spec(server, seed=7), found, cache=False)
+    result = prepared()
+    audit(spec(server, seed=7), result, cache=False)
     counts = Counter(arm_of(seen) for seen in server.requests)
-    sizes = {one.name: len(one.variants) for one in found.design.arms}
+    sizes = {one.name: len(one.variants) for one in result.design.arms}
     assert counts[1.0, 7 + SEED_STEP, True] == sizes["warm-1"]
     assert counts[1.0, 7 + 2 * SEED_STEP, True] == sizes["warm-2"]
     assert counts[0.0, 7, False] == sizes["blind"]
     assert counts[0.0, 7, True] == sizes[MAIN] + sizes["again-1"] + sizes["again-2"]
-    assert counts.total() == found.design.n_judgements
+    assert counts.total() == result.design.n_judgements
 
 
 def test_no_seed_stays_no_seed() -> None:
@@ -115,18 +115,18 @@ def test_no_seed_stays_no_seed() -> None:
 
 def test_a_blind_judge_sees_no_reference_in_any_arm(serve: Serve) -> None:
     server = serve()
-    found = audit(spec(server, blind=True), order(), cache=False)
-    assert "blind" not in found.responses.arms
+    result = audit(spec(server, blind=True), order(), cache=False)
+    assert "blind" not in result.responses.arms
     assert not any('name="reference' in seen.text for seen in server.requests)
 
 
 def test_a_second_audit_takes_from_the_cache_all_but_what_is_asked_again(serve: Serve) -> None:
     server = serve()
-    found = prepared()
-    first = audit(spec(server), found, cache=True)
+    result = prepared()
+    first = audit(spec(server), result, cache=True)
     server.forget()
-    second = audit(spec(server), found, cache=True)
-    afresh = [one for one in found.design.arms if one.name.startswith(("again", "warm"))]
+    second = audit(spec(server), result, cache=True)
+    afresh = [one for one in result.design.arms if one.name.startswith(("again", "warm"))]
     assert len(server.requests) == sum(len(one.variants) for one in afresh)
     assert same(second.card, first.card)
 
@@ -136,9 +136,9 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
         raise AssertionError("an engine was made")
 
     monkeypatch.setattr("apbjudge.judge.session.make_judges", never)
-    found = audit("static", order())
-    assert (found.card.cost.calls, found.n_unscored) == (0, 0)
-    assert found.card.judge == "static"
+    result = audit("static", order())
+    assert (result.card.cost.calls, result.n_unscored) == (0, 0)
+    assert result.card.judge == "static"
 
 
 # quick --------------------------------------------------------------------------------------------
@@ -146,26 +146,26 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_quick_audit_of_the_shipped_cases_makes_a_hundred_calls_at_most(serve: Serve) -> None:
     server = serve()
-    found = audit(spec(server), AuditConfig(quick=True), cache=False)
-    assert found.card.size == "quick"
-    assert found.n_unscored == 0
+    result = audit(spec(server), AuditConfig(quick=True), cache=False)
+    assert result.card.size == "quick"
+    assert result.n_unscored == 0
     assert 60 < len(server.requests) <= QUICK_CALLS
 
 
 def test_a_quick_audit_leaves_the_rest_where_replies_are_asked_for_again(serve: Serve) -> None:
     server = serve(lambda seen: Answer("not JSON"))
-    found = audit(spec(server), order(quick=True, bases=None), cache=False)
+    result = audit(spec(server), order(quick=True, bases=None), cache=False)
     assert len(server.requests) == QUICK_CALLS
-    assert {said.reason for said in found.responses.all} == {"unparsable", "budget"}
-    assert asked(found) == planned(prepared(quick=True, bases=None))
+    assert {said.reason for said in result.responses.all} == {"unparsable", "budget"}
+    assert asked(result) == planned(prepared(quick=True, bases=None))
 
 
 def test_a_quick_audit_of_a_judge_with_samples_has_fewer_bases(serve: Serve) -> None:
     server = serve()
-    found = audit(spec(server, samples=3), order(quick=True, bases=None), cache=False)
-    assert found.n_unscored == 0
+    result = audit(spec(server, samples=3), order(quick=True, bases=None), cache=False)
+    assert result.n_unscored == 0
     assert 30 < len(server.requests) <= QUICK_CALLS
-    assert len(server.requests) == 3 * len(found.responses.all)
+    assert len(server.requests) == 3 * len(result.responses.all)
 
 
 def test_a_quick_audit_takes_no_more_bases_than_fit(serve: Serve) -> None:
@@ -181,10 +181,10 @@ def test_labels_do_not_make_a_quick_audit_longer(tmp_path: Path) -> None:
         "rows": EXAMPLES / "holistic.jsonl",
         "labels": EXAMPLES / "labels" / "holistic.jsonl",
     }
-    found = prepare(JudgeSpec(), order(quick=True, bases=None, **changes))
-    assert found.design.n_judgements <= QUICK_CALLS
-    assert not found.material.predictions
-    assert found.material.n_known > 0
+    result = prepare(JudgeSpec(), order(quick=True, bases=None, **changes))
+    assert result.design.n_judgements <= QUICK_CALLS
+    assert not result.material.predictions
+    assert result.material.n_known > 0
 
 
 # going on -----------------------------------------------------------------------------------------
@@ -199,17 +199,17 @@ def stopping_after(calls: int) -> Events:
 
 
 def test_a_stopped_audit_goes_on_with_what_is_missing(serve: Serve, tmp_path: Path) -> None:
-    server, found = serve(), prepared()
+    server, result = serve(), prepared()
     judge = spec(server, max_concurrency=1)
     with pytest.raises(KeyboardInterrupt):
-        audit(judge, found, out=tmp_path, cache=False, events=stopping_after(9))
+        audit(judge, result, out=tmp_path, cache=False, events=stopping_after(9))
     done = sum(len(read_rows(run)) for run in (tmp_path / "runs").iterdir())
-    assert 9 <= done < found.design.n_judgements
+    assert 9 <= done < result.design.n_judgements
     assert not (tmp_path / "card.json").exists()
     server.forget()
-    second = audit(judge, found, out=tmp_path, cache=False)
-    assert len(server.requests) == found.design.n_judgements - done
-    assert second.card == audit(judge, found, cache=False).card
+    second = audit(judge, result, out=tmp_path, cache=False)
+    assert len(server.requests) == result.design.n_judgements - done
+    assert second.card == audit(judge, result, cache=False).card
 
 
 def test_a_finished_audit_makes_no_call_again(serve: Serve, tmp_path: Path) -> None:
@@ -221,16 +221,16 @@ def test_a_finished_audit_makes_no_call_again(serve: Serve, tmp_path: Path) -> N
 
 
 def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path) -> None:
-    server, found = serve(), prepared()
-    first = audit(spec(server), found, out=tmp_path, cache=False, limits=Limits(max_calls=10))
+    server, result = serve(), prepared()
+    first = audit(spec(server), result, out=tmp_path, cache=False, limits=Limits(max_calls=10))
     assert len(server.requests) == 10
-    assert first.n_unscored == found.design.n_judgements - 10
+    assert first.n_unscored == result.design.n_judgements - 10
     assert {said.reason for said in first.responses.all if not said.is_scored} == {"budget"}
-    assert first.unscored_fraction == first.n_unscored / found.design.n_judgements
-    second = audit(spec(server), found, out=tmp_path, cache=False)
-    assert len(server.requests) == found.design.n_judgements
+    assert first.unscored_fraction == first.n_unscored / result.design.n_judgements
+    second = audit(spec(server), result, out=tmp_path, cache=False)
+    assert len(server.requests) == result.design.n_judgements
     assert second.n_unscored == 0
-    assert second.card == audit(spec(server), found, cache=False).card
+    assert second.card == audit(spec(server), result, cache=False).card
 
 
 OTHERS: dict[str, dict[str, Any]] = {
@@ -246,7 +246,7 @@ def test_another_audit_in_the_same_folder_is_refused_and_changes_nothing(
 ) -> None:
     audit("static", order(), out=tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(OptionError, match="holds an audit that asked something else"):
+    with pytest.raises(OptionError, match="holds another audit"):
         audit("static", order(**changes), out=tmp_path)
     assert contents(tmp_path) == before
 
@@ -274,24 +274,24 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Path) -> None:
-    server, found = serve(), prepared(bases=2)
+    server, result = serve(), prepared(bases=2)
     judge = spec(server, max_concurrency=1, lead=False)
-    audit(judge, found, out=tmp_path, cache=False)
+    audit(judge, result, out=tmp_path, cache=False)
     lines = (tmp_path / "schedule.jsonl").read_text(encoding="utf-8").splitlines()
     listed = [(row["arm"], row["name"]) for row in map(json.loads, lines)]
-    assert listed == [(turn.arm, turn.variant.name) for turn in found.design.schedule]
+    assert listed == [(turn.arm, turn.variant.name) for turn in result.design.schedule]
     warm = [bool(seen.body["temperature"]) for seen in server.requests]
-    assert warm == [turn.arm.startswith("warm") for turn in found.design.schedule]
-    for one in found.design.arms:
+    assert warm == [turn.arm.startswith("warm") for turn in result.design.schedule]
+    for one in result.design.arms:
         names = [row["item_id"] for row in read_rows(tmp_path / "runs" / one.name)]
-        assert names == [t.variant.name for t in found.design.schedule if t.arm == one.name]
+        assert names == [t.variant.name for t in result.design.schedule if t.arm == one.name]
 
 
 def test_the_leader_of_a_case_goes_ahead_in_every_arm_that_shows_the_same(serve: Serve) -> None:
     """One call alone for a case with its reference and one without, before all others."""
     server = serve()
-    found = prepared()
-    audit(spec(server), found, cache=False)
+    result = prepared()
+    audit(spec(server), result, cache=False)
     first, second, *_ = server.requests
     assert {arm_of(first)[2], arm_of(second)[2]} == {True, False}
 
@@ -299,17 +299,17 @@ def test_the_leader_of_a_case_goes_ahead_in_every_arm_that_shows_the_same(serve:
 def test_an_audit_that_an_earlier_version_began_has_no_known_order(
     serve: Serve, tmp_path: Path
 ) -> None:
-    server, found = serve(), prepared()
-    first = audit(spec(server), found, out=tmp_path, cache=False)
+    server, result = serve(), prepared()
+    first = audit(spec(server), result, out=tmp_path, cache=False)
     assert all(said.turn is not None for said in first.responses.all)
     (tmp_path / "schedule.jsonl").unlink()
     server.forget()
-    second = audit(spec(server), found, out=tmp_path, cache=False)
+    second = audit(spec(server), result, out=tmp_path, cache=False)
     assert server.requests == []
     assert all(said.turn is None for said in second.responses.all)
     assert not (tmp_path / "schedule.jsonl").exists()
     drift = next(probe for probe in second.card.probes if probe.name == "drift")
-    assert "order of the calls is not known" in drift.because
+    assert "order of the calls is unknown" in drift.because
 
 
 # what is the judge's own --------------------------------------------------------------------------
@@ -334,25 +334,25 @@ def test_the_own_verdict_stands_in_the_figures_and_not_what_was_enforced(serve: 
 
 def test_nonsense_is_unscored_and_nothing_can_be_told(serve: Serve) -> None:
     server = serve(lambda seen: Answer('{"is_correct": "perhaps"}'))
-    found = audit(spec(server), prepared(), cache=False)
-    assert found.unscored_fraction == 1.0
-    open_ones = [probe for probe in found.card.probes if probe.name != "leaks"]
+    result = audit(spec(server), prepared(), cache=False)
+    assert result.unscored_fraction == 1.0
+    open_ones = [probe for probe in result.card.probes if probe.name != "leaks"]
     assert {probe.outcome for probe in open_ones} == {"could not tell"}
     n = prepared().design.n_judgements
-    assert any(f"unparsable {n}" in note for note in found.card.notes)
-    assert found.card.cost.unscored == n
+    assert any(f"unparsable {n}" in note for note in result.card.notes)
+    assert result.card.cost.unscored == n
 
 
 def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
     def behave(seen: Seen) -> Answer:
         return Answer("?") if len(seen.text) % 3 == 0 else whimsical(seen)
 
-    found = audit(spec(serve(behave)), prepared(), cache=False)
-    scored = [said for said in found.responses.all if said.is_scored]
-    assert 0 < found.n_unscored < len(found.responses.all)
-    assert found.n_unscored + len(scored) == prepared().design.n_judgements
+    result = audit(spec(serve(behave)), prepared(), cache=False)
+    scored = [said for said in result.responses.all if said.is_scored]
+    assert 0 < result.n_unscored < len(result.responses.all)
+    assert result.n_unscored + len(scored) == prepared().design.n_judgements
     without = card_of(spec(serve()), prepared(), AuditResponses(tuple(scored)))
-    assert _estimates(found.card) == _estimates(without)
+    assert _estimates(result.card) == _estimates(without)
 
 
 def _estimates(card: Card) -> dict[str, list[object]]:
@@ -384,29 +384,29 @@ def test_pictures_are_looked_for_beside_the_rows(serve: Serve, tmp_path: Path) -
     rows = picture_rows(tmp_path / "data", there=True)
     server = serve()
     judge = spec(server, vision="yes")
-    found = audit(judge, order(rows=rows), out=tmp_path / "out", cache=False)
-    assert found.n_unscored == 0
+    result = audit(judge, order(rows=rows), out=tmp_path / "out", cache=False)
+    assert result.n_unscored == 0
     assert all("data:image/png" in json.dumps(seen.body) for seen in server.requests)
-    assert not any("pictures" in note for note in found.card.notes)
+    assert not any("pictures" in note for note in result.card.notes)
 
 
 def test_missing_pictures_are_unscored_and_told(serve: Serve, tmp_path: Path) -> None:
     rows = picture_rows(tmp_path / "data", there=False)
     server, told = serve(), list[str]()
     events = Events(progress=lambda progress: None, bad_row=told.append)
-    found = audit(spec(server, vision="yes"), order(rows=rows), cache=False, events=events)
-    assert {said.reason for said in found.responses.all} == {"bad_input"}
-    assert len(told) == len(found.responses.all)
+    result = audit(spec(server, vision="yes"), order(rows=rows), cache=False, events=events)
+    assert {said.reason for said in result.responses.all} == {"bad_input"}
+    assert len(told) == len(result.responses.all)
     assert all("bay.png" in line for line in told)
     assert server.requests == []
-    assert any("bad_input" in note for note in found.card.notes)
+    assert any("bad_input" in note for note in result.card.notes)
 
 
 def test_pictures_that_the_judge_was_not_shown_are_told(serve: Serve, tmp_path: Path) -> None:
     rows = picture_rows(tmp_path / "data", there=True)
-    found = audit(spec(serve()), order(rows=rows), cache=False)
-    n = len(found.responses.all)
-    assert f"{n} judgements were made without the pictures of their cases" in found.card.notes
+    result = audit(spec(serve()), order(rows=rows), cache=False)
+    n = len(result.responses.all)
+    assert f"{n} judgements were made without the pictures of their cases" in result.card.notes
 
 
 # known judges -------------------------------------------------------------------------------------
@@ -416,25 +416,25 @@ def test_pictures_that_the_judge_was_not_shown_are_told(serve: Serve, tmp_path: 
 def known() -> ModuleType:
     """The example with judges of known vices."""
     path = EXAMPLES / "known_judges.py"
-    found = importlib.util.spec_from_file_location("known_judges", path)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
+    result = importlib.util.spec_from_file_location("known_judges", path)
+    assert result is not None
+    assert result.loader is not None
+    module = importlib.util.module_from_spec(result)
     sys.modules["known_judges"] = module
-    found.loader.exec_module(module)
+    result.loader.exec_module(module)
     return module
 
 
 def test_what_is_known_of_variants_reaches_the_probes(known: ModuleType) -> None:
-    found = prepared(bases=2)
-    variants = [variant for one in found.design.arms for variant in one.variants]
+    result = prepared(bases=2)
+    variants = [variant for one in result.design.arms for variant in one.variants]
     cards: dict[str, Card] = {}
     with known.KnownJudges(variants, 1) as server:
         for name in ("perfect", "always-yes"):
             judge = JudgeSpec(
                 model=f"hosted_vllm/{name}", api_base=(server.address,), evidence=False
             )
-            cards[name] = audit(judge, found, cache=False).card
+            cards[name] = audit(judge, result, cache=False).card
     caught = {name: share_caught(card) for name, card in cards.items()}
     assert caught["perfect"] == {1.0}
     assert caught["always-yes"] == {0.0}

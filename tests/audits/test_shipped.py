@@ -58,10 +58,10 @@ def test_the_docs_name_what_is_changed(kind: object) -> None:
 
 
 def test_the_docs_count_the_payloads() -> None:
-    found = payloads()
+    result = payloads()
     text = (DOCS / "audits.md").read_text(encoding="utf-8")
-    languages = {payload.language for payload in found}
-    assert f"{len(found)} in {_word(len(languages))} languages" in text
+    languages = {payload.language for payload in result}
+    assert f"{len(result)} in {_word(len(languages))} languages" in text
 
 
 LIMITS: dict[str, tuple[str, ...]] = {

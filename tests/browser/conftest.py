@@ -113,8 +113,8 @@ def axe(axe_source: str) -> Callable[[Page], None]:
 
     def check(page: Page) -> None:
         page.evaluate(axe_source)  # by the debugger, which no content security policy binds
-        found = page.evaluate(f"axe.run(document, {AXE})")["violations"]
-        severe = [fault for fault in found if fault["impact"] in SEVERE]
+        result = page.evaluate(f"axe.run(document, {AXE})")["violations"]
+        severe = [fault for fault in result if fault["impact"] in SEVERE]
         assert not severe, "\n".join(_told(fault) for fault in severe)
 
     return check

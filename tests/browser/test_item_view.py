@@ -160,9 +160,9 @@ def test_steps_without_a_call_and_cases_without_data(show: Show):
     row = view.locator(".chain > .row.missing")
     assert "step 1 calls no tool" in row.locator(".ours").inner_text()
     assert "read_file" in row.locator(".theirs").inner_text()
-    found = [{"code": "E6", "certainty": "suspected", "message": "m", "where": "tool_chain[3]"}]
+    result = [{"code": "E6", "certainty": "suspected", "message": "m", "where": "tool_chain[3]"}]
     alone = show(
-        {"prediction": {"calls": [], "findings": found}, "item": {"id": "i"}, "judgements": [None]}
+        {"prediction": {"calls": [], "findings": result}, "item": {"id": "i"}, "judgements": [None]}
     ).inner_text()
     assert "not at hand" in alone
     assert "? Suspected E6 hallucination: m (tool_chain[3])" in alone
@@ -235,7 +235,7 @@ def full() -> dict[str, Any]:
     """An item with something in every field that the view knows."""
     call = {"name": "n", "arguments": {"a": "v", "b": {"c": ["d"]}}, "reason": "r", "step": 1}
     call = {**call, "thought": "t", "unknown": True}
-    found = {"code": "c", "certainty": "proven", "rule": "r", "message": "m", "where": "w"}
+    result = {"code": "c", "certainty": "proven", "rule": "r", "message": "m", "where": "w"}
     return {
         "item": {"id": "i", "model": "m", "protocol": "p"},
         "case": {
@@ -288,9 +288,9 @@ def full() -> dict[str, Any]:
                 {"ours": 1, "theirs": None, "kind": "extra"},
             ],
             "findings": [
-                found,
-                {**found, "call": 0, "path": ""},
-                {**found, "call": 0, "path": "b.c", "key": "b"},
+                result,
+                {**result, "call": 0, "path": ""},
+                {**result, "call": 0, "path": "b.c", "key": "b"},
             ],
         },
         "judgements": [
@@ -345,7 +345,7 @@ def test_values_of_the_wrong_type_become_no_attributes(show: Show, page: Any):
     """A file of judgements need not be ours: an object may stand where a text should."""
     wrong = {"onclick": "window.__pwned = 1", "style": "position: fixed", "id": "x", "src": "x"}
     show({})
-    found = page.evaluate(
+    result = page.evaluate(
         """async ([data, wrong]) => {
             const found = { shown: 0, failed: [], marked: [] };
             const places = [];
@@ -378,6 +378,6 @@ def test_values_of_the_wrong_type_become_no_attributes(show: Show, page: Any):
         }""",
         [full(), wrong],
     )
-    assert found["marked"] == []
-    assert found["failed"] == []
-    assert found["shown"] > 40
+    assert result["marked"] == []
+    assert result["failed"] == []
+    assert result["shown"] > 40

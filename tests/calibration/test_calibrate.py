@@ -79,21 +79,26 @@ LABELS = [label(item, said) for item, said in zip(IDS, TRUTH, strict=True)]
 
 def test_figures_are_over_the_labelled_rows(tmp_path: Path) -> None:
     more = [judgement(f"x{n}", True) for n in range(5)]
-    found = calibrated(tmp_path, [*JUDGED, *more], LABELS)
-    assert (found.n_rows, found.n_scored, found.n_labelled, found.n_unmatched) == (15, 15, 10, 0)
-    assert found.judge == "openai/umpire"
-    measures = found.whole.measures
+    result = calibrated(tmp_path, [*JUDGED, *more], LABELS)
+    assert (result.n_rows, result.n_scored, result.n_labelled, result.n_unmatched) == (
+        15,
+        15,
+        10,
+        0,
+    )
+    assert result.judge == "openai/umpire"
+    measures = result.whole.measures
     assert measures["agreement"].value == 0.8
     assert (measures["precision"].value, measures["precision"].n_items) == (0.8, 5)
     assert measures["grade MAE"].value == pytest.approx(0.08)
-    assert found.whole.codes["E4"]["F1"].value == 0.8
-    assert found.whole.tables["is_correct"].counts == ((4.0, 1.0), (1.0, 4.0))
+    assert result.whole.codes["E4"]["F1"].value == 0.8
+    assert result.whole.tables["is_correct"].counts == ((4.0, 1.0), (1.0, 4.0))
 
 
 def test_labels_without_a_judgement_are_counted(tmp_path: Path) -> None:
-    found = calibrated(tmp_path, JUDGED, [*LABELS, label("gone", True)])
-    assert (found.n_labelled, found.n_unmatched) == (10, 1)
-    assert any("1 labelled items have no judgement" in note for note in found.notes)
+    result = calibrated(tmp_path, JUDGED, [*LABELS, label("gone", True)])
+    assert (result.n_labelled, result.n_unmatched) == (10, 1)
+    assert any("1 labelled items have no judgement" in note for note in result.notes)
 
 
 def test_a_label_that_names_no_tested_model_counts_where_one_alone_answered(
@@ -162,17 +167,17 @@ def test_unscored_rows_count_as_asked(
 ) -> None:
     rows = [judgement("i1", None), judgement("i4", None)]
     left = [row for row in JUDGED if row["item_id"] not in {"i1", "i4"}]
-    found = calibrated(tmp_path, [*rows, *left], LABELS, unscored=policy)
-    assert (found.whole.scored.value, found.whole.scored.n_items) == (0.8, 10)
-    estimate = found.whole.measures["agreement"]
+    result = calibrated(tmp_path, [*rows, *left], LABELS, unscored=policy)
+    assert (result.whole.scored.value, result.whole.scored.n_items) == (0.8, 10)
+    estimate = result.whole.measures["agreement"]
     assert (estimate.value, estimate.n_items) == (agreement, n)
 
 
 def test_rows_of_one_case_are_one_cluster_unless_told_otherwise(tmp_path: Path) -> None:
     shared = [{**row, "case_id": f"c{n // 2}"} for n, row in enumerate(JUDGED)]
-    found = calibrated(tmp_path, shared, LABELS)
-    assert (found.cluster, found.n_clusters) == ("case_id", 5)
-    assert found.whole.measures["agreement"].method == "wilson-effective"
+    result = calibrated(tmp_path, shared, LABELS)
+    assert (result.cluster, result.n_clusters) == ("case_id", 5)
+    assert result.whole.measures["agreement"].method == "wilson-effective"
     alone = calibrated(tmp_path, shared, LABELS, cluster="none")
     assert (alone.n_clusters, alone.whole.measures["agreement"].method) == (10, "wilson-modified")
 
@@ -181,8 +186,8 @@ def test_measures_are_broken_down_and_parts_add_up(tmp_path: Path) -> None:
     rows = [
         {**row, "groups": {"dataset": "odd" if n % 2 else None}} for n, row in enumerate(JUDGED)
     ]
-    found = calibrated(tmp_path, rows, LABELS, by=["dataset"])
-    assert [(g.field, g.value, g.found.n_items) for g in found.groups] == [
+    result = calibrated(tmp_path, rows, LABELS, by=["dataset"])
+    assert [(g.field, g.value, g.result.n_items) for g in result.groups] == [
         ("dataset", "odd", 5),
         ("dataset", None, 5),
     ]
@@ -226,14 +231,14 @@ def test_an_adjudicator_decides_and_ties_are_stated(tmp_path: Path) -> None:
 
 
 def test_hand_picked_labels_describe_and_infer_nothing(tmp_path: Path) -> None:
-    found = calibrated(tmp_path, JUDGED, LABELS, design="hand-picked")
-    assert HAND_PICKED in found.notes
-    estimates = [*found.whole.measures.values(), found.whole.scored]
-    estimates += [e for of in found.whole.codes.values() for e in of.values()]
+    result = calibrated(tmp_path, JUDGED, LABELS, design="hand-picked")
+    assert HAND_PICKED in result.notes
+    estimates = [*result.whole.measures.values(), result.whole.scored]
+    estimates += [e for of in result.whole.codes.values() for e in of.values()]
     assert all(e.low is e.high is None for e in estimates)
-    assert found.whole.measures["agreement"].value == 0.8
-    assert found.corrected == ()
-    assert found.stand_in is found.diversity is found.self_evaluation is None
+    assert result.whole.measures["agreement"].value == 0.8
+    assert result.corrected == ()
+    assert result.stand_in is result.diversity is result.self_evaluation is None
 
 
 def many(n: int, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -248,8 +253,8 @@ def many(n: int, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 def test_a_random_part_of_labels_corrects_the_rates(tmp_path: Path) -> None:
     rows, labels = many(400, 1)
-    found = calibrated(tmp_path, rows, labels[:100], design="random")
-    figures = {part.figure: part.found for part in found.corrected}
+    result = calibrated(tmp_path, rows, labels[:100], design="random")
+    figures = {part.figure: part.result for part in result.corrected}
     assert list(figures) == ["CR", "Grade", *CODES]
     judged = np.array([float(row["is_correct"]) for row in rows])
     known = np.array([float(row["is_correct"]) for row in labels])
@@ -264,8 +269,8 @@ def test_labels_of_another_population_correct_another_run(tmp_path: Path) -> Non
     rows, labels = many(200, 2)
     theirs, _ = many(300, 3)
     target = write(tmp_path / "target.jsonl", theirs)
-    found = calibrated(tmp_path, rows, labels, design="other-population", target=target)
-    rate = next(part.found for part in found.corrected if part.figure == "CR")
+    result = calibrated(tmp_path, rows, labels, design="other-population", target=target)
+    rate = next(part.result for part in result.corrected if part.figure == "CR")
     said = np.array([row["is_correct"] for row in rows])
     truth = np.array([row["is_correct"] for row in labels])
     expected = rogan_gladen(
@@ -303,9 +308,9 @@ def test_a_drawn_plan_gives_weights_and_corrects_by_stratum(tmp_path: Path) -> N
     path = plan(tmp_path / "plan.jsonl", rows, chosen)
     extra = next(row for row in labels if row["item_id"] not in chosen)
     kept = [row for row in labels if row["item_id"] in chosen]
-    found = calibrated(tmp_path, rows, [*kept, extra], design=str(path))
-    assert found.n_labelled == 80
-    assert any("1 labelled rows that the plan did not choose" in note for note in found.notes)
+    result = calibrated(tmp_path, rows, [*kept, extra], design=str(path))
+    assert result.n_labelled == 80
+    assert any("1 labelled rows that the plan did not choose" in note for note in result.notes)
     said = np.array([row["is_correct"] for row in rows])
     truth = {row["item_id"]: row["is_correct"] for row in labels}
     shares = [
@@ -313,12 +318,12 @@ def test_a_drawn_plan_gives_weights_and_corrects_by_stratum(tmp_path: Path) -> N
         for ids, value in ((right, True), (wrong, False))
     ]
     weighted = sum(agree * size for agree, size in shares)
-    assert found.whole.measures["agreement"].value == pytest.approx(weighted)
+    assert result.whole.measures["agreement"].value == pytest.approx(weighted)
     known = np.array([float(truth[i]) if i in chosen else np.nan for i in truth])
     expected = rectify(
         said.astype(float), known, design="stratified", sample=Sample(strata=said.astype(int))
     )
-    rate = next(part.found for part in found.corrected if part.figure == "CR")
+    rate = next(part.result for part in result.corrected if part.figure == "CR")
     assert rate.rectified.value == pytest.approx(expected.rectified.value)
 
 
@@ -331,11 +336,11 @@ def test_under_a_plan_ties_take_no_weight_from_their_stratum(tmp_path: Path) -> 
     split = set(right[:10])
     said = [label(item, truth[item]) for item in (*right, *wrong)]
     said += [label(item, not truth[item], rater="lee") for item in split]
-    found = calibrated(tmp_path, rows, said, design=str(path))
+    result = calibrated(tmp_path, rows, said, design=str(path))
     n_right = sum(row["is_correct"] for row in rows)
     weighted = n_right * np.mean([truth[item] for item in right[10:]])
     weighted += (400 - n_right) * np.mean([not truth[item] for item in wrong])
-    assert found.whole.measures["agreement"].value == pytest.approx(weighted / 400)
+    assert result.whole.measures["agreement"].value == pytest.approx(weighted / 400)
 
 
 def test_a_plan_of_another_run_is_refused(tmp_path: Path) -> None:
@@ -348,37 +353,37 @@ def test_the_judge_is_found_among_the_tested_models_whatever_the_spelling(tmp_pa
     rows, labels = many(40, 5)
     for at, row in enumerate(rows):
         row["tested_model"] = labels[at]["tested_model"] = "Um-Pire" if at % 2 else "planner"
-    found = calibrated(tmp_path, rows, labels).self_evaluation
-    assert found is not None
-    assert found.own == "Um-Pire"
-    assert found.rate is not None
-    assert {model.tested_model for model in found.models} == {"Um-Pire", "planner"}
+    result = calibrated(tmp_path, rows, labels).self_evaluation
+    assert result is not None
+    assert result.own == "Um-Pire"
+    assert result.rate is not None
+    assert {model.tested_model for model in result.models} == {"Um-Pire", "planner"}
     other = calibrated(tmp_path, rows, labels, own="planner").self_evaluation
     assert other is not None
     assert (other.own, other.rate.estimate.value) == (
         "planner",
-        pytest.approx(-found.rate.estimate.value),
+        pytest.approx(-result.rate.estimate.value),
     )
 
 
 def test_correct_plans_with_another_chain_stand_apart(tmp_path: Path) -> None:
     rows = [{**row, "matches_reference": n % 3 == 0} for n, row in enumerate(JUDGED)]
-    found = calibrated(tmp_path, rows, LABELS).diversity
-    assert found is not None
-    assert found.standard.agreement.n_items == 3
-    assert found.different.agreement.n_items == 2
-    assert found.n_unknown == 0
+    result = calibrated(tmp_path, rows, LABELS).diversity
+    assert result is not None
+    assert result.standard.agreement.n_items == 3
+    assert result.different.agreement.n_items == 2
+    assert result.n_unknown == 0
 
 
 def test_behaviours_after_a_broken_tool_are_compared_as_classes(tmp_path: Path) -> None:
     more = {"grade": None, "errors": None}
     rows = [judgement(i, n < 4, **more, category=1 + n % 5) for n, i in enumerate(IDS)]
     said = [label(i, n < 4, **more, category=1 + n % 4) for n, i in enumerate(IDS)]
-    found = calibrated(tmp_path, rows, said).category
-    assert found is not None
-    assert (found.measures["agreement"].value, found.measures["agreement"].n_items) == (0.4, 10)
-    assert found.table is not None
-    assert found.table.first == ("replacement", "alternative", "retry", "refusal", "other")
+    result = calibrated(tmp_path, rows, said).category
+    assert result is not None
+    assert (result.measures["agreement"].value, result.measures["agreement"].n_items) == (0.4, 10)
+    assert result.table is not None
+    assert result.table.first == ("replacement", "alternative", "retry", "refusal", "other")
 
 
 def test_several_judges_stand_side_by_side_and_blind_ones_are_told(tmp_path: Path) -> None:
@@ -416,48 +421,48 @@ def ac2(pairs: list[tuple[int, int]], k: int) -> float:
 @pytest.mark.parametrize("rubric", ["apb-holistic@1", "theirs"])
 def test_grades_on_another_scale_have_its_levels_alone(tmp_path: Path, rubric: str) -> None:
     judge, human = ([pair[i] / 3 for pair in ON_THIRDS] for i in (0, 1))
-    found = graded(tmp_path, judge, human, rubric=rubric)
-    assert len(found.whole.tables["grade"].first) == 4
-    value = found.whole.measures["grade AC2 (quadratic)"].value
+    result = graded(tmp_path, judge, human, rubric=rubric)
+    assert len(result.whole.tables["grade"].first) == 4
+    value = result.whole.measures["grade AC2 (quadratic)"].value
     assert value == pytest.approx(ac2(ON_THIRDS, 4), abs=1e-12)
-    assert any("scale of 4 levels: 0, 0.333333, 0.666667, 1" in note for note in found.notes)
+    assert any("scale of 4 levels: 0, 0.333333, 0.666667, 1" in note for note in result.notes)
 
 
 def test_a_grade_is_the_same_with_more_or_fewer_decimals(tmp_path: Path) -> None:
     steps = [step for step, _ in ON_THIRDS]
     written = [(0.0, 0.33, 0.667, 1.0)[step] for step in steps]
-    found = graded(tmp_path, [step / 3 for step in steps], written)
-    measures = found.whole.measures
+    result = graded(tmp_path, [step / 3 for step in steps], written)
+    measures = result.whole.measures
     for name in ("grade alpha (ordinal)", "grade AC2 (quadratic)", "grade kappa (quadratic)"):
         assert measures[name].value == 1
     assert measures["grade MAE"].value == measures["grade bias"].value == 0
-    assert any("such as 0.33 as 0.333333" in note for note in found.notes)
+    assert any("such as 0.33 as 0.333333" in note for note in result.notes)
 
 
 def test_the_scale_of_the_run_s_own_rubric_wins(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps({"grades": [1.0, 0.75, 0.5, 0.25, 0.0]}))
     pairs = [(0, 4), (4, 4), (2, 2), (2, 0), (4, 2)]
     judge, human = ([pair[i] / 4 for pair in pairs] for i in (0, 1))
-    found = graded(tmp_path, judge, human, rubric="mine@1")
-    value = found.whole.measures["grade AC2 (quadratic)"].value
+    result = graded(tmp_path, judge, human, rubric="mine@1")
+    value = result.whole.measures["grade AC2 (quadratic)"].value
     assert value == pytest.approx(ac2(pairs, 5), abs=1e-12)
 
 
 def test_a_stray_label_is_one_level_more_on_the_rubric_s_scale(tmp_path: Path) -> None:
     grades = [0.2, 0.4, 0.6, 0.8, 1.0]
-    found = graded(tmp_path, grades, [0.2, 0.5, 0.6, 0.8, 1.0])
-    names = found.whole.tables["grade"].first
+    result = graded(tmp_path, grades, [0.2, 0.5, 0.6, 0.8, 1.0])
+    names = result.whole.tables["grade"].first
     assert names == ("0", "0.2", "0.4", "0.5", "0.6", "0.8", "1")
 
 
 def test_grades_of_a_slider_have_coefficients(tmp_path: Path) -> None:
     judge = [n / 149 for n in range(150)]
     human = [1 - g if n % 10 == 0 else g for n, g in enumerate(judge)]
-    found = graded(tmp_path, judge, human, rubric="slider")
-    assert found.whole.measures["grade MAE"].value == pytest.approx(
+    result = graded(tmp_path, judge, human, rubric="slider")
+    assert result.whole.measures["grade MAE"].value == pytest.approx(
         np.mean(np.abs(np.subtract(judge, human))), abs=0.005
     )
-    assert (found.whole.measures["grade kappa (quadratic)"].value or 0) > 0.5
+    assert (result.whole.measures["grade kappa (quadratic)"].value or 0) > 0.5
 
 
 def test_a_judge_s_grades_on_another_scale_are_refused(tmp_path: Path) -> None:

@@ -61,14 +61,14 @@ def test_the_published_p_values_of_a_paired_table_come_out(write: Write) -> None
     """Bentur et al. 2009 as in Fagerland, Lydersen & Laake 2013, table 1: 1, 1, 7, 12."""
     first = [True] * 1 + [True] * 1 + [False] * 7 + [False] * 12
     second = [True] * 1 + [False] * 1 + [True] * 7 + [False] * 12
-    found = checked(compare(write("a", run_of(first)), write("b", run_of(second))))
-    flips = found.flips
+    result = checked(compare(write("a", run_of(first)), write("b", run_of(second))))
+    flips = result.flips
     assert (flips.both, flips.first_only, flips.second_only, flips.neither) == (1, 1, 7, 12)
     assert flips.test is not None
     assert round(flips.test.p_exact, 3) == 0.070
     assert round(flips.test.p_mid, 3) == 0.039
     assert "pairs on which they differ: 8; McNemar's test: p 0.039 (mid-p), 0.070 (exact)" in (
-        comparison_text(found)
+        comparison_text(result)
     )
 
 
@@ -77,18 +77,18 @@ def test_flips_and_rates_agree_with_other_libraries(write: Write) -> None:
     human = [rng.random() < 0.6 for _ in range(80)]
     first, second = ([h if rng.random() < p else not h for h in human] for p in (0.9, 0.7))
     labels = [{"item_id": f"i{at}", "is_correct": h} for at, h in enumerate(human)]
-    found = checked(
+    result = checked(
         compare(
             write("a", run_of(first)),
             write("b", run_of(second)),
             labels=write("labels", labels),
         )
     )
-    flips = found.flips
+    flips = result.flips
     table = [[flips.both, flips.first_only], [flips.second_only, flips.neither]]
     assert flips.test is not None
     assert flips.test.p_exact == pytest.approx(mcnemar(table, exact=True).pvalue)
-    figures = by_name(found)
+    figures = by_name(result)
     for name, score in (
         ("precision", precision_score),
         ("recall", recall_score),
@@ -100,7 +100,7 @@ def test_flips_and_rates_agree_with_other_libraries(write: Write) -> None:
     assert figures["agreement"].difference.value == pytest.approx(
         (agreement[0] - agreement[1]) / 80
     )
-    assert found.n_labelled == 80
+    assert result.n_labelled == 80
 
 
 VERDICTS = st.lists(
@@ -118,22 +118,24 @@ def test_neither_the_order_of_lines_nor_that_of_runs_matters(
     first, second = (run_of(part) for part in zip(*pairs, strict=True))
     random.Random(shuffle).shuffle(second)
     a, b = write("a", first), write("b", second)
-    found, mirrored = checked(compare(a, b)), compare(b, a)
+    result, mirrored = checked(compare(a, b)), compare(b, a)
     both = [(p, q) for p, q in pairs if p is not None and q is not None]
-    assert found.n_pairs == len(pairs)
-    assert found.n_compared == len(both)
-    assert found.n_first_unscored == sum(p is None and q is not None for p, q in pairs)
-    assert found.n_second_unscored == sum(p is not None and q is None for p, q in pairs)
-    assert found.n_both_unscored == sum(p is None and q is None for p, q in pairs)
-    assert found.flips.first_only == sum(p and not q for p, q in both) == mirrored.flips.second_only
-    for name, d in by_name(found).items():
+    assert result.n_pairs == len(pairs)
+    assert result.n_compared == len(both)
+    assert result.n_first_unscored == sum(p is None and q is not None for p, q in pairs)
+    assert result.n_second_unscored == sum(p is not None and q is None for p, q in pairs)
+    assert result.n_both_unscored == sum(p is None and q is None for p, q in pairs)
+    assert (
+        result.flips.first_only == sum(p and not q for p, q in both) == mirrored.flips.second_only
+    )
+    for name, d in by_name(result).items():
         other = by_name(mirrored)[name]
         assert d.difference.value == pytest.approx(-(other.difference.value or 0), abs=1e-12)
         assert d.p_value == pytest.approx(other.p_value)
         assert d.first.value == pytest.approx(other.second.value)
     if both:
         mean = sum(p - q for p, q in both) / len(both)
-        assert by_name(found)["CR"].difference.value == pytest.approx(mean)
+        assert by_name(result)["CR"].difference.value == pytest.approx(mean)
 
 
 def test_items_of_one_case_are_taken_together_unless_told_otherwise(write: Write) -> None:
@@ -159,12 +161,12 @@ def test_items_of_one_case_are_taken_together_unless_told_otherwise(write: Write
 def test_beside_no_difference_stands_what_would_have_been_seen(write: Write) -> None:
     first = [at % 2 == 0 for at in range(60)]
     second = [at % 2 == 0 or at == 1 for at in range(60)]
-    found = checked(compare(write("a", run_of(first)), write("b", run_of(second))))
-    cr = by_name(found)["CR"]
+    result = checked(compare(write("a", run_of(first)), write("b", run_of(second))))
+    cr = by_name(result)["CR"]
     assert cr.detectable is not None
-    line = next(x for x in comparison_text(found).splitlines() if x.startswith("CR "))
+    line = next(x for x in comparison_text(result).splitlines() if x.startswith("CR "))
     assert line.endswith(f"no difference seen; detectable: {100 * cr.detectable:.1f} points")
-    grade = next(x for x in comparison_text(found).splitlines() if x.startswith("Grade "))
+    grade = next(x for x in comparison_text(result).splitlines() if x.startswith("Grade "))
     assert "no difference seen; detectable: 0." in grade
     assert "points" not in grade
 
@@ -208,14 +210,14 @@ def test_a_difference_too_small_to_be_printed_is_not_called_0() -> None:
 
 def test_what_was_named_beforehand_is_adjusted_apart(write: Write) -> None:
     a, b = write("a", run_of([True] * 30)), write("b", run_of([False] * 6 + [True] * 24))
-    found = by_name(checked(compare(a, b, primary=["cr", "e1"])))
-    p, q = found["CR"].p_value, found["E1"].p_value
+    result = by_name(checked(compare(a, b, primary=["cr", "e1"])))
+    p, q = result["CR"].p_value, result["E1"].p_value
     assert p is not None
     assert q is not None
     assert p < q
-    assert found["CR"].adjusted == pytest.approx(min(1, 2 * p))
-    assert found["E1"].adjusted == pytest.approx(max(min(1, 2 * p), q))
-    assert {d.name for d in found.values() if d.family == "primary"} == {"CR", "E1"}
+    assert result["CR"].adjusted == pytest.approx(min(1, 2 * p))
+    assert result["E1"].adjusted == pytest.approx(max(min(1, 2 * p), q))
+    assert {d.name for d in result.values() if d.family == "primary"} == {"CR", "E1"}
     text = comparison_text(compare(a, b, primary=["cr"]))
     assert "stated beforehand: one figure\n" in text
     assert "exploration: p adjusted by Benjamini and Hochberg for 7 figures\n" in text
@@ -241,35 +243,35 @@ def two_models(*, second: str = "birch") -> list[Row]:
 def test_rows_meet_on_item_and_tested_model(write: Write) -> None:
     a = write("a", [*two_models(), bad_row(9)])
     b = write("b", two_models(second="cress"))
-    found = checked(compare(a, b))
-    assert found.paired_on == ("item_id", "tested_model")
-    assert (found.n_pairs, found.first.n_only, found.second.n_only) == (6, 6, 6)
-    assert (found.first.n_rows, found.second.n_rows) == (12, 12)
-    assert found.flips.both == 6
+    result = checked(compare(a, b))
+    assert result.paired_on == ("item_id", "tested_model")
+    assert (result.n_pairs, result.first.n_only, result.second.n_only) == (6, 6, 6)
+    assert (result.first.n_rows, result.second.n_rows) == (12, 12)
+    assert result.flips.both == 6
 
 
 def test_one_tested_model_of_both_runs(write: Write) -> None:
     a, b = write("a", two_models()), write("b", two_models())
-    found = checked(compare(a, b, tested_models=["birch"]))
-    assert (found.n_pairs, found.first.n_rows, found.first.tested_models) == (6, 6, ("birch",))
-    assert (found.flips.both, found.flips.neither) == (2, 4)
+    result = checked(compare(a, b, tested_models=["birch"]))
+    assert (result.n_pairs, result.first.n_rows, result.first.tested_models) == (6, 6, ("birch",))
+    assert (result.flips.both, result.flips.neither) == (2, 4)
 
 
 def test_two_tested_models_of_one_run_meet_on_the_item(write: Write) -> None:
     run = write("a", two_models())
-    found = checked(compare(run, run, tested_models=["alder", "birch"]))
-    assert found.paired_on == ("item_id",)
-    assert found.differing == ("tested model",)
-    assert (found.flips.both, found.flips.first_only) == (2, 4)
-    assert found.notes == ()
+    result = checked(compare(run, run, tested_models=["alder", "birch"]))
+    assert result.paired_on == ("item_id",)
+    assert result.differing == ("tested model",)
+    assert (result.flips.both, result.flips.first_only) == (2, 4)
+    assert result.notes == ()
 
 
 def test_runs_of_one_tested_model_each_meet_on_the_item_and_it_is_said(write: Write) -> None:
     a = write("a", run_of([True, False], tested_model="alder"))
     b = write("b", run_of([True, True], tested_model="birch"))
-    found = checked(compare(a, b))
-    assert (found.paired_on, found.n_pairs) == (("item_id",), 2)
-    assert "each run has one tested model" in found.notes[0]
+    result = checked(compare(a, b))
+    assert (result.paired_on, result.n_pairs) == (("item_id",), 2)
+    assert "each run has one tested model" in result.notes[0]
 
 
 def test_a_run_is_not_compared_with_itself(write: Write) -> None:
@@ -293,9 +295,9 @@ def test_nothing_in_common_is_said_with_an_example_of_each(write: Write) -> None
 def test_rows_that_can_t_be_told_apart_are_left_out(write: Write) -> None:
     a = write("a", [*run_of([True, False]), verdict("i0", "E1")])
     b = write("b", run_of([True, True]))
-    found = checked(compare(a, b))
-    assert (found.n_pairs, found.first.n_only) == (1, 2)
-    (problem,) = found.problems
+    result = checked(compare(a, b))
+    assert (result.n_pairs, result.first.n_only) == (1, 2)
+    (problem,) = result.problems
     assert "got several for 1 of them, such as i0 of m: they are left out" in problem
 
 
@@ -303,18 +305,18 @@ def test_a_damaged_row_costs_no_other(write: Write) -> None:
     a, b = write("a", run_of([True, True])), write("b", run_of([True, False]))
     with b.open("a") as file:
         file.write('{"item_id": 3}\n')
-    found = checked(compare(a, b))
-    assert found.n_pairs == 2
-    assert len(found.problems) == 1
-    assert found.problems[0].startswith(f"{b}:3: field item_id: expected text")
+    result = checked(compare(a, b))
+    assert result.n_pairs == 2
+    assert len(result.problems) == 1
+    assert result.problems[0].startswith(f"{b}:3: field item_id: expected text")
 
 
 def test_the_rubric_is_named_where_rows_state_it(write: Write) -> None:
     a = write("a", run_of([True, False], rubric="r@1"))
     b = write("b", run_of([True, False], rubric="r@2"))
-    found = checked(compare(a, b))
-    assert (found.first.rubrics, found.second.rubrics) == (("r@1",), ("r@2",))
-    assert found.differing == ("rubric",)
+    result = checked(compare(a, b))
+    assert (result.first.rubrics, result.second.rubrics) == (("r@1",), ("r@2",))
+    assert result.differing == ("rubric",)
 
 
 # Labels -------------------------------------------------------------------------------------------
@@ -372,12 +374,12 @@ def test_little_is_said_of_little(
     a, b = write("a", run_of(first)), write("b", run_of(second))
     labels = write("labels", [{"item_id": "i0", "is_correct": True, "grade": 1.0, "errors": []}])
     for path in (None, labels):
-        found = checked(compare(a, b, labels=path))
-        text = comparison_text(found)
-        if not found.n_compared:
+        result = checked(compare(a, b, labels=path))
+        text = comparison_text(result)
+        if not result.n_compared:
             assert "no pair has a verdict by both" in text
-            assert found.differences == ()
-    assert found.n_labelled == (first[0] is not None and second[0] is not None)
+            assert result.differences == ()
+    assert result.n_labelled == (first[0] is not None and second[0] is not None)
 
 
 def test_an_impossible_level_is_refused(write: Write) -> None:
@@ -390,11 +392,11 @@ def test_an_impossible_level_is_refused(write: Write) -> None:
 def test_the_level_is_that_of_every_interval(write: Write) -> None:
     a = write("a", run_of([at % 3 > 0 for at in range(30)]))
     b = write("b", run_of([at % 4 > 0 for at in range(30)]))
-    found = checked(compare(a, b, level=0.8))
-    for d in found.differences:
+    result = checked(compare(a, b, level=0.8))
+    for d in result.differences:
         assert {d.first.level, d.second.level, d.difference.level} == {0.8}
-    assert found.first.scored.level == 0.8
-    assert "[80 % interval]" in comparison_text(found)
+    assert result.first.scored.level == 0.8
+    assert "[80 % interval]" in comparison_text(result)
 
 
 def test_a_grade_with_fewer_decimals_is_no_difference(write: Write) -> None:
@@ -403,9 +405,9 @@ def test_a_grade_with_fewer_decimals_is_no_difference(write: Write) -> None:
         [verdict(f"i{n}", grade=grades[mark], rubric="thirds") for n, mark in enumerate(marks)]
         for grades in ((0.0, 1 / 3, 2 / 3, 1.0), (0.0, 0.33, 0.667, 1.0))
     )
-    found = checked(compare(write("a", a), write("b", b)))
-    assert by_name(found)["Grade"].difference.value == 0
-    assert any("scale of 4 levels" in note and "0.33 as 0.333333" in note for note in found.notes)
+    result = checked(compare(write("a", a), write("b", b)))
+    assert by_name(result)["Grade"].difference.value == 0
+    assert any("scale of 4 levels" in note and "0.33 as 0.333333" in note for note in result.notes)
 
 
 def test_what_makes_intervals_rough_names_the_figures(write: Write) -> None:

@@ -60,10 +60,10 @@ def labels_of(rows: Sequence[Row], *, wrong: Sequence[int] = ()) -> list[Row]:
 
 
 def planned(path: Path, **options: Any) -> LabelPlan:
-    found = plan_labels(LabelPlanConfig(judgements=path, **options))
-    json.dumps(found.to_json(), allow_nan=False)
-    assert "nan" not in label_plan_text(found)
-    return found
+    result = plan_labels(LabelPlanConfig(judgements=path, **options))
+    json.dumps(result.to_json(), allow_nan=False)
+    assert "nan" not in label_plan_text(result)
+    return result
 
 
 # The draw -----------------------------------------------------------------------------------------
@@ -98,23 +98,23 @@ def test_every_row_is_in_the_plan_and_weights_add_up(
         seed=seed,
     )
     try:
-        found = plan_labels(order)
+        result = plan_labels(order)
     except OptionError as error:
         assume(not str(error).startswith("--n: expected at least "))
         raise
-    assert plan_labels(order) == found
-    assert {(r.item_id, r.tested_model) for r in found.rows} == {
+    assert plan_labels(order) == result
+    assert {(r.item_id, r.tested_model) for r in result.rows} == {
         (row["item_id"], row["tested_model"]) for row in run
     }
-    chosen = [row for row in found.rows if row.order]
-    assert [row.order for row in chosen] == list(range(1, found.n_planned + 1))
-    assert list(found.rows[: len(chosen)]) == chosen
-    assert found.n_planned == min(n, len(rows) - len(labels))
-    assert sum(row.order == 0 for row in found.rows) == found.n_labelled == len(labels)
-    assert sum(row.weight or 0 for row in found.rows) == pytest.approx(len(rows))
-    sizes = Counter(row.stratum for row in found.rows)
-    assert all(row.stratum_size == sizes[row.stratum] for row in found.rows)
-    assert {s.name: s.size for s in found.strata} == dict(sizes)
+    chosen = [row for row in result.rows if row.order]
+    assert [row.order for row in chosen] == list(range(1, result.n_planned + 1))
+    assert list(result.rows[: len(chosen)]) == chosen
+    assert result.n_planned == min(n, len(rows) - len(labels))
+    assert sum(row.order == 0 for row in result.rows) == result.n_labelled == len(labels)
+    assert sum(row.weight or 0 for row in result.rows) == pytest.approx(len(rows))
+    sizes = Counter(row.stratum for row in result.rows)
+    assert all(row.stratum_size == sizes[row.stratum] for row in result.rows)
+    assert {s.name: s.size for s in result.strata} == dict(sizes)
 
 
 def test_weighted_labels_of_a_plan_are_right_on_average(write: Write) -> None:
@@ -144,16 +144,16 @@ def test_weighted_labels_of_a_plan_are_right_on_average(write: Write) -> None:
             )
             / 120
         )
-    for found in (finished, stopped):
-        mean = sum(found) / len(found)
-        error = sqrt(sum((value - mean) ** 2 for value in found)) / len(found)
+    for result in (finished, stopped):
+        mean = sum(result) / len(result)
+        error = sqrt(sum((value - mean) ** 2 for value in result)) / len(result)
         assert abs(mean - sum(truth.values()) / 120) < 3.5 * error
 
 
 def test_more_labels_go_where_the_judge_wavers(write: Write) -> None:
     run = [doubtful(row, [0.5, 0.9, 1.0][at % 3]) for at, row in enumerate(run_of(60))]
-    found = planned(write("run", run), n=60, by=())
-    strata = {s.name: s for s in found.strata}
+    result = planned(write("run", run), n=60, by=())
+    strata = {s.name: s for s in result.strata}
     assert set(strata) == {f"{v}, doubt {d} of 3" for v in ("correct", "wrong") for d in (1, 2, 3)}
     for v in ("correct", "wrong"):
         numbers = [strata[f"{v}, doubt {d} of 3"].planned for d in (1, 2, 3)]
@@ -166,8 +166,8 @@ def test_more_labels_go_where_the_judge_wavers(write: Write) -> None:
 
 def test_unscored_rows_are_strata_of_their_own(write: Write) -> None:
     run = [*run_of(20), *(unscored(f"u{at}", tested_model="alder") for at in range(6))]
-    found = planned(write("run", run), n=20)
-    strata = {s.name: s for s in found.strata}
+    result = planned(write("run", run), n=20)
+    strata = {s.name: s for s in result.strata}
     assert set(strata) == {
         "alder, correct",
         "alder, wrong",
@@ -177,16 +177,16 @@ def test_unscored_rows_are_strata_of_their_own(write: Write) -> None:
     }
     assert strata["alder, unscored"].planned >= 2
     assert strata["alder, unscored"].doubt == pytest.approx(0.5)
-    assert found.n_unscored == 6
-    assert any("rows without verdict are drawn from as well" in note for note in found.notes)
+    assert result.n_unscored == 6
+    assert any("rows without verdict are sampled too" in note for note in result.notes)
 
 
 def test_rows_can_be_drawn_within_any_fields(write: Write) -> None:
     run = [row | {"groups": {**row["groups"], "dataset": "d"}} for row in run_of(8)]
     run[0]["groups"]["dataset"] = None
-    found = planned(write("run", run), n=16, by=("dataset", "tested_model"))
-    assert "dataset not stated, alder, correct" in {s.name for s in found.strata}
-    assert found.by == ("dataset", "tested_model")
+    result = planned(write("run", run), n=16, by=("dataset", "tested_model"))
+    assert "dataset not stated, alder, correct" in {s.name for s in result.strata}
+    assert result.by == ("dataset", "tested_model")
     assert planned(write("run", run), n=16, by=("none",)).by == ()
     with pytest.raises(OptionError, match=r"--by: expected some of .*, got 'colour'"):
         planned(write("run", run), by=("colour",))
@@ -199,10 +199,10 @@ def test_too_few_labels_for_the_strata_are_refused(write: Write) -> None:
 
 
 def test_all_rows_when_there_are_no_more(write: Write) -> None:
-    found = planned(write("run", run_of(5)), n=100)
-    assert (found.n_planned, found.n_wanted) == (10, 100)
-    assert "note: 100 labels were asked for; 10 rows are all that is left" in label_plan_text(found)
-    assert {row.weight for row in found.rows} == {1.0}
+    result = planned(write("run", run_of(5)), n=100)
+    assert (result.n_planned, result.n_wanted) == (10, 100)
+    assert "note: 100 labels were requested; only 10 rows are left" in label_plan_text(result)
+    assert {row.weight for row in result.rows} == {1.0}
 
 
 # Labels there are ---------------------------------------------------------------------------------
@@ -211,10 +211,10 @@ def test_all_rows_when_there_are_no_more(write: Write) -> None:
 def test_labels_of_unknown_origin_stand_for_themselves(write: Write) -> None:
     run = run_of()
     labels = write("labels", labels_of(run[:10]))
-    found = planned(write("run", run), labels=labels, n=20)
-    apart = next(s for s in found.strata if s.name == "labelled before")
+    result = planned(write("run", run), labels=labels, n=20)
+    apart = next(s for s in result.strata if s.name == "labelled before")
     assert (apart.size, apart.labelled, apart.planned, apart.weight) == (10, 10, 0, 1.0)
-    assert any("--already-random" in note for note in found.notes)
+    assert any("--already-random" in note for note in result.notes)
 
 
 def test_labels_of_an_earlier_plan_count_in_their_strata(write: Write) -> None:
@@ -235,9 +235,9 @@ def test_labels_of_an_earlier_plan_count_in_their_strata(write: Write) -> None:
 def test_what_humans_disagreed_with_is_expected_again(write: Write) -> None:
     run = run_of()
     labels = write("labels", labels_of(run[:36], wrong=range(9)))
-    found = planned(write("run", run), labels=labels, n=20)
-    assert found.expected_from == "labels"
-    assert found.disagreement == pytest.approx(11 / 40)
+    result = planned(write("run", run), labels=labels, n=20)
+    assert result.expected_from == "labels"
+    assert result.disagreement == pytest.approx(11 / 40)
     told = planned(write("run", run), labels=labels, n=20, anticipated=0.3)
     assert (told.expected_from, told.disagreement) == ("option", 0.3)
     assert planned(write("run", run), n=20).expected_from == "default"
@@ -246,13 +246,13 @@ def test_what_humans_disagreed_with_is_expected_again(write: Write) -> None:
 def test_when_all_is_labelled_nothing_is_planned(write: Write) -> None:
     run = run_of(6)
     for already_random in (False, True):
-        found = planned(
+        result = planned(
             write("run", run),
             labels=write("labels", labels_of(run)),
             already_random=already_random,
         )
-        assert found.n_planned == 0
-        assert "every row has a label: nothing is left to plan" in label_plan_text(found)
+        assert result.n_planned == 0
+        assert "every row has a label: nothing is left to plan" in label_plan_text(result)
 
 
 # What labels are worth ----------------------------------------------------------------------------
@@ -267,8 +267,8 @@ def test_a_textbook_number_comes_out(write: Write) -> None:
 
     Theirs is Wald's interval; Wilson's needs z² = 3.84 fewer.
     """
-    found = planned(write("run", run_of(400)), n=20, anticipated=0.5, half_width=0.05)
-    assert needed(found)["agreement"] == 381
+    result = planned(write("run", run_of(400)), n=20, anticipated=0.5, half_width=0.05)
+    assert needed(result)["agreement"] == 381
 
 
 @pytest.mark.parametrize("d", [0.02, 0.15, 0.4])
@@ -277,8 +277,8 @@ def test_the_number_gives_the_width_by_another_library(
     write: Write, d: float, half_width: float
 ) -> None:
     """Half of all rows are judged correct, so precision is about half of the labels."""
-    found = planned(write("run", run_of()), n=20, anticipated=d, half_width=half_width)
-    numbers = needed(found)
+    result = planned(write("run", run_of()), n=20, anticipated=d, half_width=half_width)
+    numbers = needed(result)
     for name, share in (("agreement", 1.0), ("precision", 0.5), ("recall", 0.5)):
         n = numbers[name]
         assert n is not None
@@ -294,8 +294,8 @@ def test_the_number_gives_the_width_by_another_library(
 def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
     run = run_of()
     labels = write("labels", labels_of(run[::2], wrong=range(0, 40, 5)))
-    found = planned(write("run", run), labels=labels, n=40, cluster="none", half_width=0.05)
-    need = next(need for need in found.needs if need.measure == "agreement")
+    result = planned(write("run", run), labels=labels, n=40, cluster="none", half_width=0.05)
+    need = next(need for need in result.needs if need.measure == "agreement")
     low, high = proportion_confint(32, 40, method="wilson")
     assert need.half_width_now == pytest.approx((high - low) / 2)
     assert need.half_width_then == pytest.approx((high - low) / 2 * sqrt(40 / 80))
@@ -304,34 +304,34 @@ def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
         sqrt(2) * (high - low) / 2 / 1.95996 * 2.80158, rel=1e-4
     )
     assert need.note == "more than there are (80)"
-    grade = next(need for need in found.needs if need.measure == "grade MAE")
+    grade = next(need for need in result.needs if need.measure == "grade MAE")
     assert grade.basis == "anticipated"
 
 
 def test_a_judge_that_never_says_yes_has_no_precision(write: Write) -> None:
     run = [verdict(f"i{at}", "E1") for at in range(10)]
-    found = planned(write("run", run), n=5)
-    need = next(need for need in found.needs if need.measure == "precision")
+    result = planned(write("run", run), n=5)
+    need = next(need for need in result.needs if need.measure == "precision")
     assert (need.n_needed, need.half_width_then) == (None, None)
     assert need.note == "the judge's verdicts are all the same"
-    assert needed(found)["agreement"] is not None
+    assert needed(result)["agreement"] is not None
 
 
 @pytest.mark.parametrize(
     "rows", [[unscored("a")], [verdict("a")], [verdict("a", "E1"), unscored("b")]]
 )
 def test_a_plan_of_next_to_nothing(write: Write, rows: list[Row]) -> None:
-    found = planned(write("run", rows))
-    assert found.n_planned == len(rows)
+    result = planned(write("run", rows))
+    assert result.n_planned == len(rows)
     labelled = planned(write("run", rows), labels=write("labels", labels_of(rows)))
     assert labelled.n_planned == 0
 
 
 def test_rows_that_can_t_be_told_apart_are_one(write: Write) -> None:
     run = [*run_of(4), run_of(4)[0]]
-    found = planned(write("run", run))
-    assert len(found.rows) == 8
-    assert "got 1 more, such as i0 of alder: the first one counts" in found.problems[0]
+    result = planned(write("run", run))
+    assert len(result.rows) == 8
+    assert "got 1 more, such as i0 of alder: the first one counts" in result.problems[0]
 
 
 @pytest.mark.parametrize(
@@ -361,13 +361,13 @@ def test_a_plan_is_read_as_it_was_written(write: Write, tmp_path: Path) -> None:
     labels = write("labels", labels_of(run[:3]))
     out = tmp_path / "plan.jsonl"
     order = LabelPlanConfig(judgements=write("run", run), labels=labels, n=20)
-    found = plan_labels(order, out=out)
-    assert found.out == str(out)
-    assert plan_labels(order, out=str(out)) == found
+    result = plan_labels(order, out=out)
+    assert result.out == str(out)
+    assert plan_labels(order, out=str(out)) == result
     problems: list[str] = []
     read = read_plan(out, problems)
     assert problems == []
-    assert read == {(r.item_id, r.tested_model): (r.stratum, r.order) for r in found.rows}
+    assert read == {(r.item_id, r.tested_model): (r.stratum, r.order) for r in result.rows}
     assert sorted(order or 0 for _, order in read.values()).count(0) == 80 - 20
 
 
@@ -376,7 +376,9 @@ def test_a_plan_under_way_stays(write: Write, tmp_path: Path) -> None:
     plan_labels(LabelPlanConfig(judgements=path, n=20), out=out)
     before = out.read_bytes()
     plan_labels(LabelPlanConfig(judgements=path, n=20), out=out)
-    with pytest.raises(OptionError, match="--out: expected a new file, since labels may be under"):
+    with pytest.raises(
+        OptionError, match="--out: expected a new file, since somebody may be labelling"
+    ):
         plan_labels(LabelPlanConfig(judgements=path, n=20, seed=2), out=out)
     assert out.read_bytes() == before
 

@@ -226,10 +226,7 @@ def test_another_audit_in_the_same_folder_is_refused(apbjudge: Command) -> None:
     assert apbjudge("audit", "static", *SMALL, "--out", "a").code == 0
     before = Path("a/rows/main.jsonl").read_bytes()
     done = apbjudge("audit", "static", *SMALL, "--out", "a", "--seed-of-draw", "2")
-    complaint = (
-        "a holds an audit that asked something else; choose another folder, or --overwrite to "
-        "replace that audit"
-    )
+    complaint = "a holds another audit; choose another folder, or --overwrite to replace that audit"
     assert (done.code, done.out) == (2, "")
     assert done.err == f"apbjudge: --out: {complaint}\n"
     assert Path("a/rows/main.jsonl").read_bytes() == before

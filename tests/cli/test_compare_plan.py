@@ -182,8 +182,8 @@ def test_labels_by_a_plan_correct_a_run(apbjudge: Command, tmp_path: Path) -> No
         for figure in json.loads(done.out)["judges"][0]["corrected"]
         if figure["figure"] == "CR" and not figure["field"]
     )
-    assert corrected["found"]["design"] == "stratified"
-    assert corrected["found"]["rectified"]["value"] == pytest.approx(1.0)
+    assert corrected["result"]["design"] == "stratified"
+    assert corrected["result"]["rectified"]["value"] == pytest.approx(1.0)
     again = ("--labels", "done.jsonl", "--already-random", "--n", "8", "--out", "plan-2.jsonl")
     assert apbjudge("plan-labels", "a", *again).code == 0
     second = [json.loads(line) for line in (tmp_path / "plan-2.jsonl").read_text().splitlines()]

@@ -211,7 +211,7 @@ def test_rows_of_a_plan_that_were_passed_over_are_told(apbjudge: Command) -> Non
     stratum = [row for row in rows if row["stratum"] == rows[0]["stratum"]]
     result = apbjudge("calibrate", "run.jsonl", labelled(stratum[2:]), "--design", "plan.jsonl")
     assert result.code == 0
-    assert "2 rows were passed over" in result.out
+    assert "2 rows were skipped" in result.out
     bare = 60 - rows[0]["stratum_size"]
     assert f"{bare} of 60 rows are in strata without any label" in result.out
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Said, in_process
+from tests.support.commands import CommandResult, in_process
 from tests.support.judging import Bench
 from tests.support.server import Behave, Behaviour, ChatServer, in_turn
 
@@ -31,7 +31,7 @@ def bench(tmp_path: Path) -> Callable[[ChatServer], Bench]:
 @pytest.fixture
 def command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
+) -> Callable[..., CommandResult]:
     """Runs the command in this process."""
     return in_process(monkeypatch, capsys)
 

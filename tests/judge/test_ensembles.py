@@ -31,9 +31,9 @@ def text_of(run: Run) -> str:
 
 
 def name_in(request: Request) -> str:
-    found = re.search(r"\((row-\d+)\)", json.dumps(request.messages))
-    assert found
-    return found[1]
+    match = re.search(r"\((row-\d+)\)", json.dumps(request.messages))
+    assert match
+    return match[1]
 
 
 def slug(model: str) -> str:
@@ -165,8 +165,8 @@ def test_every_manifest_has_the_hash_of_the_input(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", PLANS)
     grade(path, judge=[A, B, C], client=ScriptedClient(vote), out=tmp_path / "out")
     manifests = sorted((tmp_path / "out").rglob("manifest.json"))
-    found = [json.loads(manifest.read_bytes())["input_sha256"] for manifest in manifests]
-    assert found == [sha256(path.read_bytes()).hexdigest()] * 4
+    result = [json.loads(manifest.read_bytes())["input_sha256"] for manifest in manifests]
+    assert result == [sha256(path.read_bytes()).hexdigest()] * 4
 
 
 @pytest.mark.parametrize("sees", [("no", "no", "yes"), ("yes", "no", "no")])
@@ -178,9 +178,9 @@ def test_a_row_that_is_bad_for_one_judge_only(tmp_path: Path, sees: Sequence[str
         for model, vision in zip((A, B, C), sees, strict=True)
     ]
     run = grade(rows, judge=specs, client=ScriptedClient(vote))
-    found = {row["item_id"]: row for row in run.rows}
-    assert (found["row-00"]["is_correct"], found["row-00"]["doubt"]["n"]) == (True, 2)
-    assert found["row-01"]["doubt"]["n"] == 3
+    result = {row["item_id"]: row for row in run.rows}
+    assert (result["row-00"]["is_correct"], result["row-00"]["doubt"]["n"]) == (True, 2)
+    assert result["row-01"]["doubt"]["n"] == 3
 
 
 def test_a_row_that_is_bad_for_every_judge_stays_one(tmp_path: Path) -> None:
@@ -253,12 +253,12 @@ def test_the_doubtful_are_asked_on_most_doubtful_first(cascade: Cascade) -> None
     cascade.run()
     assert cascade.asked == BY_DOUBT
     for n, row in enumerate(CASES):
-        found = cascade.rows[row["id"]]
+        result = cascade.rows[row["id"]]
         escalated = row["id"] in BY_DOUBT
-        assert found["decided_by"] == (STRONG.model if escalated else CHEAP.model)
-        assert found["is_correct"] is (n % 2 == 0 if escalated else True)
-        assert found["usage"]["calls"] == 9 + escalated
-        assert found["doubt"]["entropy"]["is_correct"] == pytest.approx(bits(n))
+        assert result["decided_by"] == (STRONG.model if escalated else CHEAP.model)
+        assert result["is_correct"] is (n % 2 == 0 if escalated else True)
+        assert result["usage"]["calls"] == 9 + escalated
+        assert result["doubt"]["entropy"]["is_correct"] == pytest.approx(bits(n))
     assert cascade.queue == []
 
 
@@ -351,8 +351,8 @@ def test_a_row_without_verdict_is_asked_on_first(tmp_path: Path) -> None:
     grade(CASES, judge=CHEAP, escalate=STRONG, when="share=0.2", client=client, out=out)
     asked = [name_in(r) for r in client.requests if r.model == STRONG.model]
     assert asked == ["row-05", "row-01"]
-    found = {row["item_id"]: row for row in read_rows(out)}["row-05"]
-    assert (found["kind"], found["decided_by"]) == ("verdict", STRONG.model)
+    result = {row["item_id"]: row for row in read_rows(out)}["row-05"]
+    assert (result["kind"], result["decided_by"]) == ("verdict", STRONG.model)
 
 
 def test_a_bad_row_is_passed_on_as_one(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ WRONG_KEY = Status(401, "no such key")
 
 def asked(server: ChatServer) -> list[str]:
     """Which rows the requests were about."""
-    found = [name for seen in server.requests for name in MANY if f"({name})" in seen.text]
-    assert len(found) == len(server.requests)
-    return found
+    result = [name for seen in server.requests for name in MANY if f"({name})" in seen.text]
+    assert len(result) == len(server.requests)
+    return result
 
 
 class Pair:

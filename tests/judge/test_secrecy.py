@@ -58,9 +58,9 @@ ECHOES: dict[int, Callable[[Seen], Behaviour]] = {
 
 
 def behave(seen: Seen) -> Behaviour:
-    found = re.search(r"\(row-(\d+)\)", seen.text)
-    assert found
-    return ECHOES.get(int(found[1]), lambda seen: Answer(RIGHT))(seen)
+    match = re.search(r"\(row-(\d+)\)", seen.text)
+    assert match
+    return ECHOES.get(int(match[1]), lambda seen: Answer(RIGHT))(seen)
 
 
 @pytest.fixture(autouse=True)

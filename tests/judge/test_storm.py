@@ -136,9 +136,9 @@ class Storm:
 
 
 def name_in(seen: Seen) -> str:
-    found = re.search(r"\((row-\d+)\)", seen.text)
-    assert found
-    return found[1]
+    match = re.search(r"\((row-\d+)\)", seen.text)
+    assert match
+    return match[1]
 
 
 def calm(seen: Seen) -> Behaviour:

@@ -52,9 +52,9 @@ not a label
 
 
 def opened(path: Path, *complaints: str) -> LabelLog:
-    found: list[str] = []
-    log = LabelLog(path, bad=found.append)
-    assert tuple(found) == complaints
+    result: list[str] = []
+    log = LabelLog(path, bad=result.append)
+    assert tuple(result) == complaints
     return log
 
 
@@ -98,12 +98,12 @@ def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_
         loud = {k: answers(s[-1]) for k, s in said.items() if not is_silent(s[-1])}
         resolved = resolve(read_labels(path, bad=lambda text: None))
         own = [resolved.labels.label(row) for rows in resolved.by_rater.values() for row in rows]
-        found = {
+        result = {
             (one.rater, (one.item_id, one.tested_model)): answers(one)
             for one in own
             if one.rater in RATERS
         }
-        assert found == loud
+        assert result == loud
         if by_hand:
             assert path.read_bytes().startswith(BY_HAND + b"\n")
 
@@ -177,11 +177,11 @@ def test_a_line_torn_by_a_kill_is_cut_and_only_that(tmp_path: Path) -> None:
 def test_a_line_that_someone_left_unfinished_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_bytes(b'{"item_id": "a", "is_correct": true}\n{"item_id": "b", "is_')
-    found: list[str] = []
-    LabelLog(path, bad=found.append).close()
+    result: list[str] = []
+    LabelLog(path, bad=result.append).close()
     assert path.read_bytes() == b'{"item_id": "a", "is_correct": true}\n{"item_id": "b", "is_\n'
-    assert len(found) == 1
-    assert found[0].startswith(f"{path}:2: ")
+    assert len(result) == 1
+    assert result[0].startswith(f"{path}:2: ")
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,10 @@ def test_bad_rows_are_named_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     rows = [plan_row("a"), {"id": "b"}, plan_row("a"), plan_row("c")]
     path.write_text("\n\n".join([*map(json.dumps, rows), "{"]), encoding="utf-8")
-    found: list[str] = []
-    places = ItemReader(path).queue(found.append)
+    result: list[str] = []
+    places = ItemReader(path).queue(result.append)
     assert [place.key[0] for place in places] == ["a", "c"]
-    assert [text.split(": ")[0] for text in found] == [f"{path}:{n}" for n in (3, 5, 9)]
+    assert [text.split(": ")[0] for text in result] == [f"{path}:{n}" for n in (3, 5, 9)]
 
 
 @pytest.mark.parametrize("joins", [False, True])

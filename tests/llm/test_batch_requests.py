@@ -163,10 +163,10 @@ def test_nonsense_names_its_place_and_costs_no_other_line(tmp_path: Path) -> Non
     path = tmp_path / "out.jsonl"
     right = json.dumps(says("yes")(LINE))
     path.write_text(f"{right}\nnonsense\n[1]\n\n{right}\n")
-    found = list(read_answers(path))
-    assert [type(each) for each in found] == [Answer, InputError, InputError, Answer]
-    assert str(found[1]).startswith(f"{path}:2: field line: expected one JSON object")
-    assert str(found[2]).startswith(f"{path}:3: ")
+    result = list(read_answers(path))
+    assert [type(each) for each in result] == [Answer, InputError, InputError, Answer]
+    assert str(result[1]).startswith(f"{path}:2: field line: expected one JSON object")
+    assert str(result[2]).startswith(f"{path}:3: ")
 
 
 @dataclass
@@ -408,8 +408,8 @@ def test_files_end_at_their_limits(batches: Batches) -> None:
     for line in (b"aaa\n", b"bbb\n", b"c\n", b"long line, alone\n", b"d\n"):
         files.add(line)
     files.close()
-    found = [(p.path.name, p.lines, p.size, p.path.read_bytes()) for p in files.written]
-    assert found == [
+    result = [(p.path.name, p.lines, p.size, p.path.read_bytes()) for p in files.written]
+    assert result == [
         ("requests.jsonl", 2, 8, b"aaa\nbbb\n"),
         ("requests-2.jsonl", 1, 2, b"c\n"),
         ("requests-3.jsonl", 1, 17, b"long line, alone\n"),

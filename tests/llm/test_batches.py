@@ -111,8 +111,8 @@ def test_an_order_without_answer_is_looked_for_before_it_is_placed_again(
     create = server.answer
 
     def placed_but_broken(call: str, *rest: Any) -> tuple[int, Any]:
-        status, found = create(call, *rest)
-        return (502, {"error": {"message": "gone"}}) if call == "POST batches" else (status, found)
+        status, result = create(call, *rest)
+        return (502, {"error": {"message": "gone"}}) if call == "POST batches" else (status, result)
 
     server.answer = placed_but_broken
     assert do(provider.create(uploaded, "tag")) == "batch-0"

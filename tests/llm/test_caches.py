@@ -426,8 +426,8 @@ def test_two_processes_make_and_fill_one_cache(tmp_path: Path) -> None:
             process.communicate()
             assert process.returncode == 0
     with closing(_open(folder)) as cache:
-        found = [cache.get(f"{name}-{i}") for name in "ab" for i in range(300)]
-    assert found == [b"%d" % i * 1000 for _ in "ab" for i in range(300)]
+        result = [cache.get(f"{name}-{i}") for name in "ab" for i in range(300)]
+    assert result == [b"%d" % i * 1000 for _ in "ab" for i in range(300)]
 
 
 def test_a_killed_writer_leaves_everything_it_had_flushed(tmp_path: Path) -> None:
@@ -438,8 +438,8 @@ def test_a_killed_writer_leaves_everything_it_had_flushed(tmp_path: Path) -> Non
         process.send_signal(signal.SIGKILL)
         process.communicate()
     with closing(_open(tmp_path)) as cache:
-        found = [cache.get(f"a-{i}") for i in range(last + 1)]
-        assert found == [b"%d" % i * 1000 for i in range(last + 1)]
+        result = [cache.get(f"a-{i}") for i in range(last + 1)]
+        assert result == [b"%d" % i * 1000 for i in range(last + 1)]
         cache.put("after", VALUE)
         cache.flush()
         assert cache.get("after") == VALUE

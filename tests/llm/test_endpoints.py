@@ -282,11 +282,11 @@ def test_a_resting_replica_is_left_out_until_it_has_rested() -> None:
     well, ill = replicas(2, most=50)
     for _ in range(STRIKES):
         failed(ill, TransportError("down"), clock.now(), clock.now())
-    found = router([well, ill], clock)
-    assert set(entered(found, [""] * 10)) == {well.address}
+    result = router([well, ill], clock)
+    assert set(entered(result, [""] * 10)) == {well.address}
     assert clock.waits == []
     clock.time += 2.0
-    assert Counter(entered(found, [""] * 10)) == {well.address: 9, ill.address: 1}
+    assert Counter(entered(result, [""] * 10)) == {well.address: 9, ill.address: 1}
 
 
 def test_a_closed_replica_is_never_called_again() -> None:
@@ -321,13 +321,13 @@ def test_after_an_outage_calls_fail_at_once(seen_s: float, dead: bool) -> None:
     failed(endpoint, TransportError("down"), clock.now(), clock.now())
     clock.time += seen_s
     failed(endpoint, TransportError("down"), clock.now(), clock.now())
-    found = router([endpoint], clock)
+    result = router([endpoint], clock)
     if dead:
         with pytest.raises(TransportError, match="no endpoint has answered for 300 s"):
-            entered(found, [""])
+            entered(result, [""])
         assert clock.waits == []
     else:
-        assert entered(found, [""]) == [endpoint.address]
+        assert entered(result, [""]) == [endpoint.address]
 
 
 def test_one_living_replica_is_enough() -> None:
@@ -346,15 +346,15 @@ def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
     async def main() -> None:
         clock = VirtualClock()
         (endpoint,) = replicas(1, most=1)
-        found = router([endpoint], clock)
-        place = await found.enter("")
-        waiting = [asyncio.create_task(found.enter("")) for _ in range(5)]
+        result = router([endpoint], clock)
+        place = await result.enter("")
+        waiting = [asyncio.create_task(result.enter("")) for _ in range(5)]
         await settled()
         if error is not None:
             failed(endpoint, error, clock.now(), clock.now())
         else:
             failed(endpoint, TransportError("down"), clock.now() - 400, clock.now())
-        found.leave(place)
+        result.leave(place)
         await all_of(waiting)
         assert all(isinstance(task.exception(), JudgeError) for task in waiting)
 
@@ -367,16 +367,16 @@ def test_whoever_is_cancelled_hands_the_place_on(cancelled: list[int], early: bo
 
     async def main() -> None:
         (endpoint,) = replicas(1, most=1)
-        found = router([endpoint])
-        place = await found.enter("")
-        waiting = [asyncio.create_task(_stay(found)) for _ in range(8)]
+        result = router([endpoint])
+        place = await result.enter("")
+        waiting = [asyncio.create_task(_stay(result)) for _ in range(8)]
         await settled()
         if not early:
-            found.leave(place)
+            result.leave(place)
         for number in cancelled:
             waiting[number].cancel()
         if early:
-            found.leave(place)
+            result.leave(place)
         await all_of(waiting)
         assert sum(not task.cancelled() for task in waiting) == 8 - len(set(cancelled))
 
@@ -392,13 +392,13 @@ async def _stay(found: Router) -> None:
 def test_whoever_came_first_is_not_passed_for_ever() -> None:
     async def main() -> None:
         (endpoint,) = replicas(1, most=1)
-        found = router([endpoint])
-        place = await found.enter("")
-        first = asyncio.create_task(found.enter(""))
+        result = router([endpoint])
+        place = await result.enter("")
+        first = asyncio.create_task(result.enter(""))
         await settled()
         for _ in range(50):  # somebody who leaves and comes back at once, again and again
-            found.leave(place)
-            coming = asyncio.create_task(found.enter(""))
+            result.leave(place)
+            coming = asyncio.create_task(result.enter(""))
             await settled()
             if first.done():
                 break
@@ -427,18 +427,18 @@ def test_whatever_happens_everybody_gets_a_place_and_no_replica_gets_too_many(
     rng = random.Random(seed)
     clock = VirtualClock()
     endpoints = replicas(count, most)
-    found = router(endpoints, clock)
+    result = router(endpoints, clock)
     script = iter(endings)
 
     async def caller(number: int) -> None:
-        endpoint = await found.enter(str(number % 3))
+        endpoint = await result.enter(str(number % 3))
         try:
             assert endpoint.in_flight <= most
             for _ in range(rng.randrange(4)):
                 await asyncio.sleep(0)
             _end(endpoint, next(script, "answer"), clock)
         finally:
-            found.leave(endpoint)
+            result.leave(endpoint)
 
     async def main() -> None:
         tasks = [asyncio.create_task(caller(number)) for number in range(30)]

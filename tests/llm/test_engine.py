@@ -102,19 +102,19 @@ class Site:
             gathered = asyncio.gather(*asking, return_exceptions=True)
             return await asyncio.wait_for(gathered, 30)
 
-        found = asyncio.run(main())
-        assert all(isinstance(each, Completion | JudgeError) for each in found), found
-        return found
+        result = asyncio.run(main())
+        assert all(isinstance(each, Completion | JudgeError) for each in result), result
+        return result
 
     def answered(self, request: Request | None = None) -> Completion:
-        (found,) = self.ask(request or asked())
-        assert isinstance(found, Completion), found
-        return found
+        (result,) = self.ask(request or asked())
+        assert isinstance(result, Completion), result
+        return result
 
     def failed(self, request: Request | None = None) -> JudgeError:
-        (found,) = self.ask(request or asked())
-        assert isinstance(found, JudgeError), found
-        return found
+        (result,) = self.ask(request or asked())
+        assert isinstance(result, JudgeError), result
+        return result
 
     def close(self) -> None:
         asyncio.run(self.engine.close())
@@ -272,26 +272,26 @@ def test_no_attempt_is_begun_after_the_deadline() -> None:
 )
 def test_a_budget_stops_calls_and_tears_none(limits: Limits, made: int, word: str) -> None:
     site = Site(lambda request: answer(cost_usd=0.1), limits=limits)
-    found = site.ask(*(asked(str(n)) for n in range(10)))
-    stopped = [each for each in found if isinstance(each, BudgetError)]
-    assert len(found) - len(stopped) == made == sum(site.calls)
+    result = site.ask(*(asked(str(n)) for n in range(10)))
+    stopped = [each for each in result if isinstance(each, BudgetError)]
+    assert len(result) - len(stopped) == made == sum(site.calls)
     assert all(str(each).startswith(word) and each.calls == 0 for each in stopped)
     assert all(endpoint.in_flight == 0 for endpoint in site.endpoints)
 
 
 def test_repeated_and_failed_calls_use_the_budget_up() -> None:
     site = Site(failing(TransportError("down")), limits=Limits(max_calls=3), retries=9)
-    found = site.failed()
-    assert isinstance(found, BudgetError)
-    assert (found.calls, *site.calls) == (3, 3)
+    result = site.failed()
+    assert isinstance(result, BudgetError)
+    assert (result.calls, *site.calls) == (3, 3)
 
 
 def test_several_engines_may_draw_on_one_budget() -> None:
     first = Site(lambda request: answer(), limits=Limits(max_calls=3))
     second = Site(lambda request: answer(), budget=first.engine.budget)
     first.ask(asked("a"), asked("b"))
-    found = second.ask(asked("a"), asked("b"))
-    assert sum(isinstance(each, BudgetError) for each in found) == 1
+    result = second.ask(asked("a"), asked("b"))
+    assert sum(isinstance(each, BudgetError) for each in result) == 1
 
 
 @pytest.mark.parametrize(
@@ -310,8 +310,8 @@ def test_given_prices_go_before_those_of_the_transport(
     prices: Prices, told: float | None, cost: float | None
 ) -> None:
     site = Site(lambda request: answer(cost_usd=told), prices=prices)
-    found = site.answered().cost_usd
-    assert found == (cost if cost is None else pytest.approx(cost))
+    result = site.answered().cost_usd
+    assert result == (cost if cost is None else pytest.approx(cost))
     assert site.engine.budget.spent.unpriced == (cost is None)
 
 
@@ -327,9 +327,9 @@ def test_a_reply_that_is_kept_calls_nobody_and_costs_nothing(tmp_path: Path) -> 
     again = site.answered()
     site.close()
     later = cached(tmp_path, failing(TransportError("down")), limits=Limits(max_calls=0))
-    for found in (again, later.answered()):
-        assert (found.text, found.finish_reason, found.logprobs) == ('{"a": 1}', "stop", tokens)
-        assert (found.cost_usd, found.usage) == (0.0, Usage(reused=1))
+    for result in (again, later.answered()):
+        assert (result.text, result.finish_reason, result.logprobs) == ('{"a": 1}', "stop", tokens)
+        assert (result.cost_usd, result.usage) == (0.0, Usage(reused=1))
     assert (site.calls, later.calls) == ([1], [0])
     later.close()
 
@@ -443,8 +443,8 @@ def test_what_is_no_reply_of_ours_is_asked_again(data: bytes) -> None:
 
 def test_a_replica_without_access_is_left_and_the_others_go_on() -> None:
     site = Site(failing(AccessError("no such key")), lambda request: answer())
-    found = site.ask(*(asked(str(n)) for n in range(12)))
-    assert all(isinstance(each, Completion) for each in found)
+    result = site.ask(*(asked(str(n)) for n in range(12)))
+    assert all(isinstance(each, Completion) for each in result)
     before = site.calls[0]
     site.ask(*(asked(str(n)) for n in range(12)))
     assert site.calls[0] == before <= 8
@@ -452,8 +452,8 @@ def test_a_replica_without_access_is_left_and_the_others_go_on() -> None:
 
 def test_without_any_access_the_run_ends() -> None:
     site = Site(failing(AccessError("no such key")), failing(AccessError("no such model")))
-    found = site.ask(*(asked(str(n)) for n in range(30)))
-    assert {type(each) for each in found} == {AccessError}
+    result = site.ask(*(asked(str(n)) for n in range(30)))
+    assert {type(each) for each in result} == {AccessError}
     assert sum(site.calls) <= 16
 
 
@@ -463,23 +463,23 @@ def test_after_an_outage_calls_fail_at_once() -> None:
     while site.endpoints[0].down_for <= 100.0:
         site.ask(*requests)
     made, waits = site.calls, len(site.clock.waits)
-    found = site.ask(*requests)
-    assert {str(each) for each in found} == {"no endpoint has answered for 100 s"}
-    assert all(isinstance(each, TransportError) for each in found)
+    result = site.ask(*requests)
+    assert {str(each) for each in result} == {"no endpoint has answered for 100 s"}
+    assert all(isinstance(each, TransportError) for each in result)
     assert site.calls == made
     assert len(site.clock.waits) == waits
 
 
 def test_an_endpoint_that_comes_back_is_found_again() -> None:
     site = Site(failing(TransportError("down"), times=12), retries=20)
-    found = site.ask(*(asked(str(n)) for n in range(4)))
-    assert all(isinstance(each, Completion) for each in found)
+    result = site.ask(*(asked(str(n)) for n in range(4)))
+    assert all(isinstance(each, Completion) for each in result)
 
 
 def test_a_replica_that_is_down_costs_the_others_nothing() -> None:
     site = Site(failing(TransportError("down")), lambda request: answer(), retries=9)
-    found = site.ask(*(asked(str(n)) for n in range(60)))
-    assert all(isinstance(each, Completion) for each in found)
+    result = site.ask(*(asked(str(n)) for n in range(60)))
+    assert all(isinstance(each, Completion) for each in result)
     assert site.calls[0] < site.calls[1]
 
 

@@ -117,9 +117,9 @@ def test_the_longest_prompt_is_known_or_not(model: str, tokens: int | None) -> N
 def test_a_table_that_can_not_be_read_knows_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any, data: bytes
 ) -> None:
-    found = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
+    result = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
     (tmp_path / table.FILE).write_bytes(data)
-    monkeypatch.setattr(table, "find_spec", lambda name: found)
+    monkeypatch.setattr(table, "find_spec", lambda name: result)
     table._table.cache_clear()
     try:
         assert table.model_entry("openai/gpt-4o") == {}

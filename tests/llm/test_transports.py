@@ -244,8 +244,8 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    with ChatServer(in_turn([Answer("{}")])) as found:
-        yield found
+    with ChatServer(in_turn([Answer("{}")])) as result:
+        yield result
 
 
 async def _ask(client: Any, requests: Iterable[Request]) -> None:

@@ -77,10 +77,10 @@ class Graded:
 
 def verdicts(run: Run) -> list[Verdict]:
     """The verdicts, of which there is one at least; only a reply without end leads to none."""
-    found = list(run.judgements)
-    assert {j.reason for j in found if isinstance(j, Unscored)} <= {"truncated"}
-    assert any(isinstance(j, Verdict) for j in found)
-    return [j for j in found if isinstance(j, Verdict)]
+    result = list(run.judgements)
+    assert {j.reason for j in result if isinstance(j, Unscored)} <= {"truncated"}
+    assert any(isinstance(j, Verdict) for j in result)
+    return [j for j in result if isinstance(j, Verdict)]
 
 
 def raw_of(run: Run) -> list[str | None]:
@@ -210,9 +210,9 @@ class Claims:
         assert "of prompt tokens from the endpoint's cache" in said.out
 
     def test_the_doctor_finds_what_the_server_can_do(self, served: Served) -> None:
-        found = check_up(served.judge(logprobs=True), rows=ROWS, rubric=RUBRIC)
-        (endpoint,) = found.endpoints
-        assert found.transport == "direct"
+        result = check_up(served.judge(logprobs=True), rows=ROWS, rubric=RUBRIC)
+        (endpoint,) = result.endpoints
+        assert result.transport == "direct"
         assert endpoint.works
         assert "not in the endpoint's list" not in endpoint.check("model").detail
         assert endpoint.format == "json_schema"
@@ -220,8 +220,8 @@ class Claims:
         assert int(endpoint.check("logprobs").detail.split()[0]) >= 5
         assert endpoint.context_tokens is not None
         assert endpoint.context_tokens == (served.context or endpoint.context_tokens)
-        assert found.fits
-        assert found.works
+        assert result.fits
+        assert result.works
 
     @pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
     def test_both_transports_bring_the_same_reply(self, served: Served, graded: Graded) -> None:

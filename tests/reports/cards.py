@@ -74,15 +74,15 @@ def probe(
 ) -> Probe:
     changes = further.pop("changes", frozenset())
     level = level_for(len(specs))
-    found = tuple(measure(s, level, is_change=True if s[0] in changes else None) for s in specs)
-    outcome, because = outcome_of(found)
+    result = tuple(measure(s, level, is_change=True if s[0] in changes else None) for s in specs)
+    outcome, because = outcome_of(result)
     return Probe(
         name=name,
         title=title,
         question=question,
         outcome=outcome,
         because=because,
-        measures=found,
+        measures=result,
         cost=cost,
         **further,
     )

@@ -101,7 +101,7 @@ def group(
     by: dict[str, str | None] | None = None,
 ) -> Group:
     """The one group that is meant; it fails when there is none or there are several."""
-    (found,) = (
+    (result,) = (
         g
         for g in summary.groups
         if g.tested_model == model
@@ -109,7 +109,7 @@ def group(
         and form in (None, g.form)
         and g.by == (by or {})
     )
-    return found
+    return result
 
 
 Points = dict[str, tuple[float | None, int]]

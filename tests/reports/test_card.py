@@ -208,30 +208,30 @@ def bare() -> Card:
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_a_page_loads_nothing_and_runs_nothing(page: Callable[[], str]) -> None:
     text = page()
-    found = Page(text)
+    result = Page(text)
     assert text.lstrip().startswith("<!doctype html>")
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    assert policy in found.all("content")
-    assert not {tag for tag, _ in found.tags} & {"script", "link", "img", "iframe", "object"}
-    assert not [name for _, attrs in found.tags for name, _ in attrs if name.startswith("on")]
-    assert not found.all("src")
-    assert all(address.startswith("#p") for address in found.all("href"))
+    assert policy in result.all("content")
+    assert not {tag for tag, _ in result.tags} & {"script", "link", "img", "iframe", "object"}
+    assert not [name for _, attrs in result.tags for name, _ in attrs if name.startswith("on")]
+    assert not result.all("src")
+    assert all(address.startswith("#p") for address in result.all("href"))
     assert not re.search(r"url\(|@import|https?:", text)
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_a_page_can_be_found_one_s_way_in(page: Callable[[], str]) -> None:
-    found = Page(page())
-    ids = found.all("id")
+    result = Page(page())
+    ids = result.all("id")
     assert len(ids) == len(set(ids))
-    assert {address[1:] for address in found.all("href")} <= set(ids)
-    assert {part for value in found.all("aria-labelledby") for part in value.split()} <= set(ids)
-    headings = [int(tag[1]) for tag, _ in found.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert {address[1:] for address in result.all("href")} <= set(ids)
+    assert {part for value in result.all("aria-labelledby") for part in value.split()} <= set(ids)
+    headings = [int(tag[1]) for tag, _ in result.tags if re.fullmatch(r"h[1-6]", tag)]
     assert headings.count(1) == 1
     assert headings[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(headings))
-    assert all("scope" in dict(attrs) for tag, attrs in found.tags if tag == "th")
-    assert ("html", (("lang", "en"),)) in found.tags
+    assert all("scope" in dict(attrs) for tag, attrs in result.tags if tag == "th")
+    assert ("html", (("lang", "en"),)) in result.tags
 
 
 def test_every_plot_says_in_words_what_it_shows() -> None:
@@ -264,10 +264,10 @@ def test_text_stands_out_from_what_it_stands_on(theme: int) -> None:
 
 def markdown_tokens(text: str) -> list[str]:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    found: list[str] = []
+    result: list[str] = []
     for token in parser.parse(text):
-        found += [token.type, *(child.type for child in token.children or ())]
-    return [kind for kind in found if kind not in {"text", "text_special"}]
+        result += [token.type, *(child.type for child in token.children or ())]
+    return [kind for kind in result if kind not in {"text", "text_special"}]
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
@@ -329,10 +329,10 @@ def test_the_error_rates_of_the_verdicts_are_stated() -> None:
 def test_a_card_without_anything_has_its_forms() -> None:
     assert "none that could move a verdict" in card_text(bare())
     assert "0 judgements, 0 unscored, 0 calls, 0 tokens, unknown price" in card_markdown(bare())
-    found = compare_cards(bare(), bare())
-    assert "no measure in common" in cards_markdown(found)
-    assert "no measure in common" in cards_html(found)
-    assert cards_text(found)
+    result = compare_cards(bare(), bare())
+    assert "no measure in common" in cards_markdown(result)
+    assert "no measure in common" in cards_html(result)
+    assert cards_text(result)
 
 
 def test_a_card_read_back_looks_the_same() -> None:
@@ -355,8 +355,8 @@ def test_limits_within_have_no_sign_and_others_do() -> None:
 
 
 def test_what_the_endpoint_is_treated_like_is_no_setting_of_the_verdicts() -> None:
-    found = settings_text({"model": "m", "blind": True, "retries": 3, "seed": 0, "params": {}})
-    assert found == "blind on, seed 0"
+    result = settings_text({"model": "m", "blind": True, "retries": 3, "seed": 0, "params": {}})
+    assert result == "blind on, seed 0"
 
 
 def test_a_price_that_is_not_known_is_no_price_of_nothing() -> None:
@@ -434,15 +434,15 @@ def test_what_a_difference_amounts_to() -> None:
 
 def test_what_makes_figures_rough_is_said_once_with_their_names() -> None:
     rough = [replace(pick("faults", i), name=f"m{i}") for i in range(3)]
-    found = [replace(m, estimate=replace(m.estimate, note="too few")) for m in rough[:2]]
-    assert remarks([*found, rough[2]]) == ["m0; m1: too few"]
+    result = [replace(m, estimate=replace(m.estimate, note="too few")) for m in rough[:2]]
+    assert remarks([*result, rough[2]]) == ["m0; m1: too few"]
     assert remarks(rough) == []
     for text in (card_markdown(card()), Page(card_html(card())).text):
         assert text.count("modality image: no rows") == 1
 
 
 def test_probes_that_one_judge_was_not_asked_are_said() -> None:
-    found = two_attacked("")
-    for text in (cards_text(found), cards_markdown(found), Page(cards_html(found)).text):
+    result = two_attacked("")
+    for text in (cards_text(result), cards_markdown(result), Page(cards_html(result)).text):
         assert "not asked" in text
         assert "Measures that only A has" in " ".join(text.split())

@@ -43,12 +43,12 @@ def test_rows_without_case_id_are_paired_with_their_base_by_content(tmp_path: Pa
 
 def test_calibration_knows_the_case_too(tmp_path: Path) -> None:
     labels = EXAMPLE.parent / "labels" / "tool_extraneous.jsonl"
-    found = [
+    result = [
         apbjudge.calibrate(graded(tmp_path / name, rows).folder, labels).judges[0]  # type: ignore[arg-type]
         for name, rows in (("a", ROWS), ("b", UNNAMED))
     ]
-    assert found[1].n_clusters == found[0].n_clusters < 24
-    assert found[1].whole == found[0].whole
+    assert result[1].n_clusters == result[0].n_clusters < 24
+    assert result[1].whole == result[0].whole
 
 
 def test_the_frame_tells_cases_apart(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_content_is_what_was_asked() -> None:
         {"trajectory_prefix": [{"role": "user", "content": "go"}]},
         more | {"extraneous_tool_names_json": "[]"},
     ]
-    found = {item(**fields).content_id for fields in different}
-    assert len(found | {base.content_id}) == len(different) + 1
+    result = {item(**fields).content_id for fields in different}
+    assert len(result | {base.content_id}) == len(different) + 1
     assert item(query="").content_id is None
 
 
@@ -129,13 +129,13 @@ def test_rows_share_a_case_where_a_chain_of_keys_leads_from_one_to_the_other(
     keys: list[tuple[int, int]],
 ) -> None:
     cases, contents = (np.array([key[i] for key in keys], dtype=np.uint64) for i in (0, 1))
-    found = case_numbers(cases, contents).tolist()
+    result = case_numbers(cases, contents).tolist()
     linked = np.array([[a == c or b == d for c, d in keys] for a, b in keys], dtype=int)
     linked = linked.reshape(len(keys), len(keys))
     for _ in keys:
         linked = (linked @ linked > 0).astype(int)
-    assert [[a == b for b in found] for a in found] == (linked > 0).tolist()
-    assert sorted(set(found)) == list(range(len(set(found))))
+    assert [[a == b for b in result] for a in result] == (linked > 0).tolist()
+    assert sorted(set(result)) == list(range(len(set(result))))
 
 
 def test_a_run_of_an_older_version_gets_the_content_when_it_is_resumed(tmp_path: Path) -> None:

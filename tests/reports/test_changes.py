@@ -39,9 +39,9 @@ def score(flags: str = "", *, scored: bool = True, **fields: object) -> ItemScor
 def change(
     before: ItemScore, after: ItemScore, *, item: str = "i", human: bool | None = None
 ) -> Change:
-    found = change_of(item, "holistic", before, after, human=human)
-    assert found is not None
-    return found
+    result = change_of(item, "holistic", before, after, human=human)
+    assert result is not None
+    return result
 
 
 RIGHT, WRONG, SILENT = score(), score("E2 E5"), score(scored=False)
@@ -158,9 +158,9 @@ def test_the_markdown_is_one_table_whatever_the_names() -> None:
     "name", ["https://a.example", "www.a.example", "@who", "#1", "~~x~~", "&lt;"]
 )
 def test_no_name_becomes_a_link_a_mention_or_a_mark_in_markdown(name: str) -> None:
-    found = replace(shown(), after=name, items=(change(RIGHT, WRONG, item=name),))
-    assert name in changes_text(found)
-    assert not re.search(rf"(?<!\\){re.escape(name)}", changes_markdown(found))
+    result = replace(shown(), after=name, items=(change(RIGHT, WRONG, item=name),))
+    assert name in changes_text(result)
+    assert not re.search(rf"(?<!\\){re.escape(name)}", changes_markdown(result))
 
 
 def test_the_csv_gives_the_items_back() -> None:

@@ -51,9 +51,9 @@ def read(points: list[CurvePoint]) -> list[dict[str, str]]:
 
 
 def test_who_differs_from_whom() -> None:
-    found = Disagreement(9, 8, 2, (Pair("a", "b", 8, 6), Pair("a", "c", 0, 0)))
+    result = Disagreement(9, 8, 2, (Pair("a", "b", 8, 6), Pair("a", "c", 0, 0)))
     interval = binomtest(6, 8).proportion_ci(method="wilson")
-    assert disagreement_text(found) == (
+    assert disagreement_text(result) == (
         "judges are not unanimous on 2 of 8 items with two or more verdicts (9 items in all)\n"
         f"  a and b: agree on 75.0 [{100 * interval.low:.1f}, {100 * interval.high:.1f}] /8\n"
         "  a and c: no item has a verdict of both\n"
@@ -66,8 +66,8 @@ def test_no_two_judges_is_one_line() -> None:
 
 @pytest.mark.parametrize("name", ["\x1b[2Jx", "a\nb", "\u202eabc"])
 def test_a_judge_s_name_commands_no_terminal(name: str) -> None:
-    found = Disagreement(1, 1, 0, (Pair(name, name, 1, 1), Pair(name, "b", 0, 0)))
-    for text in (disagreement_text(found), curve_text([point()], reference=name)):
+    result = Disagreement(1, 1, 0, (Pair(name, name, 1, 1), Pair(name, "b", 0, 0)))
+    for text in (disagreement_text(result), curve_text([point()], reference=name)):
         assert all(line.isprintable() for line in text.split("\n"))
         assert name not in text
 

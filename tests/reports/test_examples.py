@@ -22,20 +22,20 @@ Key = tuple[str | None, str | None]
 
 @cache
 def verdicts(name: str) -> dict[Key, Verdict]:
-    found = {}
+    result = {}
     for judgement in apbjudge.grade(EXAMPLES / f"{name}.jsonl").judgements:
         assert isinstance(judgement, Verdict), judgement
-        found[judgement.item_id, judgement.tested_model] = judgement
-    return found
+        result[judgement.item_id, judgement.tested_model] = judgement
+    return result
 
 
 @cache
 def labels(name: str) -> dict[Key, Label]:
     with (EXAMPLES / "labels" / f"{name}.jsonl").open(encoding="utf-8") as file:
         listed = [json.loads(line) for line in file]
-    found = {(label["item_id"], label["tested_model"]): label for label in listed}
-    assert len(found) == len(listed)
-    return found
+    result = {(label["item_id"], label["tested_model"]): label for label in listed}
+    assert len(result) == len(listed)
+    return result
 
 
 def flags(values: dict[str, bool] | None) -> set[str]:

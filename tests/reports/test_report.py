@@ -57,10 +57,10 @@ def items_of(found: Report) -> list[Entry]:
 
 
 def test_every_judged_row_is_shown_once_with_its_item_and_label(graded: Path) -> None:
-    found = report(
+    result = report(
         [graded / "holistic", graded / "step_wise"], labels=[EXAMPLES / "labels/holistic.jsonl"]
     )
-    entries = items_of(found)
+    entries = items_of(result)
     lines = [
         json.loads(line)
         for name in ("holistic", "step_wise")
@@ -75,26 +75,26 @@ def test_every_judged_row_is_shown_once_with_its_item_and_label(graded: Path) ->
     assert [entry.human is not None for entry in entries] == [True] * 27 + [False] * 39
     assert entries[0].labels[0]["rater"] == "author"
     assert "another valid order" in entries[0].labels[0]["note"]
-    assert found.problems == []
+    assert result.problems == []
 
 
 def test_without_the_predictions_judgements_are_shown_alone(write: Write, tmp_path: Path) -> None:
     gone = str(tmp_path / "gone.jsonl")
-    found = report(write("a", [verdict("x"), bad_row(2), unscored("z")], input=gone))
-    entries = items_of(found)
+    result = report(write("a", [verdict("x"), bad_row(2), unscored("z")], input=gone))
+    entries = items_of(result)
     assert [(e.item_id, e.item) for e in entries] == [
         ("x", None),
         ("a, line 2", None),
         ("z", None),
     ]
-    assert ["gone.jsonl: not found" in problem for problem in found.problems] == [True]
+    assert ["gone.jsonl: not found" in problem for problem in result.problems] == [True]
 
 
 def test_predictions_that_moved_or_changed_are_named(graded: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved.jsonl"
     moved.write_bytes((EXAMPLES / "holistic.jsonl").read_bytes())
-    found = report(graded / "holistic", predictions=[moved])
-    assert all(entry.item is not None for entry in items_of(found))
+    result = report(graded / "holistic", predictions=[moved])
+    assert all(entry.item is not None for entry in items_of(result))
     manifest = json.loads((graded / "holistic" / "manifest.json").read_text(encoding="utf-8"))
     changed = tmp_path / "run"
     changed.mkdir()
@@ -110,38 +110,38 @@ def test_items_that_the_predictions_do_not_hold_are_named(graded: Path, tmp_path
     lines = (EXAMPLES / "holistic.jsonl").read_text(encoding="utf-8").splitlines()
     broken = tmp_path / "broken.jsonl"
     broken.write_text("\n".join([lines[0][:50], "{}", *lines[2:]]), encoding="utf-8")
-    found = report(graded / "holistic", predictions=[broken])
-    entries = items_of(found)
+    result = report(graded / "holistic", predictions=[broken])
+    entries = items_of(result)
     assert [entry.item is None for entry in entries] == [False] * 25 + [True] * 2
-    (problem,) = found.problems
+    (problem,) = result.problems
     assert problem.startswith("2 judged items, such as holistic-travel-01, are not in the pred")
 
 
 def test_rows_that_never_became_items_are_counted_aloud(write: Write, tmp_path: Path) -> None:
     """No table holds them, and the page shows each, whatever id they share."""
     bad = [bad_row(n) | {"item_id": "same"} for n in (1, 2)]
-    found = report(write("a", [*bad, bad_row(3)]))
-    assert found.tables == ()
-    (problem,) = found.problems
+    result = report(write("a", [*bad, bad_row(3)]))
+    assert result.tables == ()
+    (problem,) = result.problems
     assert problem.startswith("j: 3 of 3 rows never became items")
-    assert [entry.item_id for entry in items_of(found)] == ["same", "same", "a, line 3"]
-    assert found.write_page(tmp_path / "page.html").entries == 3
+    assert [entry.item_id for entry in items_of(result)] == ["same", "same", "a, line 3"]
+    assert result.write_page(tmp_path / "page.html").entries == 3
 
 
 def test_a_run_without_items_leaves_the_labels_to_the_others(write: Write, tmp_path: Path) -> None:
     labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "is_correct": True}])
     runs = [write("a", [bad_row(1)]), write("b", [verdict("x")], at="2")]
-    found = report(runs, labels=[labels], tables=["judges"])
-    assert [row.heads[0] for row in found.tables[0].rows] == ["j [b]"]
+    result = report(runs, labels=[labels], tables=["judges"])
+    assert [row.heads[0] for row in result.tables[0].rows] == ["j [b]"]
     assert report(runs[:1], labels=[labels]).tables == ()
 
 
 def test_judges_stand_side_by_side_and_a_missing_one_is_none(write: Write) -> None:
     one = write("one", [verdict("x"), verdict("y", "E5")], at="1")
     two = write("two", [verdict("y"), verdict("x"), verdict("z")], at="2")
-    found = report([one, two])
-    assert [judge.name for judge in found.judges] == ["j [one]", "j [two]"]
-    by_id = {entry.item_id: entry.judgements for entry in items_of(found)}
+    result = report([one, two])
+    assert [judge.name for judge in result.judges] == ["j [one]", "j [two]"]
+    by_id = {entry.item_id: entry.judgements for entry in items_of(result)}
     assert [row and row["is_correct"] for row in by_id["y"]] == [False, True]
     assert by_id["z"][0] is None
 
@@ -154,8 +154,8 @@ def test_a_label_without_tested_model_counts_where_one_alone_answered(
         tmp_path / "labels.jsonl",
         [{"item_id": "x", "is_correct": True}, {"item_id": "y", "is_correct": True}],
     )
-    found = report(run, labels=[labels])
-    humans = [(e.item_id, e.tested_model, e.human is not None) for e in items_of(found)]
+    result = report(run, labels=[labels])
+    humans = [(e.item_id, e.tested_model, e.human is not None) for e in items_of(result)]
     assert humans == [("x", "m", True), ("y", "m", False), ("y", "n", False)]
 
 
@@ -163,8 +163,8 @@ def test_a_label_without_tested_model_counts_where_one_alone_answered(
 
 
 def test_a_report_has_the_tables_that_its_runs_have_something_for(graded: Path) -> None:
-    found = report([graded / "holistic", graded / "step_wise"])
-    keys = [table.key for table in found.tables]
+    result = report([graded / "holistic", graded / "step_wise"])
+    keys = [table.key for table in result.tables]
     assert keys[0] == "overall"
     assert {"steps", "modality", "horizon", "stage"} <= set(keys)
     assert not {"judges", "refinement", "efficiency", "extraneous"} & set(keys)
@@ -188,20 +188,20 @@ def test_the_figures_are_those_of_the_run_itself(graded: Path) -> None:
 
 def test_labels_bring_the_tables_about_judges(graded: Path) -> None:
     labels = [EXAMPLES / "labels" / f"{name}.jsonl" for name in ("holistic", "step_wise")]
-    found = report([graded / "holistic", graded / "step_wise"], labels=labels, tables=["judges"])
-    (judges,) = found.tables
+    result = report([graded / "holistic", graded / "step_wise"], labels=labels, tables=["judges"])
+    (judges,) = result.tables
     (row,) = judges.rows
     assert row.heads == ("static",)
     agreement = next(cell for key, cell in row.cells.items() if key[1] == "agreement").estimate
     assert agreement.n_items == 27 + 39
-    assert found.reliability is not None
+    assert result.reliability is not None
 
 
 def test_a_refined_run_is_set_against_its_base(write: Write) -> None:
     base = write("base", [verdict(f"i{at}", "E4" if at < 6 else "") for at in range(10)])
     after = write("after", [verdict(f"i{at}", "E4" if at < 2 else "") for at in range(10)])
-    found = report(base, refined=[("Self_R+", after)], tables=["refinement"])
-    (table,) = found.tables
+    result = report(base, refined=[("Self_R+", after)], tables=["refinement"])
+    (table,) = result.tables
     (row,) = table.rows
     assert row.heads == ("m", "Self_R+")
     values = {key[1]: cell.estimate.value for key, cell in row.cells.items()}
@@ -218,9 +218,9 @@ def test_changes_are_between_the_first_two_judges(write: Write, tmp_path: Path) 
     one = write("one", [verdict("x"), verdict("y", "E5"), unscored("z"), verdict("a")], at="1")
     two = write("two", [verdict("x", "E2"), verdict("y"), verdict("z"), verdict("b")], at="2")
     labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "y", "is_correct": False}])
-    found = report([one, two], labels=[labels], tables=["changes"])
-    assert found.tables == ()
-    changes = found.changes
+    result = report([one, two], labels=[labels], tables=["changes"])
+    assert result.tables == ()
+    changes = result.changes
     assert changes is not None
     assert [(one.item_id, one.kind, one.is_now_wrong) for one in changes.items] == [
         ("y", "won", True),
@@ -332,9 +332,9 @@ def test_a_page_of_too_many_items_is_refused(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apbjudge.reports.report.MAX_ITEMS", 1)
-    found = report(write("a", [verdict("x"), verdict("y")]))
+    result = report(write("a", [verdict("x"), verdict("y")]))
     with pytest.raises(OptionError, match="expected at most 1 items a judge, got 2"):
-        found.write_page(tmp_path / "page.html")
+        result.write_page(tmp_path / "page.html")
     assert list(tmp_path.glob("page*")) == []
 
 
@@ -343,8 +343,8 @@ def test_one_file_judged_by_two_protocols_is_read_by_both(tmp_path: Path) -> Non
     runs = [tmp_path / "auto", tmp_path / "one"]
     apbjudge.grade(path, out=runs[0])
     apbjudge.grade(path, protocol="tool-extraneous", out=runs[1])
-    found = report(runs)
-    entries = items_of(found)
+    result = report(runs)
+    entries = items_of(result)
     assert {entry.protocol for entry in entries} >= {"holistic", "step-wise", "tool-extraneous"}
     assert [entry.item_id for entry in entries if entry.item is None] == []
-    assert found.problems == []
+    assert result.problems == []

@@ -80,8 +80,8 @@ def test_folders_of_one_name_get_numbers(tmp_path: Path) -> None:
 
 def test_a_bare_file_of_judgements_will_do(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "some.jsonl", [verdict("x")])
-    found = read_run(path)
-    assert (found.judge, found.inputs, found.notes) == ("j", None, ())
+    result = read_run(path)
+    assert (result.judge, result.inputs, result.notes) == ("j", None, ())
 
 
 def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
@@ -91,12 +91,12 @@ def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
 
 
 def test_damaged_rows_are_named_and_the_others_counted(tmp_path: Path) -> None:
-    found = run(tmp_path / "a", [verdict("x"), unscored("y"), bad_row(3)])
-    with found.path.open("a") as file:
+    result = run(tmp_path / "a", [verdict("x"), unscored("y"), bad_row(3)])
+    with result.path.open("a") as file:
         file.write('{"item_id": 4}\nnothing\n')
-    found = read_run(found.path)
-    assert found.table.totals.rows == 3
-    places = [problem.split(": ")[0].rsplit(":", 1)[-1] for problem in found.problems]
+    result = read_run(result.path)
+    assert result.table.totals.rows == 3
+    places = [problem.split(": ")[0].rsplit(":", 1)[-1] for problem in result.problems]
     assert places == ["4", "5"]
 
 
@@ -104,8 +104,8 @@ def test_an_item_judged_again_in_one_run_counts_once(tmp_path: Path) -> None:
     """The first row, as against labels; one under another protocol is another item."""
     rows = [verdict("x"), verdict("y"), verdict("x", "E5"), verdict("x", protocol="efficiency")]
     again = [bad_row(5), bad_row(5), verdict("y", "E1")]
-    found = run(tmp_path / "a", [*rows, *again])
-    (judge,) = by_judge([found])
+    result = run(tmp_path / "a", [*rows, *again])
+    (judge,) = by_judge([result])
     rows = list(zip(judge.table.item_id.values, judge.table.correct.tolist(), strict=True))
     assert rows == [("x", 1), ("y", 1), ("x", 1), (None, -1), (None, -1)]
     (problem,) = judge.problems
@@ -129,9 +129,9 @@ def test_a_run_that_is_not_finished_says_so_beside_its_figures(
 def test_a_row_with_nonsense_in_a_field_is_named_or_read(value: object, tmp_path: Path) -> None:
     """Whatever stands in one field of a row, the report says so or does without it."""
     odd = [verdict(f"y{n}") | {name: value} for n, name in enumerate(verdict("x"))]
-    found = run(tmp_path / "a", [verdict("x"), *odd])
-    assert found.table.totals.rows + len(found.problems) == 1 + len(odd)
-    assert 0 < len(found.table.items()) <= found.table.totals.rows
+    result = run(tmp_path / "a", [verdict("x"), *odd])
+    assert result.table.totals.rows + len(result.problems) == 1 + len(odd)
+    assert 0 < len(result.table.items()) <= result.table.totals.rows
 
 
 @pytest.mark.parametrize("value", ["text", 7, True, [1], {"a": 1}], ids=str)
@@ -139,23 +139,23 @@ def test_nonsense_about_doubt_or_in_the_manifest_is_done_without(
     value: object, tmp_path: Path
 ) -> None:
     doubt = {"entropy": {"is_correct": 0.5}, "shares": value}
-    found = run(tmp_path / "a", [verdict("x") | {"doubt": doubt, "latency_s": value}])
-    (row,) = frame(found.path).to_dict("records")
+    result = run(tmp_path / "a", [verdict("x") | {"doubt": doubt, "latency_s": value}])
+    (row,) = frame(result.path).to_dict("records")
     assert (row["entropy"], row["p_correct"] != row["p_correct"]) == (0.5, True)
     manifest = {"identity": {"rubric": value, "judge": value}, "settings": value, "state": value}
     (tmp_path / "a" / "manifest.json").write_text(json.dumps(manifest | {"input": value}))
-    assert [judge.name for judge in by_judge([read_run(found.path)])] == ["j"]
+    assert [judge.name for judge in by_judge([read_run(result.path)])] == ["j"]
 
 
 def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) -> None:
     doubt = {"method": "samples", "n": 4, "shares": {"is_correct": 0.25}, "entropy": {}}
     doubt["entropy"] = {"is_correct": 0.81}
-    found = run(tmp_path / "a", [verdict("x", "E5", doubt=doubt), verdict("y"), unscored("z")])
+    result = run(tmp_path / "a", [verdict("x", "E5", doubt=doubt), verdict("y"), unscored("z")])
     labels = write_rows(
         tmp_path / "labels.jsonl",
         [{"item_id": "x", "is_correct": False, "grade": 0.4, "errors": ["E5"]}],
     )
-    table = frame(found.path.parent, labels=labels)
+    table = frame(result.path.parent, labels=labels)
     assert list(table["item_id"]) == ["x", "y", "z"]
     x, y, z = (table.iloc[at] for at in range(3))
     assert (x.judge, x.E5, x.E1, x.entropy, x.p_correct) == ("j", True, False, 0.81, 0.25)
@@ -167,15 +167,15 @@ def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) ->
 
 def test_a_cost_beyond_all_measure_is_none(tmp_path: Path) -> None:
     dear = [verdict(f"x{at}", plan_cost=cost) for at, cost in enumerate((3.5, 1e300, -1e16))]
-    found = run(tmp_path / "a", dear)
-    assert np.nan_to_num(found.table.cost, nan=-1).tolist() == [3.5, -1, -1]
+    result = run(tmp_path / "a", dear)
+    assert np.nan_to_num(result.table.cost, nan=-1).tolist() == [3.5, -1, -1]
 
 
 def test_labels_that_say_nothing_are_refused(tmp_path: Path) -> None:
-    found = run(tmp_path / "a", [verdict("x")])
+    result = run(tmp_path / "a", [verdict("x")])
     labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "note": "hm"}] * 2)
     with pytest.raises(InputError, match=r"expected labels that say .*, got 2 that say nothing"):
-        frame(found.path.parent, labels=labels)
+        frame(result.path.parent, labels=labels)
 
 
 def test_a_file_is_the_first_judge_s_and_rows_of_others_are_named(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_file_is_the_first_judge_s_and_rows_of_others_are_named(tmp_path: Path
         f"{file}: judge: expected rows of one judge, got 3 of others than j, such as "
         r"other\u202e in line 3: they are left out; give each judge a file of its own"
     )
-    found = read_run(file)
-    assert (found.judge, found.problems) == ("j", (said,))
-    assert found.table.item_id.values == [None, "x", "y"]
-    assert judged_run(found).table.item_id.values == ["x", "y"]
+    result = read_run(file)
+    assert (result.judge, result.problems) == ("j", (said,))
+    assert result.table.item_id.values == [None, "x", "y"]
+    assert judged_run(result).table.item_id.values == ["x", "y"]

@@ -147,11 +147,11 @@ class _Handler(BaseHTTPRequestHandler):
         with owner.lock:
             owner.calls.append(call)
             owner.lock.notify_all()
-            status, found = owner.faults.pop(0) if owner.faults else (0, b"")
+            status, result = owner.faults.pop(0) if owner.faults else (0, b"")
             if not status:
                 kind = self.headers.get("Content-Type", "")
-                status, found = owner.answer(call, data, kind, parse_qs(url.query))
-        raw = found if isinstance(found, bytes) else json.dumps(found).encode()
+                status, result = owner.answer(call, data, kind, parse_qs(url.query))
+        raw = result if isinstance(result, bytes) else json.dumps(result).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
@@ -211,9 +211,9 @@ class BatchServer:
             case ["GET batches"]:
                 return 200, self._listed(query)
             case ["GET batches", name]:
-                found = next(batch for batch in self.batches if batch.id == name)
-                found.asked += 1
-                return 200, found.shown()
+                result = next(batch for batch in self.batches if batch.id == name)
+                result.asked += 1
+                return 200, result.shown()
             case _:
                 return 404, {"error": {"message": f"no such call: {call}"}}
 

@@ -15,7 +15,7 @@ from apbjudge.cli import progress
 from apbjudge.cli.main import main
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command left behind."""
 
     code: int
@@ -25,7 +25,7 @@ class Said(NamedTuple):
 
 def in_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
+) -> Callable[..., CommandResult]:
     """A function that runs the command here: no second start of Python.
 
     However long it takes, it doesn't say how far it has come: on a slow machine that line would
@@ -33,14 +33,14 @@ def in_process(
     """
     monkeypatch.setattr(progress, "PLAIN_EVERY_S", math.inf)
 
-    def run(*arguments: object) -> Said:
+    def run(*arguments: object) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["apbjudge", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
             main()
         said = capsys.readouterr()
         code = stop.value.code
         assert isinstance(code, int)
-        return Said(code, said.out, said.err)
+        return CommandResult(code, said.out, said.err)
 
     return run
 

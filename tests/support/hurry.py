@@ -52,8 +52,8 @@ class _Cutter:
 
     def cut(self, seen: Seen) -> None:
         """Ends the time of the call that this request belongs to."""
-        if (found := self._running.get(seen.text)) is not None:
-            loop, made = found
+        if (result := self._running.get(seen.text)) is not None:
+            loop, made = result
             loop.call_soon_threadsafe(self._end, seen.text, made)
 
     def _end(self, text: str, made: asyncio.Timeout) -> None:

@@ -122,5 +122,5 @@ def suspected(row: Mapping[str, Any], **options: Any) -> list[tuple[str | None, 
 def _brief(
     row: Mapping[str, Any], certainty: str, options: dict[str, Any]
 ) -> list[tuple[str | None, str, str]]:
-    found = findings(row, **options)
-    return [(f.code, f.rule, f.where) for f in found if f.certainty == certainty]
+    result = findings(row, **options)
+    return [(f.code, f.rule, f.where) for f in result if f.certainty == certainty]

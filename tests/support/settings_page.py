@@ -52,14 +52,14 @@ def settings_page() -> str:
 
 def config_commands() -> dict[str, ConfigCommand]:
     """Every command that is made from configurations."""
-    found: dict[str, ConfigCommand] = {}
+    result: dict[str, ConfigCommand] = {}
     for name in COMMANDS:
         command = app.get_command(click.Context(app), name)
         parts = command.commands if isinstance(command, click.Group) else {"": command}
         for part, each in parts.items():
             if isinstance(each, ConfigCommand):
-                found[f"{name} {part}".strip()] = each
-    return found
+                result[f"{name} {part}".strip()] = each
+    return result
 
 
 def _cells(command: ConfigCommand, param: click.Parameter) -> tuple[str, str, str]:

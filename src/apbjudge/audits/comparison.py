@@ -128,7 +128,7 @@ def compare_cards(first: Card, second: Card, *, level: float = CONFIDENCE_LEVEL)
         raise OptionError(
             "--compare: expected cards of one plan, got "
             f"{visible(first.judge)} ({visible(first.fingerprint)}) and {visible(second.judge)} "
-            f"({visible(second.fingerprint)}), which were not asked the same: audit both with the "
+            f"({visible(second.fingerprint)}), whose audits differ: audit both with the "
             "same rows, size, seed and version"
         )
     if first.verdicts != second.verdicts:

@@ -98,7 +98,7 @@ def known_of(path: Path | None, adjudicator: str | None) -> Known:
     items = resolve(read_label_table([path], problems), adjudicator=adjudicator).items
     if not items:
         first = f"; first complaint: {problems[0]}" if problems else ""
-        raise InputError(f"{path}: expected labels with an item_id, one a line, got none{first}")
+        raise InputError(f"{path}: expected labels with an item_id, one per line, got none{first}")
     truths = {key: _truth(label) for key, label in items.items()}
     return Known(truths=truths, baseline="human labels", are_labels=True, problems=tuple(problems))
 
@@ -231,5 +231,5 @@ def _as_it_came(item: Item, truth: Truth, baseline: str) -> Variant:
         case_id=item.case_id,
         truth=truth,
         row=item_row(item) | {"id": name},
-        what=f"a prediction as it came, with a verdict by {baseline}",
+        what=f"an unchanged prediction, with a verdict by {baseline}",
     )

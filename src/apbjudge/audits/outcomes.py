@@ -291,8 +291,8 @@ def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
         most = f" (would need {max(needed):,} cases)" if len(needed) == len(unclear) else ""
         return "could not tell", f"not clear: {'; '.join(m.name for m in unclear)}{most}"
     if len(measures) == 1:
-        return "passes", "the figure keeps to its limit"
-    return "passes", f"all {len(measures)} figures keep to their limits"
+        return "passes", "the figure is within its limit"
+    return "passes", f"all {len(measures)} figures are within their limits"
 
 
 def _beyond(measure: Measure) -> str:

@@ -345,7 +345,7 @@ def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
     elif before != fingerprint:
         if not overwrite:
             raise OtherRunError(
-                f"--out: {folder} holds an audit that asked something else; "
+                f"--out: {folder} holds another audit; "
                 "choose another folder, or --overwrite to replace that audit"
             )
         _clear(folder)
@@ -461,18 +461,18 @@ def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iter
         yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
     if any(r.enforced is not None for r in responses.all):
         yield (
-            "every figure is of the judge's own verdicts, before what code proves was enforced; "
-            "what both catch together, which `grade` reports, stands among the figures on planted "
-            "faults"
+            "every figure is about the judge's own verdicts, before proven findings were "
+            "enforced; what both catch together, which `grade` reports, is among the figures on "
+            "planted faults"
         )
     if known.problems:
         yield f"{len(known.problems)} of the labels could not be used"
     if known.truths and not material.n_known:
-        yield "no label is of any of the rows: ids or names of tested models differ"
+        yield "no label belongs to any of the rows: ids or names of tested models differ"
     elif known.truths and config.quick and config.rows:
-        yield "a quick audit judges no predictions as they came, whatever is known of them"
+        yield "a quick audit judges no unchanged predictions"
     if withheld:
         yield f"{withheld} judgements were made without the pictures of their cases"
     if reasons := Counter(r.reason for r in responses.all if not r.is_scored):
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
-        yield f"unscored, and left out of every figure: {listed}"
+        yield f"unscored, and in no figure: {listed}"

@@ -238,7 +238,7 @@ class _Calibrating:
 
     @cached_property
     def sample(self) -> Sample:
-        """How the labelled rows were drawn."""
+        """How the labelled rows were sampled."""
         clusters = None if self.clusters is None else self.clusters[self.rows]
         plan = self.planned
         if plan is None:
@@ -275,7 +275,7 @@ class _Calibrating:
     def groups(self) -> Iterator[GroupCalibration]:
         for name in dict.fromkeys(self.config.by):
             for value, at in self.parts(name, self.rows):
-                yield GroupCalibration(field=name, value=value, found=self.calibrate(at))
+                yield GroupCalibration(field=name, value=value, result=self.calibrate(at))
 
     def category(self) -> Nominal | None:
         judged = self.run.table.category[self.rows].astype(int) - 1
@@ -348,15 +348,16 @@ class _Calibrating:
         config, labels = self.config, self.shared.labels
         if self.run.table.judge == STATIC:
             yield (
-                "The static judge proves faults and never correctness: what it does not fault "
-                "counts as correct here, so precision is its weak side."
+                "The static judge proves faults, never correctness: a plan without a proven fault "
+                "counts as correct here, so its precision is low."
             )
         if config.design == "hand-picked":
             yield HAND_PICKED
         elif config.design is None:
             yield (
-                "Intervals hold where the labelled items are a random draw of the population "
-                "meant. Say how they were chosen (calibrate --design) and rates are corrected too."
+                "Intervals are valid if the labelled items are a random sample of the population "
+                "of interest. State how they were chosen (calibrate --design), and rates are "
+                "corrected too."
             )
         if self.planned is not None:
             yield from self.planned.notes()

@@ -210,7 +210,7 @@ class _Comparing:
 
     @cached_property
     def sample(self) -> Sample:
-        """How the pairs were drawn."""
+        """How the pairs were sampled."""
         return _sample(self.clusters[0], self.pairs.partners[0])
 
     @property
@@ -223,7 +223,7 @@ class _Comparing:
         self, labels: str | None, primary: Sequence[str], problems: Problems
     ) -> Comparison:
         a, b = self.scored
-        found = self.differences()
+        result = self.differences()
         return Comparison(
             first=self.side(0),
             second=self.side(1),
@@ -236,7 +236,7 @@ class _Comparing:
             cluster=self.cluster,
             n_clusters=self.n_clusters,
             flips=flips(*self.ratings, self.sample.take(a & b)),
-            differences=tuple(_in_families(found, primary)),
+            differences=tuple(_in_families(result, primary)),
             labels=labels,
             n_labelled=0 if self.human is None else int(np.count_nonzero(a & b & self.labelled)),
             level=self.level,
@@ -272,11 +272,11 @@ class _Comparing:
     def differences(self) -> list[Difference]:
         first, second = self.ratings
         settings = IntervalSettings(level=self.level)
-        found = compare_verdicts(first, second, self.sample, levels=self.levels, settings=settings)
+        result = compare_verdicts(first, second, self.sample, levels=self.levels, settings=settings)
         if self.human is None:
-            return found
+            return result
         human = ratings(self.human, self.levels)
-        return found + compare_reliability(
+        return result + compare_reliability(
             first, second, human, self.sample, levels=self.levels, settings=settings
         )
 
@@ -288,13 +288,13 @@ class _Comparing:
             yield note
         if not np.all(self.scored[0] & self.scored[1]):
             yield (
-                "pairs without a verdict by both count nowhere; if a judge is silent on what is "
-                "hard, the figures are of the easier rest"
+                "pairs without a verdict by both count in no figure; if a judge gives no verdict "
+                "on hard items, the figures are about the easier rest"
             )
         if self.human is not None:
             yield (
-                "figures against labels (agreement to Err-Type) are those of the population meant "
-                "only if the labelled items are a random draw of it"
+                "figures against labels (agreement to Err-Type) describe the population of "
+                "interest only if the labelled items are a random sample of it"
             )
 
 
@@ -302,11 +302,11 @@ def _sample(clusters: Vector | None, rows: Vector) -> Sample:
     return Sample(clusters=None if clusters is None else clusters[rows])
 
 
-def _in_families(found: Sequence[Difference], primary: Sequence[str]) -> list[Difference]:
+def _in_families(differences: Sequence[Difference], primary: Sequence[str]) -> list[Difference]:
     """With p-values adjusted; names in any letter case."""
-    names = {difference.name.casefold(): difference.name for difference in found}
+    names = {difference.name.casefold(): difference.name for difference in differences}
     for name in primary:
         if name.casefold() not in names:
             known = ", ".join(names.values()) or "none, since no pair has a verdict by both"
             raise OptionError(f"--primary: expected some of {known}, got {name!r}")
-    return with_families(found, [names[name.casefold()] for name in primary])
+    return with_families(differences, [names[name.casefold()] for name in primary])

@@ -30,7 +30,7 @@ class PlannedSample:
         strata: Shape (at,): stratum of each.
         weights: Shape (at,): judged rows of the stratum for each one whose label is decided.
         all_strata: Shape (n,): stratum of every judged row.
-        design: Rows drawn in each stratum, and how sure its share of the population is.
+        design: Rows sampled in each stratum, and how sure its share of the population is.
         n_unplanned: Labelled rows that the plan had not chosen.
         n_skipped: Chosen rows without label, although a later one of their stratum has one.
     """
@@ -48,17 +48,17 @@ class PlannedSample:
         if self.n_unplanned:
             yield (
                 f"{self.n_unplanned} labelled rows that the plan did not choose are left out: "
-                "nothing says how likely they were to be labelled."
+                "their probability of being labelled is unknown."
             )
         if self.n_skipped:
             yield (
-                f"{self.n_skipped} rows were passed over: later ones of the plan have a label. "
-                "Unless chance alone decided that, the labels are no random draw."
+                f"{self.n_skipped} rows were skipped: later rows of the plan have a label. "
+                "Unless that was decided by chance alone, the labels are no random sample."
             )
         if n_bare := int(np.count_nonzero(~np.isin(self.all_strata, self.strata))):
             yield (
                 f"{n_bare} of {len(self.all_strata)} rows are in strata without any label: the "
-                "measures say nothing of them."
+                "measures do not cover them."
             )
 
 
@@ -163,8 +163,8 @@ class Correction:
             if self.target is not None:
                 values, known, sample = self._against(name, values, known)
             if np.any(~np.isnan(known)):
-                found = rectify(values, known, design=self.design, sample=sample, level=self.level)
-                yield CorrectedFigure(field=field, value=value, figure=name, found=found)
+                result = rectify(values, known, design=self.design, sample=sample, level=self.level)
+                yield CorrectedFigure(field=field, value=value, figure=name, result=result)
 
     @cached_property
     def _columns(self) -> list[tuple[str, Array, Array]]:

@@ -55,8 +55,8 @@ class JudgedRun:
     def groupings(self) -> list[str]:
         """Fields of GROUPINGS that a row states."""
         labels = self.table.labels
-        found = [name for name in GROUPINGS[1:] if any(labels[name])]
-        return [*found, *(["case_id"] if np.any(self.table.case_id.ends >= 0) else [])]
+        result = [name for name in GROUPINGS[1:] if any(labels[name])]
+        return [*result, *(["case_id"] if np.any(self.table.case_id.ends >= 0) else [])]
 
     def column(self, name: str, option: str) -> tuple[Vector, list[str | None]]:
         """A column to group by.
@@ -100,10 +100,10 @@ class JudgedRun:
         codes, labels = self.column(name, "--cluster")
         stated = [label for label in labels if label is not None]
         number = {label: at for at, label in enumerate(stated)}
-        found = np.array([-1 if of is None else number[of] for of in labels])[codes]
-        alone = np.flatnonzero(found < 0)
-        found[alone] = len(stated) + np.arange(len(alone))
-        return found
+        result = np.array([-1 if of is None else number[of] for of in labels])[codes]
+        alone = np.flatnonzero(result < 0)
+        result[alone] = len(stated) + np.arange(len(alone))
+        return result
 
 
 def read_judged_run(path: Path, problems: Problems) -> JudgedRun:
@@ -118,11 +118,11 @@ def read_judged_run(path: Path, problems: Problems) -> JudgedRun:
     """
     run = read_run(path)
     problems.extend(run.problems)
-    found = judged_run(run)
-    if not len(found):
+    result = judged_run(run)
+    if not len(result):
         wanted = "expected judgements, one a line, as apbjudge grade writes them"
         raise InputError(f"{run.path}: {wanted}{first_complaint(run.problems)}")
-    return found
+    return result
 
 
 def judged_run(run: RunFolder) -> JudgedRun:
@@ -180,11 +180,11 @@ def grade_levels(
     by_raters = np.asarray(tuple(rated), dtype=float)
     scale = common_scale(runs)
     if scale is not None and levels_of(*judged, scale=scale) == scale:
-        found = with_levels(scale, by_raters)
+        result = with_levels(scale, by_raters)
     else:
-        found = levels_of(*judged, by_raters, scale=scale)
+        result = levels_of(*judged, by_raters, scale=scale)
     medians = np.zeros(0) if human is None else human.grade[~np.isnan(human.grade)]
-    return with_levels(found, np.unique(medians))
+    return with_levels(result, np.unique(medians))
 
 
 def ratings(scores: Scores, levels: tuple[float, ...]) -> Ratings:

@@ -55,13 +55,13 @@ def needs(
     """
     known = {name: e for name, e in labelled.items() if e.low is not None}
     guesses = dict(_guesses(expected))
-    found = [
+    result = [
         _measured(name, known[name], half_width, n_now, n_then)
         if name in known
         else _anticipated(name, guesses.get(name), half_width, n_then)
         for name in MEASURES
     ]
-    return tuple(_within(need, expected.n_rows) for need in found)
+    return tuple(_within(need, expected.n_rows) for need in result)
 
 
 def _measured(name: str, estimate: Estimate, half_width: float, n_now: int, n_then: int) -> Need:

@@ -38,7 +38,7 @@ LabelOrder = Mapping[Key, tuple[str, int | None]]
 def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> LabelPlan:
     """Draws the rows to label next and says what the labels will be worth.
 
-    Rows are drawn at random within strata: verdict by doubt of the judge, by tested model; more
+    Rows are sampled at random within strata: verdict by doubt of the judge, by tested model; more
     where humans may well disagree. Rows without verdict are strata of their own: what humans
     would say of them nobody has even guessed.
 
@@ -74,7 +74,7 @@ def _labels(config: LabelPlanConfig, run: JudgedRun, problems: Problems) -> tupl
 
 @dataclass(frozen=True)
 class _Draw:
-    """One run, its labels, and what is drawn from it.
+    """One run, its labels, and what is sampled from it.
 
     Attributes:
         config: What is to be planned.
@@ -211,15 +211,15 @@ class _Draw:
             return {}
         clusters = self.run.clusters(self.config.cluster)
         levels = grade_levels([self.run], human=self.human)
-        found = paper_measures(
+        result = paper_measures(
             ratings(self.run.table.scores_at(at), levels),
             ratings(self.human.scores_at(at), levels),
             Sample(clusters=None if clusters is None else clusters[at]),
             levels=levels,
         )
         if self.config.already_random:
-            found[CORRECTED] = self._corrected(clusters)
-        return found
+            result[CORRECTED] = self._corrected(clusters)
+        return result
 
     def _corrected(self, clusters: Vector | None) -> Estimate:
         at = np.flatnonzero(self.verdicts >= 0)
@@ -256,16 +256,16 @@ class _Draw:
         """What must be said beside the figures."""
         planned, open_rows = len(self.selection.rows), int(np.count_nonzero(~self.already))
         if 0 < planned < self.config.n:
-            yield f"{self.config.n} labels were asked for; {open_rows} rows are all that is left"
+            yield f"{self.config.n} labels were requested; only {open_rows} rows are left"
         if np.any(self.verdicts < 0):
             yield (
-                "rows without verdict are drawn from as well: only labels can say what the judge "
-                "leaves out; better still, judge them again first"
+                "rows without verdict are sampled too: only labels can show what the judge "
+                "misses; it is better to judge them again first"
             )
         if np.any(self.already) and not self.config.already_random:
             yield (
-                "the labels there are were not said to be a random draw (--already-random), so "
-                "each stands for its own row alone"
+                "the existing labels are not declared a random sample (--already-random), so "
+                "each represents its own row only"
             )
 
 
@@ -296,8 +296,8 @@ def _write(path: Path, rows: Sequence[PlanRow]) -> None:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
     if before is not None and before != data:
         raise OptionError(
-            f"--out: expected a new file, since labels may be under way by the one there is, got "
-            f"{str(path)!r}; choose another name"
+            f"--out: expected a new file, since somebody may be labelling by the existing plan, "
+            f"got {str(path)!r}; choose another name"
         )
     if before is None:
         write_atomically(path, data)
@@ -317,7 +317,7 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
     Raises:
         InputError: If the file can't be read or holds no row of a plan.
     """
-    found: dict[Key, tuple[str, int | None]] = {}
+    result: dict[Key, tuple[str, int | None]] = {}
     n_before = len(problems)
     for line in read_lines(Path(path)):
         complaint = _complaint(line.values)
@@ -325,11 +325,11 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
             problems.append(f"{path}:{line.number}: {complaint}")
             continue
         row = line.values
-        found[row["item_id"], row["tested_model"]] = row["stratum"], row["order"]
-    if not found:
+        result[row["item_id"], row["tested_model"]] = row["stratum"], row["order"]
+    if not result:
         wanted = "expected rows as apbjudge plan-labels writes them, got none"
         raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")
-    return found
+    return result
 
 
 def _complaint(values: Mapping[str, Any] | RowError) -> str:

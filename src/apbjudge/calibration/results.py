@@ -27,7 +27,7 @@ class GroupCalibration:
 
     field: str
     value: str | None
-    found: Calibration
+    result: Calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class CorrectedFigure:
     field: str
     value: str | None
     figure: str
-    found: Rectified
+    result: Rectified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,20 +113,20 @@ def _bare(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
     return {name: described_only(estimate) for name, estimate in estimates.items()}
 
 
-def without_intervals(found: Calibration) -> Calibration:
+def without_intervals(calibration: Calibration) -> Calibration:
     """The calibration of hand-picked items."""
     return replace(
-        found,
-        scored=described_only(found.scored),
-        measures=_bare(found.measures),
-        codes={code: _bare(of) for code, of in found.codes.items()},
+        calibration,
+        scored=described_only(calibration.scored),
+        measures=_bare(calibration.measures),
+        codes={code: _bare(of) for code, of in calibration.codes.items()},
     )
 
 
-def bare_raters(found: BetweenRaters) -> BetweenRaters:
+def bare_raters(raters: BetweenRaters) -> BetweenRaters:
     """Raters among themselves on hand-picked items."""
-    pairs = (replace(pair, measures=_bare(pair.measures)) for pair in found.pairs)
-    return replace(found, together=_bare(found.together), pairs=tuple(pairs))
+    pairs = (replace(pair, measures=_bare(pair.measures)) for pair in raters.pairs)
+    return replace(raters, together=_bare(raters.together), pairs=tuple(pairs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +234,7 @@ class PlanRow:
     """One judged row in the plan.
 
     Attributes:
-        stratum: What it was drawn within.
+        stratum: What it was sampled within.
         stratum_size: Rows of that stratum.
         order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled
             already and counts; None for a row that is not to be labelled.
@@ -256,7 +256,7 @@ class LabelPlan:
     """What to label, and what for.
 
     Attributes:
-        n_rows: Rows that labels can be drawn from.
+        n_rows: Rows that labels can be sampled from.
         n_unscored: Those without verdict.
         n_labelled: Those with a label already.
         n_wanted: Labels asked for; fewer are planned where there are no more rows.
@@ -264,7 +264,7 @@ class LabelPlan:
         disagreement: Share of verdicts that humans are expected not to share.
         expected_from: Where that is from: ``option``, ``labels`` or ``default``.
         by: Columns that strata were made of, beside verdict and doubt.
-        strata: What rows were drawn within.
+        strata: What rows were sampled within.
         needs: What each measure needs.
         out: File of the plan; None where it was not written.
         rows: All rows, those to be labelled first and in their order.

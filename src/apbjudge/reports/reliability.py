@@ -156,14 +156,14 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
     yield from _groups(judge, whose)
     if judge.corrected:
         is_plain = judge.design in {"random", "other-population"}
-        design = judge.design if is_plain else "drawn by plan"
+        design = judge.design if is_plain else "sampled by plan"
         yield f"corrected for the judge's errors (labels: {design})", _corrected(judge, whose)
 
 
 def _groups(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
     for field in dict.fromkeys(group.field for group in judge.groups):
         rows = {
-            group.value or "not stated": _measures(group.found)
+            group.value or "not stated": _measures(group.result)
             for group in judge.groups
             if group.field == field
         }
@@ -265,7 +265,7 @@ def _corrected(judge: Reliability, whose: str) -> list[Part]:
         if part.field and part.figure not in {"CR", "Grade"}:
             continue
         unit: Unit = "grade" if part.figure == "Grade" else "percent"
-        result = part.found
+        result = part.result
         place = f"{part.field} {part.value or 'not stated'}" if part.field else "all"
         judged, corrected, labelled = (
             Figure(

@@ -62,7 +62,7 @@ def diversity(
         human: The humans on the same n items.
         matches: Shape (n,): 1 where the prediction calls the reference's tools in its order, 0
             where it does not, -1 where that is not known.
-        sample: How the items were drawn.
+        sample: How the items were sampled.
         levels: Grades behind the indices.
         settings: How intervals are made.
 
@@ -147,7 +147,7 @@ def self_evaluation(
         human: The humans on the same n items.
         tested: Shape (n,): index of each item's tested model.
         names: The tested models.
-        sample: How the items were drawn; tested models that answer the same cases share clusters.
+        sample: How the items were sampled; tested models that answer the same cases share clusters.
         own: Name of the tested model that is the judge itself, if it is among them.
         levels: Grades behind the indices.
         settings: How intervals are made.

@@ -2,7 +2,7 @@
 
 Resampling n items and counting them is the same as drawing counts from a multinomial
 distribution over the distinct kinds of item, so that the effort depends on the number of kinds (a
-few dozen) and not on n. Where whole clusters are drawn, the kinds are clusters. The jackknife
+few dozen) and not on n. Where whole clusters are sampled, the kinds are clusters. The jackknife
 likewise leaves out one unit of each kind.
 """
 
@@ -80,7 +80,7 @@ def cluster_bootstrap(
 
     Args:
         columns: Shape (n, m): what each row adds to the m sums.
-        cases: Shape (n,): rows of one case are drawn together; None when none share one.
+        cases: Shape (n,): rows of one case are sampled together; None when none share one.
         statistic: Maps sums of shape (..., m) to values of shape (...); NaN where undefined.
         n_items: Denominator to be reported.
         level: Confidence level.

@@ -58,7 +58,7 @@ class CodedItems:
     Attributes:
         codes: Shape (n,), whole numbers; ``n_codes`` marks an item that is not counted.
         n_codes: Number of codes.
-        sample: How the items were drawn.
+        sample: How the items were sampled.
         times: Shape (n,): items that each entry stands for, of a plain sample; None: one each.
     """
 
@@ -208,7 +208,7 @@ class CodedItems:
 
     @cached_property
     def strata(self) -> list[Kinds]:
-        """The items that are counted, by the unit that is drawn; none where there are none."""
+        """The items that are counted, by the unit that is sampled; none where there are none."""
         if self.sample.is_plain:
             return plain(self.counts)
         codes, sample = self._counted

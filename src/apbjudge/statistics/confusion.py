@@ -169,7 +169,7 @@ def nominal(
         judge: Shape (n,), whole numbers: index of the class, -1 where there is no usable reply.
         human: Shape (n,), the same; -1 where humans named none: such items don't count.
         names: The classes.
-        sample: How the items were drawn; None: each by itself.
+        sample: How the items were sampled; None: each by itself.
         unscored: ``exclude``: items without usable reply do not count; ``wrong``: such a reply is
             an answer of its own, which agrees with nobody; or a class of ``names`` that they are
             taken for, as some published figures do.

@@ -137,7 +137,7 @@ def paired_test(
 
     Args:
         differences: Shape (n,): first minus second, within the bounds.
-        sample: How the items were drawn; clusters are what is independent.
+        sample: How the items were sampled; clusters are what is independent.
         bounds: Least and greatest possible difference.
         level: Confidence level.
 
@@ -294,7 +294,7 @@ def part_difference(
         values: Shape (n,), within the bounds.
         first: Shape (n,), bool.
         second: Shape (n,), bool: other items.
-        sample: How the items were drawn.
+        sample: How the items were sampled.
         bounds: Least and greatest possible value of an item.
         level: Confidence level.
 

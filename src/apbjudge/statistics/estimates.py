@@ -33,8 +33,8 @@ class Estimate:
             ``hand-picked``, ``none``: there is none.
         n_items: Denominator: the rows the figure is about.
         n_clusters: Distinct cases among them.
-        n_resamples: Bootstrap resamples, 0 when none were drawn.
-        seed: Seed of the resampling, None when none was drawn.
+        n_resamples: Bootstrap resamples, 0 without.
+        seed: Seed of the resampling, None without.
         note: Why there is no value or no interval, or what makes it rough; empty otherwise.
     """
 

@@ -151,7 +151,7 @@ def calibrate(
     Args:
         judge: The judge on n items; ``correct`` -1 is unscored.
         human: The humans; items without any label do not count.
-        sample: How the items were drawn; None: each by itself.
+        sample: How the items were sampled; None: each by itself.
         unscored: What an item without verdict counts as. ``exclude``: not at all. ``wrong``: an
             answer that agrees with nobody: agreement falls, a correct plan counts as missed,
             precision stays as it is, the grade is off by as much as it can be, no flag agrees.
@@ -164,7 +164,7 @@ def calibrate(
         The calibration. A measure without value says why in its ``note``.
 
     When not to use it: for hand-picked items. Intervals are about the population that the
-    labelled items were drawn from.
+    labelled items were sampled from.
     """
     settings = settings or IntervalSettings()
     if unscored == "bounds":

@@ -99,7 +99,7 @@ def compare_verdicts(
         first: One run on n items.
         second: The other on the same items. Of each figure only the items count on which both
             runs have a value.
-        sample: How the items were drawn.
+        sample: How the items were sampled.
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
@@ -165,7 +165,7 @@ def compare_reliability(
         first: One judge on n items.
         second: Another on the same items.
         human: The humans on the same items.
-        sample: How the items were drawn.
+        sample: How the items were sampled.
         levels: Grades behind the indices.
         settings: How intervals are made.
     """

@@ -138,7 +138,7 @@ def _check(judged: Array, labels: Array, design: Design, sample: Sample, bounds:
         )
     needed = _NEEDED.get(design)
     if needed and getattr(sample, needed) is None:
-        raise OptionError(f"design: {design} labels need the {needed} they were drawn with")
+        raise OptionError(f"design: {design} labels need the {needed} they were sampled with")
     if not needed and not (sample.strata is None and sample.weights is None):
         raise OptionError(f"design: {design} labels have neither strata nor weights")
     if len(judged) != len(labels):
@@ -235,9 +235,9 @@ class Rows:
         labels: Shape (n,), 0 where there is none.
         labelled: Shape (n,), bool.
         weights: Shape (n,): how many rows a labelled one stands for, n in all; 0 elsewhere.
-        strata: Shape (n,), from 0 without gaps; labels were drawn with known numbers in each.
+        strata: Shape (n,), from 0 without gaps; labels were sampled with known numbers in each.
         unit: Shape (n,), from 0: what is independent.
-        unequal: Whether labels were drawn with unequal chances instead, and ``strata`` is one.
+        unequal: Whether labels were sampled with unequal chances instead, and ``strata`` is one.
         width: Distance of the greatest possible value from the least.
     """
 
@@ -306,7 +306,7 @@ def rows_of(judged: Array, labels: Array, sample: Sample, *, unequal: bool, widt
 def tuned(rows: Rows) -> float:
     """The weight of the judge's values that makes the corrected mean least variable.
 
-    The slope of labels on judged values within strata (for rows drawn alike: PPI++'s lambda,
+    The slope of labels on judged values within strata (for rows sampled alike: PPI++'s lambda,
     whose large sample are the rows without label), limited to 0 to 1.
     """
     n, labelled = len(rows.judged), rows.labelled

@@ -1,4 +1,4 @@
-"""Intervals of rates and bounded means, however the rows were drawn.
+"""Intervals of rates and bounded means, however the rows were sampled.
 
 Wilson's score interval keeps its coverage where Wald's fails (small samples, rare outcomes). Where
 rows share clusters, have weights or lie between 0 and 1, it is taken with the number of rows at
@@ -115,7 +115,7 @@ def share(
     Args:
         numerators: Shape (n,), between 0 and the denominator.
         denominators: Shape (n,), 0 where the row is not counted.
-        sample: How the rows were drawn.
+        sample: How the rows were sampled.
         level: Confidence level.
 
     Returns:
@@ -139,7 +139,7 @@ def bounded(
 
     Args:
         values: Shape (n,).
-        sample: How the rows were drawn.
+        sample: How the rows were sampled.
         bounds: Least and greatest possible value of a row.
         level: Confidence level.
 

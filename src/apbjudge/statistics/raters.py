@@ -78,7 +78,7 @@ def between_raters(
 
     Args:
         raters: At least one; each on the same n items, -1 for missing.
-        sample: How the items were drawn.
+        sample: How the items were sampled.
         levels: Grades behind the indices.
         settings: How intervals are made.
 

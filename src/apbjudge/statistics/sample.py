@@ -1,4 +1,4 @@
-"""How rows were drawn, and the values and variances of ratios of sums that follow from it."""
+"""How rows were sampled, and the values and variances of ratios of sums that follow from it."""
 
 from __future__ import annotations
 
@@ -77,14 +77,17 @@ def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
     kinds: list[Kinds] = []
     for s in np.unique(stratum):
         own, counts = tables[stratum == s], times[stratum == s]
-        if sample.design is not None and (left_out := int(sample.design.n_drawn[s] - n_in[s])) > 0:
+        if (
+            sample.design is not None
+            and (left_out := int(sample.design.n_sampled[s] - n_in[s])) > 0
+        ):
             own, counts = np.vstack([own, np.zeros(n_codes)]), np.append(counts, left_out)
         kinds.append(Kinds.merged(own, counts))
     return kinds
 
 
 def plain(counts: Ids) -> list[Kinds]:
-    """Single rows, drawn alike, as one stratum, from the counts of their codes; may be empty."""
+    """Single rows, sampled alike, as one stratum, from the counts of their codes; may be empty."""
     occurring = np.flatnonzero(counts)
     if not len(occurring):
         return []
@@ -98,7 +101,7 @@ class Strata:
     """What is known of strata beside which rows are of which.
 
     Attributes:
-        n_drawn: Shape (S,): rows drawn in each stratum, those included that a part of the sample
+        n_sampled: Shape (S,): rows sampled in each stratum, also those that a part of the sample
             leaves out.
         shares: Shape (S,): each stratum's share of the population; None: not known.
         n_counted: Rows that the shares were counted in, if they are a sample of independent rows;
@@ -107,7 +110,7 @@ class Strata:
             were counted in a sample of clusters; the sample's clusters are indices into it.
     """
 
-    n_drawn: Ids
+    n_sampled: Ids
     shares: Array | None = None
     n_counted: int | None = None
     by_cluster: Array | None = None
@@ -117,22 +120,22 @@ class Strata:
         """Strata of a run that is a sample, some of whose rows were labelled.
 
         Shapes: ``of_labelled`` (n,), stratum of each labelled row; ``of_all`` (N,), of each row of
-        the run; ``clusters`` (N,), rows that were drawn together, None where each was drawn by
+        the run; ``clusters`` (N,), rows that were sampled together, None where each was sampled by
         itself; whole numbers from 0 each. A stratum without labels has a share of 0.
         """
-        n_drawn = np.bincount(of_labelled, minlength=int(of_all.max()) + 1)
-        size = len(n_drawn)
-        covered = n_drawn[of_all] > 0
+        n_sampled = np.bincount(of_labelled, minlength=int(of_all.max()) + 1)
+        size = len(n_sampled)
+        covered = n_sampled[of_all] > 0
         of_all = of_all[covered]
         n = len(of_all)
         shares: Array = np.bincount(of_all, minlength=size) / n
         if clusters is None:
-            return cls(n_drawn=n_drawn, shares=shares, n_counted=n)
+            return cls(n_sampled=n_sampled, shares=shares, n_counted=n)
         cells = np.bincount(
             clusters[covered] * size + of_all, minlength=(int(clusters.max()) + 1) * size
         ).reshape(-1, size)
         excess = (cells - cells.sum(axis=1, keepdims=True) * shares) / n
-        return cls(n_drawn=n_drawn, shares=shares, by_cluster=excess)
+        return cls(n_sampled=n_sampled, shares=shares, by_cluster=excess)
 
     def share_variance(self, slopes: Array) -> float:
         """Variance that counted shares add to the sum of shares times slopes, shape (S,)."""
@@ -146,14 +149,14 @@ class Strata:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: units are made once
 class Sample:
-    """How n rows were drawn; ``Sample()``: each by itself, all equally likely.
+    """How n rows were sampled; ``Sample()``: each by itself, all equally likely.
 
     Attributes:
-        clusters: Shape (n,), any ids: rows of one cluster (a case, a query) were drawn together.
+        clusters: Shape (n,), any ids: rows of one cluster (a case, a query) were sampled together.
             None where no two rows share one.
-        weights: Shape (n,), above 0: the inverse of each row's chance to be drawn, up to a common
+        weights: Shape (n,), above 0: the inverse of each row's chance to be sampled, up to a common
             factor; stored with a mean of 1. None when all had the same chance.
-        strata: Shape (n,), any ids: rows of different strata were drawn apart from each other; a
+        strata: Shape (n,), any ids: rows of different strata were sampled apart from each other; a
             cluster in two strata counts as two. None when there was one stratum.
         design: What is known of the strata, by index; made from ``strata`` where it is missing.
             Parts of the sample have the same (``take``).
@@ -183,7 +186,7 @@ class Sample:
         if alone and (self.design is None or self.design.by_cluster is None):
             object.__setattr__(self, "clusters", None)
         if self.strata is not None and self.design is None:
-            object.__setattr__(self, "design", Strata(n_drawn=np.bincount(self.strata)))
+            object.__setattr__(self, "design", Strata(n_sampled=np.bincount(self.strata)))
         if self.weights is not None and len(self.weights):
             least, greatest = float(self.weights.min()), float(self.weights.max())
             equal = greatest - least <= 1e-12 * greatest
@@ -199,18 +202,18 @@ class Sample:
 
     @property
     def stratum_weights(self) -> Array | None:
-        """Shape (S,): weight of a row of each stratum, drawn into this part or not; else None."""
+        """Shape (S,): weight of a row of each stratum, sampled into this part or not; else None."""
         design, weights, strata = self.design, self.weights, self.strata
         if design is None or design.shares is None or weights is None or strata is None:
             return None
         if not len(strata):
             return None
-        of_row = design.shares / np.maximum(design.n_drawn, 1)
+        of_row = design.shares / np.maximum(design.n_sampled, 1)
         return of_row * (weights[0] / of_row[strata[0]])
 
     @property
     def evenness(self) -> float:
-        """Mean weight over the greatest of a row that was drawn: 1 where all weigh the same.
+        """Mean weight over the greatest of a row that was sampled: 1 where all weigh the same.
 
         Times the number of rows it is how many of the heaviest kind would be worth as much.
         """
@@ -222,7 +225,7 @@ class Sample:
         return float(self.weights.mean()) / greatest
 
     def take(self, rows: Ids) -> Sample:
-        """The sample of some rows; strata remember how many rows were drawn in all."""
+        """The sample of some rows; strata remember how many rows were sampled in all."""
         clusters, weights, strata = (
             None if column is None else column[rows]
             for column in (self.clusters, self.weights, self.strata)
@@ -230,7 +233,7 @@ class Sample:
         return Sample(clusters=clusters, weights=weights, strata=strata, design=self.design)
 
     def units(self, n: int) -> tuple[Ids, Ids]:
-        """What is drawn as one: clusters within strata, or single rows.
+        """What is sampled as one: clusters within strata, or single rows.
 
         Returns:
             Shape (n,), the unit of each row, from 0 without gaps; shape (n_units,), the stratum
@@ -335,14 +338,14 @@ def _unseen(contributions: Array, sample: Sample, reach: float) -> float:
     least, greatest = np.zeros(size), np.zeros(size)
     np.minimum.at(least, sample.strata, contributions)
     np.maximum.at(greatest, sample.strata, contributions)
-    full = in_part == design.n_drawn
+    full = in_part == design.n_sampled
     same = np.bincount(sample.strata, contributions, size) / np.maximum(in_part, 1)
     flat = np.where(full, np.maximum(greatest - same, same - least), greatest - least) < 1e-12
-    flat &= design.n_drawn > 0
-    rows = int(design.n_drawn[flat].sum())
+    flat &= design.n_sampled > 0
+    rows = int(design.n_sampled[flat].sum())
     if not rows:
         return 0.0
-    mean = float((weights * design.n_drawn)[flat].sum()) / rows
+    mean = float((weights * design.n_sampled)[flat].sum()) / rows
     return 0.5 * (mean * reach) ** 2
 
 
@@ -350,7 +353,7 @@ def spread(contributions: Array, sample: Sample) -> Spread:
     """Variance of a sum of what rows contribute (shape (n,), weights included), by units.
 
     Contributions are squared by unit and added up within strata, with the factor C / (C - 1), as
-    if drawn with replacement. Rows of a stratum that the sample's part leaves out count with a
+    if sampled with replacement. Rows of a stratum that the sample's part leaves out count with a
     contribution of 0 (Cochran 1977, section 2.13): the number of rows that belong to the part is
     random too. Where the shares of strata were counted in a sample, their own variance is added.
     Clusters that reach across strata are taken as a whole.
@@ -375,7 +378,7 @@ def spread(contributions: Array, sample: Sample) -> Spread:
 def _within_strata(
     contributions: Array, strata: Ids, design: Strata, clusters: Ids | None
 ) -> Spread:
-    size, sizes = len(design.n_drawn), design.n_drawn
+    size, sizes = len(design.n_sampled), design.n_sampled
     left_out = sizes - np.bincount(strata, minlength=size)
     sums: Array = np.bincount(strata, contributions, size).astype(float)
     means = np.where(sizes > 1, sums / np.maximum(sizes, 1), 0.0)

@@ -1,6 +1,6 @@
 """Which items to label next, so that what follows from the labels holds for all items.
 
-Labels chosen by doubt alone say nothing of the rest. Items are drawn at random within strata,
+Labels chosen by doubt alone say nothing of the rest. Items are sampled at random within strata,
 more of them where judge and human may well differ; the strata's sizes give each label its weight.
 """
 
@@ -19,10 +19,10 @@ _UNSURE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stratum:
-    """One group of items that labels are drawn from.
+    """One group of items that labels are sampled from.
 
     Attributes:
-        name: Its id as text; ``labelled before`` for items that were labelled but not drawn.
+        name: Its id as text; ``labelled before`` for items that were labelled but not sampled.
         size: Items in it.
         labelled: Items with a label already.
         planned: Items to be labelled now.
@@ -75,7 +75,7 @@ def select(
         strata: Shape (N,), any ids; known before labelling (``doubt_strata``).
         already: Shape (N,), bool: items that have a label.
         n: Items to be labelled now, at least 1.
-        already_random: Whether those were drawn at random within these strata; if not, they are a
+        already_random: Whether those were sampled at random within these strata; if not, they are a
             stratum of their own and stand for no item but themselves.
         seed: The same seed gives the same draw.
 

@@ -125,9 +125,9 @@ class Page(HTMLParser):
     def records(self, name: str) -> list[Any]:
         """The records of all blocks of a kind, checked against where the index says they begin."""
         blocks, starts = self.blocks, self.blocks["index"]["blocks"][name]
-        found: list[Any] = []
+        result: list[Any] = []
         for number, start in enumerate(starts):
-            assert start == len(found)
-            found += blocks[f"{name}-{number}"]
+            assert start == len(result)
+            result += blocks[f"{name}-{number}"]
         assert f"{name}-{len(starts)}" not in blocks
-        return found
+        return result

@@ -42,8 +42,8 @@ def test_every_example(path: Path):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         read = Row(json.loads(line), number).to_item()
         protocol = protocol_of(read)
-        found = protocol.find(read, protocol.rubric_for(read))
-        view = prediction_view(read, [one.__dict__ for one in found])
+        result = protocol.find(read, protocol.rubric_for(read))
+        view = prediction_view(read, [one.__dict__ for one in result])
         assert orjson.loads(orjson.dumps([case_view(read), view]))[1] == view
         assert [call["name"] for call in view["calls"]] == [c.name for c in read.prediction.calls]
         placed = {f["where"] for f in view["findings"] if "call" not in f}

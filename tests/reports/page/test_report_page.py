@@ -123,10 +123,10 @@ def test_the_index_says_of_each_entry_what_the_list_needs(tmp_path: Path) -> Non
 
 def test_rows_with_findings_and_rubrics_of_the_wrong_type_are_shown_without(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    found = {"code": "E1", "message": "seen"}
+    result = {"code": "E1", "message": "seen"}
     bad: list[dict[str, object]] = [
         {"findings": "abc", "rubric": ["x"]},
-        {"findings": [1, None, found], "rubric": {}},
+        {"findings": [1, None, result], "rubric": {}},
     ]
     entries = [entry(f"c{i}", "m", verdict("c") | row) for i, row in enumerate(bad)]
     write_report(report(entries), path)
@@ -156,8 +156,8 @@ def test_the_overview_stands_before_the_data_and_says_where_to_look(tmp_path: Pa
     for said in ("50.0", "[25.0, 75.0]", "4/5", "best set", "N.", legend):
         assert said in overview
     tile = r'href="#([^"]*)"><span class="big">(\d+) <span class="of">of (\d+)</span>'
-    found = re.findall(tile, overview)
-    counts = {at.replace("&amp;", "&"): (int(count), int(of)) for at, count, of in found}
+    result = re.findall(tile, overview)
+    counts = {at.replace("&amp;", "&"): (int(count), int(of)) for at, count, of in result}
     assert counts == {
         "view=items&change=verdict&sort=change": (1, 4),
         "view=items&human=differs&sort=human": (1, 2),

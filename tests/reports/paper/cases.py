@@ -63,8 +63,8 @@ def judged(
 
 def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Table:
     """The one table; plain rows are those of the judge j."""
-    found = tuple(j if isinstance(j, JudgeResults) else judged(j) for j in judges)
-    (table,) = paper_tables(Results(judges=found, **more), (key,))
+    result = tuple(j if isinstance(j, JudgeResults) else judged(j) for j in judges)
+    (table,) = paper_tables(Results(judges=result, **more), (key,))
     return table
 
 
@@ -83,12 +83,12 @@ def printed(table: Table, *heads: str, section: str | None = None) -> list[str]:
 def percents(table: Table, *heads: str, places: int, section: str | None = None) -> list[str]:
     """The rates of a row in percent, to as many places as the paper prints."""
     row = row_of(table, *heads)
-    found = [
+    result = [
         row.cells[c.id].estimate.value
         for c in table.columns
         if c.unit in ("percent", "points") and section in (None, c.section)
     ]
-    return [f"{round(100 * (value or 0.0), places) + 0.0:.{places}f}" for value in found]
+    return [f"{round(100 * (value or 0.0), places) + 0.0:.{places}f}" for value in result]
 
 
 def best_of(table: Table, key: str, section: str = "", judge: str | None = None) -> list[str]:
@@ -147,8 +147,8 @@ def plans_judged(judge: str, different: tuple[int, int], standard: tuple[int, in
     (k1, n1), (k2, n2) = different, standard
     said = ratings(np.concatenate([np.arange(n1) < k1, np.arange(n2) < k2]))
     human = ratings(np.ones(n1 + n2))
-    found = diversity(said, human, np.repeat([0, 1], [n1, n2]))
-    return reliability(judge, said, human, diversity=found)
+    result = diversity(said, human, np.repeat([0, 1], [n1, n2]))
+    return reliability(judge, said, human, diversity=result)
 
 
 def models_judged(judge: str, counts: Mapping[str, tuple[int, int]], n: int) -> Reliability:
@@ -157,5 +157,5 @@ def models_judged(judge: str, counts: Mapping[str, tuple[int, int]], n: int) -> 
     human = ratings(np.concatenate([np.arange(n) < counts[name][0] for name in names]))
     said = ratings(np.concatenate([np.arange(n) < counts[name][1] for name in names]))
     tested = np.repeat(np.arange(len(names)), n)
-    found = self_evaluation(said, human, tested, names, own=judge)
-    return reliability(judge, said, human, self_evaluation=found)
+    result = self_evaluation(said, human, tested, names, own=judge)
+    return reliability(judge, said, human, self_evaluation=result)

@@ -38,7 +38,7 @@ def mixed() -> list[Row]:
     ]
     for level in (2, 10):
         for form, groups in (("h", {}), ("s", {"horizon": 1})):
-            found = graded(
+            result = graded(
                 f"{form} {level} ",
                 4,
                 level % 3 + 1,
@@ -46,7 +46,7 @@ def mixed() -> list[Row]:
                 groups={**groups, "level": level},
                 uses_distractor=level == 10,
             )
-            rows += [{**row, "case_id": f"{form}{i}"} for i, row in enumerate(found)]
+            rows += [{**row, "case_id": f"{form}{i}"} for i, row in enumerate(result)]
     rows += [
         verdict(f"b{i}", protocol="tool-broken", category=i, is_correct=i < 3) for i in range(1, 6)
     ]
@@ -68,9 +68,9 @@ def by_models(*names: str) -> list[Row]:
 
 
 def test_every_table_is_built_where_there_is_something_for_it_and_only_there() -> None:
-    found = {table.key for table in paper_tables(Results(judges=(judged(mixed()),)))}
+    result = {table.key for table in paper_tables(Results(judges=(judged(mixed()),)))}
     of_other_things = {"refinement", "judges", "diversity", "self-evaluation"}
-    assert found == set(TABLE_KEYS) - of_other_things
+    assert result == set(TABLE_KEYS) - of_other_things
     assert paper_tables(WITHOUT) == ()
 
 
@@ -155,10 +155,10 @@ def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
                 for key, estimate in figures_of(part, section.columns).items():
                     if FIGURES[key].better is None or estimate.value is None:
                         continue
-                    found = contender_of(part, key)
-                    total = found.values.sum() if key in {"TC", "ExtUse"} else found.values.mean()
+                    result = contender_of(part, key)
+                    total = result.values.sum() if key in {"TC", "ExtUse"} else result.values.mean()
                     assert total == pytest.approx(estimate.value)
-                    assert len(found.values) == estimate.n_items
+                    assert len(result.values) == estimate.n_items
                     seen.add(key)
     of_judges = {key for key, kind in FIGURES.items() if kind.better is None}
     assert seen == set(FIGURES) - of_judges - {"Refined", "Δ"}
@@ -229,11 +229,11 @@ def test_refinement_pairs_items_with_a_verdict_on_both_sides() -> None:
 
 def test_refinement_does_not_depend_on_the_order_of_rows() -> None:
     base, after = graded("h", 40, 20), graded("h", 40, 31)
-    found = [
+    result = [
         table_of("refinement", rows, refined=(judged(later, method="R"),))
         for rows, later in ((base, after), (base[::-1], after[7:] + after[:7]))
     ]
-    assert found[0] == found[1]
+    assert result[0] == result[1]
 
 
 def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs() -> None:

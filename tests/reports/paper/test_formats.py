@@ -125,10 +125,10 @@ def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(plain: tuple[Tabl
 
 
 def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:
-    found = tables_json(plain)
+    result = tables_json(plain)
     cells = [
         (table["key"], row["judge"], *row["heads"], cell["column"], cell["value"], cell["best"])
-        for table in found
+        for table in result
         for row in table["rows"]
         for cell in row["cells"]
     ]
@@ -199,9 +199,9 @@ def test_no_format_passes_on_what_moves_a_cursor_or_breaks_a_line(
 def test_json_gives_names_back_as_they_are_but_for_half_characters(
     hostile: tuple[Table, ...],
 ) -> None:
-    found = orjson.loads(orjson.dumps(tables_json(hostile)))[0]["rows"]
-    assert {row["judge"] for row in found} == set(HOSTILE[:2])
-    names = {row["heads"][0] for row in found}
+    result = orjson.loads(orjson.dumps(tables_json(hostile)))[0]["rows"]
+    assert {row["judge"] for row in result} == set(HOSTILE[:2])
+    names = {row["heads"][0] for row in result}
     assert names == {HOSTILE[2].replace("\ud800", "\\ud800"), *HOSTILE[3:]}
 
 
@@ -241,10 +241,10 @@ def why_not() -> str:
     """What LaTeX lacks here; empty where nothing is missing."""
     if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
         return "pdflatex is not installed"
-    found = subprocess.run(
+    result = subprocess.run(
         ["kpsewhich", "booktabs.sty", "geometry.sty"], capture_output=True, text=True, check=False
     )
-    return "" if len(found.stdout.split()) == 2 else "LaTeX has no booktabs or geometry"
+    return "" if len(result.stdout.split()) == 2 else "LaTeX has no booktabs or geometry"
 
 
 MISSING = why_not()
@@ -258,8 +258,8 @@ PREAMBLE = r"""\documentclass[11pt,a4paper,twocolumn]{article}
 def long_names() -> tuple[Table, ...]:
     """Tested models whose names have no place to break a line, or no letter of LaTeX."""
     names = [f"{i:02d}{'x' * 198 if i % 2 else '模' * 40}" for i in range(24)]
-    found = [verdict("h", tested_model=name) for name in names]
-    return paper_tables(Results(judges=(judged(found),)), ("overall",))
+    result = [verdict("h", tested_model=name) for name in names]
+    return paper_tables(Results(judges=(judged(result),)), ("overall",))
 
 
 def test_latex_never_has_more_floats_waiting_than_it_can_hold() -> None:

@@ -120,7 +120,7 @@ def distracted(
     rows = graded(f"{form} ", 150, base, protocol=form, groups=groups)
     for level, used, right, early in zip(LEVELS, uses, correct, e2, strict=True):
         wrong = 150 - right
-        found = graded(
+        result = graded(
             f"{form} {level} ",
             150,
             right,
@@ -128,10 +128,10 @@ def distracted(
             protocol="tool-extraneous",
             groups={**groups, "level": level},
         )
-        for i, row in enumerate(found):
+        for i, row in enumerate(result):
             row["case_id"] = f"{form} {i}"
             row["uses_distractor"] = i < used
-        rows += found
+        rows += result
     return rows
 
 
@@ -182,14 +182,14 @@ def test_table_18_correctness_averaged_over_levels(distractors: Any) -> None:
 def test_table_1_has_the_two_e2_of_tool_extraneous_over_their_own_rows(distractors: Any) -> None:
     """The paper prints 3.2 as E2-H and 49.3 as E2-S: its Tables 16 and 17 have them exchanged."""
     table = table_of("overall", distractors)
-    found = dict(
+    result = dict(
         zip(
             [c.key for c in table.columns if c.section == "Tool-extraneous"],
             printed(table, "m", section="Tool-extraneous"),
             strict=True,
         )
     )
-    assert (found["CR"], found["E2-H"], found["E2-S"]) == ("33.4", "49.3", "3.2")
+    assert (result["CR"], result["E2-H"], result["E2-S"]) == ("33.4", "49.3", "3.2")
     assert row_of(table, "m").cells["Tool-extraneous", "E2-S"].estimate.n_items == 750
     assert row_of(table, "m").counts["Tool-extraneous"].rows == 1500
 
@@ -250,8 +250,8 @@ def test_table_5_correctness_and_cost() -> None:
     rows = [row for model, gap in gaps.items() for row in priced(model, gap)]
     table = table_of("efficiency", rows)
     for model, (*_, expected) in COSTS.items():
-        found = printed(table, model)
-        assert [found[0], *found[2:]] == expected.split()
+        result = printed(table, model)
+        assert [result[0], *result[2:]] == expected.split()
         assert row_of(table, model).cells["", "C_com"].estimate.n_items == 33
 
 
@@ -284,7 +284,7 @@ JUDGES = {
 
 
 def test_table_7_judges_against_humans() -> None:
-    found: list[Any] = []
+    result: list[Any] = []
     for judge, ((tp, fp, fn, tn), steps, agreeing, _) in JUDGES.items():
         correct = np.repeat([1, 0, 1, 0], [tp, fp, fn, tn])
         differing = np.zeros(720, dtype=int)
@@ -294,8 +294,8 @@ def test_table_7_judges_against_humans() -> None:
         said = ratings(
             np.repeat([1, 1, 0, 0], [tp, fp, fn, tn]), np.arange(720) < steps, 2**differing - 1
         )
-        found.append(reliability(judge, said, ratings(correct, np.zeros(720), np.zeros(720))))
-    table = table_of("judges", reliability=report(*found))
+        result.append(reliability(judge, said, ratings(correct, np.zeros(720), np.zeros(720))))
+    table = table_of("judges", reliability=report(*result))
     assert [row.heads for row in table.rows] == [(judge,) for judge in JUDGES]
     for judge, (*_, expected) in JUDGES.items():
         assert printed(table, judge) == expected.split()

@@ -39,7 +39,7 @@ NAMES = tuple(f"Qwen{i}VL-{30 * i + 235}B-A22B-Instruct" for i in range(7))
 
 
 def cells(of: tuple[Table, ...], keys: tuple[str, ...], columns: tuple[str, ...]) -> set[Any]:
-    found: set[Any] = set()
+    result: set[Any] = set()
     for table in (table for table in of if table.key in keys):
         for row in table.rows:
             for (section, column), cell in row.cells.items():
@@ -47,8 +47,8 @@ def cells(of: tuple[Table, ...], keys: tuple[str, ...], columns: tuple[str, ...]
                 if column in columns and e.value is not None:
                     place = (row.heads[1:] or ("",))[0]
                     where = (row.heads[0], SECTIONS.get(table.key, section), column, place)
-                    found.add((*where, e.value, e.low, e.high, e.n_items))
-    return found
+                    result.add((*where, e.value, e.low, e.high, e.n_items))
+    return result
 
 
 def data(key: str) -> set[Any]:
@@ -138,8 +138,8 @@ def test_a_line_is_open_where_a_figure_is_missing() -> None:
 
 
 def test_the_heat_map_says_each_rate() -> None:
-    found = [text.get_text() for panel in drawing("error-profile").axes for text in panel.texts]
-    assert sorted(found) == sorted(percent(row[4]) for row in data("error-profile"))
+    result = [text.get_text() for panel in drawing("error-profile").axes for text in panel.texts]
+    assert sorted(result) == sorted(percent(row[4]) for row in data("error-profile"))
 
 
 def test_parts_of_bars_are_the_data() -> None:

@@ -41,12 +41,12 @@ def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
 def test_no_text_is_small_cut_off_or_hidden(
     key: str, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure, found = drawn(key, n, monkeypatch)
-    assert found
+    figure, result = drawn(key, n, monkeypatch)
+    assert result
     assert float(figure.get_figwidth()) in {3.3, 6.9}
     assert n > 8 or float(figure.get_figwidth()) == 3.3
-    assert min(text.get_fontsize() for text in found) >= 7
-    boxes = np.array([text.get_window_extent().extents for text in found])
+    assert min(text.get_fontsize() for text in result) >= 7
+    boxes = np.array([text.get_window_extent().extents for text in result])
     assert (boxes[:, :2] >= figure.bbox.extents[:2] - 1).all()
     assert (boxes[:, 2:] <= figure.bbox.extents[2:] + 1).all()
     apart = (boxes[:, None, 0] >= boxes[None, :, 2] - 0.5) | (
@@ -54,7 +54,7 @@ def test_no_text_is_small_cut_off_or_hidden(
     )
     hidden = ~(apart | apart.T)
     np.fill_diagonal(hidden, val=False)
-    pairs = [(found[i].get_text(), found[j].get_text()) for i, j in np.argwhere(hidden)]
+    pairs = [(result[i].get_text(), result[j].get_text()) for i, j in np.argwhere(hidden)]
     assert pairs == []
 
 
@@ -62,10 +62,10 @@ def test_no_text_is_small_cut_off_or_hidden(
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=5, unique=True))
 def test_labels_fit_and_stay_apart(names: list[str]) -> None:
     with style("labels"):
-        found = labels(names, 60.0)
-    assert list(found) == names
-    assert len(set(found.values())) == len(names)
-    for label in found.values():
+        result = labels(names, 60.0)
+    assert list(result) == names
+    assert len(set(result.values())) == len(names)
+    for label in result.values():
         assert text_width(label) <= 61
         assert label.isprintable()
         assert {ord(c) for c in label} <= characters((OURS,))
@@ -86,9 +86,11 @@ def test_long_names_keep_both_ends() -> None:
 
 @given(st.lists(st.text(max_size=30), max_size=6, unique=True))
 def test_slugs_are_safe_and_apart(names: list[str]) -> None:
-    found = list(slugs(names).values())
-    assert len(set(found)) == len(names)
-    assert all(slug and set(slug) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for slug in found)
+    result = list(slugs(names).values())
+    assert len(set(result)) == len(names)
+    assert all(
+        slug and set(slug) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for slug in result
+    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))

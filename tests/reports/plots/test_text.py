@@ -75,8 +75,8 @@ def forget() -> None:
 
 
 def figure(*names: str, of: str = "horizon", key: str = "horizon") -> Figure:
-    found = paper_figures(tables(names, keys=(of,)))
-    return next(one for one in found if one.key == key)
+    result = paper_figures(tables(names, keys=(of,)))
+    return next(one for one in result if one.key == key)
 
 
 @pytest.mark.parametrize(

@@ -283,4 +283,4 @@ def invented_id(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
         if is_id and one.value not in item.query and one.value in results:
             other = new_number(one.value, rng, taken)
             if other is not None:
-                yield with_value(base, one, other, f"{other!r}, which no result has given")
+                yield with_value(base, one, other, f"{other!r}, which is in no result")

@@ -19,7 +19,7 @@ from .measures import mean_text, rate, repeats_of, unscored_note
 SPEC = ProbeSpec(
     name="consistency",
     title="Consistency",
-    question="Does the judge say the same when it is asked the same again?",
+    question="Does the judge give the same verdict when asked again?",
 )
 
 SAME = 0.10
@@ -53,7 +53,7 @@ def probe(audit: AuditResponses) -> Probe:
         "temperature 1": audit.repeats(WARM, with_main=False),
     }
     if not any(groups.values()):
-        return SPEC.unasked("nothing was asked again, or nothing of it has a verdict", used)
+        return SPEC.unasked("no request was repeated, or no repeated one has a verdict", used)
     parts = _components(audit)
     return SPEC.result(
         decide(
@@ -138,7 +138,7 @@ def _tables(audit: AuditResponses, parts: Components) -> Iterable[Table]:
         against = "" if arm == MAIN else mean_text(flips)
         rows.append((arm, str(len(of)), mean_text(passed(of).tolist()), mean, against))
     yield Table(
-        title="By arm, on what was asked again",
+        title="By arm, over the repeated requests",
         columns=("arm", "n", "passed", "mean grade", "flips against main"),
         rows=tuple(rows),
     )
@@ -167,7 +167,7 @@ def _notes(groups: Groups, parts: Components) -> Iterable[str]:
     if parts.note:
         yield f"no parts of the grades' variance: {parts.note}"
     if parts.variances and not any(parts.variances.values()):
-        yield "no parts of the grades' variance: they do not vary at all"
+        yield "no parts of the grades' variance: the grades are all equal"
     if parts.cut:
         names = ", ".join(_WORDS[part] for part in parts.cut)
         yield f"a part of the variance came out below 0 and was set to 0: {names}"

@@ -45,10 +45,10 @@ def probe(audit: AuditResponses) -> Probe:
     if not halves:
         because = f"needs {LEAST_CASES} cases in each half of the calls"
         if known and all(r.turn is None for r in known):
-            because = "the order of the calls is not known: an earlier version began this audit"
+            because = "the order of the calls is unknown: an earlier version began this audit"
         return SPEC.unasked(because, timed)
     measures = decide(
-        split.measure(f"passed in the second half less the first, {name}", DRIFT)
+        split.measure(f"passed in the second half minus the first, {name}", DRIFT)
         for name, split in halves.items()
     )
     return SPEC.result(
@@ -96,7 +96,7 @@ def _table(timed: Sequence[Response]) -> Table:
                 cells += [str(len(chosen)), mean_text(passed(chosen).tolist())]
             rows.append((f"{(part[0].turn or 0) + 1} to {(part[-1].turn or 0) + 1}", *cells))
     return Table(
-        title="What passes, along the run (planted faults are not mixed alike in each part)",
+        title="Pass rate along the run (the mix of planted faults differs between the parts)",
         columns=("calls", "faulty plans", "passed", "sound plans", "passed"),
         rows=tuple(rows),
     )
@@ -119,8 +119,8 @@ def _exhibits(
 def _notes(known: Sequence[Response], timed: Sequence[Response]) -> Iterable[str]:
     yield (
         "cases are asked in a random order, all arms of a case together; each plan is compared "
-        "with all others with the same planted fault or change, and each case counts alike: what "
-        "differs between the halves is the time, or chance"
+        "with all others with the same planted fault or change, and every case has the same "
+        "weight: the halves differ in time and by chance only"
     )
     if reused := sum(r.is_reused for r in known):
         yield f"{reused} of {len(known)} replies came from the reply cache and were left out"

@@ -19,7 +19,7 @@ from .measures import describe, mean_text, rate, share_of, shift_of, unscored_no
 SPEC = ProbeSpec(
     name="faults",
     title="Planted faults",
-    question="Does the judge find a fault that was planted, and pass what has none?",
+    question="Does the judge detect planted faults and pass plans without faults?",
 )
 
 CAUGHT = 0.70
@@ -180,7 +180,7 @@ def _tables(
         ),
     )
     yield Table(
-        title="Sound plans by what was changed",
+        title="Sound plans, by change",
         columns=("kind", "n", "passed"),
         rows=tuple(
             (kind, str(len(of)), mean_text(passed(of).tolist()))
@@ -227,13 +227,13 @@ def _notes(faults: Sequence[Response]) -> Iterable[str]:
     if solved := sum(r.variant.row.get("tested_model") == SOLVER for r in faults):
         yield (
             f"{solved} of {n} faults are planted in the case's own reference: a judge that sees it "
-            "has only to find the one difference, so that what is caught of them is an upper bound"
+            "only has to find the one difference, so the rates for these faults are upper bounds"
         )
     if proven := sum(r.is_proven for r in faults):
         shown = any(r.is_informed for r in faults)
         yield f"{proven} of {n} planted faults are proven by code; " + (
-            "the judge was shown the proof, and `grade` enforces it: what is caught here is what "
-            "the judge itself said, before that"
+            "the judge was shown the proof, and `grade` enforces it: the figures are about "
+            "the judge's own verdicts, before that"
             if shown
             else "the judge was not shown the proof, and nothing is enforced"
         )

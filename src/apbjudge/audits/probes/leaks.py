@@ -32,7 +32,7 @@ from .prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
 SPEC = ProbeSpec(
     name="leaks",
     title="Leaks in the input",
-    question="Do the rows give away what tested models should not know, or hold a case twice?",
+    question="Do the rows reveal what tested models should not know, or contain a case twice?",
 )
 
 NONE_AT_ALL = 0.0
@@ -62,8 +62,8 @@ def probe(rows: Iterable[tuple[Task, Mapping[str, Any]]]) -> Probe:
     measures = tuple(scan.measures())
     if not measures:
         return SPEC.unasked(
-            "no row has anything to look for: no distractors, broken tool or unsolvable type, one "
-            "case, one tested model a case, no prose of references"
+            "the rows contain nothing that could leak: no distractors, broken tool or unsolvable "
+            "type, one case, one tested model a case, no prose of references"
         )
     failed = [m for m in measures if m.outcome == "fails"]
     # the first of each kind, then the second of each, and so on
@@ -226,7 +226,7 @@ class _Scan:
                     method="none",
                     n_items=n_items,
                     n_clusters=n_clusters,
-                    note="counted in all rows: no sample, hence no interval",
+                    note="counted in all rows, which are no sample, so there is no interval",
                 )
                 yield Measure(
                     name=kind,
@@ -238,7 +238,7 @@ class _Scan:
 
     def notes(self) -> Iterator[str]:
         """How the values came about, and what could not be looked at."""
-        yield "this probe is about the rows, not about the judge; all rows were looked at"
+        yield "this probe is about the rows, not about the judge; it examined all rows"
         yield (
             "names of tools count in query and system prompt wherever they stand (unless all "
             "tools are listed), in `prompt` and `messages` where the sentence says what the tool is"
@@ -251,6 +251,6 @@ class _Scan:
         secrets = max((self.looked[kind] for kind in PROMPT_LEAKS), default=0)
         if secrets and not self.n_prompts:
             yield (
-                "no row says what was really sent (`prompt` or `messages`): only queries and "
-                "system prompts were looked at"
+                "no row states what was really sent (`prompt` or `messages`): only queries and "
+                "system prompts were examined"
             )

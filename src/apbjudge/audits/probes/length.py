@@ -58,15 +58,15 @@ def probe(audit: AuditResponses) -> Probe:
         ]
     )
     if not measures:
-        because = "no plan was made longer, and too few labelled predictions differ in length"
+        because = "no plan was padded, and too few labelled predictions differ in length"
         return SPEC.unasked(because, used)
     note = (
-        f"no regression on length: it takes labelled predictions of {FEWEST} cases or more, and "
+        f"no regression on length: it needs labelled predictions of {FEWEST} cases or more, and "
         "different lengths"
     )
     if regression:
         note = (
-            "error per doubling of length: of verdict less truth (-1 to 1), among predictions of "
+            "error per doubling of length: verdict minus truth (-1 to 1), among predictions of "
             "the same truth; longer plans may be harder to judge for other reasons"
         )
     return SPEC.result(
@@ -123,7 +123,7 @@ def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) 
         errors: Shape (n,): verdict less truth, -1 to 1.
         x: Shape (n,): with some spread among rows of the same truth.
         truths: Shape (n,): 1.0 where the plan is correct, else 0.0.
-        sample: How the rows were drawn.
+        sample: How the rows were sampled.
         level: Confidence level.
     """
     means = np.array([truths == value for value in (0.0, 1.0)], dtype=float)
@@ -180,7 +180,7 @@ def _tables(pairs: Sequence[Pair]) -> Iterable[Table]:
     ]
     if rows:
         yield Table(
-            title="Plans made longer, by how",
+            title="Padded plans, by kind of padding",
             columns=("made longer", "plans", "n", "times as long", "change of passing"),
             rows=tuple(rows),
         )

@@ -23,8 +23,8 @@ FEWEST = 10
 """Cases asked again from which on only these count: an interval by case needs about ten."""
 
 NO_REPEATS = (
-    "{names}: fewer than {fewest} of the cases were asked again, so nothing is taken off for "
-    "verdicts that flip by themselves; such a figure can clear the judge but not convict it"
+    "{names}: fewer than {fewest} of the cases have repeated requests, so verdicts that flip by "
+    "chance are not subtracted; such a figure can pass but not fail the judge"
 )
 
 
@@ -301,4 +301,4 @@ def mean_text(values: Values, unit: Unit = "share") -> str:
 def unscored_note(asked: Sequence[Response]) -> Iterable[str]:
     """A note on judgements without a verdict, none where there are none."""
     if missing := sum(not response.is_scored for response in asked):
-        yield f"{missing} of {len(asked)} judgements have no verdict and count nowhere"
+        yield f"{missing} of {len(asked)} judgements have no verdict and count in no figure"

@@ -46,13 +46,13 @@ def prose(plan: str, steps: Iterable[Step], *, with_arguments: bool) -> list[str
         steps: The steps.
         with_arguments: Whether arguments are descriptions (a whole plan's), which then count.
     """
-    found = [plan]
+    result = [plan]
     for step in steps:
-        found.append(step.thought)
+        result.append(step.thought)
         for call in step.calls:
-            found.append(call.reason)
-            found += strings(call.arguments) if with_arguments else ()
-    return [text for text in found if text]
+            result.append(call.reason)
+            result += strings(call.arguments) if with_arguments else ()
+    return [text for text in result if text]
 
 
 def prose_of_prediction(item: Item) -> list[str]:
@@ -101,11 +101,11 @@ class Vocabulary:
         if size < 1:
             return np.zeros(len(flat), dtype=np.uint64)
         ends = np.concatenate([[0], np.cumsum(flat == 0)])
-        spread, found = mixed(flat), np.zeros(len(flat), dtype=np.uint64)
+        spread, result = mixed(flat), np.zeros(len(flat), dtype=np.uint64)
         for i in range(n):
-            found[:size] += spread[i : size + i] * _PLACES[i]
-        found[:size][ends[n:] > ends[:size]] = 0
-        return found
+            result[:size] += spread[i : size + i] * _PLACES[i]
+        result[:size][ends[n:] > ends[:size]] = 0
+        return result
 
 
 def among(runs: Runs, known: Runs) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -40,10 +40,11 @@ NO_LABELS = (
     "(--labels)"
 )
 NO_OWN = (
-    "no tested model is the judge itself or of its family; where one is, name it (--self "
-    "TESTED_MODEL)"
+    "no tested model is the judge itself or of its family; if one is, name it (--self TESTED_MODEL)"
 )
-NO_OTHERS = "all tested models are the judge itself or of its family: there is nobody to compare"
+NO_OTHERS = (
+    "all tested models are the judge itself or of its family: there is no other to compare with"
+)
 
 _SERIES: tuple[tuple[str, str], ...] = (
     ("claude", r"claude|sonnet|opus|haiku"),
@@ -300,7 +301,7 @@ def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> Table:
         return name, relations[name], f"{bias.n_items:,}", *rates, amount_with_ends("points", bias)
 
     return Table(
-        title=f"Judge less {baseline}, by tested model (bias, not controlled for anything)",
+        title=f"Judge minus {baseline}, by tested model (bias, not controlled for anything)",
         columns=("tested model", "relation", "predictions", "judge CR", "true CR", "bias"),
         rows=tuple(map(line, relations)),
     )
@@ -310,7 +311,7 @@ def _exhibits(rows: _Rows, names: Collection[str]) -> Iterator[tuple[Response, s
     for i in np.flatnonzero(rows.of(names) & (rows.verdicts > rows.truths)).tolist():
         r = rows.responses[i]
         model = r.variant.row.get("tested_model", "")
-        yield r, f"plan of {model}, not correct in truth; judged {verdict_text(r)}"
+        yield r, f"plan of {model}, truly incorrect; judged {verdict_text(r)}"
 
 
 def _notes(
@@ -321,12 +322,12 @@ def _notes(
 ) -> Iterator[str]:
     named = [", ".join(sorted(names)) or "none" for names in (own, family)]
     yield f"truth of predictions: {baseline}"
-    yield f"own: {named[0]}; family, told from names: {named[1]}; all others are compared with them"
+    yield f"own: {named[0]}; family, by name: {named[1]}; all others are compared with them"
     yield (
-        "differences are taken within each case, and beyond what the judge does to plans of "
+        "differences are within each case, relative to the judge's treatment of plans of "
         "others that are as correct: neither harder cases nor worse plans count as preference"
     )
     if "human" not in baseline:
-        yield "a baseline judge may have favourites too: a difference may be its own"
+        yield "a baseline judge may have preferences too: a difference may be due to them"
     for name, of in contrasts.items():
         yield f"{name}: {of.n_items} predictions of {len(of.cases)} cases"

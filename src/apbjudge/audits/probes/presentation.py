@@ -38,7 +38,7 @@ def probe(audit: AuditResponses) -> Probe:
     pairs, asked = audit.pairs("shown"), audit.asked("shown")
     used = _used(audit, asked)
     if not pairs:
-        because = "no plan was shown in another way, or none of them has a verdict"
+        because = "no plan was presented in another way, or none of those has a verdict"
         return SPEC.unasked(because, used)
     flips = {kind: flips_of(audit, of) for kind, of in by_kind(pairs).items()}
     return SPEC.result(
@@ -74,7 +74,7 @@ def _table(flips: Mapping[str, Flips]) -> Table:
         for kind, of in flips.items()
     ]
     return Table(
-        title="Verdicts that flip, by what was changed in the presentation",
+        title="Verdicts that flip, by change of presentation",
         columns=("changed", "n", "flipped", "flip when asked again", "change of passing"),
         rows=tuple(rows),
     )

@@ -43,8 +43,8 @@ _AS_GOOD = ("equivalent-reference", "reworded-reference")
 _ORDER = (_ECHOED, _FOREIGN, *_AS_GOOD)
 
 NOTE = (
-    "leaning on the reference is no vice in itself where every case has a good one; but then the "
-    "judge's verdict on plans that go another way depends on it"
+    "relying on the reference is not a fault in itself where every case has a good one; but then "
+    "the verdict on plans that differ from it depends on it"
 )
 
 
@@ -70,7 +70,7 @@ def probe(audit: AuditResponses) -> Probe:
     flips = {"equivalent": flips_of(audit, as_good)} if as_good else {}
     measures = decide([*specs, *(of.measure(name, EQUIVALENT) for name, of in flips.items())])
     if not measures:
-        because = "no reference was exchanged or left out, or nothing of it has a verdict"
+        because = "no reference was exchanged or omitted, or no such request has a verdict"
         return SPEC.unasked(because, used)
     return SPEC.result(
         measures,
@@ -94,7 +94,7 @@ def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Table:
         return name, str(len(of)), mean_text(before), mean_text(after), change
 
     return Table(
-        title="What passes, by the reference shown",
+        title="Pass rate by the reference shown",
         columns=("reference", "n", "passed before", "passed with it", "change"),
         rows=tuple(row(name, of) for name, of in groups.items()),
     )

@@ -26,9 +26,9 @@ NOT_THE_JUDGE = ("budget", "bad_input", "transport")
 """Reasons of missing verdicts that say nothing of the judge."""
 
 _NOTE = (
-    "each faulty plan is compared with the sound plans of its case; counted are refusals, replies "
-    "that could not be read or contradicted themselves, and time-outs, and not what never reached "
-    "the judge (budget, transport, bad input)"
+    "each faulty plan is compared with the sound plans of its case; refusals, unreadable and "
+    "contradictory replies and time-outs count; what never reached the judge (budget, transport, "
+    "bad input) does not"
 )
 
 
@@ -49,7 +49,7 @@ def probe(audit: AuditResponses) -> Probe:
         return SPEC.unasked("nothing has a verdict", asked)
     rates = {case: sum(misses) / len(misses) for case, misses in sound.items()}
     gaps = [float(not r.is_scored) - rates[r.variant.case_id] for r in faults]
-    name = "without verdict, faulty less sound plans"
+    name = "without verdict, faulty minus sound plans"
     return SPEC.result(
         decide([shift(name, faults, gaps, "within", UNEVEN)]),
         asked,
@@ -87,7 +87,7 @@ def _tables(main: Sequence[Response]) -> Iterable[Table]:
         return name, str(len(of)), share, *(str(counts[reason]) for reason in reasons)
 
     yield Table(
-        title="Judgements without a verdict, by what was judged",
+        title="Judgements without a verdict, by kind of plan",
         columns=("judged", "n", "without verdict", *reasons),
         rows=tuple(row(name, of) for name, of in sorted(groups.items())),
     )

@@ -149,10 +149,10 @@ def _tilts(
 
 
 _SIDES = {
-    _BALANCE: ("faulty plans passed, codes weighing the same", "correct plans failed"),
+    _BALANCE: ("faulty plans passed, every code with the same weight", "correct plans failed"),
     _OF_PREDICTIONS: (
-        "predictions that are wrong, passed",
-        "predictions that are right, failed",
+        "wrong predictions passed",
+        "right predictions failed",
     ),
 }
 
@@ -184,7 +184,7 @@ def _figures(
         yield Figure(name="further codes a caught fault", estimate=estimate, unit="plain")
     coded = [r for r in labelled if r.flags is not None and r.variant.truth.codes is not None]
     if coded:
-        name = "correlation between flags, judge less truth"
+        name = "correlation between flags, judge minus truth"
         yield Figure(name=name, estimate=_correlation(coded), unit="plain")
 
 
@@ -254,7 +254,7 @@ def _tables(
         by_truth.setdefault(name, Counter())[response.grade or 0.0] += 1
     if by_truth:
         yield Table(
-            title="Grades given, by what is true",
+            title="Grades by truth",
             columns=("plans", *(f"{grade:g}" for grade in GRADES)),
             rows=tuple((k, *(str(n[g]) for g in GRADES)) for k, n in sorted(by_truth.items())),
         )
@@ -272,7 +272,7 @@ def _exhibits(
 ) -> Iterator[tuple[Response, str]]:
     for r in replies:
         if _contradicts(r):
-            yield r, f"{r.variant.what}: contradicted itself to the end; {verdict_text(r)}"
+            yield r, f"{r.variant.what}: contradicted itself in every attempt; {verdict_text(r)}"
     for r in flagged:
         further = sorted(_further(r))
         if len(further) > 1 and not _contradicts(r):
@@ -288,12 +288,12 @@ def _notes(
     has_labels: bool,
 ) -> Iterator[str]:
     yield (
-        "lenient balance: share passed of what is wrong less share failed of what is right; a "
-        "judge that errs evenly to both sides has 0, however often it errs"
+        "lenient balance: share of wrong plans passed minus share of right plans failed; a "
+        "judge that errs equally to both sides has 0, however often it errs"
     )
     if n_informed := sum(r.is_informed for r in faults):
         yield (
-            f"{n_informed} planted faults of which the judge was shown a proof tell little of "
+            f"{n_informed} planted faults of which the judge was shown a proof show little about "
             "leniency: left out of the balance"
         )
     if few := sorted(code for code, of in by_code.items() if len(of) < LEAST_OF_CODE):
@@ -302,8 +302,8 @@ def _notes(
         )
     if not has_grades:
         yield (
-            f"use of one grade for all faults: needs {LEAST_GRADED} graded faults of "
+            f"one grade for all faults: needs {LEAST_GRADED} graded faults of "
             f"{LEAST_KINDS} codes or severities that the judge itself caught"
         )
     if not has_labels:
-        yield "predictions without labels: their balance and correlations are not known"
+        yield "predictions without labels: their balance and correlations are unknown"

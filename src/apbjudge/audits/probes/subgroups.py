@@ -36,14 +36,14 @@ LEAST_CASES = 8
 """Intervals of fewer cases are too rough to be compared with anything."""
 
 _MIXED = (
-    "each figure is the share of true verdicts in a part less that in the rest, where the rest has "
-    "the part's mix of planted faults and changes: what is harder to see does not count against "
-    "the part in which it was planted more often; faults of which the judge was shown a proof are "
-    "left out; tools: how many are listed"
+    "each figure is the share of true verdicts in a part minus that in the rest, where the rest "
+    "has the part's mix of planted faults and changes: a fault that is harder to detect does not "
+    "count against the part where it was planted more often; faults of which the judge was shown "
+    "a proof are left out; tools: the number of listed tools"
 )
 _TOGETHER = (
-    "intervals hold for all comparisons together (Bonferroni); p-values are adjusted by Holm and "
-    "are for readers, the limit decides"
+    "intervals hold for all comparisons together (Bonferroni); p-values are adjusted by Holm's "
+    "method and only inform; the limit decides"
 )
 
 
@@ -89,7 +89,7 @@ def probe(audit: AuditResponses) -> Probe:
 
 def _parts(known: Sequence[Response]) -> tuple[list[_Part], list[str]]:
     """What can be compared, and a sentence on each field that can't."""
-    found: list[_Part] = []
+    result: list[_Part] = []
     left_out: list[str] = []
     for name in FIELDS:
         here = [r for r in known if r.groups.get(name) is not None]
@@ -97,10 +97,10 @@ def _parts(known: Sequence[Response]) -> tuple[list[_Part], list[str]]:
         parts = [part for value in values if (part := _part(name, value, here)) is not None]
         if len(values) == 2:  # the other comparison is the same with the sign turned
             parts = parts[:1]
-        found += parts
+        result += parts
         if not parts:
             left_out.append(f"{name}: no two sides of {LEAST_CASES} cases each, not compared")
-    return found, left_out
+    return result, left_out
 
 
 def _part(name: str, value: str, responses: Sequence[Response]) -> _Part | None:
