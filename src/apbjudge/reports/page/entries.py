@@ -52,8 +52,7 @@ class JudgeFacts:
     Attributes:
         name: Its name in the report, unique.
         note: A warning about its figures; None for nothing.
-        rows: Judgements, unscored ones included.
-        scored: Judgements with a verdict.
+        rows: Judgements, of which ``scored`` have a verdict.
         unscored: Number of judgements without one, by reason.
         cost_usd: Price of all calls; None when unknown.
         rubrics: Rubrics with their versions, such as ``apb-holistic@1``.
@@ -84,9 +83,7 @@ class ReportInput:
         changes: Names of the two judges (before, after) whose differences are listed worst
             first; None for the first two.
         changed: Changes from one run to another, for the overview; None for nothing.
-        notes: Notes on the whole report.
         pictures: Returns the picture behind a file of an item; None for no pictures.
-        version: Version of apbjudge.
     """
 
     title: str
@@ -103,13 +100,7 @@ class ReportInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSize:
-    """Size of a written page.
-
-    Attributes:
-        entries: Judged rows in it.
-        cases: Different cases among those with predictions.
-        bytes: Size of the file.
-    """
+    """Size of a written page: judged rows, different cases among them, bytes of the file."""
 
     entries: int
     cases: int

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
+from ...statistics.estimates import Estimate
 from ..numbers import Unit
 from .marks import Mark
 from .text import text_width
@@ -25,7 +26,6 @@ TWO_COLUMNS = 6.9
 MOST_IN_COLUMN = 8  # tested models; more of them take both columns of a page
 TITLE_ROOM = 92.0  # points, over one of several axes side by side
 NAME_ROOM = 92.0  # points, left of the axes
-WHISKER = 0.8
 _LEGEND_PAD = 25.5  # points that a legend's entry takes beside its text
 
 # Colours -----------------------------------------------------------------------------------------
@@ -199,24 +199,26 @@ def name_rows(axes: Axes, rows: Mapping[str, str]) -> None:
 
 # Points ------------------------------------------------------------------------------------------
 
-Placed = Sequence[tuple[float, Mark]]
-"""Marks, each with its place on the axis that is not of values."""
+Placed = Sequence[tuple[float, Mark | Estimate]]
+"""Values, each with its place on the other axis."""
 
 
-def points(axes: Axes, placed: Placed, look: SeriesStyle, *, flat: bool) -> None:
-    """Points with whiskers and no line between them; ``flat`` if values run from left to right."""
+def points(
+    axes: Axes, placed: Placed, look: SeriesStyle, *, flat: bool, joined: bool = False
+) -> None:
+    """Points with whiskers, perhaps joined by a line; ``flat`` if values run from left to right."""
     places, values = [place for place, _ in placed], [mark.value for _, mark in placed]
     whiskers(axes, placed, look.colour, flat=flat)
-    xy = (values, places) if flat else (places, values)
-    axes.plot(*xy, linestyle="none", zorder=3, **look.marker_settings)
+    line = {"linestyle": look.dash if joined else "none", "linewidth": 1.1, "zorder": 3}
+    axes.plot(*((values, places) if flat else (places, values)), **line, **look.marker_settings)
 
 
 def whiskers(axes: Axes, placed: Placed, colour: str, *, flat: bool) -> None:
     """The intervals alone; a mark without an interval has none."""
-    ends = [(place, *mark.ends) for place, mark in placed if mark.low is not None]
+    ends = [(place, mark.low, mark.high) for place, mark in placed if mark.low is not None]
     if ends:
         draw = axes.hlines if flat else axes.vlines
-        draw(*zip(*ends, strict=True), colors=colour, linewidth=WHISKER, zorder=2)
+        draw(*zip(*ends, strict=True), colors=colour, linewidth=0.8, zorder=2)
 
 
 # Legends -----------------------------------------------------------------------------------------

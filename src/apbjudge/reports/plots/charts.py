@@ -21,7 +21,6 @@ from .axes import (
     RULE,
     TITLE_ROOM,
     TWO_COLUMNS,
-    WHISKER,
     WHITE,
     Axes,
     Fill,
@@ -433,13 +432,8 @@ def _agreement(
     axes: Axes, xs: Sequence[float], agreement: Sequence[Estimate], *, joined: bool, least: float
 ) -> None:
     """Points with whiskers, and the axis of values from ``least`` or what is lower."""
-    look = series_style(0)
-    ends = [(x, e.low, e.high) for x, e in zip(xs, agreement, strict=True) if e.low is not None]
-    if ends:
-        axes.vlines(*zip(*ends, strict=True), colors=look.colour, linewidth=WHISKER, zorder=2)
-    values = [estimate.value for estimate in agreement]
-    line = {"linestyle": look.dash if joined else "none", "linewidth": 1.1, "zorder": 3}
-    axes.plot(xs, values, **line, **look.marker_settings)
+    placed = list(zip(xs, agreement, strict=True))
+    points(axes, placed, series_style(0), flat=False, joined=joined)
     lows = [e.value or 0.0 if e.low is None else e.low for e in agreement]
     start = int(10 * min(least, *lows)) / 10
     value_axis(axes, "y", "percent", (start - 0.02, 1.02), "Agrees with humans, %")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -145,15 +145,22 @@ def boxes_note(texts: Iterable[str]) -> str:
 
 def labels(names: Iterable[str], room: float) -> dict[str, str]:
     """A label of at most ``room`` points for each distinct name, no two the same."""
-    short: dict[str, str] = {}
+
+    def label(name: str, suffix: str) -> str:
+        return _shortened(drawable(name), room - (text_width(suffix) if suffix else 0)) + suffix
+
+    return _unique(names, label, " ({})")
+
+
+def _unique(
+    names: Iterable[str], text_of: Callable[[str, str], str], suffix: str
+) -> dict[str, str]:
+    """A text of each distinct name, with a numbered suffix where an earlier one has the same."""
+    texts: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        label, number = _shortened(drawable(name), room), 1
-        while label in short.values():
-            number += 1
-            suffix = f" ({number})"
-            label = _shortened(drawable(name), room - text_width(suffix)) + suffix
-        short[name] = label
-    return short
+        candidates = (text_of(name, end) for end in ("", *map(suffix.format, range(2, 10_000))))
+        texts[name] = next(text for text in candidates if text not in texts.values())
+    return texts
 
 
 def _shortened(text: str, room: float) -> str:
@@ -172,19 +179,16 @@ def _shortened(text: str, room: float) -> str:
     return cut(max(fits - 1, 0))
 
 
-def slugs(names: Sequence[str]) -> dict[str, str]:
+def slugs(names: Iterable[str]) -> dict[str, str]:
     """A part of a file name for each name, no two the same: ``a-z``, ``0-9`` and hyphens."""
-    slug_of: dict[str, str] = {}
-    for name in names:
+
+    def slug(name: str, suffix: str) -> str:
         plain = unicodedata.normalize("NFKD", name[:_MAX_CHARACTERS])
         ascii_only = plain.encode("ascii", "ignore").decode().lower()
-        base = re.sub(r"[^a-z0-9]+", "-", ascii_only).strip("-")[:40].strip("-") or "judge"
-        slug, number = base, 1
-        while slug in slug_of.values():
-            number += 1
-            slug = f"{base}-{number}"
-        slug_of[name] = slug
-    return slug_of
+        base = re.sub(r"[^a-z0-9]+", "-", ascii_only).strip("-")[:40].strip("-")
+        return (base or "judge") + suffix
+
+    return _unique(names, slug, "-{}")
 
 
 def in_words(name: str) -> str:
