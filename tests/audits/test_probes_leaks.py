@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.probes import leaks
-from apbjudge.audits.probes.overlap import Duplicates, Vocabulary, words
+from apbjudge.audits.probes.overlap import Duplicates, words
 from apbjudge.audits.probes.prompt_leaks import leaks_in_prompt, mentions, sent_text, sentences
 from apbjudge.judge import Source, Task
 from apbjudge.records import Row
@@ -269,22 +269,6 @@ def test_texts_are_taken_apart() -> None:
     assert sent_text({}) == ""
 
 
-@given(st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=4), st.integers(1, 4))
-def test_runs_are_equal_where_words_are(texts: list[list[str]], n: int) -> None:
-    """Against runs of words kept as tuples."""
-    runs = Vocabulary().runs(texts, n).tolist()
-    flat = [(t, i) for t, text in enumerate(texts) for i in range(len(text) + 1)]
-    assert len(runs) == len(flat)
-    spelled = [tuple(texts[t][i : i + n]) for t, i in flat]
-    by_words: dict[tuple[str, ...], set[int]] = {}
-    for run, text in zip(runs, spelled, strict=True):
-        assert (run == 0) == (len(text) < n)
-        if run:
-            by_words.setdefault(text, set()).add(run)
-    assert all(len(numbers) == 1 for numbers in by_words.values())
-    assert len(set.union(set(), *by_words.values())) == len(by_words)
-
-
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(30, 80), st.integers(0, 12))
 def test_near_duplicates_are_those_of_the_definition(seed: int, n: int, changed: int) -> None:
@@ -296,7 +280,7 @@ def test_near_duplicates_are_those_of_the_definition(seed: int, n: int, changed:
         second[rng.randrange(n)] = "changed"
     sets = [{tuple(t[i : i + 5]) for i in range(n - 4)} for t in (first, second)]
     similarity = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
-    seen = Duplicates(Vocabulary())
+    seen = Duplicates()
     assert seen.add(Row(row("a", query=" ".join(first)), 1).to_item()) is None
     twin = seen.add(Row(row("b", query=" ".join(second)), 2).to_item())
     if similarity < 0.8:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
-
-import numpy as np
 
 from ...judge import Task
 from ...records import Item
@@ -17,13 +15,11 @@ from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec
 from .overlap import (
     NEAR,
     Duplicates,
-    Runs,
-    Vocabulary,
-    among,
     hash_of,
     prose_of_prediction,
     prose_of_reference,
-    set_of,
+    run_hashes,
+    runs,
     strings,
     words,
 )
@@ -65,20 +61,18 @@ def probe(rows: Iterable[tuple[Task, Mapping[str, Any]]]) -> Probe:
             "the rows contain nothing that could leak: no distractors, broken tool or unsolvable "
             "type, one case, one tested model a case, no prose of references"
         )
-    failed = [m for m in measures if m.outcome == "fails"]
     # the first of each kind, then the second of each, and so on
     by_turns = zip_longest(*(scan.exhibits[kind] for kind in KINDS))
     exhibits = [one for turn in by_turns for one in turn if one is not None]
-    return Probe(
-        name=SPEC.name,
-        title=SPEC.title,
-        question=SPEC.question,
-        outcome="fails" if failed else "passes",
-        because="; ".join(map(_count_text, failed)) or f"none found in {scan.n_rows:,} rows",
-        measures=measures,
+    because = [_count_text(measure) for measure in measures if measure.outcome == "fails"]
+    return replace(
+        SPEC.result(
+            measures,
+            because="; ".join(because) or f"none found in {scan.n_rows:,} rows",
+            notes=scan.notes(),
+        ),
         exhibits=tuple(exhibits[:LISTED]),
         n_exhibits=scan.n_exhibits,
-        notes=tuple(scan.notes()),
     )
 
 
@@ -118,24 +112,12 @@ class _Scan:
     n_exhibits: int = 0
     n_rows: int = 0
     n_prompts: int = 0
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
     replies: defaultdict[str, _Replies] = field(default_factory=lambda: defaultdict(_Replies))
-    duplicates: Duplicates = field(init=False)
-    references: dict[tuple[str, ...], Runs] = field(default_factory=dict[tuple[str, ...], Runs])
-
-    def __post_init__(self) -> None:
-        self.duplicates = Duplicates(self.vocabulary)
+    duplicates: Duplicates = field(default_factory=Duplicates)
 
     def look(self, item: Item, row: Mapping[str, Any]) -> None:
         """Looks at one row for everything."""
         self.n_rows += 1
-        self._prompt(item, row)
-        self._case(item)
-        predicted = prose_of_prediction(item)
-        self._reply(item, predicted)
-        self._quotes(item, predicted)
-
-    def _prompt(self, item: Item, row: Mapping[str, Any]) -> None:
         kinds = secrets_of(item)
         self.n_prompts += bool(kinds) and bool(sent_text(row))
         for kind in kinds:
@@ -144,14 +126,15 @@ class _Scan:
         self.hits.update({leak.kind for leak in leaks})
         for leak in leaks:
             self._exhibit(leak.kind, item, leak.field, leak.what)
-
-    def _case(self, item: Item) -> None:
         twin = self.duplicates.add(item)
         if twin is not None:
             kind = DUPLICATES if twin.is_equal else NEARLY
             alike = "" if twin.is_equal else f", {100 * twin.similarity:.0f} % alike"
             self.hits[kind] += 1
             self._exhibit(kind, item, "query", f"repeats case {twin.of}{alike}")
+        predicted = prose_of_prediction(item)
+        self._reply(item, predicted)
+        self._quotes(item, predicted)
 
     def _reply(self, item: Item, predicted: list[str]) -> None:
         case = self.replies[item.case_id]
@@ -166,35 +149,25 @@ class _Scan:
             self._exhibit(SAME_REPLY, item, "model_response", what)
 
     def _quotes(self, item: Item, predicted: list[str]) -> None:
-        reference = self._reference(item)
-        if not len(reference):
+        reference = run_hashes(tuple(prose_of_reference(item)), QUOTED)
+        if not reference:
             return
         self._looked(QUOTES, item)
-        listed = [words(text) for text in predicted]
-        runs = self.vocabulary.runs(listed, QUOTED)
-        marks = among(runs, reference)
-        if not marks.any():
+        quoted = [
+            run for text in predicted for run in runs(words(text), QUOTED) if hash(run) in reference
+        ]
+        if not quoted:
             return
         # what the tested model was shown it may repeat
         known = [item.query, item.system_prompt, *strings(item.trajectory)]
         known += [item.tools.text] if item.tools is not None else []
-        shown = set_of(self.vocabulary.runs([words(text) for text in known], QUOTED))
-        places = np.flatnonzero(marks & ~among(runs, shown))
-        if len(places):
-            self.hits[QUOTES] += 1
-            flat = [word for text in listed for word in (*text, "")]
-            quote = " ".join(flat[places[0] : places[0] + QUOTED])
-            what = f"has the reference's words: {quote}"
-            self._exhibit(QUOTES, item, "model_response", what)
-
-    def _reference(self, item: Item) -> Runs:
-        """Runs of words of the reference's prose; cached, since rows of a case share them."""
-        reference = item.reference
-        key = (item.form, reference.plan, repr(reference.value)) if reference else ()
-        if key not in self.references:
-            texts = [words(text) for text in prose_of_reference(item)]
-            self.references[key] = set_of(self.vocabulary.runs(texts, QUOTED))
-        return self.references[key]
+        shown = run_hashes(tuple(known), QUOTED)
+        for run in quoted:
+            if hash(run) not in shown:
+                self.hits[QUOTES] += 1
+                what = f"has the reference's words: {' '.join(run)}"
+                self._exhibit(QUOTES, item, "model_response", what)
+                return
 
     def _looked(self, kind: str, item: Item) -> None:
         self.looked[kind] += 1
@@ -208,7 +181,7 @@ class _Scan:
 
     def measures(self) -> Iterator[Measure]:
         """One for each kind that there was something to look for."""
-        n_cases = self.duplicates.n_cases
+        n_cases = len(self.duplicates.cases)
         compared = [case for case in self.replies.values() if len(case.models) > 1]
         sizes = {k: (self.looked[k], len(self.cases[k])) for k in (*PROMPT_LEAKS, QUOTES)}
         if n_cases > 1:

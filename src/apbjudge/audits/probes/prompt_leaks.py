@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ...records import Item
 from .overlap import strings
@@ -78,15 +77,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z]?[a-z]+")
 _QUOTES = "`'\"“”‘’"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptLeak:
-    """Something a tested model should not have been told.
-
-    Attributes:
-        kind: One of ``PROMPT_LEAKS``.
-        field: Where: ``query``, ``system_prompt`` or ``prompt``.
-        what: What, in one sentence.
-    """
+class PromptLeak(NamedTuple):
+    """Something a tested model should not know: one of ``PROMPT_LEAKS``, its field, a sentence."""
 
     kind: str
     field: str
@@ -110,19 +102,14 @@ def sent_text(row: Mapping[str, Any]) -> str:
     texts: list[str] = []
     for name in ("prompt", "messages"):
         value = row.get(name)
-        listed = cast("list[object]", value) if isinstance(value, list) else [value]
-        texts += [text for part in listed for text in _message_text(part)]
+        for part in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if not isinstance(part, Mapping):
+                texts += strings(part)
+                continue
+            message = cast("Mapping[str, object]", part)
+            if message.get("role") not in _NOT_FROM_US:
+                texts += strings(message.get("content"))
     return "\n".join(texts)
-
-
-def _message_text(part: object) -> Iterator[str]:
-    """A message's text, or the text itself."""
-    if not isinstance(part, Mapping):
-        yield from strings(part)
-        return
-    message = cast("Mapping[str, object]", part)
-    if message.get("role") not in _NOT_FROM_US:
-        yield from strings(message.get("content"))
 
 
 def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
@@ -139,32 +126,21 @@ def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
     if not kinds:
         return
     prompt = sent_text(row)
-    if prompt:
-        prompt = _without(prompt, _material(item, row))
+    if prompt:  # parts of it that are the case's own are looked at apart or may say anything
+        material = [item.query, item.system_prompt, *strings(item.trajectory)]
+        if item.tools is not None:
+            material += [item.tools.text, *strings(row.get("tools_json"))]
+            material += _descriptions(item.tools.text)
+        prompt = _without(prompt, material)
+    texts = {"query": item.query, "system_prompt": item.system_prompt, "prompt": prompt}
     for kind in kinds:
-        for field, text in (
-            ("query", item.query),
-            ("system_prompt", item.system_prompt),
-            ("prompt", prompt),
-        ):
-            what = (
-                _type_leak(item, field, text)
-                if kind == UNSOLVABLE
-                else _tool_leak(item, kind, field, text)
-            )
+        for field, text in texts.items():
+            if kind == UNSOLVABLE:
+                what = _type_leak(item, field, text)
+            else:
+                what = _tool_leak(item, kind, field, text)
             if what:
-                yield PromptLeak(kind=kind, field=field, what=what)
-
-
-def _material(item: Item, row: Mapping[str, Any]) -> Iterator[str]:
-    """Parts of a prompt that are the case's own, and are looked at apart or may say anything."""
-    yield item.query
-    yield item.system_prompt
-    yield from strings(item.trajectory)
-    if item.tools is not None:
-        yield item.tools.text
-        yield from strings(row.get("tools_json"))
-        yield from _descriptions(item.tools.text)
+                yield PromptLeak(kind, field, what)
 
 
 @lru_cache(maxsize=64)
@@ -191,7 +167,13 @@ def _tool_leak(item: Item, kind: str, field: str, text: str) -> str:
     which has to name the tools, it counts where the sentence says what the tool is, or where just
     the distractors are listed.
     """
-    secret = _names(item, kind)
+    condition = item.condition
+    replacement = condition.replacement.name if condition.replacement else ""
+    secret = {
+        DISTRACTORS: condition.extraneous,
+        BROKEN: (condition.broken_tool or "",),
+        REPLACEMENT: (replacement,),
+    }[kind]
     named = [name for name in secret if mentions(text, name)]
     if not named:
         return ""
@@ -204,20 +186,11 @@ def _tool_leak(item: Item, kind: str, field: str, text: str) -> str:
         if here:
             return f"says what {_quoted(here)} is: {_short(line)}"
     if kind == DISTRACTORS and len(secret) > 1 and len(named) == len(secret):
-        alone = next(
-            (s for s in _lists(text, secret) if not any(mentions(s, n) for n in others)), ""
-        )
-        return f"lists just the distractors: {_short(alone)}" if alone else ""
+        for part in (*text.splitlines(), *_FLAT_LIST.findall(text)):
+            has_all = all(name in part and mentions(part, name) for name in secret)
+            if has_all and not any(mentions(part, name) for name in others):
+                return f"lists just the distractors: {_short(part)}"
     return ""
-
-
-def _names(item: Item, kind: str) -> tuple[str, ...]:
-    condition = item.condition
-    if kind == DISTRACTORS:
-        return condition.extraneous
-    if kind == BROKEN:
-        return (condition.broken_tool or "",)
-    return (condition.replacement.name if condition.replacement else "",)
 
 
 def _lines(text: str, hint: re.Pattern[str], names: Collection[str]) -> Iterator[str]:
@@ -232,13 +205,6 @@ def _lines(text: str, hint: re.Pattern[str], names: Collection[str]) -> Iterator
             yield sentence
         else:
             under = False
-
-
-def _lists(text: str, names: Collection[str]) -> Iterator[str]:
-    """Lines and flat JSON lists with all the names."""
-    for part in (*text.splitlines(), *_FLAT_LIST.findall(text)):
-        if all(name in part for name in names) and all(mentions(part, name) for name in names):
-            yield part
 
 
 def _type_leak(item: Item, field: str, text: str) -> str:
@@ -279,27 +245,19 @@ def mentions(text: str, name: str) -> bool:
         name: The tool's name. One that is a plain word (``search``) counts only where it stands
             in quotes or back ticks, before a bracket or beside the word tool.
     """
-    if not name or name not in text:
+    if not name:
         return False
     is_plain = _PLAIN_NAME.fullmatch(name) is not None
     at = text.find(name)
     while at >= 0:
         before, after = text[max(0, at - 6) : at], text[at + len(name) : at + len(name) + 6]
-        is_whole = not _is_part(before[-1:]) and not _is_part(after[:1])
-        if is_whole and (not is_plain or _is_marked(before, after)):
+        is_part = any(c.isalnum() or c in "_-" for c in before[-1:] + after[:1])
+        if not is_part and (not is_plain or _is_marked(before, after)):
             return True
         at = text.find(name, at + 1)
     return False
 
 
-def _is_part(character: str) -> bool:
-    """Whether a name goes on with this character; false of none."""
-    return character.isalnum() or character in {"_", "-"}
-
-
 def _is_marked(before: str, after: str) -> bool:
-    return (
-        (before[-1:] in _QUOTES and after[:1] in _QUOTES and bool(before and after))
-        or after.startswith(("(", " tool"))
-        or before.endswith(("tool ", "tool: "))
-    )
+    is_quoted = bool(before and after) and before[-1] in _QUOTES and after[0] in _QUOTES
+    return is_quoted or after.startswith(("(", " tool")) or before.endswith(("tool ", "tool: "))
