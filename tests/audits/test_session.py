@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,7 +27,7 @@ from apbjudge.llm.limits import Limits
 from apbjudge.runs.loop import Events, Progress
 from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
-from tests.support.server import Answer, Behave, ChatServer, Seen
+from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Seen
 
 Serve = Callable[..., ChatServer]
 
@@ -288,10 +289,17 @@ def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Pat
 
 
 def test_the_leader_of_a_case_goes_ahead_in_every_arm_that_shows_the_same(serve: Serve) -> None:
-    """One call alone for a case with its reference and one without, before all others."""
-    server = serve()
-    result = prepared()
-    audit(spec(server), result, cache=False)
+    """Until the first request is answered, one without the reference comes, and no follower."""
+    another = threading.Event()
+
+    def answer_first_after_another(seen: Seen) -> Any:
+        if seen.number == 1:
+            assert another.wait(PATIENCE_S)
+        another.set()
+        return whimsical(seen)
+
+    server = serve(answer_first_after_another)
+    audit(spec(server), prepared(), cache=False)
     first, second, *_ = server.requests
     assert {arm_of(first)[2], arm_of(second)[2]} == {True, False}
 

@@ -165,7 +165,7 @@ def _table_notes(table: Table) -> list[str]:
         meanings.setdefault(column.title, {})[FIGURES[column.key].meaning] = None
     legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
     how = f"Below a figure: its {level_text(table.level)} interval."
-    of = "After a stroke: the rows that it is over, where these are not all scored rows."
+    of = "After a slash: the number of rows, where it is not all scored rows."
     best = filter(None, [best_note(table, "★")])
     return [f"{legend}. Rates are in percent.", how, of, *best, *table.notes]
 
