@@ -39,7 +39,7 @@ SETTLED = (
 """Probes of which the shipped cases are enough to acquit a perfect judge."""
 SEEDS = range(20) if os.environ.get(ALL_SEEDS) else range(0, 20, 5)
 """Twenty take half a minute, so CI asks for all of them in a step of its own."""
-ENOUGH = 32
+ENOUGH = 40
 """Cases that are enough to convict with 20 seeds; all are needed to acquit."""
 SERVED = {
     16: "always-yes ignores-logic obeys".split(),
