@@ -44,7 +44,14 @@ class Three:
     """Three rows, judged side by side; only the requests of the second go wrong."""
 
     def __init__(self, serve: Any, bench: Any, transport: str, script: Sequence[Behaviour]) -> None:
-        self.server = serve(by_content({"(bad)": script}, otherwise=OK))
+        answer = by_content({"(bad)": script}, otherwise=OK)
+
+        def behave(seen: Seen) -> Behaviour:
+            if "(bad)" in seen.text:  # a first refusal would make the others wait for their start
+                self.server.wait_for(3)
+            return answer(seen)
+
+        self.server = serve(behave)
         self.transport = transport
         self._bench = bench(self.server)
 
