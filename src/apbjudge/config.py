@@ -26,6 +26,9 @@ from pydantic.fields import FieldInfo
 
 from .errors import OptionError, shorten
 
+STATIC = "static"
+"""The judge that is code alone, as a setting and in files."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:

@@ -168,7 +168,7 @@ def test_unscored_rows_count_as_asked(
     rows = [judgement("i1", None), judgement("i4", None)]
     left = [row for row in JUDGED if row["item_id"] not in {"i1", "i4"}]
     result = calibrated(tmp_path, [*rows, *left], LABELS, unscored=policy)
-    assert (result.whole.scored.value, result.whole.scored.n_items) == (0.8, 10)
+    assert (result.whole.n_scored, result.whole.n_items) == (8, 10)
     estimate = result.whole.measures["agreement"]
     assert (estimate.value, estimate.n_items) == (agreement, n)
 
@@ -233,7 +233,7 @@ def test_an_adjudicator_decides_and_ties_are_stated(tmp_path: Path) -> None:
 def test_hand_picked_labels_describe_and_infer_nothing(tmp_path: Path) -> None:
     result = calibrated(tmp_path, JUDGED, LABELS, design="hand-picked")
     assert HAND_PICKED in result.notes
-    estimates = [*result.whole.measures.values(), result.whole.scored]
+    estimates = [*result.whole.measures.values()]
     estimates += [e for of in result.whole.codes.values() for e in of.values()]
     assert all(e.low is e.high is None for e in estimates)
     assert result.whole.measures["agreement"].value == 0.8

@@ -395,7 +395,6 @@ def test_the_level_is_that_of_every_interval(write: Write) -> None:
     result = checked(compare(a, b, level=0.8))
     for d in result.differences:
         assert {d.first.level, d.second.level, d.difference.level} == {0.8}
-    assert result.first.scored.level == 0.8
     assert "[80 % interval]" in comparison_text(result)
 
 

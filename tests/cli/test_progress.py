@@ -45,7 +45,7 @@ def plain(text: str) -> str:
     [
         (Progress(), "0 rows, 0.0/s, 0 unscored"),
         (Progress(done=120), "120 rows, 12.0/s, 0 unscored"),
-        (Progress(done=5, skipped=40), "5 rows, 0.5/s, 40 done before, 0 unscored"),
+        (Progress(done=5, skipped=40), "45 rows, 0.5/s, 40 done before, 0 unscored"),
         (
             Progress(done=5, unscored={"timeout": 2, "bad_input": 1}),
             "5 rows, 0.5/s, 3 unscored",
@@ -58,7 +58,14 @@ def plain(text: str) -> str:
             Progress(done=5, calls=6, cost_usd=0.5, unpriced=1),
             "5 rows, 0.5/s, 0 unscored, 0.5000 USD + unknown",
         ),
-        (Progress(done=5, fraction=0.25), "5 rows, 0.5/s, 0 unscored, 30 s left"),
+        (Progress(done=5, fraction=0.25), "5 of about 20 rows, 0.5/s, 0 unscored, 30 s left"),
+        (
+            Progress(done=5, skipped=5, fraction=0.5, calls=5, cost_usd=1.0),
+            (
+                "10 of about 20 rows, 0.5/s, 5 done before, 0 unscored, "
+                "1.0000 USD (about 3.00 in the end), 20 s left"
+            ),
+        ),
         (Progress(done=5, fraction=1.0), "5 rows, 0.5/s, 0 unscored"),
         (Progress(done=5, fraction=0.0), "5 rows, 0.5/s, 0 unscored"),
     ],
@@ -72,7 +79,7 @@ def test_the_line_says_rows_rate_unscored_cost_and_time_left(
 
 def test_the_line_of_the_first_moment_divides_by_nothing(clock: Clock) -> None:
     line = Reporter(io.StringIO()).line(Progress(done=1, fraction=0.5), clock.now)
-    assert line.startswith("1 rows, ")
+    assert line.startswith("1 of about 2 rows, ")
 
 
 def test_in_a_file_a_line_appears_every_ten_seconds_and_no_escape(clock: Clock) -> None:
@@ -118,7 +125,10 @@ def test_on_a_terminal_a_bar_carries_the_line(
         reporter.progress(Progress(done=30, calls=31, cost_usd=0.02, fraction=0.5))
         reporter.bad_row("f.jsonl:7: bad")
     drawn = plain(stream.getvalue())
-    assert "30 rows, 3.0/s, 0 unscored, 0.0200 USD, 10 s left" in drawn
+    assert (
+        "30 of about 60 rows, 3.0/s, 0 unscored, 0.0200 USD (about 0.04 in the end), 10 s left"
+        in drawn
+    )
     assert "f.jsonl:7: bad" in drawn
     assert "50%" in drawn
 

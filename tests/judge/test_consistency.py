@@ -136,6 +136,38 @@ def test_the_facts_that_changed_a_verdict_are_named() -> None:
     assert {override.because for override in overrides} == {"proven: rule-E5, rule-E6"}
 
 
+@pytest.mark.parametrize(
+    ("rule", "code", "given", "grade"),
+    [
+        ("empty-plan", "E2", 1.0, 0.0),
+        ("empty-plan", "E2", 0.2, 0.0),
+        ("unknown-tool", "E6", 1.0, 0.6),
+        ("unknown-tool", "E6", 0.4, 0.4),
+        ("wrong-type", "E5", 1.0, 0.8),
+    ],
+)
+def test_a_proven_fault_allows_a_grade_at_most(
+    rule: str, code: ErrorCode, given: float, grade: float
+) -> None:
+    fact = Finding(code=code, certainty="proven", where="w", message="m", rule=rule)
+    verdict = ruling(frozenset(), 1.0, is_correct=True)
+    if given < 1.0:
+        verdict = ruling(frozenset({code}), given, is_correct=False)
+    rubric = load_rubric("apb-holistic@1")
+    result, _ = enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, [fact])
+    assert (result.is_correct, result.grade) == (False, grade)
+
+
+def test_of_several_proven_faults_the_worst_bounds_the_grade() -> None:
+    facts = [
+        Finding(code=code, certainty="proven", where="w", message="m", rule=rule)
+        for code, rule in (("E5", "wrong-type"), ("E2", "empty-plan"), ("E6", "unknown-tool"))
+    ]
+    verdict = ruling(frozenset(), 1.0, is_correct=True)
+    rubric = load_rubric("apb-holistic@1")
+    assert enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, facts)[0].grade == 0.0
+
+
 @pytest.mark.parametrize("flags", FLAG_SETS[1:8])
 def test_suspicions_change_nothing(flags: Flags) -> None:
     suspected = [

@@ -174,7 +174,7 @@ def test_evidence_is_told_and_enforced_or_neither(serve: Any, bench: Any, eviden
     }
     changed = [(o["field"], o["was"], o["now"]) for o in judged["overrides"]]
     if evidence:
-        expected = [("errors.E5", False, True), ("is_correct", True, False), ("grade", 1.0, 0.8)]
+        expected = [("errors.E5", False, True), ("is_correct", True, False), ("grade", 1.0, 0.6)]
         assert changed == expected
         assert [code for code, flagged in judged["errors"].items() if flagged] == ["E5"]
     else:

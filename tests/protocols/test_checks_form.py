@@ -202,6 +202,13 @@ def test_a_step_without_a_call_is_proven_only_where_the_rubric_says_one_was_due(
     )
 
 
+def test_a_step_without_call_and_word_is_proven_where_the_reference_calls() -> None:
+    mute: Any = {"thought": "", "tool_calls": []}
+    assert proven(step_row(mute, **REFERENCE)) == [("E2", "empty-plan", "response")]
+    assert proven(step_row({**mute, "thought": "Wait."}, **REFERENCE)) == []
+    assert proven(step_row(mute)) == []
+
+
 def test_one_call_among_several_steps_is_enough() -> None:
     steps = [step(FIND_OK), step(thought="Wait.")]
     row = step_row(steps, k=2, **REFERENCE)

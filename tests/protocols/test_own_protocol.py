@@ -55,7 +55,7 @@ def test_code_alone_judges_by_the_codes_of_the_rubric() -> None:
     run = apbjudge.grade(ROWS, protocol="approvals")
     flags = [[code for code in CODES if (v.errors or {})[code]] for v in verdicts(run)]
     assert flags == [[], ["A1"], ["A1"], ["Other"]]  # rule_codes make an unknown tool Other
-    assert [v.grade for v in verdicts(run)] == [1.0, 0.0, 0.0, 0.0]
+    assert [v.grade for v in verdicts(run)] == [None] * 4
 
 
 def test_the_summary_has_a_rate_for_each_code_of_the_rubric_and_none_for_others() -> None:

@@ -29,6 +29,9 @@ def graded(folder: Path, rows: list[dict[str, Any]]) -> apbjudge.Run:
     return apbjudge.grade(path, out=folder / "run")
 
 
+NO_PAIR = "no provable fault, base, delta, no provable fault, base@2"
+
+
 def item(**fields: Any) -> Item:
     return Row(UNNAMED[0] | fields, 1).to_item()
 
@@ -38,7 +41,7 @@ def test_rows_without_case_id_are_paired_with_their_base_by_content(tmp_path: Pa
     named, unnamed = graded(tmp_path / "a", ROWS), graded(tmp_path / "b", UNNAMED)
     assert unnamed.summary.to_json()["groups"] == named.summary.to_json()["groups"]
     figures = next(g for g in unnamed.summary.groups if g.protocol == "tool-extraneous").figures
-    assert figures["CR_B"].value is not None
+    assert figures["no provable fault, base"].value is not None
 
 
 def test_calibration_knows_the_case_too(tmp_path: Path) -> None:
@@ -66,14 +69,14 @@ def test_without_a_pair_the_reason_stands_where_the_figure_does(tmp_path: Path) 
         for row in UNNAMED
     ]
     text = summary_text(graded(tmp_path / "a", changed).summary)
-    (reason,) = (line for line in text.splitlines() if line.startswith("CR_B, delta, CR_B@2"))
+    (reason,) = (line for line in text.splitlines() if line.startswith(NO_PAIR))
     assert "no row without distractors is of the same case: neither case_id nor query" in reason
     alone = [row for row in UNNAMED if "extraneous" in row["split"]]
     text = summary_text(graded(tmp_path / "b", alone).summary)
     assert "the run has no rows without distractors of this tested model and form" in text
     some = [row for row in UNNAMED if row in alone or row["tested_model"] == "alder-large"]
     text = summary_text(graded(tmp_path / "c", some).summary)
-    (reason,) = (line for line in text.splitlines() if line.startswith("CR_B, delta, CR_B@2"))
+    (reason,) = (line for line in text.splitlines() if line.startswith(NO_PAIR))
     assert "(tool-extraneous (holistic) birch-medium, tool-extraneous (holistic) cress" in reason
     assert "alder-large" not in reason
 

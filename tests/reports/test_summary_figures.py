@@ -27,13 +27,12 @@ FOUR = [
 
 
 def test_a_group_has_these_figures_in_this_order() -> None:
-    names = "scored CR Grade E1 E2-H E3 E4 E5 E6"
+    names = "CR Grade E1 E2-H E3 E4 E5 E6"
     assert list(group(summary_of(FOUR)).figures) == names.split()
 
 
 def test_figures_of_four_plans_are_what_one_counts_by_hand() -> None:
     assert figures_of(FOUR) == {
-        "scored": (1.0, 4),
         "CR": (0.5, 4),
         "Grade": about(0.8, 4),
         "E1": (0.0, 4),
@@ -47,7 +46,7 @@ def test_figures_of_four_plans_are_what_one_counts_by_hand() -> None:
 
 def test_rates_of_rows_without_shared_cases_have_wilson_intervals() -> None:
     figures = group(summary_of(FOUR)).figures
-    for name, hits in {"scored": 4, "CR": 2, "E1": 0, "E2-H": 1, "E5": 2}.items():
+    for name, hits in {"CR": 2, "E1": 0, "E2-H": 1, "E5": 2}.items():
         assert figures[name].method == ("wilson-modified" if 0 < hits < 4 else "wilson")
         assert (figures[name].low, figures[name].high) == modified_wilson(hits, 4)
         assert (figures[name].level, figures[name].n_clusters) == (0.95, 4)
@@ -89,12 +88,11 @@ def test_protocols_stand_in_the_order_of_the_benchmark() -> None:
     assert [g.protocol for g in summary_of(rows).groups] == order
 
 
-def test_unscored_is_never_wrong_and_always_in_the_scored_share() -> None:
+def test_unscored_is_never_wrong_and_never_counted_as_scored() -> None:
     rows = [*FOUR, unscored("e"), unscored("f", "refusal", plan_cost=3.0)]
     whole = group(summary_of(rows))
     assert (whole.n, whole.scored) == (6, 4)
-    assert points(whole.figures, "scored", "CR", "Grade", "E5") == {
-        "scored": about(4 / 6, 6),
+    assert points(whole.figures, "CR", "Grade", "E5") == {
         "CR": (0.5, 4),
         "Grade": about(0.8, 4),
         "E5": (0.5, 4),
@@ -104,7 +102,7 @@ def test_unscored_is_never_wrong_and_always_in_the_scored_share() -> None:
 def test_a_group_without_any_verdict_is_listed_without_a_rate() -> None:
     whole = group(summary_of([unscored("a"), unscored("b", "budget")]))
     assert (whole.n, whole.scored) == (2, 0)
-    assert points(whole.figures) == {"scored": (0.0, 2), "CR": (None, 0)}
+    assert points(whole.figures) == {"CR": (None, 0)}
     assert (whole.figures["CR"].low, whole.figures["CR"].high) == (None, None)
 
 
@@ -207,6 +205,34 @@ def test_the_order_in_which_rows_finish_changes_nothing(seed: int) -> None:
             assert (estimate.value, estimate.low, estimate.high) == pytest.approx(ends, abs=1e-9)
 
 
+def by_code(item: str, flags: str = "", **fields: object) -> Row:
+    return verdict(item, flags, judge="static", grade=None, **fields)
+
+
+def test_code_alone_gives_bounds_and_no_grade() -> None:
+    figures = group(summary_of([by_code("a"), by_code("b", "E5")])).figures
+    assert "CR" not in figures
+    assert (figures["no provable fault"].value, figures["no provable fault"].bound) == (
+        0.5,
+        "upper",
+    )
+    assert (figures["E5"].value, figures["E5"].bound) == (0.5, "lower")
+    assert figures["Grade"].value is None
+    assert "no grade" in figures["Grade"].note
+
+
+def test_a_cascade_that_code_decides_in_part_has_a_bound_of_cr() -> None:
+    rows = [verdict("a", judge="c", decided_by="static", grade=None), verdict("b", judge="c")]
+    figures = group(summary_of(rows)).figures
+    assert (figures["CR"].value, figures["CR"].bound) == (1.0, "upper")
+    assert figures["Grade"].n_items == 1
+
+
+def test_grades_that_earlier_versions_wrote_for_code_are_not_counted() -> None:
+    figures = group(summary_of([verdict("a", "E2", judge="static", grade=0.8)])).figures
+    assert figures["Grade"].value is None
+
+
 # Behaviours after a broken tool, refusals ---------------------------------------------------------
 
 
@@ -235,7 +261,6 @@ def test_each_behaviour_s_share_is_over_the_scored_rows() -> None:
     rows = [broken(str(i), category) for i, category in enumerate(categories)]
     rows += [unscored("x", protocol="tool-broken", groups={"horizon": 1}) for _ in range(2)]
     assert figures_of(rows) == {
-        "scored": (0.8, 10),
         "CR": (0.5, 8),
         "1 replacement": (0.375, 8),
         "2 alternative": (0.125, 8),
@@ -254,7 +279,7 @@ def test_undecided_behaviour_is_shown_and_the_shares_add_up_to_one() -> None:
 
 def test_tool_broken_rows_have_neither_grade_nor_error_rates() -> None:
     names = list(group(summary_of([broken("a", 3)])).figures)
-    assert names == ["scored", "CR", *NAMES]
+    assert names == ["CR", *NAMES]
 
 
 def test_refusals_are_counted_per_type_over_its_scored_rows() -> None:
@@ -272,7 +297,6 @@ def test_refusals_are_counted_per_type_over_its_scored_rows() -> None:
     late = {"unsolvable_type": "tool_removal"}
     rows += [unscored("late", protocol="unsolvable", groups=late)]
     assert figures_of(rows) == {
-        "scored": about(10 / 11, 11),
         "CR": (0.5, 10),
         "refusal contradictory_constraints": (1.0, 2),
         "refusal information_missing": (0.25, 4),
@@ -287,7 +311,7 @@ def test_a_type_that_a_tested_model_has_no_row_of_is_left_out() -> None:
     summary = summary_of(rows)
     for model, kind in {"m": "tool_removal", "n": "visual_missing"}.items():
         names = list(group(summary, model=model).figures)
-        assert names == ["scored", "CR", f"refusal {kind}"]
+        assert names == ["CR", f"refusal {kind}"]
 
 
 @pytest.mark.parametrize("kind", UNSOLVABLE_TYPES)

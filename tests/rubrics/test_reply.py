@@ -171,14 +171,14 @@ def test_a_judge_is_held_to_the_scale_of_the_users_rubric(
     assert judgement.rubric == "three-grades@1"
 
 
-def test_the_static_judge_gives_the_best_grade_of_the_users_scale(tmp_path: Path) -> None:
+def test_the_static_judge_gives_no_grade_of_the_users_scale(tmp_path: Path) -> None:
     path = tmp_path / "three.toml"
     path.write_text(THREE_GRADES, encoding="utf-8")
     bad = {**ROW, "model_response": '{"plan": "p", "tool_chain": [{"name": "fly"}]}'}
     run = apbjudge.grade([bad], protocol="holistic", rubric=str(path))
     (judgement,) = run.judgements
     assert isinstance(judgement, apbjudge.Verdict)
-    assert judgement.grade == 0.5
+    assert (judgement.is_correct, judgement.grade) == (False, None)
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

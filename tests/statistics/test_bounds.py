@@ -86,7 +86,7 @@ def test_f1_and_the_rest_by_hand() -> None:
     assert values(result.measures["PABAK"]) == pytest.approx((0.2, 0.6), abs=5e-5)
     assert result.policy == "bounds"
     assert result.n_items == 10
-    assert result.scored.value == 0.8
+    assert (result.n_scored, result.n_items) == (8, 10)
     assert result.tables == calibrate(JUDGE, HUMAN, unscored="wrong").tables
 
 
@@ -223,7 +223,7 @@ def test_clusters_and_the_level_reach_the_intervals() -> None:
 
 def test_nothing_scored_means_anything_is_possible() -> None:
     result = bounds(ratings([-1, -1]), ratings([0, 1]))
-    assert result.scored.value == 0
+    assert (result.n_scored, result.n_items) == (0, 2)
     assert values(result.measures["agreement"]) == (0, 1)
     assert values(result.measures["judge CR"]) == (0, 1)
     assert values(result.measures["human CR"]) == (0.5, 0.5)

@@ -86,7 +86,7 @@ def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, R
 def every(result: Calibration) -> dict[str, Estimate]:
     """All estimates by name."""
     parts = {f"{code} {name}": e for code, of in result.codes.items() for name, e in of.items()}
-    return {"scored": result.scored, **result.measures, **parts}
+    return {**result.measures, **parts}
 
 
 @pytest.mark.parametrize("judge", TABLE_7)
@@ -233,7 +233,7 @@ def test_policies_by_hand(unscored: Policy, expected: dict[str, tuple[float, int
         {n: v for n, (v, _) in expected.items()}
     )
     assert {n: m for n, (_, m) in got.items()} == {n: m for n, (_, m) in expected.items()}
-    assert (result.n_items, result.scored.value, result.policy) == (6, 4 / 6, unscored)
+    assert (result.n_items, result.n_scored, result.policy) == (6, 4, unscored)
     assert result.tables["is_correct"].first == ("no", "yes", "unscored")
     assert result.tables["is_correct"].counts == ((1, 1), (1, 1), (1, 1))
 
@@ -347,7 +347,7 @@ def test_the_jackknife_of_kappa_has_no_interval_where_one_item_is_all_of_a_class
 def test_items_without_any_label_do_not_count() -> None:
     judge, human = ratings([1, 0, 1, -1]), ratings([1, 0, -1, -1])
     result = calibrate(judge, human)
-    assert (result.n_items, result.scored.value) == (2, 1.0)
+    assert (result.n_items, result.n_scored) == (2, 2)
     assert result.measures["agreement"].n_items == 2
     graded = ratings([-1, 1], [2, -1])
     alone = calibrate(ratings([1, 1], [2, 4]), graded)

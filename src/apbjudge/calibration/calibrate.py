@@ -44,6 +44,7 @@ from .results import (
     Reliability,
     ReliabilityReport,
     bare_raters,
+    judged_by_code,
     without_intervals,
 )
 
@@ -262,6 +263,7 @@ class _Calibrating:
             levels=self.levels,
             settings=self.settings,
         )
+        result = judged_by_code(result) if self.run.table.judge == STATIC else result
         return without_intervals(result) if self.is_picked else result
 
     def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:
@@ -349,7 +351,7 @@ class _Calibrating:
         if self.run.table.judge == STATIC:
             yield (
                 "The static judge proves faults, never correctness: a plan without a proven fault "
-                "counts as correct here, so its precision is low."
+                "counts as correct here, so its precision is low, and its rate is an upper bound."
             )
         if config.design == "hand-picked":
             yield HAND_PICKED

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import STATIC
 from ..errors import InputError, OptionError, visible
 from ..records.columns import Scores, Vector, no_scores
 from ..records.judgement_table import Problems
@@ -22,7 +23,6 @@ from ..statistics.paired import (
     flips,
     with_families,
 )
-from ..statistics.proportions import share
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
 from .config import CompareConfig
@@ -251,7 +251,6 @@ class _Comparing:
 
     def side(self, i: int) -> Side:
         run, rows = self.pairs.runs[i], self.pairs.rows[i]
-        scored = run.table.correct[rows] >= 0
         codes: set[int] = set(run.table.code("rubric", rows).tolist())
         rubrics = {run.table.labels["rubric"][code] or "" for code in codes}
         return Side(
@@ -261,12 +260,7 @@ class _Comparing:
             tested_models=tuple(tested_models_of(run.table, rows)),
             n_rows=len(rows),
             n_only=len(rows) - len(self.pairs.partners[i]),
-            scored=share(
-                scored,
-                np.ones(len(rows), dtype=bool),
-                _sample(self.clusters[i], rows),
-                level=self.level,
-            ),
+            n_scored=int(np.count_nonzero(run.table.correct[rows] >= 0)),
         )
 
     def differences(self) -> list[Difference]:
@@ -282,6 +276,8 @@ class _Comparing:
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes
+        if any(run.table.judge == STATIC for run in self.pairs.runs):
+            yield "The static judge proves faults only: its CR is that of no provable fault."
         grades = [run.table.grade for run in self.pairs.runs]
         rated = () if self.labels is None else self.labels.grades
         if note := scale_note(self.levels, {*np.unique(np.concatenate(grades)), *rated}):

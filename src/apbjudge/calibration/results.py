@@ -104,6 +104,23 @@ class ReliabilityReport:
         return asdict(self)
 
 
+def judged_by_code(calibration: Calibration) -> Calibration:
+    """The calibration of code alone: its rate of correct is an upper bound, of errors a lower."""
+    bounds: dict[str, Literal["upper", "lower"]] = {"judge CR": "upper", "judge rate": "lower"}
+
+    def marked(of: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        return {
+            name: replace(estimate, bound=bounds[name]) if name in bounds else estimate
+            for name, estimate in of.items()
+        }
+
+    return replace(
+        calibration,
+        measures=marked(calibration.measures),
+        codes={code: marked(of) for code, of in calibration.codes.items()},
+    )
+
+
 def described_only(estimate: Estimate) -> Estimate:
     """The figure without interval, for items that nobody drew."""
     return replace(estimate, low=None, high=None, method="hand-picked", n_resamples=0, seed=None)
@@ -117,7 +134,6 @@ def without_intervals(calibration: Calibration) -> Calibration:
     """The calibration of hand-picked items."""
     return replace(
         calibration,
-        scored=described_only(calibration.scored),
         measures=_bare(calibration.measures),
         codes={code: _bare(of) for code, of in calibration.codes.items()},
     )
@@ -140,7 +156,7 @@ class Side:
         tested_models: Tested models of the rows; None stands for one without name.
         n_rows: Rows.
         n_only: Rows without partner in the other run.
-        scored: Share of the rows with a verdict.
+        n_scored: Those of the rows with a verdict.
     """
 
     judge: str
@@ -149,7 +165,7 @@ class Side:
     tested_models: tuple[str | None, ...]
     n_rows: int
     n_only: int
-    scored: Estimate
+    n_scored: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

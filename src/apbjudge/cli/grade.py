@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import click
 from pydantic import Field
 
-from ..config import Config, Option
+from ..config import STATIC, Config, Option
 from ..errors import OptionError
-from ..judge.config import STATIC, GradeConfig, JudgeSpec
+from ..judge.config import GradeConfig, JudgeSpec
 from .options import Values, command, shown, take
 
 INTERRUPTED = 130
@@ -90,11 +92,19 @@ def grade(values: Values) -> int:
             f"the budget ended with {left} rows left: the same command continues with them",
             err=True,
         )
-    click.echo(summary_text(run.summary), nl=False)
+    click.echo(summary_text(run.summary, **_style()), nl=False)
     if run.ensemble is not None:
         click.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     return unscored_code(run.unscored_fraction, config.max_unscored, "rows")
+
+
+def _style() -> dict[str, Any]:
+    """How a terminal shows the results; nothing where they go elsewhere."""
+    if not sys.stdout.isatty():
+        return {}
+    columns = shutil.get_terminal_size().columns
+    return {"width": columns, "wraps": True, "colour": "NO_COLOR" not in os.environ}
 
 
 def unscored_code(share: float, allowed: float, what: str) -> int:

@@ -61,20 +61,29 @@ class Reporter:
             self._stream.flush()
 
     def line(self, progress: Progress, now: float) -> str:
-        """Rows, rate, unscored, cost and time left, in one line."""
+        """Rows of all, rate, unscored, cost so far and in the end, and time left, in one line.
+
+        What is still to come is taken to be like the rows of this session.
+        """
         spent = max(now - self._started, 1e-9)
-        parts = [f"{progress.done} rows", f"{progress.done / spent:.1f}/s"]
+        finished = progress.done + progress.skipped
+        left = finished / progress.fraction - finished if progress.fraction else 0.0
+        of = f" of about {finished + left:.0f}" if left else ""
+        parts = [f"{finished}{of} rows", f"{progress.done / spent:.1f}/s"]
         if progress.skipped:
             parts.append(f"{progress.skipped} done before")
         parts.append(f"{sum(progress.unscored.values())} unscored")
         if progress.calls:
             more = " + unknown" if progress.unpriced or progress.lost else ""
-            parts.append(f"{progress.cost_usd:.4f} USD{more}")
+            cost = f"{progress.cost_usd:.4f} USD{more}"
+            if left and progress.done and progress.cost_usd:
+                cost += f" (about {progress.cost_usd * (1 + left / progress.done):.2f} in the end)"
+            parts.append(cost)
         if progress.cached_tokens:
             share = progress.cached_tokens / progress.prompt_tokens
             parts.append(f"{share:.0%} of prompt tokens cached")
-        if progress.fraction and progress.fraction < 1:
-            parts.append(f"{spent * (1 - progress.fraction) / progress.fraction:.0f} s left")
+        if left and progress.done:
+            parts.append(f"{spent * left / progress.done:.0f} s left")
         return ", ".join(parts)
 
     def events(self) -> Events:

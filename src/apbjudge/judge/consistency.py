@@ -8,7 +8,9 @@ The written rule for a reply that stays contradictory however often it is asked 
    a fault nobody can name is none. If both deny it, the reply is unusable (``inconsistent``).
 3. A category decides over is_correct.
 
-Proven findings are facts: they are enforced after that, and every change is recorded.
+Proven findings are facts: they are enforced after that, and every change is recorded. Their codes
+are set, and the grade is at most what the rubric's ``grade_caps`` allow beside such a fault: a
+reply without any plan gets 0.0 whatever the judge gave it.
 """
 
 from __future__ import annotations
@@ -119,7 +121,8 @@ def enforce(
         errors: dict[ErrorCode, bool] = dict(verdict.errors)
         errors.update((finding.code, True) for finding in proven if finding.code is not None)
         changed = replace(verdict, errors=errors)
-        grade = rubric.scale.nearest(verdict.grade, changed.flags)
+        most = min(rubric.grade_caps.get(finding.rule, 1.0) for finding in proven)
+        grade = rubric.scale.nearest(verdict.grade, changed.flags, most=most)
         changed = replace(changed, is_correct=not changed.flags, grade=grade)
     return changed, _changes(verdict, changed, because)
 

@@ -10,6 +10,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ..config import STATIC
 from ..errors import OtherRunError, RowError
 from ..llm.base import cache_key
 from ..llm.cache import DATABASE
@@ -20,7 +21,7 @@ from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, prices_of
 from ..records import Record, Usage
 from ..runs.folder import finished_in
-from .config import STATIC, GradeConfig, JudgeSpec
+from .config import GradeConfig, JudgeSpec
 from .llm_judge import make_judge
 from .session import RunConfig
 from .source import Rows, Task, source_of

@@ -7,6 +7,7 @@ one case are one unit of the intervals.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,19 @@ from ..statistics.sample import Sample
 Figures = dict[str, Estimate]
 
 UNSCORED = "no row with a verdict"
+NO_GRADE = "the static judge gives no grade: how much a fault costs can't be proven"
+NO_FAULT = "no provable fault"
+"""What the correctness rate is of rows that code alone judged: an upper bound of it."""
+NAMES_BY_CODE = {
+    "CR": NO_FAULT,
+    "CR_E": f"{NO_FAULT}, distractors",
+    "CR_B": f"{NO_FAULT}, base",
+    "C_pass": f"C_pass ({NO_FAULT})",
+    "C_com": f"C_com ({NO_FAULT})",
+}
+"""Names of figures where code alone judged."""
+OF_CODES = re.compile(r"E\d|code ")
+"""Names of the rates of error codes."""
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
 
 
@@ -40,11 +54,13 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
     def over(values: Vector, of: Vector) -> Estimate:
         return rate(values, None if alone else c.case[of])
 
-    figures = {"scored": over(c.scored[rows], rows), "CR": over(c.correct[scored], scored)}
+    figures = {"CR": over(c.correct[scored], scored)}
     graded = scored[~np.isnan(c.grade[scored])]
+    flagged = scored[c.known[scored] > 0]
     if len(graded):
         figures["Grade"] = over(c.grade[graded], graded)
-    flagged = scored[c.known[scored] > 0]
+    elif len(flagged) and c.by_code[c.profile[flagged]].all():
+        figures["Grade"] = nothing(note=NO_GRADE)
     for i in range(6) if len(flagged) else ():
         name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
         figures[name] = over((c.flags[flagged] >> i) & 1, flagged)
@@ -55,6 +71,38 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
         is_set = np.array([flags.get(code, False) for flags in by_set])
         figures[f"code {code}"] = over(is_set[c.own_error[stated]], stated)
     return figures
+
+
+def with_bounds(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
+    """Marks what is a bound because code alone judged some of the rows.
+
+    Code proves faults and never their absence: rates of correct and refused are upper bounds,
+    rates of errors lower ones. What is counted by code, differences and costs are no bounds.
+    """
+    scored = rows[c.scored[rows] == 1]
+    if not c.by_code[c.profile[scored]].any():
+        return figures
+    marked: Figures = {}
+    for name, estimate in figures.items():
+        if name.startswith(("CR", "refusal ")):
+            marked[name] = replace(estimate, bound="upper")
+        elif OF_CODES.match(name) or name[0].isdigit():
+            marked[name] = replace(estimate, bound="lower")
+        else:
+            marked[name] = estimate
+    return marked
+
+
+def named_by_judge(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
+    """Figures by the names that a summary shows: a rate of code alone is never called CR."""
+    scored = rows[c.scored[rows] == 1]
+    if not len(scored) or not c.by_code[c.profile[scored]].all():
+        return figures
+    renamed: Figures = {}
+    for name, estimate in figures.items():
+        rate, at, level = name.partition("@")
+        renamed[NAMES_BY_CODE.get(rate, rate) + at + level] = estimate
+    return renamed
 
 
 def broken_figures(c: JudgementTable, rows: Vector) -> Figures:

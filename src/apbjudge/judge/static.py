@@ -1,25 +1,26 @@
 """The embedded judge: proven findings and nothing else. It needs no key, no network, no model.
 
-It can prove that a prediction is wrong and never that it is right: its correctness rate and its
-grades are upper bounds, its error rates lower bounds.
+It can prove that a prediction is wrong and never that it is right: the share without a provable
+fault is an upper bound of the correctness rate, its error rates are lower bounds. It gives no
+grade: how much a fault costs, and what else is wrong, code can't prove.
 """
 
 from __future__ import annotations
 
 from hashlib import sha256
 
+from ..config import STATIC
 from ..records import ErrorCode, Verdict
 from ..runs.loop import Job
-from .config import STATIC
 from .source import Task
 from .worker import Judge, Judgement, record_fields
 
-STATIC_VERSION = 2
+STATIC_VERSION = 3
 """Raised with every change that can move a static verdict."""
 
 UPPER_BOUND = (
-    "The static judge only proves faults: CR is an upper bound (no provable fault), and so are "
-    "grades and refusal rates; rates of errors and of decided categories are lower bounds."
+    "The static judge only proves faults: the share without a provable fault is an upper bound of "
+    "CR (≤), error rates are lower bounds (≥), and it gives no grade. A model as judge gives all."
 )
 
 
@@ -44,7 +45,7 @@ class StaticJudge(Judge):
         return sha256(head + task.digest).hexdigest()[:32]
 
     def judge(self, task: Task, fingerprint: str) -> Verdict:
-        """The verdict: correct when nothing speaks against it."""
+        """The verdict: correct when nothing is proven against it, and never a grade."""
         rubric = task.rubric
         proven = [finding for finding in task.findings if finding.certainty == "proven"]
         category = task.protocol.categorise(task.item)
@@ -53,7 +54,6 @@ class StaticJudge(Judge):
         if rubric.shape == "flags":
             flags = frozenset[ErrorCode](f.code for f in proven if f.code is not None)
             graded["errors"] = {code: code in flags for code in rubric.codes}
-            graded["grade"] = rubric.scale.allowed(flags)[0]
         reasons = (f"{finding.where}: {finding.message}" for finding in proven)
         return Verdict(
             judge=self.name,

@@ -22,7 +22,9 @@ from .metrics import (
     common_figures,
     efficiency_figures,
     extraneous_figures,
+    named_by_judge,
     unsolvable_figures,
+    with_bounds,
 )
 
 EXTRANEOUS = "tool-extraneous"
@@ -112,7 +114,7 @@ class Summary:
 
 _CSV_COLUMNS = (
     "judge protocol form tested_model by by_value rows scored figure value low high level method "
-    "n_items n_clusters n_resamples seed note judge_note"
+    "n_items n_clusters n_resamples seed note bound judge_note"
 ).split()
 
 
@@ -203,7 +205,7 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
             scored=int(c.scored[rows].sum()),
             inconsistent=int(c.inconsistent[rows].sum()),
             overridden=int(c.overridden[rows].sum()),
-            figures=common_figures(c, rows, form) | _own_figures(c, protocol, rows),
+            figures=_figures(c, rows, protocol, form),
         )
 
 
@@ -230,6 +232,11 @@ def _order(
     rank = _PROTOCOL_ORDER.index(protocol) if protocol in _PROTOCOL_ORDER else 99
     place = VALUE_ORDER.index(value) if value in VALUE_ORDER else 99
     return rank, protocol or "", form or "", model or "", value is None, place, value or ""
+
+
+def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Figures:
+    figures = common_figures(c, rows, form) | _own_figures(c, protocol, rows)
+    return named_by_judge(c, rows, with_bounds(c, rows, figures))
 
 
 def _own_figures(c: JudgementTable, protocol: str, rows: Vector) -> Figures:

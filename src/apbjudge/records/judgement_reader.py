@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from pydantic import ValidationError
 
+from ..config import STATIC
 from ..errors import InputError, RowError, visible
 from ..jsonl import read_lines
 from .columns import (
@@ -254,6 +255,9 @@ class _Reader:
         items, cases = encoded(of["item_id"]), encoded(of["case_id"])
         scored = np.array([kind == "verdict" for kind in of["kind"]], dtype=bool)
         correct, grade = tristate(of["is_correct"]), numbers(of["grade"])
+        by_code = zip(of["decided_by"], of["judge"], strict=True)
+        # earlier versions wrote a grade for the static judge, which can't know one
+        grade[[(decided or judge) == STATIC for decided, judge in by_code]] = np.nan
         category = np.array([value or 0 for value in of["category"]], dtype=np.int8)
         if self.path is not None:
             sure = ((grade > 0) & (grade < 1)) | ((correct >= 0) & (grade == correct))

@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from ..config import STATIC
 from ..errors import visible
 from .columns import Codes, Scores, Texts, Vector
 from .keys import model_key, short_key
@@ -28,7 +29,7 @@ GROUPS = (*BY_FIELDS, "unsolvable_type", "level")
 PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)
 """Everything by which a judgement is grouped; a run has few different values of it."""
 
-_MODEL = PROFILE.index("tested_model")
+_MODEL, _DECIDED_BY = PROFILE.index("tested_model"), PROFILE.index("decided_by")
 
 
 @dataclass(slots=True)
@@ -198,6 +199,14 @@ class JudgementTable(Scores):
             f"{int((~counts).sum())} more, such as {self.name_of(example)}: the first one counts"
         )
         return self.take(np.flatnonzero(counts))
+
+    @cached_property
+    def by_code(self) -> Vector:
+        """Per profile: whether code alone judged its rows, which proves faults, not correctness."""
+        return np.array(
+            [(profile[_DECIDED_BY] or self.judge) == STATIC for profile in self.profiles],
+            dtype=bool,
+        )
 
     # Groups ---------------------------------------------------------------------------------------
 

@@ -73,8 +73,9 @@ def _side(name: str, side: Side) -> str:
     if side.rubrics:
         parts.append(f"rubric {_names(side.rubrics, 'rubrics')}")
     parts.append(f"tested {_names(side.tested_models, 'models')}")
-    scored = Figure(estimate=side.scored, unit="percent", denominator=False)
-    return f"{name}  {side.source}: {', '.join(parts)}; {side.n_rows} rows, scored {scored}"
+    return (
+        f"{name}  {side.source}: {', '.join(parts)}; {side.n_scored} of {side.n_rows} rows scored"
+    )
 
 
 def _names(names: Sequence[str | None], what: str) -> str:

@@ -40,10 +40,11 @@ class Figure:
 
     @property
     def value(self) -> str:
-        """The value alone; empty where an interval takes its place."""
-        if self.estimate.value is None and self.interval:
-            return ""
-        return number(self.estimate.value, self.unit)
+        """The value alone, ``≤`` or ``≥`` before a bound; empty where an interval stands for it."""
+        if self.estimate.value is None:
+            return "" if self.interval else number(None, self.unit)
+        sign = {"upper": "≤ ", "lower": "≥ "}.get(self.estimate.bound, "")
+        return sign + number(self.estimate.value, self.unit)
 
     @property
     def interval(self) -> str:

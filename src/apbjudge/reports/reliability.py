@@ -17,6 +17,8 @@ from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Tabl
 from .numbers import Unit, count, level_text, number, size
 from .text import render_text
 
+Figures = Mapping[str, Estimate] | Mapping[str, Estimate | str]
+"""Estimates and counts by name."""
 JUDGES_ACROSS = 3
 _BEYOND = (
     "kappa",
@@ -59,7 +61,7 @@ def reliability_document(report: ReliabilityReport) -> Document:
             parts.append(Heading(f"===== {judge.judge} =====", 1))
         for title, section in _sections(judge, name if several else ""):
             parts += [Heading(title), *section]
-    level, policy = report.judges[0].whole.scored.level, report.judges[0].whole.policy
+    level, policy = report.judges[0].whole.level, report.judges[0].whole.policy
     unscored = {
         "exclude": "unscored items do not count",
         "wrong": "unscored items count as wrong",
@@ -73,13 +75,11 @@ def reliability_document(report: ReliabilityReport) -> Document:
     return Document((*parts, Notes(tuple(legend))))
 
 
-def _measures(part: Calibration) -> dict[str, Estimate]:
-    return {"scored": part.scored, **part.measures}
+def _measures(part: Calibration) -> dict[str, Estimate | str]:
+    return {"scored": f"{part.n_scored}/{part.n_items}", **part.measures}
 
 
-def _down(
-    columns: Mapping[str, Mapping[str, Estimate]], names: Iterable[str], *, several: bool
-) -> Table:
+def _down(columns: Mapping[str, Figures], names: Iterable[str], *, several: bool) -> Table:
     """Measures down that any column has, judges across."""
     rows = [
         [name, *(_cell(name, of, judge if several else "") for judge, of in columns.items())]
@@ -89,7 +89,7 @@ def _down(
     return Table.of(["", *columns], rows)
 
 
-def _across(rows: Mapping[str, Mapping[str, Estimate]], names: Iterable[str], *whose: str) -> Table:
+def _across(rows: Mapping[str, Figures], names: Iterable[str], *whose: str) -> Table:
     """What measures are of down, the measures across; ``whose`` comes before the former's names."""
     titles = list(names)
     body = [
@@ -99,8 +99,9 @@ def _across(rows: Mapping[str, Mapping[str, Estimate]], names: Iterable[str], *w
     return Table.of(["", *titles], body)
 
 
-def _cell(name: str, figures: Mapping[str, Estimate], place: str) -> Cell:
-    return Figure.named(name, figures[name], place) if name in figures else ""
+def _cell(name: str, figures: Figures, place: str) -> Cell:
+    figure = figures.get(name, "")
+    return figure if isinstance(figure, str) else Figure.named(name, figure, place)
 
 
 def _joined(*texts: str) -> str:

@@ -1,10 +1,12 @@
-"""The summary of a run: figures down, tested models across; and what several judges differ in."""
+"""The summary of a run: tested models down, figures across; and what several judges differ in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..judge.metrics import OF_CODES
 from ..judge.summary import Group, Summary
 from ..records.judgement_table import Totals
 from ..statistics.estimates import Estimate
@@ -16,39 +18,39 @@ if TYPE_CHECKING:
     from ..judge.cascade import CascadeCurve, CurvePoint
     from ..judge.panel import Disagreement
 
-MODELS_ACROSS = 3
+WIDTH = 80
 POINTS_SHOWN = 11
 FEW_CASES = 15
 _UNITS: dict[str, Unit] = {
     "Grade": "grade",
-    "C_all": "cost",
-    "C_pass": "cost",
-    "C_com": "cost",
     "TC": "count",
 }
 
 
-def summary_text(summary: Summary) -> str:
-    """The summary as text.
+def summary_text(
+    summary: Summary, *, width: int = WIDTH, wraps: bool = False, colour: bool = False
+) -> str:
+    """The summary as text; see ``render_text`` for the options.
 
     Rates are in percent, Grade on its scale of 0 to 1, costs in the cases' unit.
     """
-    return render_text(_document(summary))
+    return render_text(summary_document(summary), width=width, wraps=wraps, colour=colour)
 
 
-def _document(summary: Summary) -> Document:
+def summary_document(summary: Summary) -> Document:
+    """The summary: who judged and how, a table per protocol and breakdown, and what they mean."""
     head = (f"judge {summary.judge}: {_totals(summary)}", *filter(None, [summary.note]))
     parts: list[Part] = [Notes((*head, *summary.warnings))]
     figures = [(name, e) for group in summary.groups for name, e in group.figures.items()]
     present = {name for name, estimate in figures if estimate.value is not None}
     for block in _blocks(summary.groups):
-        names = dict.fromkeys(name for group in block for name in group.figures)
-        rows = [[name, *(_cell(name, group, present) for group in block)] for name in names]
-        heads = ["", *(group.tested_model for group in block)]
-        parts += [Heading(_title(block[0])), Table.of(heads, rows)]
+        parts += [Heading(_title(block[0])), *_tables(block, present)]
     foot: list[str] = []
     if summary.groups:
-        foot.append("value [95 % interval] /n; rates in percent, differences in percentage points")
+        foot.append(
+            "value [95 % interval], over the scored rows unless /n says otherwise; rates in "
+            "percent, differences in percentage points"
+        )
     if any(_is_rough(estimate) for _, estimate in figures):
         foot.append(f"intervals from fewer than {FEW_CASES} cases are rough")
     return Document((*parts, Notes((*foot, *missing(parts)))))
@@ -84,28 +86,69 @@ def _calls(totals: Totals) -> str:
 
 
 def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:
-    """Groups of one protocol, form and breakdown value, a few tested models at a time."""
+    """Groups of one protocol, form and breakdown; in each the best tested models come first."""
     blocks: dict[tuple[object, ...], list[Group]] = {}
     for group in groups:
-        blocks.setdefault((group.protocol, group.form, *group.by.items()), []).append(group)
-    for block in blocks.values():
-        for at in range(0, len(block), MODELS_ACROSS):
-            yield block[at : at + MODELS_ACROSS]
+        blocks.setdefault((group.protocol, group.form, *group.by), []).append(group)
+    for (_, _, *by), block in blocks.items():
+        # groups of a breakdown stay in the order of its values
+        yield block if by else sorted(block, key=_rank)
+
+
+def _rank(group: Group) -> float:
+    first = next(iter(group.figures.values())).value
+    return 1.0 if first is None else -first
 
 
 def _title(group: Group) -> str:
     title = group.protocol if group.protocol == group.form else f"{group.protocol} ({group.form})"
-    for field, value in group.by.items():
-        title += f", {field} {'not stated' if value is None else value}"
-    return title
+    return ", by ".join((title, *group.by))
+
+
+def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
+    """The figures, and those per number of distractors, a row each.
+
+    Breakdowns leave out the rates of error codes, which files of the summary have.
+    """
+    names = list(dict.fromkeys(name for group in block for name in group.figures))
+    by = list(block[0].by)
+    whole = [name for name in names if "@" not in name and not (by and OF_CODES.match(name))]
+    rows = [[*_lead(group), *(_cell(name, group, present) for name in whole)] for group in block]
+    align = "l" * (1 + len(by)) + "r" + "v" * len(whole)
+    table = Table.of(["tested model", *by, "scored", *whole], rows, align=align)
+    yield replace(table, leads=2 + len(by))
+    parts = [name.split("@") for name in names if "@" in name]
+    if by or not parts:
+        return
+    of, levels = (list(dict.fromkeys(column)) for column in zip(*parts, strict=True))
+    rows = [
+        [group.tested_model, level, *(_cell(f"{n}@{level}", group, present) for n in of)]
+        for group in block
+        for level in levels
+    ]
+    table = Table.of(["tested model", "distractors", *of], rows, align="lr" + "v" * len(of))
+    yield replace(table, leads=2)
+
+
+def _lead(group: Group) -> Iterator[str]:
+    yield group.tested_model
+    yield from ("not stated" if value is None else value for value in group.by.values())
+    yield f"{group.scored}/{group.n}"
 
 
 def _cell(name: str, group: Group, present: set[str]) -> Cell:
     """A figure; where it is missing, its place is named only if other groups have it."""
     if (estimate := group.figures.get(name)) is None:
         return ""
-    place = f"{_title(group)} {group.tested_model}" if name in present else ""
-    return Figure(estimate=estimate, unit=_UNITS.get(name, "percent"), name=name, place=place)
+    values = "".join(f" {value}" for value in group.by.values())
+    place = f"{_title(group)} {group.tested_model}{values}" if name in present else ""
+    return Figure(
+        estimate=estimate,
+        unit="cost" if name.startswith("C_") else _UNITS.get(name, "percent"),
+        denominator=estimate.value is not None and estimate.n_items != group.scored,
+        name=name,
+        place=place,
+    )
 
 
 # Several judges ----------------------------------------------------------------------------------

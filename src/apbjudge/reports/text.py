@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from math import inf
@@ -14,23 +15,31 @@ _GAP = "  "
 _NARROWEST = 12
 
 
-def render_text(document: Document, *, width: int | None = None) -> str:
+def render_text(
+    document: Document, *, width: int | None = None, wraps: bool = True, colour: bool = False
+) -> str:
     """The document: parts with an empty line between, except below a heading.
 
     A figure is ``value [low, high] /n``, with ``*`` behind the value in the best set. What is
     wider than ``width`` characters continues on further lines: texts and cells of columns that
-    fold, otherwise whole columns of a table below the others. None for no limit.
+    fold, otherwise whole columns of a table below the others. None for no limit. Without ``wraps``
+    texts are one line each, as programs that search them expect. With ``colour`` headings and heads
+    of columns are bold and intervals dim.
     """
+    prose = width if wraps else None
+    bold = _bold if colour else str
     lines: list[str] = []
     is_below_heading = True
     for part in document:
         match part:
-            case Heading(text) | Paragraph(text):
-                body = _wrapped(visible(text), width)
+            case Heading(text):
+                body = [bold(line) for line in _wrapped(visible(text), prose)]
+            case Paragraph(text):
+                body = _wrapped(visible(text), prose)
             case Notes(texts):
-                body = [line for text in texts for line in _wrapped(visible(text), width, "  ")]
+                body = [line for text in texts for line in _wrapped(visible(text), prose, "  ")]
             case _:
-                body = [*_table(part, width)]
+                body = [*_table(part, width, colour=colour)]
         if body:
             lines += body if is_below_heading else ["", *body]
             is_below_heading = isinstance(part, Heading)
@@ -41,7 +50,18 @@ def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
     return [text] if width is None else wrap(text, width, subsequent_indent=indent)
 
 
-def _table(table: Table, width: int | None) -> Iterator[str]:
+_INTERVAL = re.compile(r"(?<=\S) \[[^]]*\](?: /\d+)?| /\d+(?=\s|$)")
+
+
+def _bold(line: str) -> str:
+    return f"\x1b[1m{line}\x1b[0m" if line else line
+
+
+def _dim(match: re.Match[str]) -> str:
+    return f"\x1b[2m{match[0]}\x1b[0m"
+
+
+def _table(table: Table, width: int | None, *, colour: bool) -> Iterator[str]:
     columns = [_column(table, i) for i in range(len(table.columns))]
     if width is not None and any(column.folds for column in table.columns):
         columns = _folded(columns, table, width)
@@ -49,8 +69,11 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
     room = inf if width is None else width + len(_GAP) - sum(len(c[0]) + len(_GAP) for c in leads)
     sized = ((column, len(column[0]) + len(_GAP)) for column in columns[table.leads :])
     for block in [*packed(sized, room)] or [[]]:
-        for line in zip(*leads, *block, strict=True):
-            yield _GAP.join(line).rstrip()
+        for i, line in enumerate(zip(*leads, *block, strict=True)):
+            text = _GAP.join(line).rstrip()
+            if colour:
+                text = _INTERVAL.sub(_dim, text) if i else _bold(text)
+            yield text
 
 
 def _folded(columns: list[list[str]], table: Table, width: int) -> list[list[str]]:

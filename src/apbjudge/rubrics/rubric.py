@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ..errors import OptionError, shorten
 from ..records import ErrorCode, Form, Record, UnsolvableType
@@ -78,6 +78,8 @@ class Rubric(Record):
         types: Rules per unsolvable type (shape ``pass``).
         rule_codes: For a rubric with codes of its own: the code that a rule of the shipped checks
             (``unknown-tool``, ``wrong-type``, …) stands for.
+        grade_caps: The highest grade, 0 to 1, that a proven fault allows, by the rule that proved
+            it. A rule without one allows every grade that may stand beside its code.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Rubric(Record):
     categories: tuple[Category, ...] = ()
     types: dict[UnsolvableType, PassRule] = {}
     rule_codes: dict[str, ErrorCode] = {}
+    grade_caps: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
 
     @property
     def ref(self) -> str:
@@ -118,8 +121,9 @@ class Rubric(Record):
     def digest(self) -> str:
         """SHA-256 over the whole content, in hex."""
         values = self.model_dump(mode="json")
-        if not self.rule_codes:  # rubrics without it keep the digest they had before it existed
-            del values["rule_codes"]
+        for name in ("rule_codes", "grade_caps"):
+            if not values[name]:  # rubrics without it keep the digest they had before it existed
+                del values[name]
         text = orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()
 

@@ -85,10 +85,17 @@ class Scale(Record):
         """Answers of ``allowed``: one for every combination of flags."""
         return {}
 
-    def nearest(self, grade: float, flags: Iterable[ErrorCode]) -> float:
+    def nearest(self, grade: float, flags: Iterable[ErrorCode], *, most: float = 1.0) -> float:
         """The allowed grade nearest to ``grade``; of two equally near, the lower one.
+
+        Args:
+            grade: The grade that was given.
+            flags: The codes that are set.
+            most: No grade above it is chosen, unless all that are allowed are above.
 
         Raises:
             ValueError: If the scale allows no grade at all for these flags.
         """
-        return min(self.allowed(flags), key=lambda legal: (round(abs(legal - grade), 9), legal))
+        allowed = self.allowed(flags)
+        fitting = [legal for legal in allowed if legal <= most] or allowed[-1:]
+        return min(fitting, key=lambda legal: (round(abs(legal - grade), 9), legal))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Estimate:
         n_resamples: Bootstrap resamples, 0 without.
         seed: Seed of the resampling, None without.
         note: Why there is no value or no interval, or what makes it rough; empty otherwise.
+        bound: ``upper`` or ``lower`` where the value is a bound of the figure that it stands for:
+            a judge that only proves faults misses some. Empty where it is the figure itself.
     """
 
     value: float | None
@@ -48,6 +50,7 @@ class Estimate:
     n_resamples: int = 0
     seed: int | None = None
     note: str = ""
+    bound: Literal["", "upper", "lower"] = ""
 
 
 def nothing(

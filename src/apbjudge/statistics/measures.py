@@ -67,7 +67,8 @@ class Calibration:
     Attributes:
         n_items: Items with a human label of any kind.
         policy: How unscored items were counted.
-        scored: Share of these items that have a verdict.
+        n_scored: Those of these items that have a verdict.
+        level: Confidence level of the intervals.
         measures: Estimates by name.
         codes: The same per error code, for codes that both rated.
         tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
@@ -75,7 +76,8 @@ class Calibration:
 
     n_items: int
     policy: Policy
-    scored: Estimate
+    n_scored: int
+    level: float
     measures: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
     codes: dict[str, dict[str, Estimate]] = field(default_factory=dict[str, dict[str, Estimate]])
     tables: dict[str, Confusion] = field(default_factory=dict[str, Confusion])
@@ -272,11 +274,11 @@ class _Comparison:
         """Numbers of items and tables alone."""
         human = self.human
         items = (human.correct >= 0) | (human.grade >= 0) | (human.known > 0)
-        scored = CodedItems(np.where(items, self.judge.correct >= 0, 2), 2, self.sample)
         return Calibration(
             n_items=int(np.count_nonzero(items)),
             policy="exclude",
-            scored=scored.ratio(np.array([0.0, 1.0]), np.ones(2), self.settings),
+            n_scored=int(np.count_nonzero(items & (self.judge.correct >= 0))),
+            level=self.settings.level,
             tables=confusions(self.correct, self.grades, self.codes, self.levels),
         )
 
@@ -407,7 +409,7 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
         of the greatest; without unscored items, the plain one.
     """
     bare = comparison.bare()
-    if bare.scored.value in {None, 1.0}:
+    if bare.n_scored == bare.n_items:
         return replace(replace(comparison, unscored="wrong").calibration(), policy="bounds")
 
     def with_filling(how: Filling) -> _Comparison:

@@ -69,7 +69,8 @@ def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
 def call_due(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E2 of steps: none of them makes a call.
 
-    Proven where the rubric says a call was due, suspected where the reference makes one.
+    Proven where the rubric says a call was due, or where the reference makes one and the reply has
+    not a word either; suspected where the reference alone makes one.
     """
     prediction = item.prediction
     if prediction.kind == "text" or any(True for _ in prediction.calls):
@@ -80,6 +81,8 @@ def call_due(item: Item, rubric: Rubric) -> Iterator[Finding]:
         message = "the task is given up"
         certainty = "proven" if due else "suspected"
         yield finding("call-due", "E2", certainty, "response", message)
+    elif reference_calls and is_mute(item):
+        yield finding("empty-plan", "E2", "proven", "response", "no call and no word")
     elif due or reference_calls:
         message = "words only, no tool call"
         yield finding("call-due", "E2", "proven" if due else "suspected", "response", message)

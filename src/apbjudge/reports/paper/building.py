@@ -20,6 +20,7 @@ from ...judge.metrics import (
     extraneous_grades,
     pairs_with_base,
     unsolvable_figures,
+    with_bounds,
 )
 from ...judge.summary import EXTRANEOUS, VALUE_ORDER, base_of, is_base
 from ...records import UNSOLVABLE_TYPES
@@ -246,7 +247,11 @@ def _judged_rows(definition: Definition, judge: JudgeResults) -> list[Draft]:
     for section in definition.sections:
         for heads, part in parts_of(judge.columns, section, definition.split):
             estimates = figures_of(part, section.columns)
-            contenders = {key: contender_of(part, key) for key in estimates if FIGURES[key].better}
+            contenders = {
+                key: contender_of(part, key)
+                for key, estimate in estimates.items()
+                if FIGURES[key].better and not estimate.bound
+            }
             draft = drafts.setdefault(heads, Draft(judge.judge, heads))
             draft.add(section.title, _counts(part.c, part.rows), estimates, contenders)
     return [drafts[heads] for heads in sorted(drafts, key=_place)]
@@ -334,6 +339,7 @@ def figures_of(part: Part, keys: tuple[str, ...]) -> dict[str, Estimate]:
         if "Grade_B" in keys:
             figures |= extraneous_grades(c, rows, base)
     names = {key: _NAMES.get(key, key) for key in keys}
+    figures = with_bounds(c, rows, figures)
     return {key: figures[name] for key, name in names.items() if name in figures}
 
 
@@ -465,10 +471,9 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Draft]:
     whole, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
     draft = Draft("", (judge.judge,))
     if definition.key == "judges":
-        scored = round((whole.scored.value or 0.0) * whole.scored.n_items)
         keys = definition.sections[0].columns
         figures = {key: whole.measures[key] for key in keys if key in whole.measures}
-        yield draft.add("", Counts(rows=whole.n_items, scored=scored), figures)
+        yield draft.add("", Counts(rows=whole.n_items, scored=whole.n_scored), figures)
     elif definition.key == "diversity" and diversity is not None:
         groups = (diversity.different, diversity.standard)
         for section, group in zip(definition.sections, groups, strict=True):

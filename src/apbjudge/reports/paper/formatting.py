@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ...errors import visible
+from ...judge.metrics import NAMES_BY_CODE
 from ...records.tables import text_cell
 from ...statistics.estimates import nothing
 from .. import document
@@ -22,7 +23,7 @@ from .table import Column, Table, TableRow
 WIDTH = 120
 _CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "
-    "n_items n_clusters n_resamples seed rows scored best note"
+    "n_items n_clusters n_resamples seed rows scored best note bound"
 ).split()
 
 
@@ -125,14 +126,24 @@ def _parts(
     yield Notes((legend, *filter(None, [best_note(table, mark)]), *table.notes))
 
 
-def _block(table: Table, sections: tuple[str, ...], rows: Iterable[TableRow]) -> document.Table:
+def _title(column: Column, rows: Sequence[TableRow]) -> str:
+    """What a column is called: what code alone found is never called a correctness rate."""
+    is_bound = any(
+        cell.estimate.bound == "upper" for row in rows if (cell := row.cells.get(column.id))
+    )
+    return NAMES_BY_CODE.get(column.title, column.title) if is_bound else column.title
+
+
+def _block(table: Table, sections: tuple[str, ...], rows: Sequence[TableRow]) -> document.Table:
     columns = [document.Column(head) for head in table.heads]
     several = len(sections) > 1
     for section in sections:
         title = section if several else ""
         columns.append(document.Column("scored", "right", title))
-        titles = (column.title for column in columns_of(table, section))
-        columns += [document.Column(text, "value", title) for text in titles]
+        columns += [
+            document.Column(_title(column, rows), "value", title)
+            for column in columns_of(table, section)
+        ]
     return document.Table(
         columns=tuple(columns),
         rows=tuple((*row.heads, *_cells(table, sections, row)) for row in rows),

@@ -31,6 +31,7 @@ class Mark:
         at: Place on an axis, such as ``2`` steps; empty where there is no such axis.
         value: A rate is from 0 to 1; ``low`` and ``high`` are None without an interval.
         n: Rows behind it, of ``n_clusters`` cases.
+        bound: As of an ``Estimate``.
     """
 
     judge: str
@@ -45,6 +46,7 @@ class Mark:
     level: float
     n: int
     n_clusters: int
+    bound: str = ""
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -71,6 +73,7 @@ def table_marks(table: Table, judge: str, columns: str) -> list[Mark]:
             level=cell.estimate.level,
             n=cell.estimate.n_items,
             n_clusters=cell.estimate.n_clusters,
+            bound=cell.estimate.bound,
         )
         for row in table.rows
         if row.judge == judge

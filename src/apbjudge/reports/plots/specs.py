@@ -236,6 +236,14 @@ SPECS = (
 )
 
 
+_BOUNDS = {
+    "upper": " (upper bounds: no provable fault)",
+    "lower": " (lower bounds: proven faults)",
+}
+_AXES = {"axis", "up"}
+"""What charts call the label of the axis of their values."""
+
+
 def paper_figures(tables: Sequence[Table], uncertainty: Frame | None = None) -> tuple[Figure, ...]:
     """Figures for a paper, drawn from its tables.
 
@@ -288,14 +296,20 @@ def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figur
         names = [*(n for n in ranking if n in own), *(n for n in own if n not in ranking)]
     levels = {mark.level for mark in marks if spec.intervals and mark.low is not None}
     intervals = f", with {100 * min(levels):.4g} % intervals" if levels else ""
+    bound = _BOUNDS.get(marks[-1].bound, "")
+    labels = {
+        name: f"{text} ({marks[-1].bound} bound)"
+        for name, text in getattr(spec.draw, "keywords", {}).items()
+        if bound and name in _AXES
+    }
     sizes = [mark.n for mark in marks]
     rows = f", n = {min(sizes)}" + (f" to {max(sizes)}" if min(sizes) < max(sizes) else "")
     return [
         Figure(
             key=spec.key,
-            title=f"{spec.title}{intervals}{rows}",
+            title=f"{spec.title}{bound}{intervals}{rows}",
             alt=f"{spec.alt} {spec.highlights(marks)}",
             data=frame([asdict(mark) for mark in marks]),
-            draw=partial(spec.draw, marks, names),
+            draw=partial(spec.draw, marks, names, **labels),
         )
     ]
