@@ -74,7 +74,12 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
         OptionError: If the design is unusable.
     """
     problems: Problems = []
-    labels = load_labels(config.labels, config.adjudicator, problems)
+    labels = load_labels(
+        config.labels,
+        config.adjudicator,
+        problems,
+        include_unsure=config.unsure == "include",
+    )
     plan = _plan(config, problems)
     target = None
     if config.target is not None:
@@ -369,6 +374,19 @@ class _Calibrating:
             yield (
                 f"{labels.n_contradictions} labels contradict themselves (correct with an "
                 "error flag or a grade below 1, or incorrect without either)."
+            )
+        if n_unsure := labels.consensus.n_unsure:
+            counted = (
+                "count like any other (--unsure exclude leaves them out)"
+                if config.unsure == "include"
+                else "are left out (--unsure exclude)"
+            )
+            yield f"{n_unsure} labels are marked unsure and {counted}."
+        n_pairs, n_alike = labels.consensus.first_faulty_steps
+        if n_pairs:
+            yield (
+                f"In {n_pairs} pairs of labels of one item both raters mark a faulty step; "
+                f"{n_alike} agree on the first one."
             )
         if n_changed := labels.consensus.n_changed:
             yield f"{n_changed} labels were changed later in the file; the last counts."

@@ -52,6 +52,9 @@ class CalibrationConfig(Config):
         default="exclude", description="What unscored items count as."
     )
     adjudicator: Adjudicator = None
+    unsure: Literal["include", "exclude"] = Field(
+        default="include", description="Whether labels marked unsure count like any other."
+    )
     own: Annotated[str | None, Option("--self")] = Field(
         default=None,
         description="Tested model that is the judge itself; without it the one of the same name.",

@@ -35,7 +35,12 @@ class Labels:
 
 
 def load_labels(
-    path: Path, adjudicator: str | None, problems: Problems, *, more: Sequence[Path] = ()
+    path: Path,
+    adjudicator: str | None,
+    problems: Problems,
+    *,
+    more: Sequence[Path] = (),
+    include_unsure: bool = True,
 ) -> Labels:
     """Reads and resolves a file of labels.
 
@@ -44,6 +49,7 @@ def load_labels(
         adjudicator: Rater whose word is final.
         problems: Gets a line for each unusable row, which is left out.
         more: Further files, read as if they followed in the first one.
+        include_unsure: Whether labels that their raters doubt count like any other.
 
     Raises:
         InputError: If a file is unusable, none holds a label, or the adjudicator never occurs.
@@ -53,7 +59,9 @@ def load_labels(
     if not len(table):
         wanted = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")
-    consensus = resolve(table, adjudicator=adjudicator)
+    consensus = resolve(table, adjudicator=adjudicator, include_unsure=include_unsure)
+    if not len(consensus) and consensus.n_unsure:
+        raise InputError(f"{path}: expected labels that their raters are sure of, got none")
     if not len(consensus):
         wanted = "expected labels that say is_correct, grade, errors or category"
         raise InputError(f"{path}: {wanted}, got {len(table)} that say nothing")

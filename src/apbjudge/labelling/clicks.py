@@ -1,7 +1,7 @@
 """How each click changes a rater's label of an item.
 
-A label can't contradict itself: a correct one has grade 1.0 and no flag, and whoever sets a flag
-or gives a lower grade states that the prediction is not correct.
+A label can't contradict itself: a correct one has grade 1.0, no flag and no faulty step, and
+whoever sets a flag, marks a step or gives a lower grade states that the prediction is not correct.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ from ..rubrics import Rubric
 MAX_NOTE = 4000
 """Characters of a note."""
 
+ANSWERS = tuple(
+    "is_correct grade errors category note unsure faulty_steps".split(),
+)
+"""Fields of a label that are the rater's own word."""
+
 
 def answers(label: HumanLabel) -> dict[str, Any]:
     """What the rater has said, without whose response it is about."""
-    identity = {"item_id", "tested_model", "rater"}
-    return {name: value for name, value in label if name not in identity}
+    return {name: value for name, value in label if name in ANSWERS}
 
 
 def is_silent(label: HumanLabel) -> bool:
-    """Whether nothing is answered that counts as a label; a note alone does not."""
+    """Whether nothing is answered that counts as a label; a note or a doubt alone does not."""
     counting = (label.is_correct, label.grade, label.errors or None, label.category)
     return all(value is None for value in counting)
 
@@ -34,14 +38,18 @@ def flagged(label: HumanLabel) -> tuple[ErrorCode, ...]:
     return tuple(code for code, is_set in (label.errors or {}).items() if is_set)
 
 
-def clicked(label: HumanLabel, click: Mapping[str, Any], rubric: Rubric) -> HumanLabel:
+def clicked(
+    label: HumanLabel, click: Mapping[str, Any], rubric: Rubric, *, n_steps: int = 0
+) -> HumanLabel:
     """The label after a click.
 
     Args:
         label: The label before.
         click: ``{"set": …, "to": …}``: ``correct`` (true or false), ``flag`` (a code, set or
-            taken back), ``grade`` (one of the rubric's), ``category`` (1 to 5) or ``note`` (text).
+            taken back), ``grade`` (one of the rubric's), ``category`` (1 to 5), ``step`` (number
+            of a faulty step, marked or taken back), ``unsure`` (true or false) or ``note`` (text).
         rubric: What the item is labelled by.
+        n_steps: Steps of the prediction.
 
     Raises:
         RowError: If the rubric does not ask for this, or the value is none of its own.
@@ -49,6 +57,15 @@ def clicked(label: HumanLabel, click: Mapping[str, Any], rubric: Rubric) -> Huma
     name, value, shape = click.get("set"), click.get("to"), rubric.shape
     if name == "note":
         changes: dict[str, Any] = {"note": _note(value)}
+    elif name == "unsure":
+        if not isinstance(value, bool):
+            raise RowError("to", "true or false", value)
+        changes = {"unsure": value}
+    elif name == "step" and shape != "category":
+        if type(value) is not int or not 1 <= value <= n_steps:
+            raise RowError("to", f"the number of one of {n_steps} steps", value)
+        steps = tuple(sorted({*label.faulty_steps} ^ {value}))
+        changes = {**_incorrect(label), "faulty_steps": steps}
     elif name == "category" and shape == "category":
         if type(value) is not int or value not in range(1, 6):
             raise RowError("to", "a whole number from 1 to 5", value)
@@ -58,7 +75,7 @@ def clicked(label: HumanLabel, click: Mapping[str, Any], rubric: Rubric) -> Huma
             raise RowError("to", "true or false", value)
         changes = _correct(rubric) if value else _incorrect(label)
         if shape == "pass":
-            changes = {"is_correct": value}
+            changes = {"is_correct": value, "faulty_steps": () if value else label.faulty_steps}
     elif name == "flag" and shape == "flags":
         if value not in rubric.codes:
             raise RowError("to", f"one of the codes {', '.join(rubric.codes)}", value)
@@ -93,7 +110,8 @@ def _grade(value: object, rubric: Rubric) -> float:
 
 
 def _correct(rubric: Rubric) -> dict[str, Any]:
-    return {"is_correct": True, "grade": 1.0, "errors": dict.fromkeys(rubric.codes, False)}
+    errors = dict.fromkeys(rubric.codes, False)
+    return {"is_correct": True, "grade": 1.0, "errors": errors, "faulty_steps": ()}
 
 
 def _incorrect(label: HumanLabel) -> dict[str, Any]:

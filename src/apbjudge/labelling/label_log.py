@@ -3,16 +3,17 @@
 Of a rater's lines on an item the last one counts, for ``records.resolve`` as for this module.
 ``step`` says how many clicks lead to a line, those that were undone left out; so the file itself
 holds what undo goes back to. A line without it was not written here: it is where undo ends, and
-it is never changed or removed.
+it is never changed or removed. ``skipped`` in a line without label puts the item at the end.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,13 @@ from ..jsonl import Appender, cut_torn_line, parse_object, take_lock
 from ..records import HumanLabel
 from ..records.labels import TABLE_SUFFIXES, check_scales, label_of, label_rows
 from ..records.scales import ScaleCheck
-from .clicks import is_silent
+from .clicks import answers, is_silent
 
 Key = tuple[str, str]
 """Item id and tested model."""
+
+Clock = Callable[[], datetime]
+"""Returns the time now, in UTC."""
 
 _HEAD = b'{"item_id":"'
 """How every line written here begins; nobody writes so by hand."""
@@ -41,12 +45,18 @@ class LabelHistory:
         steps: The labels since then, oldest first.
         revision: Grows with every change in this session.
         saw_judge: Whether the rater has been shown the judge's verdict.
+        skipped: Whether the rater has put the item off; never with a label.
+        shown_at: When the rater first saw the item; None where unknown.
+        seconds: Time that the rater has had the item open.
     """
 
     base: HumanLabel
     steps: list[HumanLabel] = field(default_factory=list[HumanLabel])
     revision: int = 0
     saw_judge: bool = False
+    skipped: bool = False
+    shown_at: str | None = None
+    seconds: float = 0
 
     @property
     def label(self) -> HumanLabel:
@@ -56,7 +66,8 @@ class LabelHistory:
     def line(self, label: HumanLabel, step: int) -> dict[str, Any]:
         """The line of the file that says that a label is reached with so many clicks."""
         seen = {"saw_judge": True} if self.saw_judge else {}
-        return {**dict(label), "step": step, **seen}
+        skipped = {"skipped": True} if self.skipped and is_silent(label) else {}
+        return {**_fields(label), "step": step, **seen, **skipped}
 
 
 class LabelLog:
@@ -69,13 +80,16 @@ class LabelLog:
     Args:
         path: The file; created when missing, continued when it exists.
         bad: Called with the complaint about a line that is no label; the line stays.
+        clock: Returns the time; without it no times are written.
 
     Raises:
         OptionError: If the name is one of a table, or another process writes the file.
         InputError: If the file can't be read or written, or holds something else than labels.
     """
 
-    def __init__(self, path: Path, *, bad: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: Path, *, bad: Callable[[str], None], clock: Clock | None = None
+    ) -> None:
         if path.suffix.lower() in TABLE_SUFFIXES:
             raise OptionError(
                 f"--out: expected a file of JSON lines, such as labels.jsonl, since every click "
@@ -84,6 +98,8 @@ class LabelLog:
         self.path = Path(os.path.realpath(path))  # through links, so that a lock has one place
         self._temporary = self.path.with_name(f".{self.path.name}.tmp")
         self._histories: dict[tuple[str, Key], LabelHistory] = {}
+        self._clock = clock
+        self._open_items: dict[str, tuple[Key, datetime]] = {}  # by rater, with the time counted
         lock = self.path.with_name(f".{self.path.name}.lock")  # lines that go replace the file
         busy = f"--out: another process is labelling into {self.path}"
         self._lock = take_lock(lock, self.path, busy=busy)
@@ -122,9 +138,58 @@ class LabelLog:
         """
         history = self.history(rater, key)
         if label != history.label:
+            label = label.model_copy(update=self._times(rater, key, history))
             self._append(history.line(label, len(history.steps) + 1))
             history.steps.append(label)
+            history.skipped = history.skipped and is_silent(label)
             self._changed(rater, key, history)
+
+    def show(self, rater: str, key: Key) -> None:
+        """Notes that a rater has an item open from now on; labels say since when and how long."""
+        if self._clock is None:
+            return
+        now = self._clock()
+        if rater in self._open_items:
+            self._count(rater, self._open_items[rater][0], now)
+        history = self.history(rater, key)
+        history.shown_at = history.shown_at or _text(now)
+        self._histories[rater, key] = history
+        self._open_items[rater] = key, now
+
+    def skip(self, rater: str, key: Key) -> None:
+        """Notes that the rater puts off an item without label.
+
+        Raises:
+            InputError: If it can't be written; then nothing has changed.
+        """
+        history = self.history(rater, key)
+        if not history.skipped and is_silent(history.label):
+            line = history.line(history.label, len(history.steps))
+            self._append({**line, "skipped": True})
+            history.skipped = True
+            self._changed(rater, key, history)
+
+    def take_over(self, labels: Iterable[HumanLabel]) -> int:
+        """Adds labels that were made elsewhere; those that are there already are not added.
+
+        Returns:
+            How many were added.
+
+        Raises:
+            InputError: If they can't be written.
+        """
+        n_added = 0
+        self._check_place()
+        for label in labels:
+            key = label.item_id, label.tested_model or ""
+            history = self.history(label.rater, key)
+            if answers(label) != answers(history.label):
+                self._out.append(_fields(label))
+                history.base, history.steps = label, []
+                self._changed(label.rater, key, history)
+                n_added += 1
+        self._out.sync()
+        return n_added
 
     def undo(self, rater: str, key: Key) -> None:
         """Takes the last click back; does nothing when there is none.
@@ -135,6 +200,12 @@ class LabelLog:
             InputError: If the file can't be written; then nothing has changed.
         """
         history = self.history(rater, key)
+        if history.skipped:
+            history.skipped = False
+            steps = enumerate(history.steps, start=1)
+            self._replace_lines(rater, key, [history.line(label, n) for n, label in steps])
+            self._changed(rater, key, history)
+            return
         if not history.steps:
             return
         earlier = history.steps[:-1]
@@ -165,6 +236,26 @@ class LabelLog:
     def _changed(self, rater: str, key: Key, history: LabelHistory) -> None:
         history.revision += 1
         self._histories[rater, key] = history
+
+    # Times
+
+    def _times(self, rater: str, key: Key, history: LabelHistory) -> dict[str, Any]:
+        """The times of a decision that is made now."""
+        if self._clock is None:
+            return {}
+        now = self._clock()
+        self._histories[rater, key] = history
+        self._count(rater, key, now)
+        history.shown_at = history.shown_at or _text(now)
+        seconds = round(history.seconds, 1)
+        return {"shown_at": history.shown_at, "decided_at": _text(now), "seconds": seconds}
+
+    def _count(self, rater: str, key: Key, now: datetime) -> None:
+        """Counts the time since the rater's last act as spent on an item, and none twice."""
+        if rater in self._open_items:
+            open_item, since = self._open_items[rater]
+            self._histories[rater, key].seconds += max(0.0, (now - since).total_seconds())
+            self._open_items[rater] = open_item, now
 
     # Reading
 
@@ -205,6 +296,10 @@ class LabelLog:
         key, step = (label.item_id, label.tested_model), values.get("step")
         history = self._histories.setdefault((label.rater, key), self.history(label.rater, key))
         history.saw_judge = history.saw_judge or values.get("saw_judge") is True
+        history.shown_at = history.shown_at or label.shown_at
+        history.seconds = max(history.seconds, label.seconds or 0)
+        if type(step) is int:
+            history.skipped = values.get("skipped") is True
         if type(step) is not int:
             if not is_silent(label):
                 history.base, history.steps = label, []
@@ -259,6 +354,20 @@ class LabelLog:
 
     def _unwritable(self, error: OSError) -> InputError:
         return InputError(f"{self.path}: can't be read or written: {error.strerror}")
+
+
+_OFTEN = {"is_correct", "grade", "errors", "category", "note"}
+"""Fields that are written also where they are empty."""
+
+
+def _fields(label: HumanLabel) -> dict[str, Any]:
+    """The fields of a label as they are written."""
+    values = label.model_dump(mode="json", exclude_defaults=True)
+    return {n: values.get(n, v) for n, v in label if n in values or n in _OFTEN or n == "rater"}
+
+
+def _text(time: datetime) -> str:
+    return time.isoformat(timespec="seconds")
 
 
 def _is_own(raw: bytes, rater: str, key: Key) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -66,6 +67,7 @@ class ConsensusTable(Scores):
         n_repeated: Labels that a later one of the same rater on the same item replaces.
         n_changed: Those of them that differ from the label that replaces them.
         n_silent: Labels that say nothing; they are left out everywhere.
+        n_unsure: Labels that their raters doubt, whether they are counted or left out.
     """
 
     labels: LabelTable
@@ -77,6 +79,7 @@ class ConsensusTable(Scores):
     n_repeated: int
     n_changed: int
     n_silent: int
+    n_unsure: int
 
     def rater(self, name: str) -> Scores:
         """What one rater says of each entry."""
@@ -160,6 +163,16 @@ class ConsensusTable(Scores):
         )
 
     @property
+    def first_faulty_steps(self) -> tuple[int, int]:
+        """Pairs of labels of one item that both mark a step, and how many agree on the first."""
+        firsts: dict[int, list[int]] = {}
+        for rows in self.by_rater.values():
+            for row in rows[self.labels.faulty_steps.ends[rows] >= 0].tolist():
+                firsts.setdefault(int(self.entry[row]), []).append(self.labels.steps_at(row)[0])
+        pairs = [pair for steps in firsts.values() for pair in combinations(steps, 2)]
+        return len(pairs), sum(a == b for a, b in pairs)
+
+    @property
     def items(self) -> dict[Key, Consensus]:
         """All entries by item and tested model; for a few thousand of them."""
         return {self.key_at(at): self[at] for at in range(len(self))}
@@ -177,7 +190,10 @@ def answers_of(item: Vector, key: Vector) -> Answers:
 
 
 def resolve(
-    labels: LabelTable | Iterable[HumanLabel], *, adjudicator: str | None = None
+    labels: LabelTable | Iterable[HumanLabel],
+    *,
+    adjudicator: str | None = None,
+    include_unsure: bool = True,
 ) -> ConsensusTable:
     """Puts the labels of each item together, field by field.
 
@@ -192,14 +208,16 @@ def resolve(
         labels: In any order, but of a rater's labels on one item the last one counts. Lines that
             name no rater are all by one and the same.
         adjudicator: Rater whose word is final, and who has no vote among the others.
+        include_unsure: Whether labels that their raters doubt count like any other.
     """
     table = labels if isinstance(labels, LabelTable) else label_table(labels)
     stated = np.flatnonzero(~table.is_silent)
-    order = stated[np.lexsort((stated, table.rater[stated], table.key[stated]))]
-    same = (table.key[order][1:] == table.key[order][:-1]) & (
-        table.rater[order][1:] == table.rater[order][:-1]
-    )
-    is_last = np.append(~same, np.ones(min(1, len(order)), dtype=bool))
+    order, same, is_last = _by_rater(table, stated)
+    n_unsure = int(table.unsure[order[is_last]].sum())
+    if n_unsure and not include_unsure:  # nor does the rater's earlier label count
+        group = np.cumsum(is_last) - is_last
+        stated = np.sort(order[~table.unsure[order[is_last]][group]])
+        order, same, is_last = _by_rater(table, stated)
     rows = order[is_last]
     _, first, inverse = np.unique(table.key[stated], return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
@@ -229,8 +247,18 @@ def resolve(
         entry=counted,
         n_repeated=int(same.sum()),
         n_changed=_n_changed(table, order[:-1][same], order[1:][same]),
-        n_silent=len(table) - len(stated),
+        n_silent=int(table.is_silent.sum()),
+        n_unsure=n_unsure,
     )
+
+
+def _by_rater(table: LabelTable, rows: Vector) -> tuple[Vector, Vector, Vector]:
+    """Rows sorted by item and rater; which have the next one's; which are the last of theirs."""
+    order = rows[np.lexsort((rows, table.rater[rows], table.key[rows]))]
+    same = (table.key[order][1:] == table.key[order][:-1]) & (
+        table.rater[order][1:] == table.rater[order][:-1]
+    )
+    return order, same, np.append(~same, np.ones(min(1, len(order)), dtype=bool))
 
 
 def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:

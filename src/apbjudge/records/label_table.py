@@ -43,6 +43,8 @@ class LabelTable(Scores):
         rater: Index into ``raters``.
         raters: The different raters, in the order in which they first come.
         note: What raters remarked.
+        unsure: Whether the rater doubts the label.
+        faulty_steps: Numbers of the steps that were marked, joined by commas; None for none.
     """
 
     item_id: Texts
@@ -52,6 +54,8 @@ class LabelTable(Scores):
     rater: Vector
     raters: list[str] = field(repr=False)
     note: Texts
+    unsure: Vector
+    faulty_steps: Texts
 
     @cached_property
     def key(self) -> Vector:
@@ -66,6 +70,10 @@ class LabelTable(Scores):
         right = (self.correct == 0) & (self.grade == 1) & ~is_flagged
         return int((wrong | right).sum())
 
+    def steps_at(self, at: int) -> tuple[int, ...]:
+        """The steps that one label marks as faulty, sorted."""
+        return tuple(map(int, filter(None, (self.faulty_steps[at] or "").split(","))))
+
     def label(self, at: int) -> HumanLabel:
         """One label."""
         correct, grade, category = self.correct[at], float(self.grade[at]), int(self.category[at])
@@ -78,6 +86,8 @@ class LabelTable(Scores):
             errors=self.errors_at(at),
             category=category or None,
             note=self.note[at] or "",
+            unsure=bool(self.unsure[at]),
+            faulty_steps=self.steps_at(at),
         )
 
 
@@ -112,7 +122,7 @@ def label_table(labels: Iterable[HumanLabel]) -> LabelTable:
 
 _NAMES = (
     *("item_id", "tested_model", "rater", "is_correct", "grade", "category", "errors", "note"),
-    "is_plain",
+    *("unsure", "faulty_steps", "is_plain"),
 )
 _KINDS: Mapping[str, frozenset[type]] = {
     "item_id": frozenset({str}),
@@ -123,6 +133,8 @@ _KINDS: Mapping[str, frozenset[type]] = {
     "category": frozenset({int, type(None)}),
     "errors": frozenset({dict, type(None)}),
     "note": frozenset({str, type(None)}),
+    "unsure": frozenset({bool, type(None)}),
+    "faulty_steps": frozenset({type(None)}),
     **dict.fromkeys(ERROR_CODES, frozenset({type(None)})),
 }
 """Kinds of values that stand for themselves; others have to be read, such as ``"yes"``."""
@@ -197,6 +209,10 @@ class _Reader:
             "model": self._models.of(of["tested_model"]),
             "rater": self._raters.of([_RATER if name is None else name for name in of["rater"]]),
             "note": texts_of(encoded(value or None for value in of["note"])),
+            "unsure": np.array([value is True for value in of["unsure"]], dtype=bool),
+            "faulty_steps": texts_of(
+                encoded(",".join(map(str, steps or ())) or None for steps in of["faulty_steps"])
+            ),
         }
         self._count(columns, np.array(of["is_plain"], dtype=bool))
         return columns

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +38,13 @@ class HumanLabel(Record):
         category: 1 to 5 for tool-broken.
         note: What the rater remarked; empty where nothing, and in labels from tables, which may
             have several columns of that name.
+        unsure: Whether the rater doubts the label; it is a label all the same.
+        faulty_steps: Numbers of the steps that are wrong, from 1, sorted; empty where nobody
+            marked any, which does not say that there is none.
+        shown_at: When the rater first saw the item, ISO 8601 in UTC; None where unknown.
+        decided_at: When the label became what it is; None where unknown.
+        seconds: Time that the rater had the item open until then; None where unknown.
+        decided_from: Of an adjudicated label, the raters' labels that it was decided from.
     """
 
     model_config = ConfigDict(extra="ignore")  # labels carry notes of all sorts
@@ -48,6 +57,12 @@ class HumanLabel(Record):
     errors: dict[ErrorCode, bool] | None = None
     category: int | None = Field(default=None, ge=1, le=5)
     note: str = ""
+    unsure: bool = False
+    faulty_steps: tuple[int, ...] = ()
+    shown_at: str | None = None
+    decided_at: str | None = None
+    seconds: float | None = None
+    decided_from: tuple[dict[str, Any], ...] = ()
 
     @property
     def contradiction(self) -> str | None:
@@ -98,7 +113,8 @@ def read_labels(
             yield label
 
 
-_COLUMNS = (*(name for name in HumanLabel.model_fields if name != "note"), *ERROR_CODES)
+_NOT_IN_TABLES = ("note", "decided_from")
+_COLUMNS = (*(n for n in HumanLabel.model_fields if n not in _NOT_IN_TABLES), *ERROR_CODES)
 
 
 def label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
@@ -198,6 +214,35 @@ def _remark(value: object, field: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _steps(value: object, field: str) -> tuple[int, ...]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    listed = listed if isinstance(listed, list) else [listed]
+    numbers = [_number(each) for each in cast("list[object]", listed)]
+    if not all(number is not None and number >= 1 and number == int(number) for number in numbers):
+        raise RowError(field, "numbers of steps, from 1", value)
+    return tuple(sorted({int(number) for number in numbers if number is not None}))
+
+
+# Of what only describes how a label came about, an unusable value costs no label.
+
+
+def _time(value: object, field: str) -> str | None:
+    try:
+        return value if isinstance(value, str) and datetime.fromisoformat(value) else None
+    except ValueError:
+        return None
+
+
+def _seconds(value: object, field: str) -> float | None:
+    number = _number(value)
+    return number if number is not None and number >= 0 and isfinite(number) else None
+
+
+def _sources(value: object, field: str) -> tuple[dict[str, Any], ...]:
+    listed = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(cast("dict[str, Any]", each) for each in listed if isinstance(each, dict))
+
+
 # Scales ------------------------------------------------------------------------------------------
 
 
@@ -263,6 +308,12 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "grade": _grade,
     "category": _category,
     "note": _remark,
+    "unsure": _truth,
+    "faulty_steps": _steps,
+    "shown_at": _time,
+    "decided_at": _time,
+    "seconds": _seconds,
+    "decided_from": _sources,
 }
 
 

@@ -12,7 +12,7 @@ from ..errors import InputError, OptionError, RowError, visible
 from ..judge import Source, Task
 from ..protocols import AUTO
 from ..protocols.images import load_images
-from ..records import FileRef, Item
+from ..records import FileRef, HumanLabel, Item
 from ..records.consensus import Answers, answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
@@ -144,10 +144,7 @@ class ReportItems:
             consensus = self.labels.consensus
             if (at := consensus.entry_of(item_id, tested_model, answers)) >= 0:
                 human = asdict(consensus[at])
-                labels = tuple(
-                    label.model_dump(exclude={"item_id", "tested_model"})
-                    for label in consensus.labels_at(at)
-                )
+                labels = tuple(map(_label_view, consensus.labels_at(at)))
         return Entry(
             item_id=item_id,
             tested_model=tested_model or "not stated",
@@ -160,6 +157,16 @@ class ReportItems:
             labels=labels,
             item=item,
         )
+
+
+def _label_view(label: HumanLabel) -> dict[str, Any]:
+    """What a rater says of an item; doubts and marked steps only where there are any."""
+    answers = {"rater", "is_correct", "grade", "errors", "category", "note"}
+    if label.unsure:
+        answers.add("unsure")
+    if label.faulty_steps:
+        answers.add("faulty_steps")
+    return label.model_dump(include=answers)
 
 
 def _keys(table: JudgementTable, run: RunFolder) -> Iterator[_Key]:
