@@ -352,7 +352,7 @@ class _Calibrating:
                 yield from correction.figures(name, value, at)
 
     def notes(self) -> Iterator[str]:
-        config, labels = self.config, self.shared.labels
+        config = self.config
         if self.run.table.judge == STATIC:
             yield (
                 "The static judge proves faults, never correctness: a plan without a proven fault "
@@ -370,6 +370,13 @@ class _Calibrating:
             yield from self.planned.notes()
         if self.scale_note is not None:
             yield self.scale_note
+        yield from self.label_notes()
+        if self.matched.n_unmatched:
+            yield f"{self.matched.n_unmatched} labelled items have no judgement here."
+
+    def label_notes(self) -> Iterator[str]:
+        """What must be said of the labels themselves."""
+        labels = self.shared.labels
         if labels.n_contradictions:
             yield (
                 f"{labels.n_contradictions} labels contradict themselves (correct with an "
@@ -378,7 +385,7 @@ class _Calibrating:
         if n_unsure := labels.consensus.n_unsure:
             counted = (
                 "count like any other (--unsure exclude leaves them out)"
-                if config.unsure == "include"
+                if self.config.unsure == "include"
                 else "are left out (--unsure exclude)"
             )
             yield f"{n_unsure} labels are marked unsure and {counted}."
@@ -390,5 +397,3 @@ class _Calibrating:
             )
         if n_changed := labels.consensus.n_changed:
             yield f"{n_changed} labels were changed later in the file; the last counts."
-        if self.matched.n_unmatched:
-            yield f"{self.matched.n_unmatched} labelled items have no judgement here."

@@ -41,6 +41,10 @@ def label(values: Values) -> int:
 
     done = serve(config, problem=problem, started=started)
     out = visible(str(done.out))
+    for file in done.files:
+        click.echo(f"wrote {visible(str(file))}")
+    if config.export_label_studio is not None:
+        return 0
     if not done.by_rater:
         click.echo(f"no item is labelled completely yet; the same command continues from {out}")
         return 0

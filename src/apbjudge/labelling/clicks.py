@@ -16,9 +16,7 @@ from ..rubrics import Rubric
 MAX_NOTE = 4000
 """Characters of a note."""
 
-ANSWERS = tuple(
-    "is_correct grade errors category note unsure faulty_steps".split(),
-)
+ANSWERS = ("is_correct", "grade", "errors", "category", "note", "unsure", "faulty_steps")
 """Fields of a label that are the rater's own word."""
 
 
@@ -58,29 +56,21 @@ def clicked(
     if name == "note":
         changes: dict[str, Any] = {"note": _note(value)}
     elif name == "unsure":
-        if not isinstance(value, bool):
-            raise RowError("to", "true or false", value)
-        changes = {"unsure": value}
-    elif name == "step" and shape != "category":
-        if type(value) is not int or not 1 <= value <= n_steps:
-            raise RowError("to", f"the number of one of {n_steps} steps", value)
-        steps = tuple(sorted({*label.faulty_steps} ^ {value}))
-        changes = {**_incorrect(label), "faulty_steps": steps}
+        changes = {"unsure": _truth(value)}
     elif name == "category" and shape == "category":
         if type(value) is not int or value not in range(1, 6):
             raise RowError("to", "a whole number from 1 to 5", value)
         changes = {"category": value, "is_correct": rubric.category_is_correct(value)}
-    elif name == "correct" and shape != "category":
-        if not isinstance(value, bool):
-            raise RowError("to", "true or false", value)
-        changes = _correct(rubric) if value else _incorrect(label)
-        if shape == "pass":
-            changes = {"is_correct": value, "faulty_steps": () if value else label.faulty_steps}
+    elif name == "correct" and shape == "pass":
+        is_correct = _truth(value)
+        steps = () if is_correct else label.faulty_steps
+        changes = {"is_correct": is_correct, "faulty_steps": steps}
+    elif name == "correct" and shape == "flags":
+        changes = _correct(rubric) if _truth(value) else _incorrect(label)
+    elif name == "step" and shape != "category":
+        changes = _incorrect(label) | {"faulty_steps": _steps(label, value, n_steps)}
     elif name == "flag" and shape == "flags":
-        if value not in rubric.codes:
-            raise RowError("to", f"one of the codes {', '.join(rubric.codes)}", value)
-        flags = {code: (code in flagged(label)) != (code == value) for code in rubric.codes}
-        changes = _incorrect(label.model_copy(update={"errors": flags}))
+        changes = _flag(label, value, rubric)
     elif name == "grade" and shape == "flags":
         grade = _grade(value, rubric)
         lower = label.model_copy(update={"grade": grade})
@@ -88,6 +78,25 @@ def clicked(
     else:
         raise RowError("set", f"something that rubric {rubric.ref} asks for", name)
     return label.model_copy(update=changes)
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise RowError("to", "true or false", value)
+    return value
+
+
+def _steps(label: HumanLabel, value: object, n_steps: int) -> tuple[int, ...]:
+    if type(value) is not int or not 1 <= value <= n_steps:
+        raise RowError("to", f"the number of one of {n_steps} steps", value)
+    return tuple(sorted({*label.faulty_steps} ^ {value}))
+
+
+def _flag(label: HumanLabel, value: object, rubric: Rubric) -> dict[str, Any]:
+    if value not in rubric.codes:
+        raise RowError("to", f"one of the codes {', '.join(rubric.codes)}", value)
+    flags = {code: (code in flagged(label)) != (code == value) for code in rubric.codes}
+    return _incorrect(label.model_copy(update={"errors": flags}))
 
 
 def _note(value: object) -> str:

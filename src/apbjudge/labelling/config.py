@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ..config import Option
 from ..judge.config import InputConfig
@@ -15,7 +15,10 @@ from ..judge.config import InputConfig
 class LabelConfig(InputConfig):
     """Which items humans label, and in which order."""
 
-    groups: ClassVar[Mapping[str, str]] = {"Page": "port"}
+    groups: ClassVar[Mapping[str, str]] = {
+        "Page": "port",
+        "Label Studio": "export_label_studio import_label_studio",
+    }
 
     predictions: Annotated[Path, Option(is_argument=True)] = Field(
         description="JSONL file, one prediction a line."
@@ -34,6 +37,22 @@ class LabelConfig(InputConfig):
         default=None,
         description="Run whose verdict is shown after the rater has saved a label.",
     )
+    adjudicate: tuple[Path, ...] = Field(
+        default=(),
+        description="Labels of at least two raters, JSONL or CSV: only items on which they differ "
+        "are shown, with their labels, and items on which all agree are copied. Repeat it for "
+        "several files.",
+    )
+    export_label_studio: Path | None = Field(
+        default=None,
+        description="Folder that the items are written to as tasks of Label Studio, with the "
+        "labels in --out; no page is served.",
+    )
+    import_label_studio: Path | None = Field(
+        default=None,
+        description="JSON export of Label Studio whose annotations are added to --out; no page is "
+        "served.",
+    )
     port: int = Field(default=0, ge=0, le=65535, description="Port on 127.0.0.1; 0 for a free one.")
 
     @field_validator("rater")
@@ -44,3 +63,12 @@ class LabelConfig(InputConfig):
         ):
             raise ValueError(f"expected a name of 1 to 80 printable characters, got {name!r}")
         return name
+
+    @model_validator(mode="after")
+    def _adjudication_is_blind(self) -> LabelConfig:
+        if self.adjudicate and self.run is not None:
+            raise ValueError(
+                "--adjudicate: expected no --run with it, since adjudication is blind to the "
+                f"judge; got {str(self.run)!r}"
+            )
+        return self

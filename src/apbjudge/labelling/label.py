@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import OptionError
 from ..judge.source import data_roots, own_rubric
+from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
-from .label_log import LabelLog
+from .label_log import Clock, LabelLog
+from .label_studio import export_tasks, read_annotations
 from .queue import ItemReader, JudgeVerdicts, Problem, in_plan_order, shuffled
 from .service import LabelService
 
@@ -25,26 +28,34 @@ class Labelled:
         by_rater: Items that each rater has labelled completely, earlier sessions included.
         out: The file of labels.
         design: The value for ``calibrate --design``; None where none fits.
+        files: The files that were written for Label Studio.
     """
 
     total: int
     by_rater: dict[str, int]
     out: Path
     design: str | None
+    files: tuple[Path, ...] = ()
 
 
-def open_service(config: LabelConfig, *, problem: Problem) -> LabelService:
+def now() -> datetime:
+    """The time in UTC."""
+    return datetime.now(UTC)
+
+
+def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -> LabelService:
     """Reads the files and takes hold of the file of labels.
 
     Args:
         config: What is to be labelled.
         problem: Called with a line about each row that can't be used.
+        clock: Returns the time, for the times in labels.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.
         InputError: If a file is unusable.
     """
-    for path in (config.predictions, config.cases):
+    for path in (config.predictions, config.cases, *config.adjudicate, config.import_label_studio):
         with suppress(OSError):
             if path is not None and path.samefile(config.out):
                 raise OptionError(
@@ -69,20 +80,37 @@ def open_service(config: LabelConfig, *, problem: Problem) -> LabelService:
         raise OptionError(
             f"--order: expected random, file, or the file of a plan, got {config.order!r}"
         )
+    rater, adjudication = config.rater, None
+    if config.adjudicate:
+        rater = rater or ADJUDICATED
+        adjudication = compared(config.adjudicate, queue, adjudicator=rater, problem=problem)
+        queue = [place for place in queue if place.key in adjudication.disputed]
     queue = queue[: config.n]
     items = f"{len(queue):,} of {total:,}" if len(queue) < total else f"all {total:,}"
+    verdicts = JudgeVerdicts(config.run, [item.key for item in queue]) if config.run else None
+    log = LabelLog(config.out, bad=problem, clock=clock)
+    if adjudication is not None:
+        log.take_over(adjudication.agreed)
+        items = f"{len(queue):,} of {total:,}"
+        order = f"those on which raters differ, {order}"
+        problem(
+            f"raters differ on {len(adjudication.disputed):,} items; those on which they agree, "
+            f"{len(adjudication.agreed):,}, are copied to {config.out}; "
+            f"{adjudication.n_single:,} with a label of one rater alone are left out"
+        )
     return LabelService(
         queue=queue,
         reader=reader,
-        verdicts=JudgeVerdicts(config.run, [item.key for item in queue]) if config.run else None,
-        log=LabelLog(config.out, bad=problem),
+        verdicts=verdicts,
+        log=log,
         order=f"{items} items, {order}",
-        rater=config.rater,
+        rater=rater,
+        disputed={} if adjudication is None else adjudication.disputed,
     )
 
 
 def label(config: LabelConfig, *, problem: Problem, started: Callable[[str], None]) -> Labelled:
-    """Serves the page on 127.0.0.1 until Ctrl-C.
+    """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
 
     Args:
         config: What is to be labelled.
@@ -93,11 +121,20 @@ def label(config: LabelConfig, *, problem: Problem, started: Callable[[str], Non
         OptionError: If an option is unusable, or another process writes the labels.
         InputError: If a file is unusable.
     """
-    from .server import serve
-
     service = open_service(config, problem=problem)
+    files: tuple[Path, ...] = ()
     try:
-        asyncio.run(serve(service, port=config.port, started=started, problem=problem))
+        if config.import_label_studio is not None:
+            labels = read_annotations(config.import_label_studio, service.queue, problem)
+            service.log.take_over(labels)
+        if config.export_label_studio is not None:
+            folder = config.export_label_studio
+            files = export_tasks(folder, service.queue, service.reader, service.log)
+        is_conversion = config.import_label_studio or config.export_label_studio
+        if service.queue and not is_conversion:
+            from .server import serve
+
+            asyncio.run(serve(service, port=config.port, started=started, problem=problem))
         n_complete = {r: service.statuses(r).count("2") for r in service.log.raters}
     finally:
         service.log.close()
@@ -106,4 +143,5 @@ def label(config: LabelConfig, *, problem: Problem, started: Callable[[str], Non
         by_rater={rater: n for rater, n in n_complete.items() if n},
         out=config.out,
         design=None if config.order == "file" else config.order,
+        files=files,
     )

@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -192,7 +192,7 @@ class LabelLog:
         return n_added
 
     def undo(self, rater: str, key: Key) -> None:
-        """Takes the last click back; does nothing when there is none.
+        """Takes the last click or a skip back; does nothing when there is none.
 
         Where that leaves no label, the lines are removed: an empty one would not outweigh them.
 
@@ -200,22 +200,16 @@ class LabelLog:
             InputError: If the file can't be written; then nothing has changed.
         """
         history = self.history(rater, key)
-        if history.skipped:
-            history.skipped = False
-            steps = enumerate(history.steps, start=1)
-            self._replace_lines(rater, key, [history.line(label, n) for n, label in steps])
-            self._changed(rater, key, history)
+        if not history.steps and not history.skipped:
             return
-        if not history.steps:
-            return
-        earlier = history.steps[:-1]
+        earlier = list(history.steps if history.skipped else history.steps[:-1])
+        after = replace(history, steps=earlier, skipped=False)
         if not earlier or is_silent(earlier[-1]):
-            lines = [history.line(label, step) for step, label in enumerate(earlier, start=1)]
+            lines = [after.line(label, step) for step, label in enumerate(earlier, start=1)]
             self._replace_lines(rater, key, lines)
         else:
-            self._append(history.line(earlier[-1], len(earlier)))
-        history.steps = earlier
-        self._changed(rater, key, history)
+            self._append(after.line(earlier[-1], len(earlier)))
+        self._changed(rater, key, after)
 
     def saw_judge(self, rater: str, key: Key) -> None:
         """Notes down that the rater is shown the judge's verdict; later lines say so too."""
@@ -302,7 +296,7 @@ class LabelLog:
             history.skipped = values.get("skipped") is True
         if type(step) is not int:
             if not is_silent(label):
-                history.base, history.steps = label, []
+                history.base, history.steps, history.skipped = label, [], False
         elif step > 0:
             history.steps[step - 1 :] = [label]
 

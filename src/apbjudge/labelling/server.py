@@ -61,6 +61,7 @@ _CALLS: Mapping[str, Callable[[LabelService, Mapping[str, Any]], Json]] = {
     "item": LabelService.item,
     "click": LabelService.click,
     "undo": LabelService.undo,
+    "skip": LabelService.skip,
     "judge": LabelService.judge,
 }
 

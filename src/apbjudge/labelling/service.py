@@ -7,7 +7,7 @@ no finding, and no name of tested model or item, which is identified by its numb
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,11 +15,12 @@ from ..errors import RowError
 from ..judge import JudgeSpec
 from ..protocols.base import Protocol
 from ..protocols.images import is_image, load_images, sample
-from ..records import Item
+from ..records import HumanLabel, Item
 from ..reports.page.items import case_view, prediction_view
 from ..rubrics import Rubric
+from .adjudication import decided_from
 from .clicks import answers, clicked, is_silent, missing, remark
-from .label_log import LabelHistory, LabelLog
+from .label_log import Key, LabelHistory, LabelLog
 from .queue import ItemReader, JudgeVerdicts, QueuedItem
 
 Json = dict[str, Any]
@@ -27,7 +28,7 @@ Json = dict[str, Any]
 MAX_NAME = 80
 """Characters of a rater's name."""
 
-GRADE_KEYS = "qwertyasdfhl"
+GRADE_KEYS = "qwertyahlbiz"
 """Keys of the grades, worst first; those that the page uses otherwise are not among them."""
 
 _JUDGED = JudgeSpec()
@@ -59,6 +60,7 @@ class LabelService:
         order: How the queue was ordered, in words.
         rater: The only rater; None when each page asks for a name.
         verdicts: A judge's verdicts to show after the rater's own; None for none at all.
+        disputed: The labels of raters who differ, to be shown with the item they are about.
     """
 
     queue: Sequence[QueuedItem]
@@ -67,21 +69,25 @@ class LabelService:
     order: str
     rater: str | None = None
     verdicts: JudgeVerdicts | None = None
+    disputed: Mapping[Key, Sequence[HumanLabel]] = field(default_factory=dict[Key, Any])
 
     def start(self) -> Json:
         """What the page needs before it knows who is labelling."""
         return {"total": len(self.queue), "order": self.order, "rater": self.rater}
 
     def progress(self, rater: object) -> str:
-        """Of each item in order, whether a rater has not touched (0), begun (1) or done (2) it."""
+        """Of each item in order, whether it is untouched (0), begun (1), done (2), skipped (3)."""
         return self.statuses(self._name(rater))
 
     def statuses(self, name: str) -> str:
         """As ``progress``, of anybody who is in the file of labels."""
 
         def status(place: QueuedItem) -> str:
-            label = self.log.history(name, place.key).label
-            if is_silent(label) and not label.note:
+            history = self.log.history(name, place.key)
+            label = history.label
+            if history.skipped:
+                return "3"
+            if is_silent(label) and not label.note and not label.unsure:
                 return "0"
             return "1" if missing(label, place.rubric) else "2"
 
@@ -96,8 +102,11 @@ class LabelService:
         """
         name, place = self._name(request.get("rater")), self._place(request.get("item"))
         item = self.reader.item(place)
+        self.log.show(name, place.key)
+        disputed = self.disputed.get(place.key, ())
         return {
             "number": request["item"],
+            **({"raters": [_said(label) for label in disputed]} if disputed else {}),
             **item_view(item, place.rubric, self.reader.roots),
             "asks": question_view(item, place.protocol, place.rubric),
             "label": self._label(name, place),
@@ -115,8 +124,27 @@ class LabelService:
         click = request.get("click")
         if not isinstance(click, Mapping):
             raise RowError("click", "an object", click)
-        label = clicked(history.label, cast("Mapping[str, Any]", click), place.rubric)
+        click = cast("Mapping[str, Any]", click)
+        is_step = click.get("set") == "step"
+        n_steps = len(self.reader.item(place).prediction.steps) if is_step else 0
+        label = clicked(history.label, click, place.rubric, n_steps=n_steps)
+        if disputed := self.disputed.get(place.key):
+            label = label.model_copy(update={"decided_from": decided_from(disputed)})
         self.log.add(name, place.key, label)
+        return self._label(name, place)
+
+    def skip(self, request: Mapping[str, Any]) -> Json:
+        """Puts an item off: it has no label, and comes again when all others are done.
+
+        Raises:
+            RowError: If it has a label.
+            StaleError: If the page did not know the label's last state.
+            InputError: If it can't be written.
+        """
+        name, place, history = self._current(request)
+        if not is_silent(history.label):
+            raise RowError("item", "one without label; undo its clicks first", request["item"])
+        self.log.skip(name, place.key)
         return self._label(name, place)
 
     def undo(self, request: Mapping[str, Any]) -> Json:
@@ -171,11 +199,16 @@ class LabelService:
         return {
             **answers(label),
             "revision": history.revision,
-            "can_undo": bool(history.steps),
+            "skipped": history.skipped,
+            "can_undo": bool(history.steps) or history.skipped,
             "missing": lacks,
             "remark": remark(label, place.rubric),
             "judge": ("hidden" if lacks else "ready") if is_judged else "none",
         }
+
+
+def _said(label: HumanLabel) -> Json:
+    return {"rater": label.rater, **answers(label)}
 
 
 # What the page receives --------------------------------------------------------------------------

@@ -216,7 +216,8 @@ def _remark(value: object, field: str) -> str:
 
 def _steps(value: object, field: str) -> tuple[int, ...]:
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
-    listed = listed if isinstance(listed, list) else [listed]
+    if not isinstance(listed, list):
+        listed = [listed]
     numbers = [_number(each) for each in cast("list[object]", listed)]
     if not all(number is not None and number >= 1 and number == int(number) for number in numbers):
         raise RowError(field, "numbers of steps, from 1", value)

@@ -32,13 +32,13 @@
 
   const toolName = (call) => node("code.name", { dir: "auto" }, call.name || "(no name)");
 
-  const callCard = (view, call, { other, side, findings = [], number }) => {
+  const callCard = (view, call, { other, side, findings = [], number, mark }) => {
     const here = findings.filter((found) => !isOfKey(found, call));
     return node("div.call",
       aside("Thought", call.thought),
       node("p.call-head",
         number === undefined ? null : node("span.number", `${number} `),
-        toolName(call), " ", marksOf(view, call)),
+        toolName(call), " ", marksOf(view, call), mark),
       here.map((found) => findingNote(view, found)),
       inside(view, call, { other, side, findings }),
       aside("Why", call.reason));
@@ -165,9 +165,9 @@
   const cell = (side, label, ...parts) =>
     node(`div.cell.${side}`, node("p.side", label), parts.flat());
 
-  const idleStep = (step) => [
+  const idleStep = (step, mark) => [
     node("p.call-head", node("span.number", `step ${step.step} `),
-      node("span.muted", "calls no tool")),
+      node("span.muted", "calls no tool"), mark),
     aside("Thought", step.thought),
   ];
 
@@ -194,13 +194,16 @@
   };
 
   const ourCell = (view, pair) => {
-    if (pair.ourIdle) return cell("ours", "Prediction", idleStep(pair.ourIdle));
+    const markOf = view.options.stepMark || (() => null);
+    if (pair.ourIdle) return cell("ours", "Prediction", idleStep(pair.ourIdle, markOf(pair.ourIdle.step)));
     if (pair.ours === null || pair.ours === undefined) return node("div.cell.ours.empty");
     const call = view.prediction.calls[pair.ours];
+    const isFirst = (view.prediction.calls[pair.ours - 1] || {}).step !== call.step;
+    const mark = isFirst && markOf(call.step);
     const other = pair.kind === "arguments" ? view.reference.calls[pair.theirs] : null;
     const findings = view.findings.filter((found) => found.call === pair.ours);
     return cell("ours", "Prediction",
-      callCard(view, call, { other, side: "ours", findings, number: pair.ours + 1 }));
+      callCard(view, call, { other, side: "ours", findings, number: pair.ours + 1, mark }));
   };
 
   const theirCell = (view, pair) => {

@@ -9,7 +9,8 @@
 
   const page = {
     total: 0, order: "", isFixed: false,
-    progress: [], // of each item 0 untouched, 1 begun, 2 complete
+    progress: [], // of each item 0 untouched, 1 begun, 2 complete, 3 skipped
+    steps: [], // the buttons that mark steps
     sheet: null, form: null, note: null, noteKept: "", hint: null, buttons: {}, rubricOpen: null,
   };
 
@@ -83,7 +84,9 @@
   const showProgress = () => {
     const done = page.progress.filter((state) => state === 2).length;
     const begun = page.progress.filter((state) => state === 1).length;
+    const skipped = page.progress.filter((state) => state === 3).length;
     const words = [`${done} of ${page.total} labelled`, ...(begun ? [`${begun} begun`] : []),
+      ...(skipped ? [`${skipped} skipped`] : []),
       ...(done === page.total ? ["all done"] : [])].join(", ");
     at("progress-words").textContent = words;
     Object.assign(at("progress-bar"), { max: page.total, value: done });
@@ -95,10 +98,13 @@
     showProgress();
   };
 
+  const hasAnswers = (label) =>
+    [label.is_correct, label.grade, label.errors, label.category].some((value) => value !== null);
+
   const statusOf = (label) => {
+    if (label.skipped) return 3;
     if (!label.missing.length) return 2;
-    const said = [label.is_correct, label.grade, label.errors, label.category];
-    return label.note || said.some((value) => value !== null) ? 1 : 0;
+    return label.note || label.unsure || hasAnswers(label) ? 1 : 0;
   };
 
   const numberInAddress = () => {
@@ -106,13 +112,12 @@
     return number >= 1 && number <= page.total ? number : null;
   };
 
-  // The first item after a number, round the end, that is not complete; null when all are.
+  // The first item after a number, round the end, that is not complete, skipped ones last; null
+  // when all are complete.
   const nextOpen = (number) => {
-    for (let step = 0; step < page.total; step += 1) {
-      const index = (number + step) % page.total;
-      if (page.progress[index] !== 2) return index + 1;
-    }
-    return null;
+    const numbers = page.progress.map((_, step) => ((number + step) % page.total) + 1);
+    const state = (one) => page.progress[one - 1];
+    return numbers.find((one) => state(one) < 2) ?? numbers.find((one) => state(one) === 3) ?? null;
   };
 
   // Goes to the item whose number is given when the turn comes; 0 or null for none.
@@ -127,6 +132,21 @@
   };
 
   const step = (steps) => go(() => page.sheet.number + steps);
+
+  const skip = () => {
+    page.note?.blur();
+    return inTurn(async () => {
+      const { sheet } = page;
+      await saveNote();
+      if (page.progress[sheet.number - 1] === 2 || hasAnswers(sheet.label)) {
+        return hint("This item has a label: undo its clicks to skip it, or go to the next item.");
+      }
+      await changeNow("skip", {}, sheet);
+      const next = nextOpen(sheet.number);
+      if (next === sheet.number) return hint("Skipped. All other items are labelled.");
+      await load(next);
+    });
+  };
 
   const goOn = () => go(() => {
     const next = nextOpen(page.sheet.number);
@@ -192,12 +212,20 @@
   const showItem = () => {
     const { sheet } = page;
     const own = sheet.verdict ? [{ ...sheet.label, note: "", rater: desk.rater }] : [];
+    page.steps = [];
+    const stepMark = (number) => {
+      const step = apb.stepChoice(number);
+      step.button.addEventListener("click", () => click(step));
+      page.steps.push(step);
+      return step.button;
+    };
     const names = Object.fromEntries(sheet.asks.criteria.map((one) => [one.code, one.name]));
     at("item").replaceChildren(unshown(sheet.case.files), apb.itemView({
-      case: sheet.case, prediction: sheet.prediction, labels: own,
+      case: sheet.case, prediction: sheet.prediction, labels: sheet.raters || own,
       judgements: sheet.verdict ? [sheet.verdict] : [],
       item: { id: `Item ${sheet.number} of ${page.total}`, protocol: sheet.asks.protocol },
-    }, { showModel: false, showFindings: false, level: 2, codes: names }));
+    }, { showModel: false, showFindings: false, level: 2, codes: names,
+      verdictsFirst: Boolean(sheet.raters), stepMark: sheet.asks.shape === "category" ? null : stepMark }));
   };
 
   const unshown = (files) => {
@@ -207,6 +235,7 @@
 
   const show = (label) => {
     page.form.show(label);
+    for (const one of page.steps) one.button.setAttribute("aria-pressed", String(one.isOn(label)));
     page.hint.textContent = "";
     const { undo, previous, next, judge } = page.buttons;
     off(undo, !label.can_undo);
@@ -230,6 +259,7 @@
     page.buttons = {
       previous: way("Previous", "p", () => step(-1)),
       undo: way("Undo", "u", undo),
+      skip: way("Skip", "s", skip),
       judge: way("Judge's verdict", "v", judge, "button.way.judge"),
       open: way("Next unlabelled", "g", goOn),
       next: way("Next", "n", () => step(1), "button.way.primary"),
@@ -272,15 +302,16 @@
     }
     noteProgress(sheet);
     if (!isShown(sheet)) return;
+    if (page.sheet.verdict) showItem(); // before the steps' state is shown
     show(label);
-    if (page.sheet.verdict) showItem();
     if (!isNoteOurs) showNote(label.note);
   };
 
   const click = (choice) => {
     const { sheet } = page;
     inTurn(async () => {
-      await changeNow("click", { click: choice.click }, sheet);
+      const made = typeof choice.click === "function" ? choice.click(sheet.label) : choice.click;
+      await changeNow("click", { click: made }, sheet);
       const back = choice.isOn(sheet.label) ? "" : " taken back";
       if (isShown(sheet)) say(`${choice.name}${back}. ${page.form.sentence(sheet.label)}`);
     });
@@ -346,11 +377,19 @@
     [["n", "j", "enter"], "next item", () => step(1)],
     [["p", "k"], "previous item", () => step(-1)],
     [["g", "/"], "next unlabelled item", goOn],
+    [["s"], "skip: no label, comes again at the end", skip],
+    [["f"], "to the next step that can be marked as faulty (Enter marks it)", () => toStep()],
     [["u"], "undo the last click on this item", undo],
     [["o"], "write a note (Escape leaves it)", () => page.note.focus()],
     [["v"], "the judge's verdict, once your label is complete", judge],
     [["?"], "these keys", () => showHelp()],
   ];
+
+  const toStep = () => {
+    const buttons = page.steps.map((one) => one.button);
+    if (!buttons.length) return hint("Nothing here can be marked.");
+    buttons[(buttons.indexOf(document.activeElement) + 1) % buttons.length].focus();
+  };
 
   const onKey = (event) => {
     const key = event.key.toLowerCase();

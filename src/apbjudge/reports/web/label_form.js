@@ -6,7 +6,8 @@
   const apb = (globalThis.apb = globalThis.apb || {});
   const { node } = apb;
 
-  // One thing that can be said: a button, its key, and when it counts as pressed.
+  // One thing that can be said: a button, its key, what a click on it sets (or a function of the
+  // label that gives it), and when it counts as pressed.
   const choice = (kind, key, click, isOn, ...label) => {
     const button = node(`button.choice.${kind}`,
       { type: "button", "aria-pressed": "false", ...(key ? apb.keys.shortcut(key) : {}) },
@@ -35,6 +36,13 @@
     choice(correct ? "passes" : "fails", String(number), { set: "category", to: number },
       (label) => label.category === number,
       node("b", String(number)), " ", name, node("span.side", correct ? " ✓ correct" : " ✕ incorrect")));
+
+  const doubtChoice = () => choice("doubts", "d", (label) => ({ set: "unsure", to: !label.unsure }),
+    (label) => label.unsure, "? Unsure of this label");
+
+  // A step of the prediction as something that can be marked; its button stands in the item.
+  const stepChoice = (number) => choice("faulty", null, { set: "step", to: number },
+    (label) => label.faulty_steps.includes(number), node("span.unseen", `Step ${number}: `), "faulty");
 
   const groupsOf = (asks) => ({
     flags: () => [
@@ -90,7 +98,7 @@
   //   asks: what the rubric asks for; act(choice) is called with every click
   // Gives back {node, rubric, keys: Map of key to choice, show(label)}.
   const labelForm = (asks, act) => {
-    const groups = groupsOf(asks);
+    const groups = [...groupsOf(asks), ["doubt", "Doubt", [doubtChoice()]]];
     const choices = groups.flatMap(([, , inside]) => inside);
     const state = node("p.state");
     const remark = node("p.remark", { hidden: true });
@@ -131,5 +139,5 @@
     return form;
   };
 
-  Object.assign(apb, { labelForm, nameForm });
+  Object.assign(apb, { labelForm, nameForm, stepChoice });
 })();

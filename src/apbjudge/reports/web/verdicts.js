@@ -57,6 +57,8 @@
       line("category", "Category", (said) => said.category,
         (number) => `${number} ${named(view.categories, number) || ""}`),
       ...names.map((name) => line(name, codeName(view, name), flag(name), flagMark)),
+      line("faulty_steps", "Faulty steps", (said) => (said.faulty_steps || []).join(", ") || null, text),
+      line("unsure", "Unsure", (said) => said.unsure || null, () => "? yes"),
     ].filter(({ get, key }) => key === "is_correct" || has(get));
   };
 
@@ -68,12 +70,17 @@
     const head = all.map(({ name, isJudge }) => node("th", { scope: "col", dir: "auto" }, name,
       node("span.sort", isJudge ? "judge" : "human")));
     const lines = fields(view, all).map((field) => node("tr",
-      node("th", { scope: "row" }, field.name),
+      node("th", { scope: "row" }, field.name,
+        when(view.options.verdictsFirst && isDisputed(view, field), () =>
+          node("span.sign", " ≠", hidden(" raters differ")))),
       all.map((column) => tableCell(view, field, column))));
     const region = { tabindex: 0, role: "region", "aria-label": "Verdicts side by side" };
     return node("div.box", region, node("table.verdicts",
       node("thead", node("tr", node("td", hidden("field")), head)), node("tbody", lines)));
   };
+
+  const isDisputed = ({ data }, field) =>
+    new Set(data.labels.map(field.get).filter((value) => value !== undefined && value !== null)).size > 1;
 
   const tableCell = (view, field, { said, isJudge, human: together }) => {
     const value = field.get(said);

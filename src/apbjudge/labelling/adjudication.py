@@ -1,0 +1,134 @@
+"""On which items raters differ, and what they say together where they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..records import HumanLabel, read_labels, resolve
+from ..records.consensus import answers_of
+from ..records.keys import model_key, short_key
+from ..records.scales import ScaleCheck
+from .clicks import answers
+from .queue import Key, Problem, QueuedItem
+
+ADJUDICATED = "adjudicated"
+"""The rater of adjudicated labels whose adjudicator gave no name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjudication:
+    """What several raters say of the items of a queue.
+
+    Attributes:
+        disputed: The raters' labels of each item on which two of them differ.
+        agreed: One label by the adjudicator for each item on which all agree.
+        n_single: Items that one rater alone has labelled: there is nothing to decide.
+    """
+
+    disputed: dict[Key, tuple[HumanLabel, ...]]
+    agreed: tuple[HumanLabel, ...]
+    n_single: int
+
+
+def compared(
+    paths: Sequence[Path], queue: Sequence[QueuedItem], *, adjudicator: str, problem: Problem
+) -> Adjudication:
+    """Compares the raters of some files.
+
+    Raters differ where both answered and the answers are not the same: correct, a code, the grade
+    or the category. Notes, doubts and marked steps are no differences.
+
+    Args:
+        paths: Files of labels. A file whose lines name no rater is by the file's name.
+        queue: The items.
+        adjudicator: Who decides; none of the raters.
+        problem: Called with the complaint about each unusable row.
+
+    Raises:
+        InputError: If a file is unusable, there is only one rater, or the adjudicator is one.
+    """
+    consensus = resolve([label for path in paths for label in _labels(path, paths, problem)])
+    raters = sorted(consensus.by_rater)
+    files = ", ".join(map(str, paths))
+    if len(raters) < 2:
+        got = ", ".join(raters) or "none"
+        raise InputError(f"{files}: expected labels by at least two raters, got {got}")
+    if adjudicator in raters:
+        raise InputError(f"{files}: expected raters other than the adjudicator {adjudicator}")
+    item = np.array([short_key(place.key[0]) for place in queue], dtype=np.uint64)
+    model = np.array([model_key(place.key[1]) for place in queue], dtype=np.uint64)
+    found = consensus.find(item, item ^ model, answers_of(item, item ^ model))
+    disputed: dict[Key, tuple[HumanLabel, ...]] = {}
+    agreed: list[HumanLabel] = []
+    n_single = 0
+    for place, at in zip(queue, found.tolist(), strict=True):
+        labels = tuple(consensus.labels_at(at)) if at >= 0 else ()
+        if any(_differ(a, b) for a, b in combinations(labels, 2)):
+            disputed[place.key] = labels
+        elif len(labels) > 1:
+            agreed.append(_together(labels, place.key, adjudicator))
+        else:
+            n_single += len(labels)
+    return Adjudication(disputed=disputed, agreed=tuple(agreed), n_single=n_single)
+
+
+def decided_from(labels: Sequence[HumanLabel]) -> tuple[dict[str, Any], ...]:
+    """The raters' labels as an adjudicated label states them: what is empty is left out."""
+    return tuple(
+        {
+            "rater": label.rater,
+            **{
+                name: value
+                for name, value in answers(label).items()
+                if value not in (None, "", ()) and (value or name != "unsure")
+            },
+        }
+        for label in labels
+    )
+
+
+def _labels(path: Path, paths: Sequence[Path], problem: Problem) -> Iterator[HumanLabel]:
+    scales = ScaleCheck(path)
+    name = path.stem if [each.stem for each in paths].count(path.stem) == 1 else str(path)
+    for label in read_labels(path, bad=problem, scales=scales):
+        is_nameless = label.rater == "human" and len(paths) > 1
+        yield label.model_copy(update={"rater": name}) if is_nameless else label
+    scales.close()
+
+
+def _differ(a: HumanLabel, b: HumanLabel) -> bool:
+    pairs = [(a.is_correct, b.is_correct), (a.grade, b.grade), (a.category, b.category)]
+    codes = (a.errors or {}).keys() & (b.errors or {}).keys()
+    pairs += [((a.errors or {})[code], (b.errors or {})[code]) for code in codes]
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
+
+
+def _together(labels: Sequence[HumanLabel], key: Key, adjudicator: str) -> HumanLabel:
+    """What raters who agree say together; where one did not answer, the other's answer counts."""
+    item_id, tested_model = key
+
+    def first(name: str) -> Any:
+        values = (getattr(label, name) for label in labels)
+        return next((value for value in values if value is not None), None)
+
+    errors = {code: is_set for label in labels for code, is_set in (label.errors or {}).items()}
+    steps = {label.faulty_steps for label in labels}
+    return HumanLabel(
+        item_id=item_id,
+        tested_model=tested_model,
+        rater=adjudicator,
+        is_correct=first("is_correct"),
+        grade=first("grade"),
+        errors=errors or None,
+        category=first("category"),
+        unsure=any(label.unsure for label in labels),
+        faulty_steps=steps.pop() if len(steps) == 1 else (),
+        decided_from=decided_from(labels),
+    )

@@ -1,0 +1,287 @@
+"""Items as tasks of Label Studio, and its annotations as labels.
+
+A task is a JSON object with ``data``, which the labelling configuration shows, and
+``annotations``, one a rater. An item goes by a key that names neither it nor the tested model, so
+that raters there are as blind as on the page; who reads annotations back has the predictions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+from xml.etree import ElementTree as ET
+
+import orjson
+
+from ..errors import InputError, RowError
+from ..records import HumanLabel
+from ..records.labels import label_of
+from ..rubrics import Rubric
+from .label_log import LabelLog
+from .queue import ItemReader, Key, Problem, QueuedItem
+from .service import item_view
+
+Json = dict[str, Any]
+
+
+def export_tasks(
+    folder: Path, queue: Sequence[QueuedItem], reader: ItemReader, log: LabelLog
+) -> tuple[Path, ...]:
+    """Writes the items as tasks, with the labels in the log, and a configuration for each rubric.
+
+    Args:
+        folder: Where ``RUBRIC.tasks.json`` and ``RUBRIC.config.xml`` go; created when missing.
+        queue: The items.
+        reader: Where items are read from.
+        log: The labels, which become annotations.
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: If the predictions have changed or a file can't be written.
+    """
+    by_rubric: dict[str, list[QueuedItem]] = defaultdict(list)
+    for place in queue:
+        by_rubric[place.rubric.ref].append(place)
+    files: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for ref, places in by_rubric.items():
+            name = ref.replace("@", "-").replace("/", "-")
+            config, tasks = folder / f"{name}.config.xml", folder / f"{name}.tasks.json"
+            config.write_bytes(_config(places[0].rubric))
+            tasks.write_bytes(orjson.dumps([_task(place, reader, log) for place in places]))
+            files += [config, tasks]
+    except OSError as error:
+        raise InputError(f"{folder}: can't be written: {error.strerror}") from None
+    return tuple(files)
+
+
+def read_annotations(
+    path: Path, queue: Sequence[QueuedItem], problem: Problem
+) -> Iterator[HumanLabel]:
+    """Yields the labels in an export of Label Studio (JSON, not JSON-MIN).
+
+    Cancelled and empty annotations are no labels. The rater is the one that was exported, else
+    the e-mail address of the account, else ``label-studio-`` and the number of the account.
+
+    Args:
+        path: The file.
+        queue: The items that the tasks are about.
+        problem: Called with the complaint about each task or annotation that can't be used.
+
+    Raises:
+        InputError: If the file is no such export.
+    """
+    places = {_key(place.key): place for place in queue}
+    for number, task in enumerate(_tasks(path), start=1):
+        try:
+            key, annotations = str(task["data"]["item"]), list(task["annotations"])
+        except (KeyError, TypeError):
+            problem(f"{path}: task {number}: expected data.item and annotations, got others")
+            continue
+        if key not in places:
+            problem(f"{path}: task {number}: field data.item: expected an item of the predictions")
+            continue
+        for annotation in annotations:
+            try:
+                if annotation["result"] and not annotation.get("was_cancelled"):
+                    yield _label(annotation, places[key])
+            except RowError as error:
+                problem(f"{path}: task {number}: {error}")
+            except (KeyError, TypeError, AttributeError):
+                problem(f"{path}: task {number}: expected annotations as Label Studio writes them")
+
+
+def _tasks(path: Path) -> list[Any]:
+    try:
+        tasks: Any = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{path}: expected JSON exported by Label Studio: {error}") from None
+    if not isinstance(tasks, list):
+        raise InputError(f"{path}: expected a list of tasks, as Label Studio exports with JSON")
+    return cast("list[Any]", tasks)
+
+
+# Tasks --------------------------------------------------------------------------------------------
+
+
+def _key(key: Key) -> str:
+    return hashlib.blake2b(
+        "\x00".join(key).encode(errors="surrogatepass"), digest_size=8
+    ).hexdigest()
+
+
+def _task(place: QueuedItem, reader: ItemReader, log: LabelLog) -> Json:
+    view = item_view(reader.item(place), place.rubric, reader.roots)
+    case, prediction = view["case"], view["prediction"]
+    pictures = [file["url"] for file in case["files"] if "url" in file]
+    n_steps = max(
+        (step["step"] for step in (*prediction["calls"], *prediction.get("idle", ()))), default=0
+    )
+    case["files"] = [{"type": file["type"], "path": file["path"]} for file in case["files"]]
+    rest = {name: value for name, value in case.items() if name in _CASE_PARTS and value}
+    labels = (log.history(rater, place.key).label for rater in log.raters)
+    return {
+        "data": {
+            "item": _key(place.key),
+            "query": case["query"],
+            "case": _text(rest),
+            "reference": _chain(case["reference"] or {}),
+            "prediction": _chain(prediction) or prediction["response"],
+            "pictures": pictures,
+            "steps": [{"value": str(number)} for number in range(1, n_steps + 1)],
+        },
+        "annotations": [
+            _annotation(label, place.rubric) for label in labels if label.is_correct is not None
+        ],
+    }
+
+
+_CASE_PARTS = ("system", "files", "tools", "trajectory", "condition")
+
+
+def _text(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _chain(of: Mapping[str, Any]) -> str:
+    """A plan in words and its steps, one paragraph each."""
+    steps: list[Json] = sorted(
+        (*of.get("calls", ()), *of.get("idle", ())), key=lambda step: step["step"]
+    )
+    lines = [
+        f"{step['step']}. {step.get('name', '(calls no tool)')} "
+        f"{orjson.dumps(step.get('arguments') or {}).decode()} "
+        f"{step.get('thought', '')} {step.get('reason', '')}".strip()
+        for step in steps
+    ]
+    return "\n\n".join(filter(None, (of.get("plan", ""), *lines)))
+
+
+# Controls -----------------------------------------------------------------------------------------
+
+_ABOUT = "prediction"
+"""The object tag that all controls refer to."""
+
+_SHOWN = {
+    "query": "Query",
+    "case": "The case",
+    "reference": "Reference: one valid plan among others",
+    _ABOUT: "Prediction",
+}
+
+
+def _controls(rubric: Rubric) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Name, title, kind and choices of each question; a choice's first word is its value."""
+    if rubric.shape == "category":
+        named = [f"{one.number} {one.name}" for one in rubric.categories]
+        yield "category", "What it does next", "single", named
+    else:
+        yield "is_correct", "Verdict", "single", ["Correct", "Incorrect"]
+    if rubric.shape == "flags":
+        codes = [f"{one.code} {one.name}" for one in rubric.criteria]
+        yield "errors", "What is wrong, if anything", "multiple", codes
+        bands = sorted(rubric.bands, key=lambda band: band.grade)
+        grades = [f"{band.grade:g} {band.label}" for band in bands]
+        yield "grade", "Grade", "single", grades
+    yield "unsure", "Doubt", "single", ["Sure", "Unsure"]
+
+
+def _config(rubric: Rubric) -> bytes:
+    """The labelling configuration of a rubric: what is shown, and a control per question."""
+    view = ET.Element("View")
+    ET.SubElement(view, "Header", value=rubric.task.strip())
+    for name, title in _SHOWN.items():
+        ET.SubElement(view, "Header", value=title)
+        ET.SubElement(view, "Text", name=name, value=f"${name}")
+    ET.SubElement(view, "Image", name="pictures", valueList="$pictures")
+    for name, title, kind, options in _controls(rubric):
+        ET.SubElement(view, "Header", value=title)
+        control = ET.SubElement(view, "Choices", name=name, toName=_ABOUT, choice=kind)
+        for words in options:
+            ET.SubElement(control, "Choice", value=words)
+    if rubric.shape != "category":
+        steps = {"name": "faulty_steps", "choice": "multiple", "value": "$steps"}
+        ET.SubElement(view, "Header", value="Faulty steps")
+        ET.SubElement(view, "Choices", steps, toName=_ABOUT)
+    ET.SubElement(view, "Header", value="Note")
+    ET.SubElement(view, "TextArea", name="note", toName=_ABOUT)
+    hidden = ET.SubElement(view, "View", style="display: none")
+    ET.SubElement(hidden, "TextArea", name="rater", toName=_ABOUT)
+    ET.indent(view)
+    return ET.tostring(view, encoding="utf-8") + b"\n"
+
+
+def _annotation(label: HumanLabel, rubric: Rubric) -> Json:
+    grade = label.grade
+    values = {
+        "is_correct": ["Correct" if label.is_correct else "Incorrect"],
+        "category": [str(label.category)],
+        "errors": [code for code, is_set in (label.errors or {}).items() if is_set],
+        "grade": [] if grade is None else [f"{grade:g}"],
+        "unsure": ["Unsure"] if label.unsure else [],
+    }
+    chosen = {
+        name: [words for words in options if words.partition(" ")[0] in values[name]]
+        for name, _, _, options in _controls(rubric)
+    }
+    chosen["faulty_steps"] = [str(number) for number in label.faulty_steps]
+    written = {"note": [label.note] if label.note else [], "rater": [label.rater]}
+    results = [
+        {"from_name": name, "to_name": _ABOUT, "type": type_, "value": {field: values}}
+        for type_, field, of in (("choices", "choices", chosen), ("textarea", "text", written))
+        for name, values in of.items()
+        if values
+    ]
+    return {"result": results, **({} if label.seconds is None else {"lead_time": label.seconds})}
+
+
+def _label(annotation: Mapping[str, Any], place: QueuedItem) -> HumanLabel:
+    """The label of an annotation.
+
+    Raises:
+        RowError: If a value is none of the rubric's.
+    """
+    chosen: dict[str, list[str]] = {}
+    for result in annotation["result"]:
+        name, value = str(result["from_name"]), result["value"]
+        listed: list[str] = [str(words).partition(" ")[0] for words in value.get("choices", ())]
+        text = value.get("text", ())
+        chosen.setdefault(name, []).extend(listed or ([text] if isinstance(text, str) else text))
+    one = {name: values[0] for name, values in chosen.items() if values}
+    account = annotation.get("completed_by")
+    if isinstance(account, Mapping):
+        account = cast("Json", account).get("email") or cast("Json", account).get("id")
+    name = account if isinstance(account, str) else f"label-studio-{account}"
+    codes, category = chosen.get("errors", []), one.get("category", "")
+    if unknown := [code for code in codes if code not in place.rubric.codes]:
+        raise RowError("errors", f"codes of rubric {place.rubric.ref}", unknown[0])
+    is_correct = {"Correct": True, "Incorrect": False}.get(one.get("is_correct", ""))
+    if category.isdecimal():
+        is_correct = place.rubric.category_is_correct(int(category))
+    errors = None
+    if codes or (is_correct and place.rubric.shape == "flags"):
+        errors = {code: code in codes for code in place.rubric.codes}
+    return label_of(
+        {
+            "item_id": place.key[0],
+            "tested_model": place.key[1],
+            "rater": one.get("rater") or name,
+            "is_correct": is_correct,
+            "grade": one.get("grade"),
+            "category": category or None,
+            "errors": errors,
+            "note": "\n".join(chosen.get("note", [])),
+            "unsure": one.get("unsure") == "Unsure",
+            "faulty_steps": chosen.get("faulty_steps", []),
+            "decided_at": annotation.get("updated_at") or annotation.get("created_at"),
+            "seconds": annotation.get("lead_time"),
+        }
+    )
