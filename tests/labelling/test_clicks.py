@@ -78,6 +78,24 @@ def test_a_grade_that_the_rubric_does_not_give_to_these_flags_is_remarked_on_and
     assert not remark(after(flag("E5"), grade(0.8)), FLAGS)
 
 
+def test_a_faulty_step_says_that_the_prediction_is_not_correct() -> None:
+    label = NOTHING
+    for number, steps in ((2, (2,)), (1, (1, 2)), (2, (1,))):
+        label = clicked(label, {"set": "step", "to": number}, FLAGS, n_steps=2)
+        assert (label.is_correct, label.faulty_steps) == (False, steps)
+    assert clicked(label, CORRECT, FLAGS).faulty_steps == ()
+    assert clicked(label, CORRECT, PASS).faulty_steps == ()
+    assert clicked(label, INCORRECT, PASS).faulty_steps == (1,)
+
+
+def test_a_doubt_changes_nothing_else() -> None:
+    sure = after(flag("E4"), grade(0.6))
+    doubted = clicked(sure, {"set": "unsure", "to": True}, FLAGS)
+    assert doubted == sure.model_copy(update={"unsure": True})
+    assert not missing(doubted, FLAGS)
+    assert clicked(doubted, {"set": "unsure", "to": False}, FLAGS) == sure
+
+
 @pytest.mark.parametrize(
     ("click", "rubric"),
     [
@@ -94,6 +112,9 @@ def test_a_grade_that_the_rubric_does_not_give_to_these_flags_is_remarked_on_and
         ({"set": "note", "to": "x" * 4001}, PASS),
         ({"set": "note", "to": "\ud800"}, PASS),
         ({"set": {}, "to": {}}, FLAGS),
+        ({"set": "unsure", "to": 1}, FLAGS),
+        ({"set": "step", "to": 1}, FLAGS),
+        ({"set": "step", "to": 1}, BROKEN),
         ({}, FLAGS),
     ],
 )

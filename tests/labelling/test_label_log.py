@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -135,6 +136,91 @@ def test_one_line_a_click_with_all_that_is_said_by_then(
     }
     assert (second["grade"], second["note"], second["step"]) == (0.4, "off by one", 2)
     assert third == first
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def after(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+def test_labels_say_when_they_were_made_and_how_long_it_took(tmp_path: Path) -> None:
+    clock, path = Clock(), tmp_path / "labels.jsonl"
+    log = LabelLog(path, bad=pytest.fail, clock=clock)
+    log.show("ann", KEYS[0])
+    clock.after(30)
+    log.add("ann", KEYS[0], WRONG)
+    log.show("ann", KEYS[1])
+    clock.after(100)  # counts for the other item
+    log.show("ann", KEYS[0])
+    clock.after(5.25)
+    log.add("ann", KEYS[0], log.history("ann", KEYS[0]).label.model_copy(update={"grade": 0.2}))
+    log.close()
+    clock.after(3600)  # between the sessions
+    log = LabelLog(path, bad=pytest.fail, clock=clock)
+    log.show("ann", KEYS[0])
+    clock.after(10)
+    log.add("ann", KEYS[0], log.history("ann", KEYS[0]).label.model_copy(update={"grade": 0.4}))
+    log.undo("ann", KEYS[0])
+    log.close()
+    times = [(row["shown_at"], row["decided_at"], row["seconds"]) for row in rows(path)]
+    shown = "2026-11-23T12:00:00+00:00"
+    second = (shown, "2026-11-23T12:02:15+00:00", 35.2)
+    assert times == [
+        (shown, "2026-11-23T12:00:30+00:00", 30.0),
+        second,
+        (shown, "2026-11-23T13:02:25+00:00", 45.2),
+        second,
+    ]
+
+
+def test_a_clock_that_is_set_back_takes_no_time_away(tmp_path: Path) -> None:
+    clock = Clock()
+    log = LabelLog(tmp_path / "labels.jsonl", bad=pytest.fail, clock=clock)
+    log.show("ann", KEYS[0])
+    clock.after(-60)
+    log.add("ann", KEYS[0], WRONG)
+    log.close()
+    assert rows(log.path)[0]["seconds"] == 0
+
+
+def test_what_is_skipped_stays_skipped_until_it_is_labelled(tmp_path: Path) -> None:
+    log = opened(tmp_path / "labels.jsonl")
+    log.add("ann", KEYS[0], label(note="which of them?"))
+    log.skip("ann", KEYS[0])
+    log.skip("ann", KEYS[1])
+    log.close()
+    log = opened(log.path)
+    assert [log.history("ann", key).skipped for key in KEYS] == [True, True]
+    assert log.raters == ()
+    log.undo("ann", KEYS[0])
+    log.add("ann", KEYS[1], label(key=KEYS[1], is_correct=True))
+    log.skip("ann", KEYS[1])  # has a label
+    log.close()
+    log = opened(log.path)
+    assert [log.history("ann", key).skipped for key in KEYS] == [False, False]
+    assert log.history("ann", KEYS[0]).label.note == "which of them?"
+    assert log.history("ann", KEYS[1]).label.is_correct is True
+    log.close()
+
+
+def test_labels_made_elsewhere_are_taken_over_once(tmp_path: Path) -> None:
+    log = opened(tmp_path / "labels.jsonl")
+    elsewhere = [label(grade=0.2), label("bo", is_correct=True)]
+    assert log.take_over(elsewhere) == 2
+    before = log.path.read_bytes()
+    assert log.take_over(elsewhere) == 0
+    log.undo("ann", KEYS[0])
+    log.close()
+    assert log.path.read_bytes() == before
+    assert [one.grade for one in read_labels(log.path)] == [0.2, None]
 
 
 def test_undoing_everything_takes_the_lines_away_and_leaves_all_others(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from apbjudge.errors import OptionError
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import open_service
 from apbjudge.labelling.server import MAX_BODY
-from apbjudge.records import read_labels
+from apbjudge.records import read_labels, resolve
 from tests.labelling.serving import PATIENCE_S, Answer, Client, Program, served
 from tests.support.judging import plan_row, write_rows
 
@@ -153,6 +153,7 @@ def test_raters_do_not_see_each_others_labels(plain: Client) -> None:
     other = Client(plain.port, plain.token, "bo")
     assert other.item(1)["label"] == {
         "is_correct": None, "grade": None, "errors": None, "category": None, "note": "",
+        "unsure": False, "faulty_steps": [], "skipped": False,
         "revision": 0, "can_undo": False, "missing": ["correct or not"], "remark": "",
         "judge": "none",
     }  # fmt: skip
@@ -185,7 +186,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
-CALLS = ("start", "progress", "item", "click", "undo", "judge")
+CALLS = ("start", "progress", "item", "click", "undo", "skip", "judge")
 
 
 @pytest.mark.parametrize(
@@ -338,6 +339,28 @@ def test_a_change_from_an_old_label_is_refused_with_the_label_as_it_is(plain: Cl
     assert plain.click(1, "correct", to=False, revision=first["revision"]).status == 200
     assert plain.call("undo", item=1, revision=first["revision"]).status == 409
     assert [label.is_correct for label in read_labels(plain.out)] == [True, False]
+
+
+def test_what_is_skipped_has_no_label_and_is_not_done(plain: Client) -> None:
+    plain.click(1, "correct", to=True)
+    revision = plain.item(1)["label"]["revision"]
+    refused = plain.call("skip", item=1, revision=revision)
+    assert (refused.status, refused.json["error"][:20]) == (400, "field item: expected")
+    label = plain.call("skip", item=2, revision=0).json
+    assert label["skipped"] is True
+    assert plain.call("progress").json == {"progress": "230"}
+    assert [label.is_correct for label in read_labels(plain.out)] == [True, None]
+    assert len(resolve(read_labels(plain.out)).items) == 1
+    assert plain.call("skip", item=2, revision=0).status == 409
+    undone = plain.call("undo", item=2, revision=label["revision"]).json
+    assert (undone["skipped"], plain.call("progress").json["progress"]) == (False, "200")
+
+
+def test_a_step_is_one_of_the_predictions(plain: Client) -> None:
+    marked = plain.click(1, "step", to=1).json
+    assert (marked["faulty_steps"], marked["is_correct"]) == ([1], False)
+    assert plain.click(1, "step", to=2).json["error"].startswith("field to: expected the number")
+    assert plain.click(1, "correct", to=True).json["faulty_steps"] == []
 
 
 def test_a_rater_given_on_the_command_line_is_the_only_one(tmp_path: Path) -> None:

@@ -132,16 +132,19 @@ _LABELS = st.builds(
     grade=st.none() | st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
     errors=st.none() | st.dictionaries(st.sampled_from(ERROR_CODES), st.booleans(), min_size=1),
     category=st.none() | st.integers(1, 5),
+    unsure=st.booleans(),
+    faulty_steps=st.sets(st.integers(1, 40)).map(sorted).map(tuple),
 )
 
 
 def cells(label: HumanLabel) -> list[Any]:
-    plain = label.model_dump(exclude={"errors"})
+    plain = label.model_dump(include={*COLUMNS}) | {"faulty_steps": str(label.faulty_steps)[1:-1]}
     flags = [(label.errors or {}).get(code) for code in ERROR_CODES]
     return ["" if value is None else value for value in (*plain.values(), *flags)]
 
 
-COLUMNS = [*(name for name in HumanLabel.model_fields if name != "errors"), *ERROR_CODES]
+NOT_COLUMNS = ("errors", "decided_from")
+COLUMNS = [*(name for name in HumanLabel.model_fields if name not in NOT_COLUMNS), *ERROR_CODES]
 
 
 @given(

@@ -36,9 +36,31 @@ def test_every_field_of_a_label_arrives_and_others_are_left_out(tmp_path: Path) 
         "errors": {"E4": True, "E1": False},
         "category": 5,
         "note": "see above",
+        "unsure": True,
+        "faulty_steps": (2, 5),
+        "shown_at": "2026-11-23T13:53:50+00:00",
+        "decided_at": "2026-11-23T13:54:00Z",
+        "seconds": 9.5,
+        "decided_from": ({"rater": "ann", "is_correct": True},),
     }
     (label,) = labels_in(tmp_path, {**full, "minutes": 3})
     assert label.model_dump() == full
+
+
+def test_steps_are_numbers_from_1_however_they_are_written(tmp_path: Path) -> None:
+    for steps in ([5, 2, 2], "2, 5", "2;5", ["5", 2.0]):
+        (label,) = labels_in(tmp_path, {"item_id": "a", "faulty_steps": steps})
+        assert label.faulty_steps == (2, 5)
+    for steps in ([0], "2nd", [1.5], {}, [True]):
+        with pytest.raises(InputError, match="field faulty_steps: expected numbers of steps"):
+            labels_in(tmp_path, {"item_id": "a", "faulty_steps": steps})
+
+
+@pytest.mark.parametrize("field", ["shown_at", "decided_at", "seconds", "decided_from"])
+def test_how_a_label_came_about_costs_no_label(field: str, tmp_path: Path) -> None:
+    for value in ("an hour ago", [1], -3, {}):
+        (label,) = labels_in(tmp_path, {"item_id": "a", "grade": 0.2, field: value})
+        assert label == HumanLabel(item_id="a", grade=0.2)
 
 
 @pytest.mark.parametrize("note", [None, 3, ["see above"]], ids=str)

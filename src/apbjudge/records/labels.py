@@ -215,7 +215,7 @@ def _remark(value: object, field: str) -> str:
 
 
 def _steps(value: object, field: str) -> tuple[int, ...]:
-    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    listed = re.findall(r"[^\s,;]+", value) if isinstance(value, str) else value
     if not isinstance(listed, list):
         listed = [listed]
     numbers = [_number(each) for each in cast("list[object]", listed)]

@@ -38,7 +38,7 @@
       node("b", String(number)), " ", name, node("span.side", correct ? " ✓ correct" : " ✕ incorrect")));
 
   const doubtChoice = () => choice("doubts", "d", (label) => ({ set: "unsure", to: !label.unsure }),
-    (label) => label.unsure, "? Unsure of this label");
+    (label) => label.unsure, "Unsure of this label");
 
   // A step of the prediction as something that can be marked; its button stands in the item.
   const stepChoice = (number) => choice("faulty", null, { set: "step", to: number },

@@ -72,7 +72,7 @@
     const lines = fields(view, all).map((field) => node("tr",
       node("th", { scope: "row" }, field.name,
         when(view.options.verdictsFirst && isDisputed(view, field), () =>
-          node("span.sign", " ≠", hidden(" raters differ")))),
+          [" ", node("span.sign", "≠", hidden(" raters differ"))])),
       all.map((column) => tableCell(view, field, column))));
     const region = { tabindex: 0, role: "region", "aria-label": "Verdicts side by side" };
     return node("div.box", region, node("table.verdicts",

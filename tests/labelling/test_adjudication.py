@@ -1,0 +1,112 @@
+"""Adjudication: what is shown, what is copied, and what a decision was made from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.errors import InputError, OptionError
+from apbjudge.labelling.config import LabelConfig
+from apbjudge.labelling.label import label, open_service
+from apbjudge.records import read_labels
+from tests.labelling.serving import served
+from tests.support.judging import plan_row, write_rows
+
+FLAGS = {"E4": True}
+
+
+def says(item: str, rater: str | None, **answers: Any) -> dict[str, Any]:
+    named = {} if rater is None else {"rater": rater}
+    return {"item_id": item, "tested_model": "planner", **named, **answers}
+
+
+ANN = [
+    says("same", "ann", is_correct=False, grade=0.6, errors=FLAGS, faulty_steps=[1]),
+    says("codes", "ann", is_correct=False, grade=0.6, errors=FLAGS),
+    says("verdict", "ann", is_correct=True, note="It works."),
+    says("alone", "ann", is_correct=True),
+]
+BO = [
+    says("same", "bo", is_correct=False, errors={"E4": True, "E5": False}, unsure=True),
+    says("codes", "bo", is_correct=False, grade=0.6, errors={"E4": False, "E5": True}),
+    says("verdict", "bo", is_correct=False, note="Begins at the end.", unsure=True),
+]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> LabelConfig:
+    names = ("same", "codes", "verdict", "alone", "nobody")
+    return LabelConfig(
+        predictions=write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in names]),
+        out=tmp_path / "final.jsonl",
+        order="file",
+        adjudicate=(write_rows(tmp_path / "a.jsonl", ANN), write_rows(tmp_path / "b.jsonl", BO)),
+    )
+
+
+def test_only_items_on_which_raters_differ_are_shown_with_their_reasons(
+    config: LabelConfig,
+) -> None:
+    with served(config) as (client, service):
+        client.rater = "adjudicated"
+        assert [place.key[0] for place in service.queue] == ["codes", "verdict"]
+        first, second = client.item(2)["raters"]
+        assert (first["rater"], first["note"]) == ("ann", "It works.")
+        assert (second["rater"], second["unsure"]) == ("bo", True)
+        assert client.item(2)["label"]["judge"] == "none"
+        assert client.click(2, "correct", to=False).status == 200
+    copied, decided = map(json.loads, config.out.read_text("utf-8").splitlines())
+    assert (copied["item_id"], copied["rater"], copied["unsure"]) == ("same", "adjudicated", True)
+    assert (copied["grade"], copied["errors"]) == (0.6, {"E4": True, "E5": False})
+    assert [source["rater"] for source in copied["decided_from"]] == ["ann", "bo"]
+    assert (decided["rater"], decided["is_correct"]) == ("adjudicated", False)
+    assert decided["decided_from"] == [
+        {"rater": "ann", "is_correct": True, "note": "It works."},
+        {"rater": "bo", "is_correct": False, "note": "Begins at the end.", "unsure": True},
+    ]
+
+
+def test_it_is_stated_what_is_copied_and_left_out_and_copied_once(config: LabelConfig) -> None:
+    for _ in range(2):
+        result: list[str] = []
+        service = open_service(config, problem=result.append)
+        service.log.close()
+        (text,) = result
+        assert text.startswith("raters differ on 2 items; those on which they agree, 1, are copied")
+        assert text.endswith("; 1 with a label of one rater alone are left out")
+    assert [label.item_id for label in read_labels(config.out)] == ["same"]
+
+
+def test_raters_who_agree_on_all_need_nobody(config: LabelConfig, tmp_path: Path) -> None:
+    agreeing = write_rows(tmp_path / "b.jsonl", [row | {"rater": "bo"} for row in ANN])
+    config = config.model_copy(update={"adjudicate": (config.adjudicate[0], agreeing)})
+    done = label(config, problem=lambda text: None, started=pytest.fail)
+    assert (done.total, len(list(read_labels(config.out)))) == (0, 4)
+
+
+def test_labels_that_name_no_rater_are_by_their_file(config: LabelConfig, tmp_path: Path) -> None:
+    for name, is_correct in (("a", True), ("b", False)):
+        write_rows(tmp_path / f"{name}.jsonl", [says("codes", None, is_correct=is_correct)])
+    service = open_service(config, problem=lambda text: None)
+    service.log.close()
+    (labels,) = service.disputed.values()
+    assert [label.rater for label in labels] == ["a", "b"]
+
+
+def test_what_can_not_be_adjudicated_is_refused(config: LabelConfig) -> None:
+    def opened(**changes: Any) -> None:
+        open_service(LabelConfig(**{**dict(config), **changes}), problem=lambda text: None)
+
+    one = config.adjudicate[:1]
+    with pytest.raises(InputError, match=r"a\.jsonl: expected labels by at least two raters, got"):
+        opened(adjudicate=one)
+    with pytest.raises(InputError, match="expected raters other than the adjudicator bo"):
+        opened(rater="bo")
+    with pytest.raises(OptionError, match="--adjudicate: expected no --run with it"):
+        opened(run=Path("runs/static"))
+    with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
+        opened(out=one[0])
+    assert not config.out.exists()
