@@ -86,6 +86,85 @@ def test_items_are_labelled_by_keys_alone(page: Page, client: Client) -> None:
     assert json.loads(client.out.read_text("utf-8").splitlines()[-2])["note"] == "cx"
 
 
+def test_skip_unsure_and_faulty_steps_by_keys(
+    page: Page, client: Client, axe: Callable[[Page], None]
+) -> None:
+    begin(page, client)
+    press(page, "s")
+    page.get_by_role("heading", name="Item 2 of 3").wait_for()
+    wait(page, "0 of 3 labelled, 1 skipped", "#progress-words")
+    press(page, "d f Enter")
+    page.locator(".faulty[aria-pressed=true]").wait_for()
+    assert (last(client)["unsure"], last(client)["faulty_steps"]) == (True, [1])
+    wait(page, "Still to say: at least one code")
+    axe(page)
+    press(page, "s")
+    wait(page, "This item has a label", ".hint")
+    press(page, "d 4 r g")
+    page.get_by_role("heading", name="Item 3 of 3").wait_for()
+    assert "unsure" not in last(client)
+    press(page, "c g")  # what was skipped comes after all others
+    page.get_by_role("heading", name="Item 1 of 3").wait_for()
+    page.reload()
+    wait(page, "2 of 3 labelled, 1 skipped", "#progress-words")
+    press(page, "s")
+    wait(page, "Skipped. All other items are labelled.", ".hint")
+    press(page, "c")
+    wait(page, "3 of 3 labelled, all done", "#progress-words")
+
+
+def test_a_step_is_marked_and_unmarked_by_mouse_and_in_two_tabs(
+    page: Page, new_page: Callable[..., Page], client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    other = new_page()
+    begin(other, client)
+    page.get_by_role("button", name="Step 1: faulty").click()
+    page.locator(".faulty[aria-pressed=true]").wait_for()
+    other.get_by_role("button", name="Skip").click()
+    wait(other, "changed in another tab", "#trouble")
+    other.locator(".faulty[aria-pressed=true]").wait_for()
+    page.get_by_role("button", name="Step 1: faulty").click()
+    page.locator(".faulty[aria-pressed=false]").wait_for()
+    assert "faulty_steps" not in last(client)
+    complaints.clear()
+
+
+def test_an_adjudicator_sees_both_raters_beside_each_other(
+    page: Page,
+    tmp_path: Path,
+    axe: Callable[[Page], None],
+    sideways: Callable[[Page], None],
+) -> None:
+    says = {"item_id": "a", "tested_model": "planner"}
+    first = {**says, "rater": "ann", "is_correct": False, "faulty_steps": [1], "note": ATTACK}
+    second = {**says, "rater": "bo", "is_correct": True, "unsure": True, "note": "It works."}
+    config = LabelConfig(
+        predictions=write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")]),
+        out=tmp_path / "final.jsonl",
+        adjudicate=(write_rows(tmp_path / "both.jsonl", [first, second]),),
+    )
+    with served(config) as (client, _):
+        page.goto(client.url)
+        page.get_by_role("heading", name="Item 1 of 1").wait_for()
+        table = page.locator("table.verdicts")
+        rows = [row.split() for row in table.locator("tbody tr").all_inner_texts()]
+        assert rows == [
+            ["Verdict", "≠", "raters", "differ", "✕", "incorrect", "✓", "correct"],
+            ["Faulty", "steps", "1", "–"],
+            ["Unsure", "–", "?", "yes"],
+        ]
+        wait(page, "It works.", ".human-notes")
+        axe(page)
+        page.set_viewport_size(PHONE)
+        sideways(page)
+        axe(page)
+        press(page, "c")
+        wait(page, "✓ Complete and saved")
+        assert (last(client)["rater"], len(last(client)["decided_from"])) == ("adjudicated", 2)
+    assert page.evaluate("window.__pwned") is None
+
+
 def test_by_mouse_with_a_reload_in_between(page: Page, client: Client) -> None:
     begin(page, client)
     page.get_by_role("button", name="E4").click()

@@ -523,3 +523,24 @@ def test_what_makes_intervals_rough_names_them(tmp_path: Path) -> None:
     rough = [line for line in lines if "clusters: with fewer than 15 intervals are rough" in line]
     assert rough[-1].startswith("all other intervals above: 5 clusters")
     assert all(line.split(":")[0] for line in rough)
+
+
+def test_doubted_labels_are_never_silently_counted_or_left_out(tmp_path: Path) -> None:
+    labels = [row | ({"unsure": True} if n < 3 else {}) for n, row in enumerate(LABELS)]
+    counted = calibrated(tmp_path, JUDGED, labels)
+    assert counted.n_labelled == 10
+    assert any(
+        note.startswith("3 labels are marked unsure and count like") for note in counted.notes
+    )
+    sure = calibrated(tmp_path, JUDGED, labels, unsure="exclude")
+    assert sure.n_labelled == 7
+    assert "3 labels are marked unsure and are left out (--unsure exclude)." in sure.notes
+    with pytest.raises(InputError, match="expected labels that their raters are sure of, got none"):
+        calibrated(tmp_path, JUDGED, labels[:3], unsure="exclude")
+    assert not any("unsure" in note for note in calibrated(tmp_path, JUDGED, LABELS).notes)
+
+
+def test_agreement_on_the_first_faulty_step_is_stated(tmp_path: Path) -> None:
+    marks = [label("i1", said=False, rater=rater, faulty_steps=[2]) for rater in ("kim", "ada")]
+    result = calibrated(tmp_path, JUDGED, [*LABELS, *marks])
+    assert any("1 pairs of labels" in note and "1 agree on the" in note for note in result.notes)

@@ -37,12 +37,14 @@ CLICKS = [
     {"set": "grade", "to": 0.4},
     {"set": "note", "to": "hm"},
     {"set": "note", "to": ""},
+    {"set": "unsure", "to": True},
+    {"set": "step", "to": 1},
 ]
 ACTS = st.lists(
     st.tuples(
         st.sampled_from(RATERS),
         st.sampled_from(KEYS),
-        st.sampled_from([*CLICKS, "undo", "undo", "judge", "restart"]),
+        st.sampled_from([*CLICKS, "undo", "undo", "skip", "judge", "restart"]),
     ),
     max_size=14,
 )
@@ -63,11 +65,28 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def expected(stack: list[HumanLabel], act: Any, *, is_skipped: bool) -> bool:
+    """Carries an act out on the labels that undo goes back to; returns whether it ends skipped."""
+    if act == "skip":
+        return is_silent(stack[-1])
+    if act == "undo":
+        if not is_skipped and len(stack) > 1:
+            stack.pop()
+        return False
+    if isinstance(act, str):
+        return is_skipped
+    after = clicked(stack[-1], act, RUBRIC, n_steps=1)
+    if after != stack[-1]:
+        stack.append(after)
+    return is_skipped and is_silent(after)
+
+
 @settings(max_examples=60)
 @example(acts=[("ann", KEYS[0], act) for act in (CLICKS[5], CLICKS[0], "undo")], by_hand=False)
 @given(acts=ACTS, by_hand=st.booleans())
 def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_hand: bool) -> None:
     said = {(rater, key): [label(rater, key)] for rater in RATERS for key in KEYS}
+    skipped: set[Any] = set()
     with TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         if by_hand:
@@ -76,25 +95,22 @@ def test_any_clicks_and_undos_are_on_disk_as_they_were_said(acts: list[Any], by_
         log = LabelLog(path, bad=lambda text: None)
         for rater, key, act in acts:
             stack = said[rater, key]
-            if act == "undo":
-                log.undo(rater, key)
-                if len(stack) > 1:
-                    stack.pop()
-            elif act == "judge":
-                log.saw_judge(rater, key)
-            elif act == "restart":
+            if act == "restart":
                 log.close()
                 log = LabelLog(path, bad=lambda text: None)
+            elif isinstance(act, str):
+                {"undo": log.undo, "skip": log.skip, "judge": log.saw_judge}[act](rater, key)
             else:
-                after = clicked(stack[-1], act, RUBRIC)
-                log.add(rater, key, after)
-                if after != stack[-1]:
-                    stack.append(after)
+                log.add(rater, key, clicked(stack[-1], act, RUBRIC, n_steps=1))
+            is_skipped = expected(stack, act, is_skipped=(rater, key) in skipped)
+            skipped = (skipped | {(rater, key)}) if is_skipped else (skipped - {(rater, key)})
             assert log.history(rater, key).label == said[rater, key][-1]
+            assert log.history(rater, key).skipped == ((rater, key) in skipped)
         log.close()
         again = LabelLog(path, bad=lambda text: None)
         for (rater, key), stack in said.items():
             assert [again.history(rater, key).base, *again.history(rater, key).steps] == stack
+            assert again.history(rater, key).skipped == ((rater, key) in skipped)
         again.close()
         loud = {k: answers(s[-1]) for k, s in said.items() if not is_silent(s[-1])}
         resolved = resolve(read_labels(path, bad=lambda text: None))

@@ -251,3 +251,36 @@ def test_numpy_and_pandas_give_the_same(labels: list[HumanLabel]) -> None:
         shares = group["category"].dropna().astype(int).value_counts(normalize=True)
         most = {int(value) for value, share in shares.items() if share > Fraction(1, 2)}
         assert ({found.category} - {None} if found else set()) == most
+
+
+def test_doubted_labels_count_unless_they_are_left_out() -> None:
+    labels = [
+        says("ada", is_correct=True),
+        says("kim", is_correct=True),
+        says("kim", is_correct=False, unsure=True),
+        says("kim", "b", is_correct=False, unsure=True),
+        says("kim", "c", is_correct=False, unsure=True),
+        says("kim", "c", is_correct=True),
+    ]
+    counted = resolve(labels)
+    assert (len(counted), counted.n_unsure) == (3, 2)
+    assert counted.items["a", None].ties == ("is_correct",)
+    sure = resolve(labels, include_unsure=False)
+    assert sure.n_unsure == 2
+    found = {item: (one.is_correct, one.raters) for (item, _), one in sure.items.items()}
+    # Nor does what kim said of a before the doubt count.
+    assert found == {"a": (True, ("ada",)), "c": (True, ("kim",))}
+    assert len(resolve(labels[3:4], include_unsure=False)) == 0
+
+
+def test_raters_agree_on_the_first_faulty_step_or_do_not() -> None:
+    labels = [
+        says("ada", is_correct=False, faulty_steps=(2, 3)),
+        says("kim", is_correct=False, faulty_steps=(2,)),
+        says("lou", is_correct=False, faulty_steps=(3,)),
+        says("max", is_correct=False),
+        says("ada", "b", is_correct=False, faulty_steps=(1,)),
+    ]
+    assert resolve(labels).first_faulty_steps == (3, 1)
+    assert resolve(labels, adjudicator="lou").first_faulty_steps == (1, 1)
+    assert resolve([]).first_faulty_steps == (0, 0)
