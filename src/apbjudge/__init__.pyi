@@ -21,6 +21,7 @@ from .errors import RowError as RowError
 from .errors import UsageError as UsageError
 from .judge import GradeConfig as GradeConfig
 from .judge import JudgeSpec as JudgeSpec
+from .judge.grade import agrade as agrade
 from .judge.grade import grade as grade
 from .judge.llm_judge import prompts_for as prompts_for
 from .judge.merge import merge_runs as merge_runs

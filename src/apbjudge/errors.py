@@ -34,7 +34,9 @@ UnscoredReason = Literal[
     "inconsistent",
     "budget",
     "bad_input",
+    "error",
 ]
+"""Why there is no verdict; ``error``: a judge that is a function of the user's raised something."""
 
 
 class ApbJudgeError(Exception):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Nominal
-from ..statistics.estimates import Estimate
+from ..statistics.estimates import Estimate, to_frame
 from ..statistics.measures import Calibration
 from ..statistics.paired import Difference, Flips
 from ..statistics.prediction_powered import Rectified
 from ..statistics.raters import AltTest, BetweenRaters
 from ..statistics.stratified_sampling import Stratum
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 HAND_PICKED = (
     "The labelled items were picked by hand: figures describe these items and no others, "
@@ -98,6 +101,27 @@ class ReliabilityReport:
     labels: str
     judges: tuple[Reliability, ...]
     problems: tuple[str, ...]
+
+    def to_frame(self) -> DataFrame:
+        """As a pandas frame, a row per measure of a judge, of all items or of a part of them.
+
+        Columns: ``judge``, ``by`` and ``by_value`` (None for all items), ``code`` (None for the
+        verdict and the grade), ``figure``, and the fields of an ``Estimate``.
+        """
+        parts = (
+            (judge.judge, by, value, part)
+            for judge in self.judges
+            for by, value, part in (
+                (None, None, judge.whole),
+                *((group.field, group.value, group.result) for group in judge.groups),
+            )
+        )
+        return to_frame(
+            ({"judge": judge, "by": by, "by_value": value, "code": code}, name, estimate)
+            for judge, by, value, part in parts
+            for code, of in ((None, part.measures), *part.codes.items())
+            for name, estimate in of.items()
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; missing is None, never NaN."""
@@ -214,6 +238,25 @@ class Comparison:
         }
         return tuple(what for what, (one, other) in pairs.items() if one != other)
 
+    def to_frame(self) -> DataFrame:
+        """As a pandas frame: of each figure a row of the first run, the second, the difference.
+
+        ``of`` says which; ``p_value``, ``adjusted`` and ``family`` are those of the difference.
+        """
+        return to_frame(
+            (
+                {"of": of, "p_value": d.p_value, "adjusted": d.adjusted, "family": d.family},
+                d.name,
+                estimate,
+            )
+            for d in self.differences
+            for of, estimate in (
+                ("first", d.first),
+                ("second", d.second),
+                ("difference", d.difference),
+            )
+        )
+
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; missing is None, never NaN."""
         return asdict(self) | {"differing": list(self.differing)}
@@ -304,6 +347,12 @@ class LabelPlan:
     notes: tuple[str, ...]
     problems: tuple[str, ...]
     rows: tuple[PlanRow, ...]
+
+    def to_frame(self) -> DataFrame:
+        """The rows as a pandas frame, those to be labelled first and in their order."""
+        import pandas
+
+        return pandas.DataFrame([asdict(row) for row in self.rows])
 
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values without the rows, which the plan's own file has."""

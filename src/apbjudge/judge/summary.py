@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..records.columns import Vector
 from ..records.judgement_reader import table_of
 from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals
 from ..records.tables import text_cell
-from ..statistics.estimates import CONFIDENCE_LEVEL
+from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
 from .metrics import (
     Figures,
     broken_figures,
@@ -26,6 +26,9 @@ from .metrics import (
     unsolvable_figures,
     with_bounds,
 )
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 EXTRANEOUS = "tool-extraneous"
 
@@ -87,6 +90,27 @@ class Summary:
             "totals": asdict(self.totals) | {"scored": self.scored},
             "groups": [asdict(group) for group in self.groups],
         }
+
+    def to_frame(self) -> DataFrame:
+        """As a pandas frame, a row per figure; see ``statistics.estimates.to_frame``."""
+        return to_frame(
+            (
+                {
+                    "judge": self.judge,
+                    "protocol": group.protocol,
+                    "form": group.form,
+                    "tested_model": group.tested_model,
+                    "by": next(iter(group.by), None),
+                    "by_value": next(iter(group.by.values()), None),
+                    "rows": group.n,
+                    "scored": group.scored,
+                },
+                name,
+                estimate,
+            )
+            for group in self.groups
+            for name, estimate in group.figures.items()
+        )
 
     def to_csv(self) -> str:
         """As CSV, one line per figure."""
