@@ -70,7 +70,9 @@ class Gates(GateFiles):
 class RegressionGate(GateFiles):
     """The condition that a run is no worse than the one before."""
 
-    groups: ClassVar[Mapping[str, str]] = {"Gates": "fail_on_regression margin gate junit ci_summary"}
+    groups: ClassVar[Mapping[str, str]] = {
+        "Gates": "fail_on_regression margin gate junit ci_summary"
+    }
 
     fail_on_regression: bool = Field(
         default=False,

@@ -100,7 +100,9 @@ def junit_xml(
         suite = _suite(root, "apbjudge.rows", counts)
         for rows in unscored:
             case = _case(suite, "unscored rows", rows.reason)
-            message = f"{rows.n} rows without a verdict: {rows.reason}"
+            message = (
+                f"{rows.n} {'row' if rows.n == 1 else 'rows'} without a verdict: {rows.reason}"
+            )
             more = [f"and {rows.n - ITEMS_SHOWN} more"] if rows.n > ITEMS_SHOWN else []
             node = ET.SubElement(case, kind, message=message)
             if too_many_unscored:

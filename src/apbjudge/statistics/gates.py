@@ -215,7 +215,7 @@ def check_estimate(
         if estimate.bound and weak == holds:
             said = "not refuted" if holds else "not shown"
             article = "an" if estimate.bound == "upper" else "a"
-            reason = f"{said}: the value is {article} {estimate.bound} bound"
+            reason = f"{said}: {article} {estimate.bound} bound"
     return GateResult(
         condition=text, at=at, group=group, estimate=estimate, outcome=outcome, reason=reason
     )
