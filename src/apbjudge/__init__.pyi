@@ -14,6 +14,7 @@ from .calibration.results import Comparison as Comparison
 from .calibration.results import LabelPlan as LabelPlan
 from .calibration.results import ReliabilityReport as ReliabilityReport
 from .errors import ApbJudgeError as ApbJudgeError
+from .errors import GateError as GateError
 from .errors import InputError as InputError
 from .errors import JudgeError as JudgeError
 from .errors import OptionError as OptionError
@@ -56,5 +57,6 @@ from .rubrics import load_rubric as load_rubric
 from .rubrics import rubric_names as rubric_names
 from .runs.loop import Events as Events
 from .runs.loop import Progress as Progress
+from .statistics.gates import GateResult as GateResult
 
 __version__: str

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..errors import AccessError, InputError, OptionError
+from ..errors import AccessError, GateError, InputError, OptionError
 from ..jsonl import write_atomically
 from ..llm.resources import Resources, transport_of
 from ..protocols.prompts import template_digest
@@ -30,6 +30,7 @@ from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
+from ..statistics.gates import At
 from ..version import VERSION
 from .config import JudgeSpec
 from .function import FunctionJudge
@@ -136,6 +137,29 @@ class Run:
         """Share of rows without a verdict, 0 to 1."""
         totals = self.summary.totals
         return sum(totals.unscored.values()) / totals.rows if totals.rows else 0.0
+
+    def check(self, *conditions: str, at: At = "point") -> None:
+        """Does nothing if every tested model meets every condition, as a test asserts it.
+
+        Args:
+            *conditions: Such as ``CR >= 0.8`` or ``alder-large: E6 <= 0.05``.
+            at: ``low`` checks the end of the interval that is harder to pass, not the value.
+
+        Raises:
+            GateError: If one is not met; an AssertionError, with a line for each that is not.
+            OptionError: If a condition can't be read, or no group has its measure.
+        """
+        results = self.summary.gate(*conditions, at=at)
+        if failed := [result.text for result in results if not result.passed]:
+            head = f"{len(failed)} of {len(results)} gates failed, judge {self.summary.judge}"
+            raise GateError("\n  ".join((head, *failed)))
+
+    def gated(self, *conditions: str, at: At = "point") -> Run:
+        """The run with the outcomes of gates in its summary, and in its ``summary.json``."""
+        summary = replace(self.summary, gates=self.summary.gate(*conditions, at=at))
+        if self.folder is not None:
+            write_summary(self.folder, summary)
+        return replace(self, summary=summary)
 
 
 def run_identity(spec: JudgeSpec, source: Source) -> dict[str, Any]:

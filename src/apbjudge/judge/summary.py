@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..config import STATIC
 from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
 from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals
 from ..records.tables import text_cell
 from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
+from ..statistics.gates import At, GateResult, check, parse_condition
 from .metrics import (
+    NAMES_BY_CODE,
+    NO_FAULT,
     Figures,
     broken_figures,
     common_figures,
@@ -67,6 +71,7 @@ class Summary:
         totals: Counts over all rows, bad ones included.
         groups: Whole groups first, then breakdowns.
         warnings: What makes figures doubtful, a sentence each.
+        gates: Conditions that the figures were checked against, with their outcomes.
     """
 
     judge: str
@@ -74,6 +79,29 @@ class Summary:
     totals: Totals
     groups: tuple[Group, ...]
     warnings: tuple[str, ...] = ()
+    gates: tuple[GateResult, ...] = ()
+
+    def gate(self, *conditions: str, at: At = "point") -> tuple[GateResult, ...]:
+        """Checks conditions such as ``CR >= 0.8`` on every group; see ``docs/gates.md``.
+
+        Raises:
+            OptionError: If a condition can't be read, or no group has its measure.
+        """
+        if self.judge == STATIC and any(
+            parse_condition(text).measure.casefold() == "cr" for text in conditions
+        ):
+            raise OptionError(
+                "--fail-under: CR: the static judge proves faults only and gives no CR: expected "
+                f"'{NO_FAULT}>=0.8', an upper bound of it, or a judge that is a model"
+            )
+        return check(conditions, [*map(self._checkable, self.groups)], at=at)
+
+    def _checkable(self, group: Group) -> tuple[dict[str, str | None], Figures]:
+        place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
+        figures = group.figures
+        if self.judge == STATIC and not group.scored:  # nothing is known to be judged by code
+            figures = {NAMES_BY_CODE.get(name, name): e for name, e in figures.items()}
+        return {**place, **group.by}, figures
 
     @property
     def scored(self) -> int:
@@ -89,6 +117,7 @@ class Summary:
             "confidence_level": CONFIDENCE_LEVEL,
             "totals": asdict(self.totals) | {"scored": self.scored},
             "groups": [asdict(group) for group in self.groups],
+            "gates": [gate.to_json() for gate in self.gates],
         }
 
     def to_frame(self) -> DataFrame:
