@@ -14,6 +14,7 @@ from .calibration.results import Comparison as Comparison
 from .calibration.results import LabelPlan as LabelPlan
 from .calibration.results import ReliabilityReport as ReliabilityReport
 from .errors import ApbJudgeError as ApbJudgeError
+from .errors import GateError as GateError
 from .errors import InputError as InputError
 from .errors import JudgeError as JudgeError
 from .errors import OptionError as OptionError
@@ -21,6 +22,7 @@ from .errors import RowError as RowError
 from .errors import UsageError as UsageError
 from .judge import GradeConfig as GradeConfig
 from .judge import JudgeSpec as JudgeSpec
+from .judge.grade import agrade as agrade
 from .judge.grade import grade as grade
 from .judge.llm_judge import prompts_for as prompts_for
 from .judge.merge import merge_runs as merge_runs
@@ -55,5 +57,6 @@ from .rubrics import load_rubric as load_rubric
 from .rubrics import rubric_names as rubric_names
 from .runs.loop import Events as Events
 from .runs.loop import Progress as Progress
+from .statistics.gates import GateResult as GateResult
 
 __version__: str

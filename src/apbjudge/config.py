@@ -6,9 +6,11 @@ that define configurations import nothing heavy, so that ``--help`` is quick.
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -81,9 +83,18 @@ class Config(BaseModel):
 
         def __init__(self, **values: Any) -> None:
             try:
-                super().__init__(**values)
+                super().__init__(**{name: _as_paths(value) for name, value in values.items()})
             except ValidationError as error:
                 raise OptionError(_complaint(type(self), error)) from None
+
+
+def _as_paths(value: Any) -> Any:
+    """What stands for a file or folder, such as a ``Run``, as its path; alone or among others."""
+    if isinstance(value, list | tuple):
+        return [_as_paths(each) for each in cast("Sequence[Any]", value)]
+    if isinstance(value, os.PathLike) and not isinstance(value, Path):
+        return Path(cast("os.PathLike[str]", value))
+    return cast("Any", value)
 
 
 def option_of(field: FieldInfo) -> Option:

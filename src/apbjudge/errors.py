@@ -5,6 +5,7 @@ ApbJudgeError
 │   ├── OptionError       an option, a setting or a rubric file is unusable
 │   │   └── OtherRunError     the folder for the output holds another run
 │   └── InputError        an input file as a whole is unusable
+├── GateError             a figure does not meet a condition; an AssertionError too
 ├── RowError              one row is unusable; the others are not touched by it
 └── JudgeError            a judge gave no usable reply for one item
     ├── TransportError    the endpoint could not be reached or failed
@@ -34,7 +35,9 @@ UnscoredReason = Literal[
     "inconsistent",
     "budget",
     "bad_input",
+    "error",
 ]
+"""Why there is no verdict; ``error``: a judge that is a function of the user's raised something."""
 
 
 class ApbJudgeError(Exception):
@@ -55,6 +58,10 @@ class OtherRunError(OptionError):
 
 class InputError(UsageError):
     """An input file as a whole is unusable."""
+
+
+class GateError(ApbJudgeError, AssertionError):
+    """A figure does not meet a condition that it was checked against."""
 
 
 class RowError(ApbJudgeError):

@@ -128,7 +128,7 @@ def test_a_quick_audit_convicts_a_judge_that_passes_everything(
 
     line = ("audit", *judge(serve(pass_everything)), "--quick", "--no-cache", "--out", "a")
     done = apbjudge(*line, "--fail-on", "any")
-    assert done.code == 1
+    assert done.code == 3
     assert "fails faults" in done.err
     (faults,) = [probe for probe in card("a")["probes"] if probe["name"] == "faults"]
     figures = {f["name"]: f["estimate"]["value"] for f in faults["figures"]}
@@ -141,7 +141,7 @@ def test_a_quick_audit_convicts_a_judge_that_passes_everything(
 
 @pytest.mark.parametrize(
     ("fail_on", "code"),
-    [("faults", 0), ("any", 1), (f"faults, {LEAKY}", 1), ("odd", 2)],
+    [("faults", 0), ("any", 3), (f"faults, {LEAKY}", 3), ("odd", 2)],
 )
 def test_failed_probes_count_where_they_are_named(
     fail_on: str, code: int, apbjudge: Command
@@ -149,7 +149,7 @@ def test_failed_probes_count_where_they_are_named(
     done = apbjudge("audit", "static", *SMALL, "--out", "a", "--fail-on", fail_on)
     assert done.code == code
     assert Path("a").exists() == (code != 2)  # an unknown name is an error before any call
-    if code == 1:
+    if code == 3:
         assert "apbjudge: static fails leaks" in done.err
     if code == 2:
         assert done.err.startswith("apbjudge: --fail-on: expected some of faults, refusals, ")
@@ -367,7 +367,7 @@ def test_different_plans_are_not_compared(apbjudge: Command) -> None:
 def test_a_finished_folder_is_shown_again_and_can_be_held_to_its_probes(apbjudge: Command) -> None:
     first = apbjudge("audit", "static", *SMALL, "--out", "a")
     again = apbjudge("audit", "a", "--fail-on", LEAKY)
-    assert again.code == 1
+    assert again.code == 3
     assert first.out.startswith(again.out)
     assert "static fails leaks" in again.err
 

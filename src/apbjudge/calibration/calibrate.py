@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -50,12 +51,14 @@ from .results import (
 
 
 def calibrate(
-    judgements: str | Path | Sequence[str | Path], labels: str | Path, **settings: Any
+    judgements: str | PathLike[str] | Sequence[str | PathLike[str]],
+    labels: str | PathLike[str],
+    **settings: Any,
 ) -> ReliabilityReport:
     """Calibrates judges against human labels.
 
     Args:
-        judgements: File of judgements or folder of a run; several for several judges.
+        judgements: A run, its folder, or a file of judgements; several for several judges.
         labels: File of labels, JSONL or CSV.
         **settings: The other fields of ``CalibrationConfig``.
 

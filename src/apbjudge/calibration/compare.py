@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,14 @@ from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
 
 
-def compare(run_a: str | Path, run_b: str | Path, **settings: Any) -> Comparison:
+def compare(run_a: str | PathLike[str], run_b: str | PathLike[str], **settings: Any) -> Comparison:
     """Compares two judges, two tested models or two rubrics on the same items.
 
     Rows are paired on item and tested model; on the item alone where two tested models are
     compared: two that are named, or the only one of each run where they differ.
 
     Args:
-        run_a: Folder of a run, or its ``judgements.jsonl``.
+        run_a: A run, its folder, or its ``judgements.jsonl``.
         run_b: The other; the same run if two tested models are named.
         **settings: The other fields of ``CompareConfig``.
 

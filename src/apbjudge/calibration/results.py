@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Nominal
-from ..statistics.estimates import Estimate
+from ..statistics.estimates import Estimate, to_frame
+from ..statistics.gates import At, Condition, GateResult, check, check_estimate, less_is_better
 from ..statistics.measures import Calibration
 from ..statistics.paired import Difference, Flips
 from ..statistics.prediction_powered import Rectified
 from ..statistics.raters import AltTest, BetweenRaters
 from ..statistics.stratified_sampling import Stratum
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 HAND_PICKED = (
     "The labelled items were picked by hand: figures describe these items and no others, "
@@ -98,10 +102,58 @@ class ReliabilityReport:
     labels: str
     judges: tuple[Reliability, ...]
     problems: tuple[str, ...]
+    gates: tuple[GateResult, ...] = ()
+
+    def gate(self, *conditions: str, at: At = "point") -> tuple[GateResult, ...]:
+        """Checks conditions such as ``F1 >= 0.9`` on every judge and part of the labels.
+
+        A measure of an error code is named with the code: ``E1 recall >= 0.8``.
+
+        Raises:
+            OptionError: If a condition can't be read, or no judge has its measure.
+        """
+        parts: list[tuple[dict[str, str | None], dict[str, Estimate]]] = []
+        for judge in self.judges:
+            parts.append(({"judge": judge.judge}, _by_name(judge.whole)))
+            for group in judge.groups:
+                place = {"judge": judge.judge, group.field: group.value}
+                parts.append((place, _by_name(group.result)))
+        return check(conditions, parts, at=at)
+
+    def to_frame(self) -> DataFrame:
+        """As a pandas frame, a row per measure of a judge, of all items or of a part of them.
+
+        Columns: ``judge``, ``by`` and ``by_value`` (None for all items), ``code`` (None for the
+        verdict and the grade), ``figure``, and the fields of an ``Estimate``.
+        """
+        parts = (
+            (judge.judge, by, value, part)
+            for judge in self.judges
+            for by, value, part in (
+                (None, None, judge.whole),
+                *((group.field, group.value, group.result) for group in judge.groups),
+            )
+        )
+        return to_frame(
+            ({"judge": judge, "by": by, "by_value": value, "code": code}, name, estimate)
+            for judge, by, value, part in parts
+            for code, of in ((None, part.measures), *part.codes.items())
+            for name, estimate in of.items()
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; missing is None, never NaN."""
         return asdict(self)
+
+
+def _by_name(calibration: Calibration) -> dict[str, Estimate]:
+    """All measures, those of an error code under its name."""
+    of_codes = {
+        f"{code} {name}": estimate
+        for code, measures in calibration.codes.items()
+        for name, estimate in measures.items()
+    }
+    return calibration.measures | of_codes
 
 
 def judged_by_code(calibration: Calibration) -> Calibration:
@@ -202,6 +254,39 @@ class Comparison:
     level: float
     notes: tuple[str, ...]
     problems: tuple[str, ...]
+    gates: tuple[GateResult, ...] = ()
+
+    def gate(self, *, margin: float, at: At = "low") -> tuple[GateResult, ...]:
+        """Checks that the second run is worse than the first by the margin at most.
+
+        Of each primary metric, or of CR where none was named. At ``low``, as in a test of
+        non-inferiority, the interval of the paired difference has to exclude a larger regression;
+        at ``point`` the difference itself counts.
+
+        Args:
+            margin: The largest regression that is accepted, 0 to 1, on the metric's own scale.
+            at: What has to be within the margin.
+        """
+        primary = [d for d in self.differences if d.family == "primary"]
+        chosen = primary or [d for d in self.differences if d.name == "CR"]
+        sides = (*self.first.tested_models, *self.second.tested_models)
+        models = ", ".join(dict.fromkeys(model or "not stated" for model in sides))
+        place = {"judge": self.first.judge, "other": self.second.judge, "tested_model": models}
+        within = Condition(measure="regression", sign="<=", limit=margin)
+        results = [
+            check_estimate(f"{d.name} regression", within, _loss(d), place, at) for d in chosen
+        ]
+        reason = "no pair has a verdict by both"
+        return tuple(results) or (
+            GateResult(
+                condition=f"CR regression <= {margin:g}",
+                at=at,
+                group=place,
+                estimate=None,
+                outcome="missing",
+                reason=reason,
+            ),
+        )
 
     @property
     def differing(self) -> tuple[str, ...]:
@@ -214,9 +299,37 @@ class Comparison:
         }
         return tuple(what for what, (one, other) in pairs.items() if one != other)
 
+    def to_frame(self) -> DataFrame:
+        """As a pandas frame: of each figure a row of the first run, the second, the difference.
+
+        ``of`` says which; ``p_value``, ``adjusted`` and ``family`` are those of the difference.
+        """
+        return to_frame(
+            (
+                {"of": of, "p_value": d.p_value, "adjusted": d.adjusted, "family": d.family},
+                d.name,
+                estimate,
+            )
+            for d in self.differences
+            for of, estimate in (
+                ("first", d.first),
+                ("second", d.second),
+                ("difference", d.difference),
+            )
+        )
+
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; missing is None, never NaN."""
         return asdict(self) | {"differing": list(self.differing)}
+
+
+def _loss(d: Difference) -> Estimate:
+    """By how much the second run is worse than the first; negative where it is better."""
+    loss = d.difference
+    if not less_is_better(d.name) or loss.value is None:
+        return loss
+    low, high = (None if end is None else -end for end in (loss.high, loss.low))
+    return replace(loss, value=-loss.value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,6 +417,12 @@ class LabelPlan:
     notes: tuple[str, ...]
     problems: tuple[str, ...]
     rows: tuple[PlanRow, ...]
+
+    def to_frame(self) -> DataFrame:
+        """The rows as a pandas frame, those to be labelled first and in their order."""
+        import pandas
+
+        return pandas.DataFrame([asdict(row) for row in self.rows])
 
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values without the rows, which the plan's own file has."""

@@ -18,6 +18,7 @@ from ..config import Names, Option
 from ..errors import OptionError, visible
 from ..judge.config import GradeConfig, JudgeSpec
 from ..llm.limits import Limits
+from .gates import FAILED_GATE
 from .grade import INTERRUPTED, judges_of, unscored_code
 from .options import Values, command, shown, take
 
@@ -59,7 +60,7 @@ class AuditOptions(Limits):
     )
     fail_on: Names = Field(
         default=("none",),
-        description="Probes that make the exit code 1 when the judge fails them: names, any or "
+        description="Probes that make the exit code 3 when the judge fails them: names, any or "
         "none.",
     )
     dry_run: bool = Field(default=False, description="Call nothing; print what would be asked.")
@@ -69,8 +70,8 @@ class AuditOptions(Limits):
 def audit(values: Values) -> int:
     """Puts judges through probes and writes a judge card for each.
 
-    Exit code 0: done; 1: done, with more unscored judgements than allowed (--max-unscored), or a
-    probe failed that --fail-on names; 2: unusable input or options.
+    Exit code 0: done; 1: done, with more unscored judgements than allowed (--max-unscored); 2:
+    unusable input or options; 3: a probe failed that --fail-on names.
     """
     from ..audits.card import read_card
     from ..reports.card.text import card_text
@@ -161,14 +162,14 @@ def _is_finished(name: str) -> bool:
 
 
 def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
-    """1 for more unscored judgements than allowed, and for a failed probe that was named."""
+    """1 for more unscored judgements than allowed, 3 for a failed probe that was named."""
     cost = card.cost
     share = cost.unscored / max(1, cost.judgements)
     code = unscored_code(share, max_unscored, "judgements")
     if failed := [p.name for p in card.probes if p.outcome == "fails" and p.name in gated]:
         message = f"{visible(card.judge)} fails {visible(', '.join(failed))}"
         click.echo(f"apbjudge: {message}", err=True)
-        code = 1
+        code = FAILED_GATE
     return code
 
 

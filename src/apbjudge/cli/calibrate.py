@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from ..calibration.config import CalibrationConfig
 from ..config import Config, Option
 from ..errors import OptionError
+from .gates import Gates, finish
 from .options import Output, Values, command, print_result, take
 
 
@@ -22,18 +24,23 @@ class Files(Config):
     )
 
 
-@command(Files, CalibrationConfig, Output, omit=["judgements", "labels"])
+@command(Files, CalibrationConfig, Gates, Output, omit=["judgements", "labels"])
 def calibrate(values: Values) -> int:
     """Prints how far judges can be trusted, against human labels.
 
-    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
+    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input;
+    3: a gate failed (--fail-under).
     """
     from ..calibration.calibrate import calibrate_runs
-    from ..reports.reliability import reliability_text
+    from ..reports.reliability import reliability_document, reliability_text
 
     *judgements, labels = take(Files, values).files
     if not judgements:
         raise OptionError("calibrate: expected judgements and then labels, got one file")
     output = take(Output, values)
     report = calibrate_runs(take(CalibrationConfig, values, judgements=judgements, labels=labels))
-    return print_result(report, reliability_text, output)
+    gates = take(Gates, values)
+    if gates.fail_under:
+        report = replace(report, gates=report.gate(*gates.fail_under, at=gates.gate))
+    code, prints = print_result(report, reliability_text, output), output.format == "text"
+    return finish(code, report.gates, gates, reliability_document(report), prints=prints)

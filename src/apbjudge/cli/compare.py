@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..calibration.config import CompareConfig
+from .gates import RegressionGate, finish
 from .options import Output, Values, command, print_result, take
 
 
-@command(CompareConfig, Output)
+@command(CompareConfig, RegressionGate, Output)
 def compare(values: Values) -> int:
     """Prints how two judges, tested models or rubrics differ on the same items.
 
-    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
+    Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input;
+    3: a regression beyond the margin can't be excluded (--fail-on-regression).
     """
     from ..calibration.compare import compare_runs
-    from ..reports.comparison import comparison_text
+    from ..reports.comparison import comparison_document, comparison_text
 
     config, output = take(CompareConfig, values), take(Output, values)
-    return print_result(compare_runs(config), comparison_text, output)
+    gate, result = take(RegressionGate, values), compare_runs(config)
+    if gate.fail_on_regression:
+        result = replace(result, gates=result.gate(margin=gate.margin, at=gate.gate))
+    code = print_result(result, comparison_text, output)
+    prints = output.format == "text"
+    return finish(code, result.gates, gate, comparison_document(result), prints=prints)

@@ -24,7 +24,7 @@ class Rows(Config):
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds overwrite batch max_unscored "
-    "dry_run"
+    "dry_run fail_under gate junit ci_summary"
 )
 
 

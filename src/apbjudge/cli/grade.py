@@ -15,6 +15,7 @@ from pydantic import Field
 from ..config import STATIC, Config, Option
 from ..errors import OptionError
 from ..judge.config import GradeConfig, JudgeSpec
+from .gates import Gates, finish
 from .options import Values, command, shown, take
 
 INTERRUPTED = 130
@@ -34,11 +35,12 @@ class Predictions(Config):
     )
 
 
-class GradeOptions(GradeConfig):
+class GradeOptions(Gates, GradeConfig):
     """The settings of the command beside the judge's."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **GradeConfig.groups,
+        **Gates.groups,
         "Run": f"{GradeConfig.groups['Run']} max_unscored dry_run",
     }
 
@@ -58,10 +60,11 @@ def grade(values: Values) -> int:
     """Grades predictions and prints the results.
 
     Exit code 0: done; 1: done, with more unscored rows than allowed (--max-unscored); 2: unusable
-    input or options.
+    input or options; 3: a gate failed (--fail-under).
     """
     from ..judge.grade import grade as grade_rows
-    from ..reports.summary import ensemble_text, summary_text
+    from ..reports.gates import unscored_rows
+    from ..reports.summary import ensemble_text, summary_document, summary_text
     from .progress import Reporter
 
     rows = take(Predictions, values).predictions
@@ -96,7 +99,11 @@ def grade(values: Values) -> int:
     if run.ensemble is not None:
         click.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    return unscored_code(run.unscored_fraction, config.max_unscored, "rows")
+    if config.fail_under:
+        run = run.gated(*config.fail_under, at=config.gate)
+    code = unscored_code(run.unscored_fraction, config.max_unscored, "rows")
+    unscored = unscored_rows(run.judgements) if config.junit is not None else ()
+    return finish(code, run.summary.gates, config, summary_document(run.summary), unscored=unscored)
 
 
 def _style() -> dict[str, Any]:

@@ -87,8 +87,9 @@ def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tupl
     if rubric.shape == "category":
         changed = replace(verdict, is_correct=rubric.category_is_correct(verdict.category))
         return changed, _changes(verdict, changed, "the category decides")
-    if verdict.grade is None:
-        return verdict, ()
+    if verdict.grade is None:  # a judge that gives none: the flags still decide
+        changed = replace(verdict, is_correct=verdict.is_correct and not verdict.flags)
+        return changed, _changes(verdict, changed, "the flags decide")
     if verdict.flags:
         grade = rubric.scale.nearest(verdict.grade, verdict.flags)
         changed = replace(verdict, is_correct=False, grade=grade)

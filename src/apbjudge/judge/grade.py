@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import OptionError
 from ..llm import Client
 from ..llm.resources import shared_resources
+from ..protocols import Protocol
 from ..runs.loop import QUIET, Events
-from .config import GradeConfig
-from .session import Run, RunConfig, run_in
+from .config import GradeConfig, JudgeSpec
+from .function import FunctionJudge, JudgeFunction
+from .session import Run, RunConfig, run_function, run_in
 from .source import Rows, source_of
 from .summary import check_by
 
@@ -21,6 +25,8 @@ def grade(
     rows: Rows,
     config: GradeConfig | None = None,
     *,
+    judge: JudgeFunction | JudgeSpec | str | Sequence[JudgeSpec | str] | None = None,
+    protocol: Protocol | str | None = None,
     client: Client | None = None,
     events: Events = QUIET,
     **settings: Any,
@@ -33,6 +39,8 @@ def grade(
     Args:
         rows: A JSONL file, or rows as dicts: the published prediction format or plain JSON.
         config: The settings; else they are given one by one.
+        judge: A judge of your own (see ``judge.function``), in place of the setting.
+        protocol: A protocol of your own, in place of the setting.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Called back while the run goes on.
@@ -43,20 +51,20 @@ def grade(
             another run.
         InputError: If an input file as a whole is unusable.
     """
+    own_judge = FunctionJudge.of(judge) if _is_function(judge) else None
+    own_protocol = protocol if isinstance(protocol, Protocol) else None
+    if judge is not None and own_judge is None:
+        settings["judge"] = judge
+    if protocol is not None and own_protocol is None:
+        settings["protocol"] = protocol
     config = config or GradeConfig(**settings)
+    _check(config)
     specs, escalate = config.judge, config.escalate
     first = specs[0]
-    check_by(config.by)
     several = len(specs) > 1 or escalate is not None
     if several and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
-    if config.shard is not None and several:
-        raise OptionError("--shard: expected one judge, got several")
-    if len(specs) > 1 and escalate is not None:
-        raise OptionError("--escalate: expected one first judge, got several")
-    if config.batch and (several or first.is_static):
-        raise OptionError("--batch: expected one judge that is a model")
-    source = source_of(rows, config)
+    source = source_of(rows, config, own_protocol)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
@@ -71,6 +79,8 @@ def grade(
             in_memory=config.out is None,
             overwrite=config.overwrite,
         )
+        if own_judge is not None:
+            return run_function(run, own_judge)
         if config.batch:
             from .batching import run_batched
 
@@ -82,3 +92,27 @@ def grade(
         if escalate is None:
             return run_panel(run, specs, config.panel)
         return run_cascade(run, escalate, config.when)
+
+
+def _is_function(judge: object) -> TypeGuard[JudgeFunction]:
+    return callable(judge) and not isinstance(judge, str | JudgeSpec)
+
+
+def _check(config: GradeConfig) -> None:
+    """Refuses settings that don't go together."""
+    check_by(config.by)
+    several = len(config.judge) > 1 or config.escalate is not None
+    if config.shard is not None and several:
+        raise OptionError("--shard: expected one judge, got several")
+    if len(config.judge) > 1 and config.escalate is not None:
+        raise OptionError("--escalate: expected one first judge, got several")
+    if config.batch and (several or any(spec.is_static for spec in config.judge)):
+        raise OptionError("--batch: expected one judge that is a model")
+
+
+async def agrade(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> Run:
+    """Grades predictions while the event loop goes on; see ``grade``.
+
+    ``grade`` too can be called where a loop runs, as in a notebook, but blocks it until it ends.
+    """
+    return await asyncio.to_thread(grade, rows, config, **settings)

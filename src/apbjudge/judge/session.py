@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..errors import AccessError, InputError, OptionError
+from ..errors import AccessError, GateError, InputError, OptionError
 from ..jsonl import write_atomically
 from ..llm.resources import Resources, transport_of
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
-from ..records.run_folder import MANIFEST, read_judgements
+from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
+from ..statistics.gates import At
 from ..version import VERSION
 from .config import JudgeSpec
+from .function import FunctionJudge
 from .llm_judge import LLMJudge, make_judges
 from .source import Source
 from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
 from .worker import JUDGEMENT_RECORDS, Judge, Judgement
+
+_GROUPS_SHOWN = 2
 
 if TYPE_CHECKING:
     from .cascade import CascadeCurve
@@ -40,8 +48,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgements:
+    """The judgements of a run in the order of finishing, read anew whenever they are asked for."""
+
+    run: Run
+
+    def __iter__(self) -> Iterator[Judgement]:
+        if self.run.folder is None:
+            return map(read_judgement, self.run.rows)
+        return read_judgements(self.run.folder)
+
+    def __len__(self) -> int:
+        return self.run.summary.totals.rows
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Run:
-    """A finished run.
+    """A finished run; stands for its folder wherever a path to a run is taken.
 
     Attributes:
         folder: Where its files are; None when it was kept in memory.
@@ -59,20 +82,84 @@ class Run:
     progress: Progress
     rows: tuple[dict[str, Any], ...] = ()
     ensemble: Disagreement | CascadeCurve | None = None
+    _files: list[str] = field(default_factory=list[str], compare=False)
+
+    def __fspath__(self) -> str:
+        """The folder; for a run in memory a temporary one, which goes with the run."""
+        if self.folder is not None:
+            return os.fspath(self.folder)
+        if not self._files:
+            folder = Path(mkdtemp(prefix="apbjudge-run-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in self.rows)
+            write_atomically(folder / JUDGEMENTS, b"".join(lines))
+            write_atomically(folder / MANIFEST, orjson.dumps(self.manifest))
+            self._files.append(str(folder))
+        return self._files[0]
+
+    def __repr__(self) -> str:
+        """Judge and counts, the first figure of up to two groups, and where the files are."""
+        totals, groups = self.summary.totals, [g for g in self.summary.groups if not g.by]
+        lines = [f"Run of {self.summary.judge}: {self.summary.scored} of {totals.rows} rows scored"]
+        for group in groups[:_GROUPS_SHOWN]:
+            name, estimate = next(iter(group.figures.items()))
+            lines.append(f"  {group.protocol}, {group.tested_model}: {name} {estimate}")
+        if more := len(groups[_GROUPS_SHOWN:]):
+            lines.append(f"  … {more} more, see .summary")
+        return "\n".join([*lines, f"  {self.folder or 'in memory'}"])
+
+    def _repr_html_(self) -> str:
+        """The figures of all whole groups, for a notebook."""
+        import pandas
+
+        groups = [group for group in self.summary.groups if not group.by]
+        table: Any = pandas.DataFrame(
+            [
+                {
+                    "protocol": group.protocol,
+                    "tested model": group.tested_model,
+                    "scored": f"{group.scored}/{group.n}",
+                    **{name: str(estimate) for name, estimate in group.figures.items()},
+                }
+                for group in groups
+            ]
+        )
+        note = f"<p>{escape(self.summary.note)}</p>" if self.summary.note else ""
+        return f"{note}{table.to_html(index=False, na_rep='')}"
 
     @property
-    def judgements(self) -> Iterator[Judgement]:
-        """Every judgement, in the order of finishing."""
-        if self.folder is None:
-            yield from map(read_judgement, self.rows)
-        else:
-            yield from read_judgements(self.folder)
+    def judgements(self) -> Judgements:
+        """Every judgement, in the order of finishing; can be read again and again."""
+        return Judgements(self)
 
     @property
     def unscored_fraction(self) -> float:
         """Share of rows without a verdict, 0 to 1."""
         totals = self.summary.totals
         return sum(totals.unscored.values()) / totals.rows if totals.rows else 0.0
+
+    def check(self, *conditions: str, at: At = "point") -> None:
+        """Does nothing if every tested model meets every condition, as a test asserts it.
+
+        Args:
+            *conditions: Such as ``CR >= 0.8`` or ``alder-large: E6 <= 0.05``.
+            at: ``low`` checks the end of the interval that is harder to pass, not the value.
+
+        Raises:
+            GateError: If one is not met; an AssertionError, with a line for each that is not.
+            OptionError: If a condition can't be read, or no group has its measure.
+        """
+        results = self.summary.gate(*conditions, at=at)
+        if failed := [result.text for result in results if not result.passed]:
+            head = f"{len(failed)} of {len(results)} gates failed, judge {self.summary.judge}"
+            raise GateError("\n  ".join((head, *failed)))
+
+    def gated(self, *conditions: str, at: At = "point") -> Run:
+        """The run with the outcomes of gates in its summary, and in its ``summary.json``."""
+        summary = replace(self.summary, gates=self.summary.gate(*conditions, at=at))
+        if self.folder is not None:
+            write_summary(self.folder, summary)
+        return replace(self, summary=summary)
 
 
 def run_identity(spec: JudgeSpec, source: Source) -> dict[str, Any]:
@@ -184,6 +271,22 @@ async def run_judges(
 def run_in(config: RunConfig, work: Work | None = None) -> Run:
     """Carries out a run; see ``run_together``."""
     return run_together([config], work)[0]
+
+
+def run_function(config: RunConfig, judge: FunctionJudge) -> Run:
+    """Carries out a run whose judge is a function."""
+    named = replace(
+        config,
+        name=judge.name,
+        spec=config.spec.model_copy(update={"model": judge.name}),
+        more_identity={"judge": judge.identity, "judge_version": None, "templates": None},
+        settings={"model": judge.name, **judge.identity},
+    )
+
+    async def work(logs: Sequence[Log]) -> Progress:
+        return await run_judges([judge], [named], logs)
+
+    return run_in(named, work)
 
 
 def run_together(configs: Sequence[RunConfig], work: Work | None = None) -> list[Run]:

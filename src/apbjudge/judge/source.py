@@ -82,6 +82,7 @@ class Source(RowSource):
 
     Attributes:
         protocol: A protocol's name, or ``auto``.
+        own_protocol: The protocol of that name where the user gave the object itself.
         rubric: The user's own rubric, or None for each protocol's default.
         finds: Whether code looks for findings, which takes most of the time of reading; without,
             tasks have none.
@@ -90,6 +91,7 @@ class Source(RowSource):
     """
 
     protocol: str = AUTO
+    own_protocol: Protocol | None = None
     rubric: Rubric | None = None
     finds: bool = True
     data_roots: Sequence[Path] = ()
@@ -114,19 +116,22 @@ class Source(RowSource):
             return item
 
         def make(item: Item, row: RawRow) -> Task:
-            protocol, rubric = graded_by(item, self.protocol, self.rubric)
+            protocol, rubric = graded_by(item, self.own_protocol or self.protocol, self.rubric)
             findings = protocol.find(item, rubric) if self.finds else ()
             return Task(item, protocol, rubric, findings, row.digest, row.offset)
 
         return self.read_each(read, make)
 
 
-def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubric]:
-    """The protocol and the rubric of an item.
+def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Protocol, Rubric]:
+    """The protocol and the rubric of an item; the protocol as it is named, or itself.
 
     With ``auto`` the user's own rubric serves the items whose shape and form it has.
     """
-    protocol = protocol_of(item) if name == AUTO else get_protocol(name)
+    if isinstance(name, Protocol):
+        protocol = name
+    else:
+        protocol = protocol_of(item) if name == AUTO else get_protocol(name)
     if own is not None and name == AUTO:
         own = own if (own.shape, own.form) == (protocol.shape, item.form) else None
     rubric = protocol.rubric_for(item, own)
@@ -134,24 +139,25 @@ def graded_by(item: Item, name: str, own: Rubric | None) -> tuple[Protocol, Rubr
     return protocol, rubric
 
 
-def source_of(rows: Rows, config: InputConfig) -> Source:
-    """The input of a call."""
+def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None) -> Source:
+    """The input of a call, under a protocol of the user's own where there is one."""
     shard = config.shard if isinstance(config, GradeConfig) else None
     return Source(
         rows=Path(rows) if isinstance(rows, str) else rows,
-        protocol=config.protocol,
-        rubric=own_rubric(config.rubric, config.protocol),
+        protocol=config.protocol if protocol is None else protocol.name,
+        own_protocol=protocol,
+        rubric=own_rubric(config.rubric, protocol or config.protocol),
         cases=config.cases,
         data_roots=data_roots(config.data_root),
         shard=parse_shard(shard) if shard is not None else None,
     )
 
 
-def own_rubric(ref: str | None, protocol: str) -> Rubric | None:
+def own_rubric(ref: str | None, protocol: str | Protocol) -> Rubric | None:
     """The user's own rubric, None for each protocol's default."""
     rubric = load_rubric(ref) if ref else None
     if protocol != AUTO:
-        chosen = get_protocol(protocol)
+        chosen = protocol if isinstance(protocol, Protocol) else get_protocol(protocol)
         if rubric is not None:
             chosen.check_rubric(rubric)
     return rubric

@@ -6,17 +6,21 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..config import STATIC
 from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
 from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals
 from ..records.tables import text_cell
-from ..statistics.estimates import CONFIDENCE_LEVEL
+from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
+from ..statistics.gates import At, GateResult, check, parse_condition
 from .metrics import (
+    NAMES_BY_CODE,
+    NO_FAULT,
     Figures,
     broken_figures,
     common_figures,
@@ -26,6 +30,9 @@ from .metrics import (
     unsolvable_figures,
     with_bounds,
 )
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 EXTRANEOUS = "tool-extraneous"
 
@@ -64,6 +71,7 @@ class Summary:
         totals: Counts over all rows, bad ones included.
         groups: Whole groups first, then breakdowns.
         warnings: What makes figures doubtful, a sentence each.
+        gates: Conditions that the figures were checked against, with their outcomes.
     """
 
     judge: str
@@ -71,6 +79,29 @@ class Summary:
     totals: Totals
     groups: tuple[Group, ...]
     warnings: tuple[str, ...] = ()
+    gates: tuple[GateResult, ...] = ()
+
+    def gate(self, *conditions: str, at: At = "point") -> tuple[GateResult, ...]:
+        """Checks conditions such as ``CR >= 0.8`` on every group; see ``docs/gates.md``.
+
+        Raises:
+            OptionError: If a condition can't be read, or no group has its measure.
+        """
+        if self.judge == STATIC and any(
+            parse_condition(text).measure.casefold() == "cr" for text in conditions
+        ):
+            raise OptionError(
+                "--fail-under: CR: the static judge proves faults only and gives no CR: expected "
+                f"'{NO_FAULT}>=0.8', an upper bound of it, or a judge that is a model"
+            )
+        return check(conditions, [*map(self._checkable, self.groups)], at=at)
+
+    def _checkable(self, group: Group) -> tuple[dict[str, str | None], Figures]:
+        place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
+        figures = group.figures
+        if self.judge == STATIC and not group.scored:  # nothing is known to be judged by code
+            figures = {NAMES_BY_CODE.get(name, name): e for name, e in figures.items()}
+        return {**place, **group.by}, figures
 
     @property
     def scored(self) -> int:
@@ -86,7 +117,29 @@ class Summary:
             "confidence_level": CONFIDENCE_LEVEL,
             "totals": asdict(self.totals) | {"scored": self.scored},
             "groups": [asdict(group) for group in self.groups],
+            "gates": [gate.to_json() for gate in self.gates],
         }
+
+    def to_frame(self) -> DataFrame:
+        """As a pandas frame, a row per figure; see ``statistics.estimates.to_frame``."""
+        return to_frame(
+            (
+                {
+                    "judge": self.judge,
+                    "protocol": group.protocol,
+                    "form": group.form,
+                    "tested_model": group.tested_model,
+                    "by": next(iter(group.by), None),
+                    "by_value": next(iter(group.by.values()), None),
+                    "rows": group.n,
+                    "scored": group.scored,
+                },
+                name,
+                estimate,
+            )
+            for group in self.groups
+            for name, estimate in group.figures.items()
+        )
 
     def to_csv(self) -> str:
         """As CSV, one line per figure."""

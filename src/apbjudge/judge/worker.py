@@ -20,7 +20,7 @@ JUDGEMENT_RECORDS: RecordKind[Judgement] = RecordKind(
     to_json=judgement_row,
     check=check_written_row,
     place=("line", "case_id", "content_id", "groups"),
-    retried=("transport", "timeout", "budget"),
+    retried=("transport", "timeout", "budget", "error"),
     figures=FIGURES,
     folders={
         "batch/answers": re.compile(r"(cache|replies)\.db(-wal|-shm|-journal)?"),

@@ -187,7 +187,7 @@ class _Reader:
         self.scales = ScaleCheck(path or Path("rows"))
         self._judge = self._first_judge = self._example = ""
         self._n_others = 0
-        self._last_errors: dict[str, str] = {}
+        self._last_errors: dict[str, tuple[int, str]] = {}
         self._right: set[tuple[Any, ...]] = set()
         self._profiles, self._reasons, self._own_errors = Codes(), Codes(), Codes()
         self._rows = ColumnBuilder(("position", *_NAMES), self._columns_of)
@@ -215,7 +215,9 @@ class _Reader:
         self._rows.add((offset, *values))
         reason, detail = values[_REASON], row.get("detail")
         if isinstance(reason, str) and isinstance(detail, str):
-            self._last_errors[reason] = detail
+            at = row.get("line")  # of the input, since rows finish in any order
+            last = (at if isinstance(at, int) else 0, detail)
+            self._last_errors[reason] = max(last, self._last_errors.get(reason, last))
         return ""
 
     def _is_of_another(self, row: Mapping[str, Any], line: int) -> bool:
@@ -313,7 +315,7 @@ class _Reader:
             path=self.path,
             profiles=self._profiles.names,
             reasons=self._reasons.names,
-            last_errors=self._last_errors,
+            last_errors={reason: text for reason, (_, text) in self._last_errors.items()},
             own_errors=self._own_errors.names,
             **columns,
         )

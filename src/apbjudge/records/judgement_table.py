@@ -36,7 +36,7 @@ _MODEL, _DECIDED_BY = PROFILE.index("tested_model"), PROFILE.index("decided_by")
 class Totals:
     """What is counted over all judgements of a run, whatever their group.
 
-    ``last_errors`` has what the last unscored row of each reason says.
+    ``last_errors`` has what the unscored row furthest down the input says, by reason.
     """
 
     rows: int
@@ -81,7 +81,7 @@ class JudgementTable(Scores):
         latency_s: Seconds, NaN where not known.
         reason: Index into ``reasons``: why there is no verdict.
         reasons: The different reasons.
-        last_errors: What the last unscored row of each reason says.
+        last_errors: What the unscored row furthest down the input says, by reason.
         own_error: Index into ``own_errors``: the flags of codes that are a rubric's own.
         own_errors: The different sets of them, each as pairs of code and flag.
         usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.

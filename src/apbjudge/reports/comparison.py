@@ -19,10 +19,11 @@ _FAMILIES: tuple[tuple[Family, str, str], ...] = (
 
 def comparison_text(comparison: Comparison) -> str:
     """The comparison as text: rates in percent, grades on their scale of 0 to 1."""
-    return render_text(_document(comparison))
+    return render_text(comparison_document(comparison))
 
 
-def _document(comparison: Comparison) -> Document:
+def comparison_document(comparison: Comparison) -> Document:
+    """What differs, figure by figure: the primary metrics first."""
     parts: list[Part] = [Notes(tuple(_head(comparison))), *_flips(comparison)]
     differences = comparison.differences
     for family, title, method in _FAMILIES:

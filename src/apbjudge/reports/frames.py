@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def _named(groups: Sequence[list[RunFolder]]) -> Iterator[JudgeRuns]:
 
 
 def frame(
-    runs: str | Path | Sequence[str | Path],
+    runs: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     labels: str | Path | None = None,
     adjudicator: str | None = None,
@@ -107,14 +108,14 @@ def frame(
     ``case_id``, that of the first, also where only their content shows that they are.
 
     Args:
-        runs: Folders of runs, or files of judgements.
+        runs: Runs, their folders, or files of judgements.
         labels: Human labels, JSONL or CSV.
         adjudicator: Rater whose word is final.
 
     Raises:
         InputError: If a file is unusable.
     """
-    paths = [runs] if isinstance(runs, (str, Path)) else list(runs)
+    paths = [runs] if isinstance(runs, str | PathLike) else list(runs)
     known = None if labels is None else load_labels(Path(labels), adjudicator, [])
     return judgement_frame(by_judge([read_run(Path(path)) for path in paths]), known)
 

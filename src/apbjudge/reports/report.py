@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import StringIO
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,8 +29,12 @@ from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, sources_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, Results, paper_tables
+from .paper.formatting import tables_csv
 from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MAX_ITEMS = 200_000
 """Items that one page may show: a browser holds no more at once."""
@@ -198,6 +204,12 @@ class Report:
         )
         return write_report(report, path)
 
+    def to_frame(self) -> DataFrame:
+        """All tables as one pandas frame, a row per figure, as their CSV has it."""
+        import pandas
+
+        return pandas.read_csv(StringIO(tables_csv(self.tables)))
+
     def to_json(self) -> dict[str, Any]:
         """Judges and changes as nested JSON values."""
         facts = map(_facts, self.judges)
@@ -243,11 +255,11 @@ def open_report(config: ReportConfig) -> Report:
     return Report(config, judges, labels, problems)
 
 
-def report(runs: str | Path | Sequence[str | Path], **settings: Any) -> Report:
+def report(runs: str | PathLike[str] | Sequence[str | PathLike[str]], **settings: Any) -> Report:
     """Opens a report on runs.
 
     Args:
-        runs: Folders of runs, or files of judgements.
+        runs: Runs, their folders, or files of judgements.
         **settings: The other fields of ``ReportConfig``.
 
     Raises:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, Any]
@@ -51,6 +54,36 @@ class Estimate:
     seed: int | None = None
     note: str = ""
     bound: Literal["", "upper", "lower"] = ""
+
+    def __str__(self) -> str:
+        """``0.778 [0.453, 0.961] /9``, with ``≤`` or ``≥`` before a bound; a dash for no value."""
+        if self.value is None:
+            return f"– /{self.n_items}"
+        sign = {"upper": "≤ ", "lower": "≥ "}.get(self.bound, "")
+        ends = (
+            "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
+        )
+        return f"{sign}{self.value:.3f}{ends} /{self.n_items}"
+
+
+def to_frame(estimates: Iterable[tuple[Mapping[str, Any], str, Estimate]]) -> DataFrame:
+    """Estimates as a pandas frame, a row each.
+
+    Args:
+        estimates: Of each: what it is of, by column; its name; the estimate.
+
+    Returns:
+        The columns of what they are of, ``figure``, and the fields of an ``Estimate``; missing
+        numbers are NaN.
+    """
+    import pandas
+
+    rows = [{**of, "figure": name, **asdict(estimate)} for of, name, estimate in estimates]
+    names = rows[0] if rows else ()
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in names}
+    for name in ("value", "low", "high"):
+        columns[name] = np.array([row[name] for row in rows], dtype=float)
+    return pandas.DataFrame(columns)
 
 
 def nothing(

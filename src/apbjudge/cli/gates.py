@@ -1,0 +1,143 @@
+"""Gates on the command line: their options, the files for continuous integration, exit code 3."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import click
+from pydantic import BeforeValidator, Field, field_validator
+
+from ..config import Config, Option
+from .options import shown
+
+if TYPE_CHECKING:
+    from ..reports.document import Document
+    from ..reports.gates import UnscoredRows
+    from ..statistics.gates import GateResult
+
+FAILED_GATE = 3
+"""Exit code of a failed gate; also where it would be 1 otherwise."""
+
+
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+class GateFiles(Config):
+    """Files for continuous integration."""
+
+    junit: Annotated[Path | None, Option(metavar="FILE")] = Field(
+        default=None, description="Write the outcomes of gates as JUnit XML."
+    )
+    ci_summary: Annotated[Path | None, Option(metavar="FILE")] = Field(
+        default=None,
+        description="Write the outcomes and the results as Markdown; added to the file that "
+        "GITHUB_STEP_SUMMARY names, any other is replaced.",
+    )
+
+
+class Gates(GateFiles):
+    """Conditions on figures."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Gates": "fail_under gate junit ci_summary"}
+
+    fail_under: Annotated[
+        tuple[str, ...], Option(metavar="CONDITION"), BeforeValidator(_one_or_more)
+    ] = Field(
+        default=(),
+        description="Exit with 3 unless it holds in every group: CR=0.8, 'CR>=0.8', 'E6<=0.05', "
+        "or of one group 'alder-large: CR=0.8'. = is at least, for errors and costs at most.",
+    )
+    gate: Literal["point", "low"] = Field(
+        default="point",
+        description="What has to meet the condition: the value, or the end of its interval that is "
+        "harder to pass.",
+    )
+
+    @field_validator("fail_under")
+    @classmethod
+    def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        from ..statistics.gates import parse_condition
+
+        for text in value:
+            parse_condition(text)
+        return value
+
+
+class RegressionGate(GateFiles):
+    """The condition that a run is no worse than the one before."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Gates": "fail_on_regression margin gate junit ci_summary"
+    }
+
+    fail_on_regression: bool = Field(
+        default=False,
+        description="Exit with 3 unless RUN_B is worse than RUN_A by --margin at most, in CR or in "
+        "each --primary metric.",
+    )
+    margin: float = Field(
+        default=0.02, ge=0, le=1, description="Largest regression that is accepted, 0 to 1."
+    )
+    gate: Literal["point", "low"] = Field(
+        default="low",
+        description="What has to be within the margin: the whole interval of the difference (a "
+        "test of non-inferiority), or its value.",
+    )
+
+
+def finish(
+    code: int,
+    gates: Sequence[GateResult],
+    files: GateFiles,
+    summary: Document,
+    *,
+    prints: bool = True,
+    unscored: Sequence[UnscoredRows] = (),
+) -> int:
+    """Prints the outcomes of gates and writes the files about them.
+
+    Args:
+        code: The exit code without gates.
+        gates: The outcomes; empty where there are no gates.
+        files: Where to write.
+        summary: What the gates are about, for the Markdown file.
+        prints: Whether standard output may have the table.
+        unscored: Rows without a verdict; errors in JUnit if ``code`` is not 0.
+
+    Returns:
+        The exit code: 3 if a gate failed, else ``code``.
+    """
+    from ..reports.gates import gates_document, gates_markdown, junit_xml
+    from ..reports.text import render_text
+
+    if gates and prints:
+        click.echo(f"\n{render_text(gates_document(gates))}", nl=False)
+    if files.junit is not None:
+        _write(files.junit, junit_xml(gates, unscored, too_many_unscored=code != 0))
+    if files.ci_summary is not None:
+        page = gates_markdown(gates, summary).encode()
+        job = os.environ.get("GITHUB_STEP_SUMMARY")
+        if job and files.ci_summary.resolve() == Path(job).resolve():
+            with files.ci_summary.open("ab") as file:
+                file.write(page)
+        else:
+            _write(files.ci_summary, page)
+    failed = [gate for gate in gates if not gate.passed]
+    if not prints:
+        for gate in failed:
+            click.echo(f"apbjudge: {gate.text}", err=True)
+    elif failed:
+        click.echo(f"apbjudge: {len(failed)} of {len(gates)} gates failed", err=True)
+    return FAILED_GATE if failed else code
+
+
+def _write(path: Path, data: bytes) -> None:
+    from ..jsonl import write_atomically
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, data)
+    click.echo(f"written: {shown(path)}", err=True)

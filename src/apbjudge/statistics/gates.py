@@ -1,0 +1,265 @@
+"""Gates: conditions on estimates, such as ``CR >= 0.8``, that a run passes or fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import OptionError, visible
+
+if TYPE_CHECKING:
+    from .estimates import Estimate
+
+At = Literal["point", "low"]
+"""Where a condition is checked: at the value, or at the end of its interval that is harder."""
+Outcome = Literal["passed", "failed", "missing"]
+Group = Mapping[str, str | None]
+"""What a figure is of, by field: protocol, tested model, judge, a field of a breakdown."""
+
+_CONDITION = re.compile(
+    r"(?P<left>.*\S)\s*(?P<sign>>=|<=|(?<![<>=])={1,2})\s*(?P<limit>[-+]?[\d.]+(e-?\d+)?)\s*(?P<percent>%?)",
+    re.IGNORECASE,
+)
+_LOWER = re.compile(r"E\d(-[HS])?$|code |C_|TC|ExtUse|undecided|grade MAE")
+"""Measures of which less is better: error codes, costs, use of distractors."""
+_NEITHER = re.compile(r"\d |.*\b(bias|judge|human)\b")
+"""Measures of which neither is better: behaviours after a broken tool, biases, one side's rates."""
+_UNLIMITED = re.compile(r"c[_ -]|tc", re.IGNORECASE)
+"""Measures that may be above 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A measure and its limit.
+
+    Attributes:
+        measure: As it was written; see ``check`` for the names that are accepted.
+        sign: ``>=``, ``<=``, or ``=`` for at least where more is better and at most where less is.
+        limit: On the measure's own scale: 0 to 1 for rates and grades.
+        only: Tested model, protocol or other value of a group that it is about; empty for all.
+    """
+
+    measure: str
+    sign: str
+    limit: float
+    only: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """One condition on one group.
+
+    Attributes:
+        condition: Such as ``CR >= 0.8``.
+        at: Whether the value was checked, or the harder end of its interval.
+        group: What the estimate is of.
+        estimate: The figure; None where the group has none of that name.
+        outcome: ``missing`` where there was nothing to check: the gate is not passed.
+        reason: Why it is missing, or what a bound says; empty otherwise.
+    """
+
+    condition: str
+    at: At
+    group: Group
+    estimate: Estimate | None
+    outcome: Outcome
+    reason: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds."""
+        return self.outcome == "passed"
+
+    @property
+    def place(self) -> str:
+        """The group in words, such as ``holistic, alder-large``."""
+        return ", ".join(dict.fromkeys(_words(self.group)))
+
+    @property
+    def text(self) -> str:
+        """One line, such as ``failed: CR >= 0.8: 0.733 [0.541, 0.877] /30 (alder-large)``."""
+        parts = [f"{self.outcome}: {self.condition}"]
+        if self.estimate is not None and self.estimate.value is not None:
+            parts.append(_shown(self.estimate))
+        line = ": ".join(parts) + (f" ({self.place})" if self.place else "")
+        return visible(f"{line}: {self.reason}" if self.reason else line)
+
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values; missing is None."""
+        return asdict(self)
+
+
+def parse_condition(text: str) -> Condition:
+    """Reads ``CR=0.8``, ``E6 <= 0.05``, ``F1 >= 90%`` or ``alder-large: CR >= 0.8``.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    match = _CONDITION.fullmatch(text.strip())
+    only, colon, measure = match["left"].rpartition(":") if match else ("", "", "")
+    try:
+        limit = float(match["limit"]) / (100 if match["percent"] else 1) if match else None
+    except ValueError:
+        limit = None
+    if match is None or limit is None or not measure.strip() or (colon and not only.strip()):
+        raise OptionError(
+            f"--fail-under: expected a condition such as CR=0.8 or E6<=0.05, got {text!r}"
+        )
+    measure = measure.strip()
+    if not isfinite(limit) or (abs(limit) > 1 and not _UNLIMITED.match(measure)):
+        raise OptionError(
+            f"--fail-under: expected a limit from -1 to 1, such as 0.8 or 80%, got {text!r}"
+        )
+    sign = "=" if match["sign"] == "==" else match["sign"]
+    return Condition(measure=measure, sign=sign, limit=limit, only=only.strip())
+
+
+def check(
+    conditions: Sequence[str],
+    of: Sequence[tuple[Group, Mapping[str, Estimate]]],
+    *,
+    at: At = "point",
+) -> tuple[GateResult, ...]:
+    """Checks every condition on every group that it is about.
+
+    Names of measures are read in any letter case, with ``-`` or ``_`` for a space; ``E2`` stands
+    for ``E2-H`` or ``E2-S``, a code of an own rubric for ``code NAME``.
+
+    Args:
+        conditions: As ``parse_condition`` reads them.
+        of: Groups, each with its estimates by name.
+        at: Where they are checked; an estimate without interval is missing at ``low``.
+
+    Returns:
+        Results by condition and then by group; one that is missing where there is no group.
+
+    Raises:
+        OptionError: If a condition can't be read, no group has its measure, it is about a group
+            that there is none of, or ``=`` does not say which side of the limit is meant.
+    """
+    return tuple(result for text in conditions for result in _checked(text, of, at))
+
+
+def _checked(
+    text: str, of: Sequence[tuple[Group, Mapping[str, Estimate]]], at: At
+) -> Iterator[GateResult]:
+    condition = parse_condition(text)
+    if not of:
+        yield GateResult(
+            condition=text, at=at, group={}, estimate=None, outcome="missing", reason="no rows"
+        )
+        return
+    about = [part for part in of if not condition.only or _is_of(condition.only, part[0])]
+    if not about:
+        known = dict.fromkeys(word for group, _ in of for word in _words(group))
+        raise OptionError(
+            f"--fail-under: expected a group among {', '.join(known)}, got {condition.only!r}"
+        )
+    names = [_resolve(condition.measure, estimates) for _, estimates in about]
+    if not any(names):
+        known = dict.fromkeys(name for _, estimates in about for name in estimates)
+        raise OptionError(
+            f"--fail-under: expected a measure among {', '.join(known)}; got {condition.measure!r}"
+        )
+    for (group, estimates), name in zip(about, names, strict=True):
+        if name:
+            yield check_estimate(name, condition, estimates[name], group, at)
+        else:
+            yield GateResult(
+                condition=text,
+                at=at,
+                group=group,
+                estimate=None,
+                outcome="missing",
+                reason="no such measure here; to check only a part of the groups write "
+                f"'GROUP: {text.rpartition(':')[2].strip()}'",
+            )
+
+
+def check_estimate(
+    name: str, condition: Condition, estimate: Estimate, group: Group, at: At
+) -> GateResult:
+    """Checks a condition on an estimate that is at hand.
+
+    A bound can refute some conditions and show others: a share of at most 0.6 is not at least 0.8,
+    while one of at most 0.9 may be. What a bound does not refute passes, and the reason says so;
+    what it can't show fails.
+
+    Raises:
+        OptionError: If ``=`` does not say which side of the limit is meant.
+    """
+    at_least = condition.sign == ">="
+    if condition.sign == "=":
+        if _NEITHER.match(name):
+            raise OptionError(
+                f"--fail-under: {name}: expected >= or <=, since neither more nor less is better, "
+                "got ="
+            )
+        at_least = not less_is_better(name)
+    sign, end = (">=", "low") if at_least else ("<=", "high")
+    text = f"{name} {sign} {condition.limit:g}"
+    outcome, reason = "missing", estimate.note or "no value"
+    value = estimate.value
+    if at == "low":
+        text += f" at the {end} end"
+        value = estimate.low if at_least else estimate.high
+        if estimate.value is not None and value is None:
+            reason = estimate.note or "it has no interval; --gate point checks the value"
+    if value is not None:
+        holds = value >= condition.limit if at_least else value <= condition.limit
+        outcome, reason = "passed" if holds else "failed", ""
+        weak = estimate.bound == ("upper" if at_least else "lower")
+        if estimate.bound and weak == holds:
+            said = "not refuted" if holds else "not shown"
+            article = "an" if estimate.bound == "upper" else "a"
+            reason = f"{said}: {article} {estimate.bound} bound"
+    return GateResult(
+        condition=text, at=at, group=group, estimate=estimate, outcome=outcome, reason=reason
+    )
+
+
+def less_is_better(measure: str) -> bool:
+    """Whether the measure counts what should not be: errors, costs, deviations."""
+    return bool(_LOWER.match(measure))
+
+
+def _resolve(measure: str, estimates: Mapping[str, Estimate]) -> str:
+    """The name of a measure among those there are; empty if it is none of them."""
+    wanted = _plain(measure)
+    names = {name: _plain(name) for name in estimates}
+    exact = [name for name, plain in names.items() if plain == wanted]
+    short = [
+        name
+        for name, plain in names.items()
+        if plain == f"code {wanted}"
+        or plain.startswith(f"{wanted} (")
+        or re.fullmatch(f"{re.escape(wanted)} [hs]", plain)
+    ]
+    return (exact or short or [""])[0] if len(exact or short) <= 1 else ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name).casefold().strip()
+
+
+def _is_of(only: str, group: Group) -> bool:
+    return only.casefold() in {word.casefold() for word in _words(group)}
+
+
+def _words(group: Group) -> Iterator[str]:
+    for value in group.values():
+        if value != "":
+            yield "not stated" if value is None else value
+
+
+def _shown(estimate: Estimate) -> str:
+    sign = {"upper": "≤ ", "lower": "≥ "}.get(estimate.bound, "")
+    ends = (
+        ""
+        if estimate.low is None or estimate.high is None
+        else f" [{estimate.low:.3f}, {estimate.high:.3f}]"
+    )
+    return f"{sign}{estimate.value:.3f}{ends} /{estimate.n_items}"

@@ -1,0 +1,332 @@
+"""Gates at the commands: outcomes, exit codes, files for CI, and the page about them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+import apbjudge as api
+from apbjudge import GateError
+from tests.reports.rows import unscored, verdict
+from tests.support.judging import plan_row, write_rows
+
+from .conftest import EXAMPLES, Command, example
+
+ROOT = EXAMPLES.parent
+PAGE = ROOT / "docs" / "gates.md"
+BLOCK = re.compile(r"^```console\n\$ (.*)\n((?:.*\n)*?)exit code (\d)\n```$", re.MULTILINE)
+
+
+def block(language: str) -> str:
+    match = re.search(rf"^```{language}\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    assert match
+    return match[1]
+
+
+def outcomes(folder: str) -> list[tuple[str, str, str]]:
+    gates = json.loads(Path(folder, "summary.json").read_bytes())["gates"]
+    return [(gate["condition"], gate["group"]["tested_model"], gate["outcome"]) for gate in gates]
+
+
+# grade --------------------------------------------------------------------------------------------
+
+
+def test_a_failed_gate_ends_with_3_and_the_results_are_there(apbjudge: Command) -> None:
+    done = apbjudge(
+        *("grade", example("holistic"), "--out", "run"),
+        *("--fail-under", "no-provable-fault=0.5", "--fail-under", "E4 <= 0.2"),
+    )
+    assert (done.code, done.err) == (3, "apbjudge: 1 of 6 gates failed\n")
+    failed = next(line for line in done.out.splitlines() if line.startswith("failed "))
+    assert failed.split("  ")[:3] == [
+        "failed",
+        " no provable fault >= 0.5",
+        "holistic, cress-small",
+    ]
+    assert outcomes("run") == [
+        ("no provable fault >= 0.5", "alder-large", "passed"),
+        ("no provable fault >= 0.5", "birch-medium", "passed"),
+        ("no provable fault >= 0.5", "cress-small", "failed"),
+        ("E4 <= 0.2", "alder-large", "passed"),
+        ("E4 <= 0.2", "birch-medium", "passed"),
+        ("E4 <= 0.2", "cress-small", "passed"),
+    ]
+
+
+def test_the_interval_has_to_pass_with_gate_low(apbjudge: Command) -> None:
+    command = ("grade", example("holistic"), "--out", "run", "--fail-under")
+    condition = "alder-large: no provable fault >= 0.8"
+    assert apbjudge(*command, condition).code == 0
+    done = apbjudge(*command, condition, "--gate", "low")
+    assert (done.code, outcomes("run")) == (
+        3,
+        [("no provable fault >= 0.8 at the low end", "alder-large", "failed")],
+    )
+
+
+def test_gates_of_an_earlier_session_are_not_those_of_this_one(apbjudge: Command) -> None:
+    apbjudge("grade", example("holistic"), "--out", "run", "--fail-under", "E1=0.5")
+    assert len(outcomes("run")) == 3
+    assert apbjudge("grade", example("holistic"), "--out", "run").code == 0
+    assert outcomes("run") == []
+
+
+def test_parts_have_to_pass_too(apbjudge: Command) -> None:
+    whole = ("grade", example("holistic"), "--fail-under", "birch-medium: no-provable-fault=0.6")
+    assert apbjudge(*whole).code == 0
+    assert apbjudge(*whole, "--by", "category").code == 3
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ("Grace=0.8", "expected a measure among no provable fault, Grade, E1, E2-H, E3"),
+        ("CR=0.8", "gives no CR: expected 'no provable fault>=0.8', an upper bound of it"),
+        ("dahlia: E1=0.8", "expected a group among holistic, alder-large, birch-medium, cress"),
+        ("CR", "expected a condition such as CR=0.8 or E6<=0.05, got 'CR'"),
+        ("E1=5", "expected a limit from -1 to 1"),
+    ],
+)
+def test_a_condition_that_can_not_be_checked_ends_with_2(
+    apbjudge: Command, condition: str, text: str
+) -> None:
+    done = apbjudge("grade", example("holistic"), "--fail-under", condition)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("apbjudge: --fail-under: ")
+    assert text in done.err
+
+
+def test_a_figure_without_a_value_fails_with_its_reason(apbjudge: Command) -> None:
+    done = apbjudge("grade", example("holistic"), "--fail-under", "Grade=0.1")
+    assert done.code == 3
+    assert "missing  Grade >= 0.1" in done.out
+    assert "the static judge gives no grade" in done.out
+
+
+def bad_rows(path: Path) -> Path:
+    """A good row, and one that can't be read."""
+    return write_rows(path, [plan_row("good"), {**plan_row("bad"), "tools": 3}])
+
+
+@pytest.mark.parametrize(
+    ("condition", "allowed", "code"),
+    [("E1=0.5", "1", 0), ("E1=0.5", "0", 1), ("E1>=0.5", "1", 3), ("E1>=0.5", "0", 3)],
+)
+def test_unscored_rows_are_1_and_a_failed_gate_is_3_also_with_them(
+    apbjudge: Command, tmp_path: Path, condition: str, allowed: str, code: int
+) -> None:
+    rows = bad_rows(tmp_path / "rows.jsonl")
+    done = apbjudge(
+        *("grade", rows, "--max-unscored", allowed, "--fail-under", condition),
+        *("--junit", "ci/junit.xml"),
+    )
+    assert done.code == code
+    root = ET.parse("ci/junit.xml").getroot()
+    gates, rows_suite = root.findall("testsuite")
+    assert [gates.get(name) for name in ("tests", "failures", "errors")] == [
+        "1",
+        str(int(code == 3)),
+        "0",
+    ]
+    (case,) = rows_suite.findall("testcase")
+    (reason,) = case
+    assert (case.get("name"), reason.tag) == ("bad_input", "skipped" if allowed == "1" else "error")
+    assert reason.get("message") == "1 row without a verdict: bad_input"
+    assert "tools" in (reason.text or "")
+
+
+def test_junit_has_a_case_for_each_gate_and_tested_model(apbjudge: Command, tmp_path: Path) -> None:
+    models = ["plain", 'a <b> & "c"', "bell\x07"]
+    rows = [plan_row(f"row-{i}", tested_model=model) for i, model in enumerate(models)]
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    done = apbjudge("grade", path, "--fail-under", "E1>=0.5", "--junit", "junit.xml")
+    assert done.code == 3
+    root = ET.parse("junit.xml").getroot()
+    assert (root.tag, root.get("tests"), root.get("failures")) == ("testsuites", "3", "3")
+    cases = root.findall("testsuite/testcase")
+    assert {case.get("name") for case in cases} == {"E1 >= 0.5"}
+    assert {case.get("classname") for case in cases} == {
+        "holistic, plain",
+        'holistic, a <b> & "c"',
+        "holistic, bell\\x07",
+    }
+    for case in cases:
+        failure = case.find("failure")
+        assert failure is not None
+        assert failure.get("message", "").startswith("failed: E1 >= 0.5: ≥ 0.000 [")
+
+
+def test_a_page_for_ci_has_the_result_first_and_is_added_to_a_job_summary(
+    apbjudge: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("grade", example("holistic"), "--fail-under", "E6=0.1", "--ci-summary", "ci.md")
+    for _ in range(2):
+        assert apbjudge(*command).code == 3
+    page = Path("ci.md").read_text("utf-8")
+    assert page.startswith("## 1 of 3 gates failed\n\n| outcome | gate |")
+    assert page.index("| failed |") < page.index("| passed |") < page.index("## holistic")
+    assert page.count("gates failed") == 1
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "ci.md"))
+    apbjudge(*command)
+    assert Path("ci.md").read_text("utf-8") == page + page
+
+
+# calibrate and compare ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> None:
+    """Forty items: of ``same`` as of ``before``, of ``worse`` four more are wrong."""
+    for name, wrong in (("before", 8), ("same", 8), ("worse", 12)):
+        (tmp_path / name).mkdir()
+        rows = [verdict(f"item-{at:02}", "E1" * (at < wrong), judge=name) for at in range(40)]
+        write_rows(tmp_path / name / "judgements.jsonl", rows)
+    labels = [{"item_id": f"item-{at:02}", "is_correct": at >= 8} for at in range(40)]
+    write_rows(tmp_path / "labels.jsonl", labels)
+
+
+@pytest.mark.parametrize(
+    ("after", "options", "code"),
+    [
+        ("same", "--margin 0.1", 0),
+        ("same", "--margin 0.02", 3),  # forty items can't exclude a regression of 0.02
+        ("same", "--margin 0.02 --gate point", 0),
+        ("worse", "--margin 0.09 --gate point", 3),
+        ("worse", "--margin 0.11 --gate point", 0),
+        ("worse", "--margin 0.11", 3),
+        ("worse", "--margin 0.3", 0),
+        ("worse", "--margin 0.09 --gate point --primary E1", 3),
+        ("worse", "--margin 0.11 --gate point --primary E1,CR", 0),
+    ],
+)
+@pytest.mark.usefixtures("runs")
+def test_a_regression_beyond_the_margin_fails(
+    apbjudge: Command, after: str, options: str, code: int
+) -> None:
+    command = ("compare", "before", after, "--fail-on-regression", *options.split())
+    done = apbjudge(*command)
+    assert done.code == code, done.out
+    shown = json.loads(apbjudge(*command, "--format", "json").out)["gates"]
+    assert [gate["condition"].split()[0] for gate in shown] == (
+        ["CR"] if "primary" not in options else ["CR", "E1"] if "," in options else ["E1"]
+    )
+    if after == "worse":
+        assert shown[0]["estimate"]["value"] == pytest.approx(0.1)
+
+
+@pytest.mark.usefixtures("runs")
+def test_an_improvement_passes_and_nothing_is_gated_unasked(apbjudge: Command) -> None:
+    assert apbjudge("compare", "worse", "before", "--fail-on-regression").code == 0
+    assert apbjudge("compare", "before", "worse").code == 0
+
+
+def test_no_common_verdict_is_no_proof_that_nothing_got_worse(
+    apbjudge: Command, tmp_path: Path
+) -> None:
+    for name, row in (("a", verdict("item")), ("b", unscored("item"))):
+        write_rows(tmp_path / f"{name}.jsonl", [row])
+    done = apbjudge("compare", "a.jsonl", "b.jsonl", "--fail-on-regression")
+    assert done.code == 3
+    assert "no pair has a verdict by both" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ("--fail-under F1=0.9", 0),
+        ("--fail-under F1=0.9 --gate low", 3),
+        ("--fail-under recall=0.9", 3),
+        ("--fail-under precision=0.9", 0),
+        ("--fail-under F1=0.9 --fail-under kappa=0.9", 3),
+        ("--fail-under F2=0.9", 2),
+    ],
+)
+@pytest.mark.usefixtures("runs")
+def test_a_judge_has_to_be_good_enough(apbjudge: Command, options: str, code: int) -> None:
+    """Of 32 correct items the judge sees 28, and no other: recall 0.875, F1 0.933."""
+    done = apbjudge("calibrate", "worse", "labels.jsonl", *options.split())
+    assert done.code == code, done.out
+
+
+@pytest.mark.usefixtures("runs")
+def test_json_is_json_with_a_failed_gate_too(apbjudge: Command) -> None:
+    done = apbjudge(
+        *("calibrate", "worse", "before", "labels.jsonl", "--format", "json"),
+        *("--fail-under", "recall=0.9", "--junit", "junit.xml", "--ci-summary", "ci.md"),
+    )
+    gates: list[dict[str, Any]] = json.loads(done.out)["gates"]
+    assert [(gate["group"], gate["outcome"]) for gate in gates] == [
+        ({"judge": "worse"}, "failed"),
+        ({"judge": "before"}, "passed"),
+    ]
+    assert "apbjudge: failed: recall >= 0.9: 0.875 [" in done.err
+    assert ET.parse("junit.xml").getroot().get("failures") == "1"
+    assert Path("ci.md").read_text("utf-8").startswith("## 1 of 2 gates failed\n")
+
+
+# Python and the page ------------------------------------------------------------------------------
+
+
+def test_check_raises_an_assertion_with_a_line_for_each_failed_condition() -> None:
+    run = api.grade(example("holistic"))
+    run.check("no provable fault >= 0.3", "alder-large: E6 = 0")
+    with pytest.raises(AssertionError) as failed:
+        run.check("no provable fault >= 0.5", "E1 <= 0.1", at="low")
+    assert isinstance(failed.value, GateError)
+    head, *lines = str(failed.value).splitlines()
+    assert head == "5 of 6 gates failed, judge static"
+    assert lines[1] == (
+        "  failed: no provable fault >= 0.5 at the low end: ≤ 0.333 [0.091, 0.646] /9 "
+        "(holistic, cress-small)"
+    )
+    with pytest.raises(api.OptionError, match="expected a measure among"):
+        run.check("Grace=0.5")
+
+
+def test_the_page_has_a_test_that_fails_readably_in_a_pytest_suite(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    (tmp_path / "test_plans.py").write_text(block("py"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_plans.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "GateError: 1 of 4 gates failed, judge static" in done.stdout
+    assert "failed: no provable fault >= 0.6: ≤ 0.333 [0.091, 0.646] /9" in done.stdout
+
+
+def test_the_page_shows_what_the_commands_print(apbjudge: Command, tmp_path: Path) -> None:
+    """UPDATE_GOLDEN=1 writes the transcripts anew: the lines about gates, and the exit code."""
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+
+    def transcript(match: re.Match[str]) -> str:
+        done = apbjudge(*shlex.split(match[1])[1:])
+        at = re.search(r"^(all )?\d+ (of \d+ )?gates .*$", done.out, re.MULTILINE)
+        assert at
+        shown = f"…\n{done.out[at.start() :]}{done.err}"
+        return f"```console\n$ {match[1]}\n{shown}exit code {done.code}\n```"
+
+    text = PAGE.read_text("utf-8")
+    assert len(BLOCK.findall(text)) == 3
+    anew = BLOCK.sub(transcript, text)
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        PAGE.write_text(anew, encoding="utf-8")
+    assert PAGE.read_text("utf-8") == anew
+
+
+def test_the_page_uses_inputs_and_outputs_that_the_action_has() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+    (step,) = (s for s in yaml.safe_load(block("yaml")) if s.get("id") == "plans")
+    assert step["with"].keys() <= action["inputs"].keys()
+    assert set(re.findall(r"steps\.plans\.outputs\.([\w-]+)", block("yaml"))) <= set(
+        action["outputs"]
+    )

@@ -1,0 +1,172 @@
+"""Conditions on estimates: how they are written, and when they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge import GateResult, OptionError
+from apbjudge.statistics.estimates import Estimate, nothing
+from apbjudge.statistics.gates import check, less_is_better, parse_condition
+
+ALDER = {"protocol": "holistic", "form": "holistic", "tested_model": "alder"}
+BIRCH = {**ALDER, "tested_model": "birch:7b"}
+
+
+def estimate(value: float, low: float | None = None, high: float | None = None, **more: Any):
+    return Estimate(value=value, low=low, high=high, level=0.95, n_items=30, n_clusters=30, **more)
+
+
+FIGURES = {
+    "CR": estimate(0.8, 0.62, 0.91),
+    "E2-H": estimate(0.05, 0.01, 0.16),
+    "C_all": estimate(3.2, 2.5, 4.0),
+    "4 refusal": estimate(0.1, 0.0, 0.2),
+    "code Q1": estimate(0.2, 0.1, 0.3),
+    "grade MAE": estimate(0.1, 0.05, 0.2),
+}
+
+
+def one(condition: str, **options: Any) -> GateResult:
+    (result,) = check([condition], [(ALDER, FIGURES)], **options)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("condition", "outcome", "shown"),
+    [
+        ("CR=0.8", "passed", "CR >= 0.8"),
+        ("CR==0.81", "failed", "CR >= 0.81"),
+        ("  cr >=  80% ", "passed", "CR >= 0.8"),
+        ("CR<=0.7", "failed", "CR <= 0.7"),
+        ("E2=0.05", "passed", "E2-H <= 0.05"),
+        ("e2-h = 4e-2", "failed", "E2-H <= 0.04"),
+        ("C-all=3", "failed", "C_all <= 3"),
+        ("C_all <= 3.5", "passed", "C_all <= 3.5"),
+        ("Q1=.1", "failed", "code Q1 <= 0.1"),
+        ("grade mae = 0.1", "passed", "grade MAE <= 0.1"),
+        ("4 refusal >= 0.1", "passed", "4 refusal >= 0.1"),
+    ],
+)
+def test_a_condition_on_the_value(condition: str, outcome: str, shown: str) -> None:
+    result = one(condition)
+    assert (result.outcome, result.condition) == (outcome, shown)
+
+
+@pytest.mark.parametrize(
+    ("condition", "outcome"),
+    [
+        ("CR=0.62", "passed"),
+        ("CR=0.63", "failed"),
+        ("E2<=0.16", "passed"),
+        ("E2=0.15", "failed"),
+    ],
+)
+def test_the_harder_end_of_the_interval(condition: str, outcome: str) -> None:
+    result = one(condition, at="low")
+    assert result.outcome == outcome
+    assert result.condition.endswith("low end" if "CR" in condition else "high end")
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.sampled_from(["<=", ">="]))
+def test_what_passes_at_the_harder_end_passes_at_the_value(
+    first: float, second: float, limit: float, sign: str
+) -> None:
+    low, high = sorted((first, second))
+    of = [(ALDER, {"CR": estimate((low + high) / 2, low, high)})]
+    (hard,) = check([f"CR{sign}{limit}"], of, at="low")
+    (easy,) = check([f"CR{sign}{limit}"], of)
+    assert easy.passed or not hard.passed
+
+
+@pytest.mark.parametrize(
+    ("bound", "condition", "outcome", "reason"),
+    [
+        ("upper", "CR>=0.7", "passed", "not refuted: an upper bound"),
+        ("upper", "CR>=0.9", "failed", ""),
+        ("upper", "CR<=0.9", "passed", ""),
+        ("upper", "CR<=0.7", "failed", "not shown: an upper bound"),
+        ("lower", "CR<=0.9", "passed", "not refuted: a lower bound"),
+        ("lower", "CR<=0.7", "failed", ""),
+        ("lower", "CR>=0.7", "passed", ""),
+        ("lower", "CR>=0.9", "failed", "not shown: a lower bound"),
+    ],
+)
+def test_a_bound_refutes_or_shows_and_the_rest_is_said(
+    bound: Any, condition: str, outcome: str, reason: str
+) -> None:
+    (result,) = check([condition], [(ALDER, {"CR": estimate(0.8, 0.7, 0.9, bound=bound)})])
+    assert (result.outcome, result.reason) == (outcome, reason)
+
+
+def test_what_is_missing_does_not_pass_and_says_why() -> None:
+    of = [(ALDER, {"CR": nothing(note="no row with a verdict"), "TC": estimate(3)}), (BIRCH, {})]
+    first, second = check(["CR=0.5"], of)
+    assert first.text == "missing: CR >= 0.5 (holistic, alder): no row with a verdict"
+    assert second.text == (
+        "missing: CR=0.5 (holistic, birch:7b): no such measure here; to check only a part of the "
+        "groups write 'GROUP: CR=0.5'"
+    )
+    (count,) = check(["alder: TC=5"], of, at="low")
+    assert (count.outcome, count.reason) == (
+        "missing",
+        "it has no interval; --gate point checks the value",
+    )
+    (empty,) = check(["CR=0.5"], [])
+    assert (empty.outcome, empty.reason) == ("missing", "no rows")
+
+
+def test_a_condition_on_one_group() -> None:
+    of = [(ALDER, FIGURES), (BIRCH, FIGURES)]
+    assert [r.place for r in check(["CR=0.8"], of)] == ["holistic, alder", "holistic, birch:7b"]
+    assert [r.place for r in check(["Birch:7B: CR=0.8"], of)] == ["holistic, birch:7b"]
+    assert len(check(["holistic:CR=0.8", "alder:CR=0.8"], of)) == 3
+    with pytest.raises(OptionError, match=r"among holistic, alder, birch:7b, got 'cedar'"):
+        check(["cedar: CR=0.8"], of)
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ("CR", "expected a condition such as CR=0.8"),
+        ("=0.8", "expected a condition such as CR=0.8"),
+        ("CR>0.8", "expected a condition such as CR=0.8"),
+        ("CR=>0.8", "expected a condition such as CR=0.8"),
+        ("CR=0.8.1", "expected a condition such as CR=0.8"),
+        ("CR=nan", "expected a condition such as CR=0.8"),
+        (": CR=0.8", "expected a condition such as CR=0.8"),
+        ("CR=80", "expected a limit from -1 to 1, such as 0.8 or 80%"),
+        ("C_all=1e999", "expected a limit from -1 to 1"),
+        ("C=0.8", "expected a measure among CR, E2-H, C_all, 4 refusal, code Q1, grade MAE; got"),
+        ("4 refusal=0.1", "4 refusal: expected >= or <=, since neither more nor less is better"),
+    ],
+)
+def test_what_can_not_be_checked_is_refused(condition: str, text: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        one(condition)
+    assert text in str(refused.value)
+
+
+def test_a_short_name_of_several_measures_is_none_of_them() -> None:
+    of = [(ALDER, {"E2-H": estimate(0.1), "E2-S": estimate(0.1)})]
+    with pytest.raises(OptionError, match="among E2-H, E2-S; got 'E2'"):
+        check(["E2=0.1"], of)
+
+
+@pytest.mark.parametrize("name", ["E1", "E2-H", "code Q1", "C_com", "TC", "ExtUse@5", "grade MAE"])
+def test_less_of_errors_and_costs_is_better(name: str) -> None:
+    assert less_is_better(name)
+
+
+@pytest.mark.parametrize("name", ["CR", "Grade", "E1 precision", "F1", "kappa", "refusal visual"])
+def test_more_of_rates_of_the_right_is_better(name: str) -> None:
+    assert not less_is_better(name)
+
+
+def test_a_condition_keeps_what_was_written() -> None:
+    condition = parse_condition("step-wise: no-provable-fault >= 0.9")
+    assert (condition.only, condition.measure) == ("step-wise", "no-provable-fault")
+    assert (condition.sign, condition.limit) == (">=", 0.9)
