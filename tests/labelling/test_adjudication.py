@@ -12,7 +12,7 @@ from apbjudge.errors import InputError, OptionError
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import label, open_service
 from apbjudge.records import read_labels
-from tests.labelling.serving import served
+from tests.labelling.serving import Program, served
 from tests.support.judging import plan_row, write_rows
 
 FLAGS = {"E4": True}
@@ -110,3 +110,35 @@ def test_what_can_not_be_adjudicated_is_refused(config: LabelConfig) -> None:
     with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
         opened(out=one[0])
     assert not config.out.exists()
+
+
+def test_two_raters_of_one_name_are_not_taken_for_one(config: LabelConfig, tmp_path: Path) -> None:
+    again = [says("verdict", "ann", is_correct=False), says("codes", "ann", is_correct=False)]
+    another = write_rows(tmp_path / "c.jsonl", again)
+    paths = (*config.adjudicate, another)
+    with pytest.raises(InputError, match=r"c\.jsonl: field rater: .* of item 'verdict' in .*a\.j"):
+        open_service(config.model_copy(update={"adjudicate": paths}), problem=lambda text: None)
+    write_rows(another, ANN[:1])  # the same once more is no contradiction
+    open_service(
+        config.model_copy(update={"adjudicate": paths}), problem=lambda text: None
+    ).log.close()
+
+
+def test_the_command_names_what_is_undecided_and_goes_on_where_nothing_is(
+    config: LabelConfig,
+) -> None:
+    paths = list(map(str, config.adjudicate))
+    program = Program(
+        predictions=config.predictions, out=config.out, order="file", adjudicate=paths
+    )
+    client = program.client()
+    client.rater = "adjudicated"
+    assert client.click(2, "correct", to=True).status == 200
+    code, out, _ = program.stop()
+    assert (code, out.splitlines()[-2:-1]) == (0, ["adjudicated: 1 of 2 labelled"])
+    assert out.splitlines()[-1].startswith("1 undecided: ")
+    write_rows(config.predictions, [plan_row("same")])
+    code, out, _ = Program(
+        predictions=config.predictions, out=config.out, order="file", adjudicate=paths
+    ).ended()
+    assert (code, out.splitlines()[-1].split()[:3]) == (0, ["next:", "apbjudge", "calibrate"])

@@ -239,6 +239,29 @@ def test_labels_made_elsewhere_are_taken_over_once(tmp_path: Path) -> None:
     assert [one.grade for one in read_labels(log.path)] == [0.2, None]
 
 
+def test_a_log_without_times_and_doubts_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    line = (
+        '{"item_id":"a","tested_model":"m","rater":"ann","is_correct":false,"grade":%s,'
+        '"errors":{"E4":true},"category":null,"note":"","step":%d}\n'
+    )
+    path.write_text(line % ("null", 1) + line % ("0.4", 2), encoding="utf-8")
+    key = ("a", "m")
+    clock = Clock()
+    log = LabelLog(path, bad=pytest.fail, clock=clock)
+    assert (log.history("ann", key).label.grade, log.history("ann", key).skipped) == (0.4, False)
+    log.show("ann", key)
+    clock.after(3)
+    log.add("ann", key, log.history("ann", key).label.model_copy(update={"unsure": True}))
+    log.undo("ann", key)
+    log.undo("ann", key)
+    log.close()
+    doubted, undone, first = rows(path)[2:]
+    assert (doubted["unsure"], doubted["seconds"], doubted["step"]) == (True, 3.0, 3)
+    assert undone == rows(path)[1]
+    assert (first["grade"], first["step"]) == (None, 1)
+
+
 def test_undoing_everything_takes_the_lines_away_and_leaves_all_others(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_bytes(

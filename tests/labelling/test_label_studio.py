@@ -71,6 +71,23 @@ def test_a_task_hides_what_the_page_hides_and_its_configuration_names_its_data(
     assert {of.attrib["toName"] for of in view.iter() if "toName" in of.attrib} <= names
 
 
+def test_markup_goes_and_comes_back_as_text(tmp_path: Path) -> None:
+    attack = '<script>alert(1)</script>]]>&amp; "x" </View>$query {{7*7}}'
+    path = write_rows(
+        tmp_path / "rows.jsonl", [plan_row("<b>a</b>", tested_model=attack, query=attack)]
+    )
+    about = {"item_id": "<b>a</b>", "tested_model": attack, "rater": "<i>ann</i>"}
+    labels = [HumanLabel(**about, grade=0.4, note=attack)]  # grade alone: from a table
+    out, back = tmp_path / "labels.jsonl", tmp_path / "back.jsonl"
+    write_rows(out, [one.model_dump(mode="json") for one in labels])
+    converted(path, out, export_label_studio=tmp_path / "ls")
+    config, tasks = sorted((tmp_path / "ls").iterdir())
+    assert json.loads(tasks.read_text("utf-8"))[0]["data"]["query"] == attack
+    assert "alert" not in config.read_text("utf-8")
+    converted(path, back, import_label_studio=tasks)
+    assert list(read_labels(back)) == labels
+
+
 def test_an_export_is_read_and_what_can_not_be_used_is_named(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
     converted(path, tmp_path / "x.jsonl", export_label_studio=tmp_path / "ls")

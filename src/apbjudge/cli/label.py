@@ -45,11 +45,14 @@ def label(values: Values) -> int:
         click.echo(f"wrote {visible(str(file))}")
     if config.export_label_studio is not None:
         return 0
-    if not done.by_rater:
+    if done.total and not done.by_rater:
         click.echo(f"no item is labelled completely yet; the same command continues from {out}")
         return 0
     for rater, n in done.by_rater.items():
         click.echo(f"{visible(rater)}: {n} of {done.total} labelled")
+    if config.adjudicate and (n_open := done.total - max(done.by_rater.values(), default=0)):
+        click.echo(f"{n_open} undecided: {out} lacks them, and items with agreement are easier")
+        return 0
     design = ["--design", done.design] if done.design else []
     following = ["calibrate", str(config.run or "RUN"), str(done.out), *design]
     click.echo(f"labels: {out}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -52,9 +52,12 @@ def compared(
         problem: Called with the complaint about each unusable row.
 
     Raises:
-        InputError: If a file is unusable, there is only one rater, or the adjudicator is one.
+        InputError: If a file is unusable, there is only one rater, the adjudicator is one, or a
+            rater says different things of an item in two files: those may be two of one name.
     """
-    consensus = resolve([label for path in paths for label in _labels(path, paths, problem)])
+    by_file = {path: list(_labels(path, paths, problem)) for path in paths}
+    _check_names(by_file)
+    consensus = resolve([label for labels in by_file.values() for label in labels])
     raters = sorted(consensus.by_rater)
     files = ", ".join(map(str, paths))
     if len(raters) < 2:
@@ -101,6 +104,19 @@ def _labels(path: Path, paths: Sequence[Path], problem: Problem) -> Iterator[Hum
         is_nameless = label.rater == "human" and len(paths) > 1
         yield label.model_copy(update={"rater": name}) if is_nameless else label
     scales.close()
+
+
+def _check_names(by_file: Mapping[Path, Sequence[HumanLabel]]) -> None:
+    seen: dict[tuple[str, ...], tuple[Path, HumanLabel]] = {}
+    for path, labels in by_file.items():
+        last = {(one.rater, one.item_id, one.tested_model or ""): one for one in labels}
+        for key, label in last.items():
+            before, other = seen.setdefault(key, (path, label))
+            if _differ(label, other):
+                raise InputError(
+                    f"{path}: field rater: expected one name per rater, got {label.rater!r}, who "
+                    f"says otherwise of item {label.item_id!r} in {before}"
+                )
 
 
 def _differ(a: HumanLabel, b: HumanLabel) -> bool:

@@ -20,6 +20,7 @@ from ..errors import InputError, RowError
 from ..records import HumanLabel
 from ..records.labels import label_of
 from ..rubrics import Rubric
+from .clicks import is_silent
 from .label_log import LabelLog
 from .queue import ItemReader, Key, Problem, QueuedItem
 from .service import item_view
@@ -139,7 +140,7 @@ def _task(place: QueuedItem, reader: ItemReader, log: LabelLog) -> Json:
             "steps": [{"value": str(number)} for number in range(1, n_steps + 1)],
         },
         "annotations": [
-            _annotation(label, place.rubric) for label in labels if label.is_correct is not None
+            _annotation(label, place.rubric) for label in labels if not is_silent(label)
         ],
     }
 
@@ -220,9 +221,9 @@ def _config(rubric: Rubric) -> bytes:
 
 
 def _annotation(label: HumanLabel, rubric: Rubric) -> Json:
-    grade = label.grade
+    grade, is_correct = label.grade, label.is_correct
     values = {
-        "is_correct": ["Correct" if label.is_correct else "Incorrect"],
+        "is_correct": [] if is_correct is None else ["Correct" if is_correct else "Incorrect"],
         "category": [str(label.category)],
         "errors": [code for code, is_set in (label.errors or {}).items() if is_set],
         "grade": [] if grade is None else [f"{grade:g}"],
