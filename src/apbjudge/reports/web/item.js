@@ -189,20 +189,19 @@
   //   options: showJudges, showModel, showCondition, showFindings (all true unless given), level of
   //     the first heading, codes and categories (names by code or number),
   //     onFile(file, index) → URL of a picture, stepMark(number) → node beside a step of the
-  //     prediction, verdictsFirst: whether the verdicts come first, differences marked
+  //     prediction, showDifferences: whether the verdicts' table marks where humans differ
   const itemView = (data, options = {}) => {
     const view = prepare(data, options);
     const known = Boolean(data.prediction && data.prediction.kind);
     return node("article.item-view",
       head(view),
-      view.options.verdictsFirst ? verdicts(view) : null,
       when(!known || !data.case, () => node("p.note.suspected", MISSING)),
       when(view.case.query, () =>
         section(view.level + 1, "query", "Query", words(view.case.query))),
       files(view), condition(view), trajectory(view),
       known ? [plans(view), chain(view)] :
         section(view.level + 1, "chains", "Found by code", generalFindings(view)),
-      view.options.verdictsFirst ? null : verdicts(view), material(view));
+      verdicts(view), material(view));
   };
 
   apb.itemView = itemView;

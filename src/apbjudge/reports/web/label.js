@@ -225,7 +225,7 @@
       judgements: sheet.verdict ? [sheet.verdict] : [],
       item: { id: `Item ${sheet.number} of ${page.total}`, protocol: sheet.asks.protocol },
     }, { showModel: false, showFindings: false, level: 2, codes: names,
-      verdictsFirst: Boolean(sheet.raters), stepMark: sheet.asks.shape === "category" ? null : stepMark }));
+      showDifferences: Boolean(sheet.raters), stepMark: sheet.asks.shape === "category" ? null : stepMark }));
   };
 
   const unshown = (files) => {

@@ -71,7 +71,7 @@
       node("span.sort", isJudge ? "judge" : "human")));
     const lines = fields(view, all).map((field) => node("tr",
       node("th", { scope: "row" }, field.name,
-        when(view.options.verdictsFirst && isDisputed(view, field), () =>
+        when(view.options.showDifferences && isDisputed(view, field), () =>
           [" ", node("span.sign", "≠", hidden(" raters differ"))])),
       all.map((column) => tableCell(view, field, column))));
     const region = { tabindex: 0, role: "region", "aria-label": "Verdicts side by side" };
