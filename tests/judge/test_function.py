@@ -132,6 +132,33 @@ def test_categories_are_needed_where_the_protocol_has_them() -> None:
     assert judgement.detail == "field category: expected 1 to 5, got nothing"
 
 
+def test_proven_faults_are_left_alone_on_demand() -> None:
+    def judge(item: Item) -> dict[str, Any]:
+        return {"is_correct": True}
+
+    judge.evidence = False  # type: ignore[attr-defined]
+    verdict = judged(judge, step_row("a", {"town": "Porto"}))
+    assert isinstance(verdict, Verdict)
+    assert verdict.is_correct
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"escalate": "openai/gpt-5"}, "--escalate: expected a model as first judge"),
+        ({"max_cost": 1.0}, "--max-cost: it limits a model's calls"),
+        ({"batch": True}, "--batch: expected one judge that is a model"),
+        ({"judge": [answering({}), "static"]}, "--judge: expected a model's name or a JudgeSpec"),
+        ({"judge": 3}, "--judge: expected a model's name or a JudgeSpec"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(
+    settings: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        apbjudge.grade([plan_row("a")], **({"judge": answering({})} | settings))
+
+
 def test_plain_functions_run_side_by_side() -> None:
     """Each waits for the other: one after the other they would never meet."""
     meeting = threading.Barrier(2, timeout=30)

@@ -184,9 +184,14 @@ class GradeConfig(Limits, InputConfig):
     @field_validator("judge", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
-        judges = [value] if isinstance(value, str | JudgeSpec) else value
+        is_list = isinstance(value, list | tuple)
+        judges: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
         if not judges:
             raise ValueError("expected at least one, got none")
+        if odd := [each for each in judges if not isinstance(each, str | JudgeSpec | dict)]:
+            raise ValueError(
+                f"expected a model's name or a JudgeSpec, or one function alone, got {odd[0]!r}"
+            )
         return [JudgeSpec(model=each) if isinstance(each, str) else each for each in judges]
 
     @field_validator("escalate", mode="before")

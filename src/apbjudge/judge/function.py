@@ -49,10 +49,11 @@ class FunctionJudge(Judge):
     waits = True
 
     @classmethod
-    def of(cls, function: JudgeFunction, *, evidence: bool = True) -> FunctionJudge:
-        """The judge that a function is, named and versioned by its attributes of these names."""
+    def of(cls, function: JudgeFunction) -> FunctionJudge:
+        """The judge that a function is, with its attributes of the same names."""
         name = getattr(function, "name", None) or getattr(function, "__name__", None)
         version = str(getattr(function, "version", ""))
+        evidence = bool(getattr(function, "evidence", True))
         return cls(function, str(name or type(function).__name__), version, evidence)
 
     @property

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from ..errors import OptionError
 from ..llm import Client
+from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..protocols import Protocol
 from ..runs.loop import QUIET, Events
@@ -59,6 +60,8 @@ def grade(
         settings["protocol"] = protocol
     config = config or GradeConfig(**settings)
     _check(config)
+    if own_judge is not None:
+        _check_own(config)
     specs, escalate = config.judge, config.escalate
     first = specs[0]
     several = len(specs) > 1 or escalate is not None
@@ -108,6 +111,15 @@ def _check(config: GradeConfig) -> None:
         raise OptionError("--escalate: expected one first judge, got several")
     if config.batch and (several or any(spec.is_static for spec in config.judge)):
         raise OptionError("--batch: expected one judge that is a model")
+
+
+def _check_own(config: GradeConfig) -> None:
+    """Refuses settings that have no effect on a function."""
+    if config.escalate is not None:
+        raise OptionError("--escalate: expected a model as first judge, got a function")
+    if limits := [name for name in Limits.model_fields if getattr(config, name) is not None]:
+        option = limits[0].replace("_", "-")
+        raise OptionError(f"--{option}: it limits a model's calls, got a function as judge")
 
 
 async def agrade(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> Run:
