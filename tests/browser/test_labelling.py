@@ -25,6 +25,7 @@ ATTACK = (
     "<script>window.__pwned=1</script><img src=x onerror=window.__pwned=1>"
     "<svg onload=window.__pwned=1></script>{{7*7}}<style>*{display:none}</style>"
 )
+QUERY = "Which trains leave before noon? " * 15 + "By bike."
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
 )
@@ -32,7 +33,7 @@ DOT = base64.b64decode(
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    rows = [plan_row(name) for name in ("a", "b", "c")]
+    rows = [plan_row(name, query=QUERY) for name in ("a", "b", "c")]
     path = write_rows(tmp_path / "rows.jsonl", rows)
     order = LabelConfig(predictions=path, out=tmp_path / "labels.jsonl", order="file")
     with served(order) as (client, _):
@@ -63,6 +64,7 @@ def last(client: Client) -> Any:
 def test_items_are_labelled_by_keys_alone(page: Page, client: Client) -> None:
     begin(page, client)
     assert "token" not in page.url
+    page.get_by_text("By bike.").wait_for()  # a rater has the whole query in view
     wait(page, "Still to say: correct or not")
     press(page, "c")
     wait(page, "✓ Complete and saved")

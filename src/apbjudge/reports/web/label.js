@@ -224,7 +224,7 @@
       case: sheet.case, prediction: sheet.prediction, labels: sheet.raters || own,
       judgements: sheet.verdict ? [sheet.verdict] : [],
       item: { id: `Item ${sheet.number} of ${page.total}`, protocol: sheet.asks.protocol },
-    }, { showModel: false, showFindings: false, level: 2, codes: names,
+    }, { showJudges: Boolean(sheet.verdict), showModel: false, showFindings: false, level: 2, codes: names,
       showDifferences: Boolean(sheet.raters), stepMark: sheet.asks.shape === "category" ? null : stepMark }));
   };
 
