@@ -104,9 +104,10 @@ class LabelService:
         item = self.reader.item(place)
         self.log.show(name, place.key)
         disputed = self.disputed.get(place.key, ())
+        raters = [{"rater": label.rater, **answers(label)} for label in disputed]
         return {
             "number": request["item"],
-            **({"raters": [_said(label) for label in disputed]} if disputed else {}),
+            **({"raters": raters} if raters else {}),
             **item_view(item, place.rubric, self.reader.roots),
             "asks": question_view(item, place.protocol, place.rubric),
             "label": self._label(name, place),
@@ -205,10 +206,6 @@ class LabelService:
             "remark": remark(label, place.rubric),
             "judge": ("hidden" if lacks else "ready") if is_judged else "none",
         }
-
-
-def _said(label: HumanLabel) -> Json:
-    return {"rater": label.rater, **answers(label)}
 
 
 # What the page receives --------------------------------------------------------------------------
