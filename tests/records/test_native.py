@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import apbjudge
@@ -150,6 +150,7 @@ _values = st.recursive(
 
 
 @settings(max_examples=25, deadline=None)
+@example(name="_find", arguments={})
 @given(name=_names, arguments=st.dictionaries(_words, _values, max_size=3))
 def test_any_call_is_the_same_in_every_form(name: str, arguments: Arguments) -> None:
     if name.lower() in ("none", "null"):

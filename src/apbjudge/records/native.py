@@ -217,7 +217,8 @@ def _tagged_calls(text: str) -> Iterator[Entry]:
 
 
 _LABEL = re.compile(
-    r"^[ \t>*_#]*(Thought|Action|Action[ _]Input|Observation|Final Answer)[ \t*_]*:[ \t*_]*(.*)$",
+    r"^[ \t>*_#]*(Thought|Action|Action[ _]Input|Observation|Final Answer)[ \t*_]*:"
+    r"(?:_+(?=\s|$))?[ \t*]*(.*)$",  # other underscores begin what follows, such as the name _find
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[`\"']?([A-Za-z_][\w.\-/:]*)[`\"']?[ \t*_.]*")
