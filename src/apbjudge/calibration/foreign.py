@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, OptionError, RowError
+from ..errors import InputError, OptionError, RowError, visible
 from ..records.columns import Vector
 from ..records.consensus import resolve
 from ..records.foreign import (
@@ -29,7 +29,7 @@ from ..records.foreign import (
 )
 from ..records.judgement_reader import first_complaint, table_of
 from ..records.judgement_table import Problems
-from ..records.label_table import label_table
+from ..records.label_table import LabelTable, label_table
 from ..records.labels import HumanLabel
 from .config import CalibrationConfig
 from .judged_run import Foreign, JudgedRun
@@ -149,7 +149,12 @@ class _Finder:
         return {role: column for role in roles if (column := self.find(role)) is not None}
 
     def verdict(self, found: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
-        """The column of verdicts: the one that is stated, or that holds nothing but yes and no."""
+        """The column of verdicts: the one that is stated, or that holds nothing but yes and no.
+
+        Where another column of values is stated, no verdict is looked for.
+        """
+        if not is_needed and "verdict" not in self.stated and {*_VALUES} & self.stated.keys():
+            return {}
         free = [name for name in self.columns if name not in found.values()]
         among = self.columns if "verdict" in self.stated else _truths(free, self.rows)
         column = self.find("verdict", among) if among else None
@@ -431,8 +436,22 @@ class _File:
         if adjudicator is not None and adjudicator not in table.raters:
             names = ", ".join(sorted(table.raters)[:10])
             raise InputError(f"{self.path}: expected labels by {adjudicator}, got {names}")
+        self._check_raters(table)
         keys = None if "first" in roles else (roles["item"], roles.get("tested_model"))
         return Labels(self.path, resolve(table, adjudicator=adjudicator), 0, (), keys)
+
+    def _check_raters(self, labels: LabelTable) -> None:
+        """Refuses several labels of an item where nothing tells their raters apart."""
+        keys, times = np.unique(labels.key, return_counts=True)
+        if self.several or {"rater", "first"} & self.reading.roles.keys() or times.max() == 1:
+            return
+        at = int(np.flatnonzero(labels.key == keys[times > 1][0])[0])
+        raise InputError(
+            f"{self.path}: expected one label per item and tested model, got "
+            f"{int((times - 1).sum())} more, such as of {visible(str(labels.item_id[at]))}; name "
+            "the columns that tell them apart with --label-columns rater=COLUMN or "
+            f"tested_model=COLUMN; the columns are {', '.join(self.reading.columns)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,8 @@ def with_columns(
     for name in names:
         if name in run.groupings or name in {*GROUPINGS, NO_CLUSTERS}:
             continue
-        values = _of_predictions(run, name)
+        nested = _named(name, run.own)
+        values = _of_predictions(run, name) if nested is None else [*run.own[nested]]
         if values is None and keys is not None:
             values = _of_labels(run, name, labels, *keys)
         if values is not None:

@@ -347,7 +347,8 @@ def _corrected(judge: Reliability, whose: str) -> list[Part]:
         labels = f"{result.n_labelled} of {result.n_judged}"
         rows.append([place, part.figure, judged, reason or corrected, labelled, labels])
     table = Table.of(("", "figure", "judge", "corrected", "labels alone", "labels"), rows)
-    if any(part.field for part in judge.corrected):
+    shown = {"CR", "Grade", "Score"}
+    if any(part.field and part.figure not in shown for part in judge.corrected):
         return [table, Notes(("error rates of the parts: --format json",))]
     return [table]
 
