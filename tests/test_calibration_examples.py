@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
 from apbjudge.judge import Source, Task
 from apbjudge.records import HumanLabel, read_labels, resolve
@@ -26,10 +25,7 @@ from apbjudge.records import HumanLabel, read_labels, resolve
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 GOLDEN = ROOT / "tests" / "golden"
-PAIRWISE = EXAMPLES / "labels" / "pairwise.csv"
 RATERS = EXAMPLES / "labels" / "holistic_raters.csv"
-OPTIONS = "--humans ann,ben,cleo --judges careful,hasty --same draw=tie --unusable tie".split()
-CLASSES = ("first", "second", "tie")
 
 
 def printed(name: str, *arguments: str) -> str:
@@ -50,16 +46,6 @@ def check_golden(name: str, text: str) -> None:
 @pytest.fixture(scope="module")
 def claims() -> str:
     return printed("apb_claims.py")
-
-
-@pytest.fixture(scope="module")
-def pairwise() -> str:
-    return printed("pairwise_labels.py", str(PAIRWISE), *OPTIONS)
-
-
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    yield from module("pairwise_labels")
 
 
 @pytest.fixture(scope="module")
@@ -163,98 +149,6 @@ def test_a_sum_is_spread_whole_and_within_bounds(
     assert result.max() <= most
     assert least == 0 or result[:least].min() >= 1
     assert result.var() >= even.var() - 1e-12
-
-
-# Labels of pairs ---------------------------------------------------------------------------------
-
-
-def test_the_report_on_pairs_is_the_golden_one(pairwise: str) -> None:
-    check_golden("pairwise_labels.txt", pairwise)
-
-
-@pytest.mark.parametrize("judge", ["careful", "hasty"])
-@pytest.mark.parametrize("way", ["as tie", "left out", "own answer"])
-def test_figures_are_those_of_scikit_learn(script: ModuleType, judge: str, way: str) -> None:
-    words = script.read(str(PAIRWISE), ["ann", "ben", "cleo", judge], {"draw": "tie"})
-    humans = np.stack([script.codes(words[n], CLASSES) for n in ("ann", "ben", "cleo")], axis=1)
-    truth, said = script.majority(humans, 3), script.codes(words[judge], CLASSES)
-    ways = script.policies(said, truth, CLASSES, "tie")
-    result = ways.get(way, ways.get("all usable"))
-    kept = (truth >= 0) & ((said >= 0) if way == "left out" else True)
-    y, z = truth[kept], np.where(said < 0, 2 if way == "as tie" else 3, said)[kept]
-    p, r, f, _ = precision_recall_fscore_support(
-        y, z, labels=range(3), average="macro", zero_division=0
-    )
-    expected = accuracy_score(y, z), p, r, f, cohen_kappa_score(y, z)
-    np.testing.assert_allclose([result[name].value for name in script.SHOWN], expected)
-
-
-def test_the_pairs_have_what_is_to_be_shown(pairwise: str) -> None:
-    assert "1 items without majority" in pairwise
-    assert "5 of 59 replies unusable" in pairwise
-    assert "all usable" in pairwise  # a judge without such replies has one set of figures
-
-
-def test_the_majority_needs_one_class_in_front(script: ModuleType) -> None:
-    humans = np.array([[0, 0, 1], [0, 1, 2], [2, -1, -1], [-1, -1, -1], [1, 1, -1], [0, 1, -1]])
-    assert script.majority(humans, 3).tolist() == [0, -1, 2, -1, 1, -1]
-
-
-UNUSABLE_INPUT = "--humans ann --judges judge --unusable tie".split()
-
-
-def written(tmp_path: Path, text: str) -> str:
-    path = tmp_path / "labels.csv"
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "expected a column ann, got nothing"),
-        ("ann,ben\n1,2\n", "expected a column judge, got ann, ben"),
-        ("ann,judge\n1,1\n2,1\n", "--unusable: expected one of 1, 2, got tie"),
-        ("ann,judge\n1,2\n", "expected two classes or more, got 1"),
-        ("ann,judge\n", "expected two classes or more, got 0"),
-    ],
-)
-def test_unusable_input_is_named(
-    tmp_path: Path, script: ModuleType, text: str, complaint: str
-) -> None:
-    options = script.parsed([written(tmp_path, text), *UNUSABLE_INPUT])
-    with pytest.raises(SystemExit) as ended:
-        list(script.report(options))
-    assert complaint in str(ended.value.code)
-
-
-def test_unusable_input_ends_the_script_with_the_complaint_alone(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / "pairwise_labels.py")]
-    command += [written(tmp_path, "ann,ben\n1,2\n"), *UNUSABLE_INPUT]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "expected a column judge, got ann, ben" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        "1,2,1\n",  # one item, on which humans differ
-        "1,1,1\n2,2,2\n",  # no spread
-        "1,1,x\n2,2,\n",  # nothing usable
-        "1,1,2\n2,2,1\n",  # nothing right
-        "1,,1\n,2,2\n",  # no two humans on one item
-        ",,1\n1,2,1\n",  # no majority at all
-    ],
-)
-def test_poor_labels_give_reasons_and_no_nan(tmp_path: Path, script: ModuleType, rows: str) -> None:
-    labels = written(tmp_path, f"ann,ben,judge\n{rows}")
-    options = "--humans ann,ben --judges judge --unusable 1".split()
-    printed = "\n".join(script.report(script.parsed([labels, *options])))
-    assert printed
-    assert "nan" not in printed
-    assert "None" not in printed
 
 
 # Three raters of the holistic example ------------------------------------------------------------

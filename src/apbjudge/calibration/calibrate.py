@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError, OptionError
 from ..judge import STATIC
 from ..judge.metrics import CATEGORIES
-from ..records.columns import Vector
+from ..records.columns import Scores, Vector
 from ..records.judgement_table import Problems
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
 from ..statistics.coded import IntervalSettings
@@ -23,11 +23,13 @@ from ..statistics.measures import Calibration
 from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.prediction_powered import Design
 from ..statistics.raters import AltTest, BetweenRaters, between_raters, ratings_annotator_test
-from ..statistics.ratings import Ratings
+from ..statistics.ratings import LEVELS, Ratings, with_levels
 from ..statistics.sample import Sample
 from .config import DESIGNS, CalibrationConfig
 from .correct import Correction, PlannedSample, planned_sample
+from .foreign import is_foreign, read_foreign
 from .judged_run import (
+    NO_CLUSTERS,
     JudgedRun,
     grade_levels,
     on_levels,
@@ -35,6 +37,7 @@ from .judged_run import (
     ratings,
     read_judged_run,
     scale_note,
+    with_columns,
 )
 from .label_plan import LabelOrder, read_plan
 from .matching import Labels, Matched, is_same_model, load_labels, match
@@ -48,6 +51,7 @@ from .results import (
     judged_by_code,
     without_intervals,
 )
+from .scaled import Preferences, Scaled, in_units, preferences
 
 
 def calibrate(
@@ -77,18 +81,29 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
         OptionError: If the design is unusable.
     """
     problems: Problems = []
-    labels = load_labels(
-        config.labels,
-        config.adjudicator,
-        problems,
-        include_unsure=config.unsure == "include",
-    )
     plan = _plan(config, problems)
-    target = None
-    if config.target is not None:
-        target = once(read_judged_run(config.target, problems), problems)
-    shared = _Shared(config, labels, plan, target)
-    runs = (once(read_judged_run(path, problems), problems) for path in config.judgements)
+    if is_foreign(config):
+        if plan is not None or config.target is not None:
+            got = "--target" if plan is None else "a plan"
+            raise OptionError(
+                f"--design: expected random, hand-picked or none for judgements of another tool, "
+                f"got {got}"
+            )
+        judged, labels, notes = read_foreign(config, problems)
+        shared = _Shared(config, labels, None, None, notes)
+        runs = (run if config.pairwise else once(run, problems) for run in judged)
+    else:
+        labels = load_labels(
+            config.labels,
+            config.adjudicator,
+            problems,
+            include_unsure=config.unsure == "include",
+        )
+        target = None
+        if config.target is not None:
+            target = once(read_judged_run(config.target, problems), problems)
+        shared = _Shared(config, labels, plan, target)
+        runs = (once(read_judged_run(path, problems), problems) for path in config.judgements)
     judges = [_reliability(shared, run, problems) for run in runs]
     return ReliabilityReport(
         labels=str(config.labels), judges=tuple(judges), problems=tuple(problems)
@@ -147,10 +162,15 @@ class _Shared:
     labels: Labels
     plan: LabelOrder | None
     target: JudgedRun | None
+    notes: tuple[str, ...] = ()
 
 
 def _reliability(shared: _Shared, run: JudgedRun, problems: Problems) -> Reliability:
     matched = match(run, shared.labels, problems)
+    wanted = (*shared.config.by, shared.config.cluster)
+    run = with_columns(run, wanted, shared.labels.path, shared.labels.keys)
+    if run.foreign is not None:
+        return _foreign_reliability(shared, run, matched)
     clusters = run.clusters(shared.config.cluster)
     planned = None if shared.plan is None else planned_sample(shared.plan, run, matched, clusters)
     if planned is not None:
@@ -161,6 +181,16 @@ def _reliability(shared: _Shared, run: JudgedRun, problems: Problems) -> Reliabi
     return _Calibrating(
         shared, run, matched.on_levels(levels), clusters, planned, levels, note
     ).reliability()
+
+
+def _foreign_reliability(shared: _Shared, run: JudgedRun, matched: Matched) -> Reliability:
+    """Of judgements of another tool, whose scores are fractions of their scale."""
+    foreign, human = run.foreign, matched.human
+    levels = LEVELS if foreign is None or foreign.scale.role != "score" else foreign.scale.levels
+    if foreign is not None and foreign.scale.kind == "ordinal":
+        levels = with_levels(levels, set(human.grade[~np.isnan(human.grade)].tolist()))
+    clusters = run.clusters(shared.config.cluster)
+    return _Calibrating(shared, run, matched, clusters, None, levels, None).reliability()
 
 
 @dataclass(frozen=True)
@@ -187,10 +217,10 @@ class _Calibrating:
             n_scored=int(np.count_nonzero(self.run.table.correct >= 0)),
             n_labelled=len(self.rows),
             n_unmatched=self.matched.n_unmatched,
-            n_ties=self.matched.n_ties,
+            n_ties={self.named(field): n for field, n in self.matched.n_ties.items()},
             n_adjudicated=self.matched.n_adjudicated,
             raters=tuple(self.matched.raters),
-            cluster=self.config.cluster,
+            cluster=self.cluster,
             n_clusters=self.n_clusters,
             design=self.config.design,
             whole=self.calibrate(np.arange(len(self.rows))),
@@ -201,8 +231,69 @@ class _Calibrating:
             diversity=self.diversity(),
             self_evaluation=self.self_evaluation(),
             corrected=tuple(self.corrected()),
+            preferences=self.preferences(),
             notes=tuple(self.notes()),
         )
+
+    def named(self, field: str) -> str:
+        """What a field of labels is called in files of other tools."""
+        names = {"is_correct": "verdict", "category": "class"}
+        return field if self.run.foreign is None else names.get(field, field)
+
+    @property
+    def cluster(self) -> str:
+        """What is sampled together; items, where another tool's rows name no case."""
+        name, foreign = self.config.cluster, self.run.foreign
+        if foreign is None or name != "case_id":
+            return name
+        if self.clusters is None:
+            return NO_CLUSTERS
+        return foreign.reading.roles.get("case", foreign.reading.roles["item"])
+
+    @cached_property
+    def scaled(self) -> Scaled | None:
+        """The measures of another tool's scale; None for a run of this one."""
+        if self.run.foreign is None:
+            return None
+        policy, settings = self.config.unscored, self.settings
+        return Scaled(
+            foreign=self.run.foreign, levels=self.levels, policy=policy, settings=settings
+        )
+
+    @cached_property
+    def judged(self) -> Scores:
+        """What the judge says of the labelled rows."""
+        return self.run.table.scores_at(self.rows)
+
+    def preferences(self) -> Preferences | None:
+        if not self.config.pairwise or self.run.foreign is None or self.is_picked:
+            return None
+        swapped, n = self.run.foreign.reversed, len(self.rows)
+        pairs = self.systems()
+        names = sorted({name for pair in pairs for name in pair})
+        known = [[names.index(name) for name in pair] for pair in pairs]
+        return preferences(
+            self.judged.category.astype(int) - 1,
+            self.matched.human.category.astype(int) - 1,
+            self.sample,
+            items=self.run.table.key[self.rows],
+            swapped=np.full(n, -1) if swapped is None else swapped[self.rows],
+            systems=np.array(known) if known else np.full((n, 2), -1),
+            names=names,
+            level=self.settings.level,
+        )
+
+    def systems(self) -> list[tuple[str, str]]:
+        """Both systems of each labelled row, in the order of the pair's first row."""
+        foreign, keys = self.run.foreign, self.run.table.key.tolist()
+        if foreign is None or "first" not in foreign.reading.roles:
+            return []
+        columns = (self.run.own[foreign.reading.roles[role]] for role in ("first", "second"))
+        pairs = [(one or "", other or "") for one, other in zip(*columns, strict=True)]
+        leads: dict[int, tuple[str, str]] = {}
+        for key, pair in zip(keys, pairs, strict=True):
+            leads.setdefault(key, pair)
+        return [leads[keys[at]] for at in self.rows.tolist()]
 
     @property
     def is_picked(self) -> bool:
@@ -212,15 +303,21 @@ class _Calibrating:
     def between(self) -> BetweenRaters | None:
         if len(self.raters) < 2:
             return None
-        result = between_raters(
-            self.raters, self.sample, levels=self.levels, settings=self.settings
-        )
+        if self.scaled is not None:
+            result = self.scaled.between(self.matched.raters, self.sample)
+        else:
+            result = between_raters(
+                self.raters, self.sample, levels=self.levels, settings=self.settings
+            )
         return bare_raters(result) if self.is_picked else result
 
     def stand_in(self) -> AltTest | None:
         if len(self.raters) < 2 or self.is_picked:
             return None
         epsilon, level = self.config.epsilon, self.settings.level
+        if self.scaled is not None:
+            raters = self.matched.raters
+            return self.scaled.stand_in(self.judged, raters, self.sample, epsilon=epsilon)
         return ratings_annotator_test(
             self.judge, self.raters, self.sample, epsilon=epsilon, level=level
         )
@@ -263,6 +360,11 @@ class _Calibrating:
         return len(np.unique(self.clusters[self.rows]))
 
     def calibrate(self, at: Vector) -> Calibration:
+        if self.scaled is not None:
+            result = self.scaled.calibration(
+                self.judged.scores_at(at), self.matched.human.scores_at(at), self.sample.take(at)
+            )
+            return without_intervals(result) if self.is_picked else result
         result = calibrate_ratings(
             self.judge.take(at),
             self.human.take(at),
@@ -283,14 +385,14 @@ class _Calibrating:
             yield value, np.flatnonzero(codes == present[value])
 
     def groups(self) -> Iterator[GroupCalibration]:
-        for name in dict.fromkeys(self.config.by):
+        for name in self.by:
             for value, at in self.parts(name, self.rows):
                 yield GroupCalibration(field=name, value=value, result=self.calibrate(at))
 
     def category(self) -> Nominal | None:
         judged = self.run.table.category[self.rows].astype(int) - 1
         human = self.matched.human.category.astype(int) - 1
-        if self.is_picked or not np.any((human >= 0) & (judged >= 0)):
+        if self.is_picked or self.scaled or not np.any((human >= 0) & (judged >= 0)):
             return None
         unscored = "exclude" if self.config.unscored == "bounds" else self.config.unscored
         return nominal(
@@ -325,8 +427,13 @@ class _Calibrating:
             raise OptionError(f"--self: expected one of {', '.join(names)}, got {own!r}")
         if len(names) < 2 or self.is_picked:
             return None
+        if self.run.foreign is not None and not self.run.foreign.has_verdict:
+            return None
+        judge = self.judge
+        if self.run.foreign is not None:  # scores of other scales are not grades
+            judge = replace(judge, grade=np.full_like(judge.grade, -1))
         return self_evaluation(
-            self.judge,
+            judge,
             self.human,
             np.searchsorted(names, column),
             names,
@@ -349,13 +456,35 @@ class _Calibrating:
             target=self.shared.target,
             level=self.settings.level,
         )
-        yield from correction.figures("", None, np.arange(len(self.run)))
-        for name in dict.fromkeys(self.config.by) if self.shared.target is None else ():
+        yield from self.fitting(correction.figures("", None, np.arange(len(self.run))))
+        for name in self.by if self.shared.target is None else ():
             for value, at in self.parts(name, None):
-                yield from correction.figures(name, value, at)
+                yield from self.fitting(correction.figures(name, value, at))
+
+    def fitting(self, figures: Iterable[CorrectedFigure]) -> Iterator[CorrectedFigure]:
+        """The figures that another tool's judgements have, scores in units of their scale."""
+        foreign = self.run.foreign
+        for figure in figures:
+            if foreign is None or (figure.figure == "CR" and foreign.has_verdict):
+                yield figure
+            elif figure.figure == "Grade":
+                result, scale = figure.result, foreign.scale
+                raw, rectified, alone = (
+                    in_units("judge score", of, scale)
+                    for of in (result.raw, result.rectified, result.labelled_only)
+                )
+                result = replace(result, raw=raw, rectified=rectified, labelled_only=alone)
+                yield replace(figure, figure="Score", result=result)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """What parts are made by; preferences also by pair of systems."""
+        pair = ("pair",) if self.config.pairwise and "pair" in self.run.own else ()
+        return tuple(dict.fromkeys((*pair, *self.config.by)))
 
     def notes(self) -> Iterator[str]:
         config = self.config
+        yield from self.shared.notes
         if self.run.table.judge == STATIC:
             yield (
                 "The static judge proves faults, never correctness: a plan without a proven fault "

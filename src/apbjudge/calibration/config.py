@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..statistics.coded import IntervalSettings
 
 DESIGNS = ("random", "other-population", "hand-picked")
+LABEL_ROLES = ("item", "tested_model", "verdict", "score", "class", "rater")
 SEED = 20_260_101
 MAX_LEVEL = 0.999999
 """Nearer to 1 quantiles overflow."""
@@ -28,6 +29,7 @@ Cluster = Annotated[
         description="Field whose equal values mark rows that were sampled together, or none.",
     ),
 ]
+Column = Annotated[str | None, Option(metavar="COLUMN")]
 Level = Annotated[float, Field(gt=0, le=MAX_LEVEL, description="Confidence level of intervals.")]
 
 
@@ -35,6 +37,8 @@ class CalibrationConfig(Config):
     """How judges are compared with human labels."""
 
     groups: ClassVar[Mapping[str, str]] = {
+        "Judgements of another tool": "item tested_model verdict score class_column scale judges "
+        "raters label_columns pairwise",
         "Rates of a whole population": "design target",
         "Intervals": "level interval n_resamples seed",
     }
@@ -75,6 +79,37 @@ class CalibrationConfig(Config):
         description="Run whose rates are corrected with other-population; without it the rows "
         "without label.",
     )
+    item: Column = Field(default=None, description="Column that names the item.")
+    tested_model: Column = Field(
+        default=None, description="Column that names the tested model, where there are several."
+    )
+    verdict: Column = Field(default=None, description="Column with the verdict, yes or no.")
+    score: Column = Field(default=None, description="Column with the score; it needs --scale.")
+    class_column: Annotated[str | None, Option("--class", metavar="COLUMN")] = Field(
+        default=None, description="Column with the class; it needs --scale."
+    )
+    scale: str | None = Field(
+        default=None,
+        description="Scale of scores or classes: 1..5 (whole numbers), 0..1 (any number), "
+        "'bad<ok<good' (levels in order), refund,exchange,other (classes) or yes/no. Other "
+        "spellings of a name follow a bar: 'tie|draw'.",
+    )
+    judges: Names = Field(
+        default=(), description="Columns of the judgements, one a judge, where each has its own."
+    )
+    raters: Names = Field(
+        default=(), description="Columns of the labels, one a rater, where each has its own."
+    )
+    label_columns: Names = Field(
+        default=(),
+        description="Columns of the labels where they have other names: item=ticket,verdict=ok,"
+        "score=stars,class=topic,rater=who,tested_model=system.",
+    )
+    pairwise: bool = Field(
+        default=False,
+        description="Each row says which of two answers is better: the first, the second, or a "
+        "tie.",
+    )
     level: Level = 0.95
     interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = Field(
         default="jeffreys", description="Interval of coefficients."
@@ -93,6 +128,26 @@ class CalibrationConfig(Config):
             got = "none" if self.design is None else repr(self.design)
             raise ValueError(f"--target: expected --design other-population with it, got {got}")
         return self
+
+    @model_validator(mode="after")
+    def _columns_have_roles(self) -> CalibrationConfig:
+        for entry in self.label_columns:
+            role, _, column = entry.partition("=")
+            if role not in LABEL_ROLES or not column:
+                known = ", ".join(f"{name}=COLUMN" for name in LABEL_ROLES)
+                raise ValueError(f"--label-columns: expected some of {known}, got {entry!r}")
+        return self
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """Columns of the judgements that are stated, by role."""
+        return {
+            "item": self.item,
+            "tested_model": self.tested_model,
+            "verdict": self.verdict,
+            "score": self.score,
+            "class": self.class_column,
+        }
 
     @property
     def settings(self) -> IntervalSettings:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import InputError, OptionError
+from ..errors import InputError, OptionError, RowError
 from ..records.columns import Codes, Scores, Vector
+from ..records.foreign import Reading, Scale, own_columns, read_rows
 from ..records.judgement_reader import first_complaint
 from ..records.judgement_table import JudgementTable, Problems, case_numbers
 from ..records.keys import short_key
@@ -30,6 +31,24 @@ _LEVELS_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
+class Foreign:
+    """What is known of judgements of another tool.
+
+    Attributes:
+        reading: Which of its columns is read as what.
+        scale: The scale of its scores or classes; yes/no for verdicts alone.
+        has_verdict: Whether a row says yes or no.
+        reversed: Shape (n,), of preferences: 1 where the second answer was shown first, 0 where
+            the first was, -1 where that is not known.
+    """
+
+    reading: Reading
+    scale: Scale
+    has_verdict: bool
+    reversed: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedRun:
     """A judge's judgements.
 
@@ -37,11 +56,17 @@ class JudgedRun:
         name: The judge, with ``(blind)`` where it saw no reference.
         table: Its judgements of items that have an id.
         scale: Grades of the rubric; None where the run does not say which they are.
+        foreign: What is known of judgements of another tool; None for a run of this one.
+        own: Further columns to group by, one entry a row each.
+        folder: Where the run was read from; None for what is no run.
     """
 
     name: str
     table: JudgementTable
     scale: tuple[float, ...] | None
+    foreign: Foreign | None = None
+    own: Mapping[str, Sequence[str | None]] = field(default_factory=dict[str, Any], repr=False)
+    folder: RunFolder | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -56,6 +81,7 @@ class JudgedRun:
         """Fields of GROUPINGS that a row states."""
         labels = self.table.labels
         result = [name for name in GROUPINGS[1:] if any(labels[name])]
+        result += [name for name in self.own if name not in result]
         return [*result, *(["case_id"] if np.any(self.table.case_id.ends >= 0) else [])]
 
     def column(self, name: str, option: str) -> tuple[Vector, list[str | None]]:
@@ -74,6 +100,9 @@ class JudgedRun:
         if name not in self.groupings:
             known = ", ".join(sorted(self.groupings))
             raise OptionError(f"{option}: expected some of {known}, got {name!r}")
+        if name in self.own:
+            codes = Codes()
+            return codes.of(self.own[name]).astype(np.int64), codes.names
         if name != "case_id":
             return self.table.codes[name][self.table.profile], self.table.labels[name]
         codes = Codes()
@@ -133,12 +162,83 @@ def judged_run(run: RunFolder) -> JudgedRun:
     scale = LEVELS if rubrics <= shipped else None
     if run.grades:
         scale = tuple(sorted({*run.grades, *(LEVELS if rubrics & shipped else ())}))
-    return JudgedRun(run.judge, table, scale)
+    return JudgedRun(run.judge, table, scale, folder=run)
 
 
 def once(run: JudgedRun, problems: Problems) -> JudgedRun:
     """A run with the first row alone of each item and tested model; see ``first_rows``."""
-    return replace(run, table=run.table.first_rows(problems))
+    table = run.table.first_rows(problems)
+    if run.foreign is None or len(table) == len(run):
+        return replace(run, table=table)
+    rows = table.position  # of another tool's row: its place among all
+    places: list[int] = rows.tolist()
+    own = {name: [column[at] for at in places] for name, column in run.own.items()}
+    return replace(run, table=table, own=own)
+
+
+def with_columns(
+    run: JudgedRun, names: Iterable[str], labels: Path, keys: tuple[str, str | None] | None
+) -> JudgedRun:
+    """A run with columns of the user's own: of its predictions' rows, or of the labels' rows.
+
+    A field within an object, such as ``metadata``, is named by itself or as ``metadata.team``.
+
+    Args:
+        run: The run.
+        names: Columns that are asked for; those that the run has, or that nobody has, are no
+            matter.
+        labels: The file of labels.
+        keys: Its columns of the item and of the tested model; None where labels are of pairs.
+    """
+    own = dict(run.own)
+    for name in names:
+        if name in run.groupings or name in {*GROUPINGS, NO_CLUSTERS}:
+            continue
+        nested = _named(name, run.own)
+        values = _of_predictions(run, name) if nested is None else [*run.own[nested]]
+        if values is None and keys is not None:
+            values = _of_labels(run, name, labels, *keys)
+        if values is not None:
+            own[name] = values
+    return replace(run, own=own) if len(own) > len(run.own) else run
+
+
+def _named(name: str, columns: Iterable[str]) -> str | None:
+    """The column of a name, also within an object."""
+    return next((c for c in columns if c == name or c.endswith(f".{name}")), None)
+
+
+def _of_predictions(run: JudgedRun, name: str) -> list[str | None] | None:
+    path = run.folder.inputs[0] if run.folder is not None and run.folder.inputs else None
+    if run.folder is None or path is None or not path.is_file():
+        return None
+    columns, rows = read_rows(path)
+    if (column := _named(name, columns)) is None:
+        return None
+    lines = [run.folder.row_at(position).get("line") for position in run.table.position.tolist()]
+    by_line = {line: row for line, row in rows if not isinstance(row, RowError)}
+    return own_columns([column], [by_line.get(line or 0, {}) for line in lines])[column]
+
+
+def _of_labels(
+    run: JudgedRun, name: str, labels: Path, item: str, model: str | None
+) -> list[str | None] | None:
+    columns, rows = read_rows(labels)
+    if (column := _named(name, columns)) is None:
+        return None
+    stated: dict[tuple[str | None, str | None], str | None] = {}
+    usable = [row for _, row in rows if not isinstance(row, RowError)]
+    names = [item, column, *([] if model is None else [model])]
+    of = own_columns(names, usable)
+    models = [None] * len(usable) if model is None else of[model]
+    for key, value in zip(zip(of[item], models, strict=True), of[column], strict=True):
+        if value is not None:
+            stated.setdefault(key, value)
+    table = run.table
+    return [
+        stated.get((item_id, table.tested_model(at)), stated.get((item_id, None)))
+        for at, item_id in enumerate(table.item_id.values)
+    ]
 
 
 def joined(parts: Sequence[JudgedRun], name: str) -> JudgedRun:

@@ -26,12 +26,14 @@ class Labels:
         consensus: The labels, put together by item and tested model.
         n_contradictions: Labels that contradict themselves, such as correct with an error flag.
         grades: The different grades that raters gave, sorted.
+        keys: Columns of the item and of the tested model; None where labels are of pairs.
     """
 
     path: Path
     consensus: ConsensusTable
     n_contradictions: int
     grades: tuple[float, ...]
+    keys: tuple[str, str | None] | None = ("item_id", "tested_model")
 
 
 def load_labels(

@@ -15,6 +15,7 @@ from ..statistics.paired import Difference, Flips
 from ..statistics.prediction_powered import Rectified
 from ..statistics.raters import AltTest, BetweenRaters
 from ..statistics.stratified_sampling import Stratum
+from .scaled import Preferences
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -70,6 +71,7 @@ class Reliability:
         self_evaluation: The judge's bias by tested model; None with one.
         corrected: Corrected figures; empty without a design.
         notes: What must be said beside the figures.
+        preferences: Position bias and win rates of pairs; None of other judgements.
     """
 
     judge: str
@@ -93,6 +95,7 @@ class Reliability:
     self_evaluation: SelfEvaluation | None
     corrected: tuple[CorrectedFigure, ...]
     notes: tuple[str, ...]
+    preferences: Preferences | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

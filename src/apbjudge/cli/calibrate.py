@@ -35,6 +35,8 @@ def calibrate(values: Values) -> int:
     from ..reports.reliability import reliability_document, reliability_text
 
     *judgements, labels = take(Files, values).files
+    if not judgements and values.get("raters"):
+        judgements = [labels]  # judges and raters are columns of one file
     if not judgements:
         raise OptionError("calibrate: expected judgements and then labels, got one file")
     output = take(Output, values)

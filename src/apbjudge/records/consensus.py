@@ -310,7 +310,8 @@ def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Sc
         value = most(code, (votes.known >> i & 1) > 0, votes.flags >> i & 1, 2)
         found.known[:] |= (value >= 0).astype(np.uint8) << np.uint8(i)
         found.flags[:] |= (value == 1).astype(np.uint8) << np.uint8(i)
-    category = most("category", votes.category > 0, votes.category, 6)
+    n_categories = int(votes.category.max(initial=0)) + 1
+    category = most("category", votes.category > 0, votes.category, n_categories)
     found.category[:] = np.maximum(category, 0)
     graded = np.flatnonzero(counted(~np.isnan(votes.grade)))
     graded = graded[np.lexsort((votes.grade[graded], entry[graded]))]

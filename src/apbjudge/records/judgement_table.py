@@ -180,8 +180,9 @@ class JudgementTable(Scores):
         return self.profiles[int(self.profile[at])][_MODEL]
 
     def name_of(self, at: int) -> str:
-        """Item and tested model of a row, for messages."""
-        return f"{visible(str(self.item_id[at]))} of {visible(str(self.tested_model(at)))}"
+        """Item and, where it is stated, tested model of a row, for messages."""
+        item, model = visible(str(self.item_id[at])), self.tested_model(at)
+        return item if model is None else f"{item} of {visible(model)}"
 
     def first_rows(self, problems: Problems, *, by_protocol: bool = False) -> Self:
         """The first row of each item and tested model: a label could not tell others from it.

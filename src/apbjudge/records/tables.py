@@ -58,6 +58,29 @@ def read_table(
             yield record.number, RowError("line", f"{width} cells, as the header has", got)
 
 
+def column_names(path: Path) -> list[str]:
+    """Names of the columns of a CSV file, by the delimiter that gives most of them.
+
+    Raises:
+        InputError: If the file can't be read or its first line is no header.
+    """
+    reader = _Reader(_lines(path))
+    names: list[str] = []
+    fault: RowError | None = None
+    for delimiter in DELIMITERS:
+        record = reader.header(delimiter)
+        if record is None:
+            raise InputError(f"{path}: expected a header, got an empty file")
+        if isinstance(record.cells, RowError):
+            fault = record.cells
+        else:
+            names = max(names, [cell.strip() for cell in record.cells], key=len)
+        reader.rewind()
+    if fault is not None and len(names) < 2:
+        raise InputError(f"{path}:1: {fault}")
+    return [name for name in names if name]
+
+
 def _values(cells: Sequence[str], header: Header) -> dict[str, str]:
     row = {name: _unescaped(cells[at]).strip() for name, at in header.items()}
     return {name: cell for name, cell in row.items() if cell}

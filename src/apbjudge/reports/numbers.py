@@ -36,6 +36,7 @@ _PERCENT = frozenset(
     [
         *("agreement", "precision", "recall", "specificity", "scored"),
         *("judge rate", "human rate", "judge CR", "human CR", "CR bias"),
+        *("score agreement", "class agreement"),
         *("Err-Type (human-incorrect)", "Err-Type (all)"),
     ]
 )

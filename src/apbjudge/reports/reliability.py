@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..calibration.results import Reliability, ReliabilityReport
-from ..statistics.analyses import Diversity, SelfEvaluation
+from ..calibration.scaled import Preferences
+from ..statistics.analyses import Diversity
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
 from ..statistics.estimates import Estimate
@@ -31,10 +32,24 @@ _BEYOND = (
     "grade alpha (ordinal)",
 )
 _RATES = ("specificity", "judge CR", "human CR", "judge grade", "human grade", "Err-Type (all)")
-_OF_JUDGE = ("scored", *PAPER, *_RATES, *_BEYOND)
+_OF_SCALE = (
+    *("macro precision", "macro recall", "macro F1", "alpha"),
+    *("score agreement", "score MAE", "score bias", "judge score", "human score"),
+    *("score kappa (quadratic)", "score AC2 (quadratic)", "score alpha (ordinal)"),
+    *("ICC", "score alpha (interval)", "Pearson", "Spearman"),
+    *("class agreement", "class kappa", "class AC1"),
+)
+"""Measures of judgements of other tools, by the scale that they are on."""
+_OF_JUDGE = ("scored", *PAPER, *_RATES, *_BEYOND, *_OF_SCALE)
 _OF_CODE = ("judge rate", "human rate", "precision", "recall", "F1", "kappa", "AC1")
-_OF_GROUP = ("scored", "agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias")
-_OF_PAIR = ("agreement", "kappa", "AC1", "grade MAE", "grade bias", "grade kappa (quadratic)")
+_OF_GROUP = (
+    *("scored", "agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias"),
+    *("score agreement", "score MAE", "score bias", "class agreement", "class kappa"),
+)
+_OF_PAIR = (
+    *("agreement", "kappa", "AC1", "grade MAE", "grade bias", "grade kappa (quadratic)"),
+    *("score MAE", "score bias", "score kappa (quadratic)"),
+)
 
 
 def reliability_text(report: ReliabilityReport) -> str:
@@ -137,14 +152,17 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
     """Titles and bodies; ``whose`` names the judge where there are several."""
     whole = judge.whole
     if whole.codes:
-        yield "error codes", [_across(whole.codes, _OF_CODE, whose)]
-    for field in ("is_correct", "grade"):
+        title = "classes" if "class" in whole.tables else "error codes"
+        names = [n for n in _OF_CODE if any(n in of for of in whole.codes.values())]
+        yield title, [_across(whole.codes, names, whose)]
+    for field in ("is_correct", "grade", "verdict", "score", "class"):
         if confusion := whole.tables.get(field):
             yield f"confusion of {field}", [_matrix(confusion)]
     if (category := judge.category) is not None:
         rows = {"behaviours": category.measures}
         matrix = [_matrix(category.table)] if category.table else []
         yield "behaviours after a broken tool", [_across(rows, category.measures, whose), *matrix]
+    yield from _preferences(judge.preferences, whose)
     if judge.between is not None:
         yield "raters among themselves", [_between(judge.between, judge.raters, whose)]
     if judge.stand_in is not None:
@@ -153,7 +171,7 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
     if judge.diversity is not None:
         yield "plans that humans found correct", _diversity(judge.diversity, whose)
     if judge.self_evaluation is not None:
-        yield "judge minus humans, by tested model", _self_evaluation(judge.self_evaluation, whose)
+        yield "judge minus humans, by tested model", _self_evaluation(judge, whose)
     yield from _groups(judge, whose)
     if judge.corrected:
         is_plain = judge.design in {"random", "other-population"}
@@ -168,14 +186,52 @@ def _groups(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
             for group in judge.groups
             if group.field == field
         }
-        yield f"by {field}", [_across(rows, _OF_GROUP, whose, field)]
+        names = [n for n in _OF_GROUP if any(n in figures for figures in rows.values())]
+        yield f"by {field}", [_across(rows, names, whose, field)]
+
+
+def _preferences(result: Preferences | None, whose: str) -> Iterator[tuple[str, list[Part]]]:
+    if result is None:
+        return
+    if result.position:
+        rows: list[list[Cell]] = [
+            [title, Figure(estimate=result.position[name], unit="percent", name=name, place=whose)]
+            for name, title in _POSITION.items()
+            if name in result.position
+        ]
+        yield "position", [Table.of(("", "share"), rows)]
+    if result.wins:
+        rows = [
+            [
+                of.system,
+                Figure(estimate=of.judge, unit="percent"),
+                Figure(estimate=of.human, unit="percent"),
+                Figure(
+                    estimate=of.difference.estimate,
+                    unit="points",
+                    name="difference",
+                    place=_joined(whose, of.system),
+                ),
+            ]
+            for of in result.wins
+        ]
+        titles = ("", "by the judge", "by humans", "judge minus humans")
+        yield "win rates, a tie counting half", [Table.of(titles, rows)]
+
+
+_POSITION = {
+    "judge": "judge prefers what was shown first",
+    "human": "humans prefer what was shown first",
+    "same in both orders": "judge prefers the same in both orders",
+}
 
 
 def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> Table:
     rows = {
         f"{raters[pair.first]} and {raters[pair.second]}": pair.measures for pair in between.pairs
     }
-    names = dict.fromkeys((*between.together, *(_OF_PAIR if rows else ())))
+    of_pairs = [n for n in _OF_PAIR if any(n in measures for measures in rows.values())]
+    names = dict.fromkeys((*between.together, *of_pairs))
     return _across({"all raters": between.together, **rows}, names, whose)
 
 
@@ -217,7 +273,10 @@ def _diversity(result: Diversity, whose: str) -> list[Part]:
     return [replace(table, rows=(*table.rows, tuple(row))), Notes(tuple(lines))]
 
 
-def _self_evaluation(result: SelfEvaluation, whose: str) -> list[Part]:
+def _self_evaluation(judge: Reliability, whose: str) -> list[Part]:
+    result = judge.self_evaluation
+    if result is None:
+        return []
     rows: list[list[Cell]] = [
         [
             model.tested_model + (" (itself)" if model.tested_model == result.own else ""),
@@ -233,7 +292,10 @@ def _self_evaluation(result: SelfEvaluation, whose: str) -> list[Part]:
         contrasts = {"CR bias": result.rate, "grade bias": result.grade}
         (title, *cells), lines = _contrasts("itself minus others", contrasts, whose)
         rows.append([title, "", "", *cells])
-    table = Table.of(("", "human CR", "judge CR", "CR bias", "grade bias"), rows)
+    titles = ("", "human CR", "judge CR", "CR bias", "grade bias")
+    if "grade bias" not in judge.whole.measures:  # scores of another tool's scale
+        titles, rows = titles[:-1], [row[: len(titles) - 1] for row in rows]
+    table = Table.of(titles, rows)
     return [table, Notes(tuple(lines))]
 
 
@@ -263,9 +325,9 @@ def _corrected(judge: Reliability, whose: str) -> list[Part]:
     """Of parts of the rows CR and grade alone: error rates would take a page."""
     rows: list[list[Cell]] = []
     for part in judge.corrected:
-        if part.field and part.figure not in {"CR", "Grade"}:
+        if part.field and part.figure not in {"CR", "Grade", "Score"}:
             continue
-        unit: Unit = "grade" if part.figure == "Grade" else "percent"
+        unit: Unit = "grade" if part.figure in {"Grade", "Score"} else "percent"
         result = part.result
         place = f"{part.field} {part.value or 'not stated'}" if part.field else "all"
         judged, corrected, labelled = (
@@ -285,7 +347,8 @@ def _corrected(judge: Reliability, whose: str) -> list[Part]:
         labels = f"{result.n_labelled} of {result.n_judged}"
         rows.append([place, part.figure, judged, reason or corrected, labelled, labels])
     table = Table.of(("", "figure", "judge", "corrected", "labels alone", "labels"), rows)
-    if any(part.field for part in judge.corrected):
+    shown = {"CR", "Grade", "Score"}
+    if any(part.field and part.figure not in shown for part in judge.corrected):
         return [table, Notes(("error rates of the parts: --format json",))]
     return [table]
 

@@ -148,6 +148,18 @@ def _alpha(
     return items.measure(alpha, settings)
 
 
+def nominal_alpha(codes: Ids, k: int, sample: Sample, settings: IntervalSettings) -> Estimate:
+    """Krippendorff's alpha of several raters on classes without order.
+
+    Args:
+        codes: Shape (n, raters), 0 to ``k`` - 1, -1 for no answer.
+        k: Classes.
+        sample: How the items were sampled.
+        settings: How the interval is made.
+    """
+    return _alpha(codes, k, "nominal", sample, settings)
+
+
 def ratings_annotator_test(
     judge: Ratings,
     raters: Sequence[Ratings],

@@ -1,0 +1,551 @@
+"""Judgements and labels of other tools, in the form in which calibration has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, OptionError, RowError, visible
+from ..records.columns import Vector
+from ..records.consensus import resolve
+from ..records.foreign import (
+    YES_NO,
+    Reading,
+    Row,
+    Scale,
+    column_of,
+    looks_foreign,
+    no_column,
+    own_columns,
+    read_rows,
+    read_truth,
+    shown_values,
+    text_of,
+    usable,
+)
+from ..records.judgement_reader import first_complaint, table_of
+from ..records.judgement_table import Problems
+from ..records.label_table import LabelTable, label_table
+from ..records.labels import HumanLabel
+from .config import CalibrationConfig
+from .judged_run import Foreign, JudgedRun
+from .matching import Labels
+
+_MOST_OFF_SCALE = 0.2
+_PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
+    ";"
+)
+"""What pairs are usually labelled with: the first is better, the second, neither."""
+
+
+def is_foreign(config: CalibrationConfig) -> bool:
+    """Whether the judgements are another tool's: a column is named, or the files look like it.
+
+    Raises:
+        OptionError: If some of several files are and others are not.
+    """
+    stated = [*config.columns.values(), *config.judges, *config.raters, config.scale]
+    if any(stated) or config.pairwise or config.label_columns:
+        return True
+    foreign = [
+        path
+        for path in config.judgements
+        if looks_foreign(path) and path.absolute() != config.labels.absolute()
+    ]
+    if foreign and len(foreign) < len(config.judgements):
+        raise OptionError(
+            f"{foreign[0]}: judgements of another tool can't stand beside runs of apbjudge: "
+            "calibrate them apart"
+        )
+    return bool(foreign)
+
+
+def read_foreign(
+    config: CalibrationConfig, problems: Problems
+) -> tuple[list[JudgedRun], Labels, tuple[str, ...]]:
+    """Judges and labels from files of other tools.
+
+    A judge's value off the scale makes the row unscored, a rater's leaves out the label; both are
+    a line in ``problems``.
+
+    Returns:
+        The judges; the labels; which column was read as what.
+
+    Raises:
+        InputError: If a file is unusable, a column is missing or could be several, or too many
+            values are off the scale.
+        OptionError: If the scale is unusable or missing.
+    """
+    if folders := [path for path in config.judgements if path.is_dir()]:
+        raise OptionError(
+            f"{folders[0]}: expected a file of another tool's judgements with options for columns, "
+            "scales or pairs, got a folder"
+        )
+    scale = None if config.scale is None else Scale.parse(config.scale)
+    stated = {role: (column, _OPTIONS[role]) for role, column in config.columns.items() if column}
+    files = [
+        _File.read(path, stated, config.judges, scale, problems, pairwise=config.pairwise)
+        for path in config.judgements
+    ]
+    scale = files[0].scale if config.pairwise else scale
+    orientation: dict[tuple[str, str], str] = {}
+    runs = [run for file in files for run in file.runs(orientation, problems)]
+    of_labels = {
+        role: (column, "--label-columns")
+        for role, _, column in (entry.partition("=") for entry in config.label_columns)
+    }
+    labelled = _File.read(
+        config.labels,
+        stated,
+        config.raters,
+        scale,
+        problems,
+        pairwise=config.pairwise,
+        of_labels=of_labels,
+        roles={*files[0].reading.roles},
+    )
+    labels = labelled.labels(orientation, config.adjudicator, problems)
+    notes = [file.reading.describe(f"judgements {file.path.name}", file.scale) for file in files]
+    notes.append(labelled.reading.describe(f"labels {labelled.path.name}", labelled.scale))
+    return runs, labels, (*notes, *files[0].notes)
+
+
+_OPTIONS: Mapping[str, str] = {
+    "item": "--item",
+    "tested_model": "--tested-model",
+    "verdict": "--verdict",
+    "score": "--score",
+    "class": "--class",
+    "preference": "--class",
+    "judge": "--judges",
+    "rater": "--raters",
+}
+_VALUES = ("verdict", "score", "class", "preference")
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """Finds which column of a file has which role; see ``_File.read``."""
+
+    path: Path
+    columns: Sequence[str]
+    rows: Sequence[tuple[int, Row]]
+    stated: Mapping[str, tuple[str, str]]
+    is_of_judge: bool
+
+    def find(self, role: str, among: Sequence[str] | None = None) -> str | None:
+        column, option = self.stated.get(role, (None, self.option(role)))
+        return column_of(self.path, among or self.columns, role, column, option)
+
+    def option(self, role: str) -> str:
+        return _OPTIONS.get(role, "") if self.is_of_judge else f"--label-columns {role}=COLUMN"
+
+    def needed(self, role: str) -> str:
+        column = self.find(role)
+        if column is None:
+            raise no_column(self.path, self.columns, role, self.option(role))
+        return column
+
+    def optional(self, *roles: str) -> dict[str, str]:
+        return {role: column for role in roles if (column := self.find(role)) is not None}
+
+    def verdict(self, found: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
+        """The column of verdicts: the one that is stated, or that holds nothing but yes and no.
+
+        Where another column of values is stated, no verdict is looked for.
+        """
+        if not is_needed and "verdict" not in self.stated and {*_VALUES} & self.stated.keys():
+            return {}
+        free = [name for name in self.columns if name not in found.values()]
+        among = self.columns if "verdict" in self.stated else _truths(free, self.rows)
+        column = self.find("verdict", among) if among else None
+        if column is None and is_needed:
+            raise no_column(self.path, self.columns, "verdict", self.option("verdict"))
+        return {} if column is None else {"verdict": column}
+
+    def without_scale(self, main: str | None, found: Mapping[str, str]) -> str:
+        """The column of scores or classes that can't be read since no scale is stated."""
+        for role in ("score", "class"):
+            is_stated = role in self.stated and not (role == "class" and main == "preference")
+            column = self.find(role) if main is None or is_stated else None
+            if column is None or column in found.values():
+                continue
+            if is_stated or not {*_VALUES} & found.keys():
+                got = shown_values(row[column] for _, row in self.rows if column in row)
+                raise OptionError(
+                    f"--scale: expected the scale of {column} in {self.path}, got none; it holds "
+                    f"{got}"
+                )
+            return column
+        if not {*_VALUES} & found.keys():
+            wanted = "verdict, score or class"
+            raise no_column(self.path, self.columns, wanted, "--verdict, --score or --class")
+        return ""
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of judgements or labels, and which of its columns is what.
+
+    ``several``: columns of judges or raters, each with values of its own, read as ``role``.
+    """
+
+    reading: Reading
+    rows: list[tuple[int, Row]]
+    scale: Scale
+    several: Sequence[str]
+    notes: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        return self.reading.path
+
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        stated: Mapping[str, tuple[str, str]],
+        several: Sequence[str],
+        scale: Scale | None,
+        problems: Problems,
+        *,
+        pairwise: bool,
+        of_labels: Mapping[str, tuple[str, str]] | None = None,
+        roles: set[str] | None = None,
+    ) -> _File:
+        """Finds the columns.
+
+        Args:
+            path: The file.
+            stated: Column and its option by role; in labels it counts where there is such a column.
+            several: Columns of judges or raters.
+            scale: The scale that was stated.
+            problems: Gets a line for each row that can't be read.
+            pairwise: Whether rows are preferences.
+            of_labels: Columns of labels that were stated; None for judgements.
+            roles: Roles of the judgements, which labels share; None for judgements.
+        """
+        columns, all_rows = read_rows(path)
+        rows = list(usable(all_rows, path, problems))
+        if of_labels is not None:
+            known = {name.lower() for name in columns}
+            stated = {r: of for r, of in stated.items() if of[0].lower() in known} | {**of_labels}
+        finder = _Finder(path, columns, rows, stated, is_of_judge=of_labels is None)
+        roles_wanted = ("first", "second", "order") if pairwise else ("tested_model",)
+        found = {"item": finder.needed("item"), **finder.optional(*roles_wanted)}
+        main = "preference" if pairwise else None if scale is None else scale.role
+        unread = ""
+        if several:
+            for name in several:
+                column_of(
+                    path, columns, "item", name, "--judges" if of_labels is None else "--raters"
+                )
+            found[main or "verdict"] = ", ".join(several)
+        else:
+            if pairwise and "class" in stated:
+                found["preference"] = finder.needed("class")
+            elif main not in {None, "verdict"}:
+                found[str(main)] = finder.needed(str(main))
+            if not pairwise and (roles is None or "verdict" in roles):
+                found |= finder.verdict(found, is_needed=main == "verdict" or roles is not None)
+            unread = finder.without_scale(main, found) if of_labels is None else ""
+            people = "judge" if of_labels is None else "rater"
+            found |= {r: c for r, c in finder.optional(people).items() if c not in found.values()}
+        if pairwise and scale is None:
+            scale = _preferences(path, rows, several or [found["preference"]], found)
+        if of_labels is None and "case_id" in columns:
+            found["case"] = "case_id"
+        notes = (f"Not read: {unread}, whose scale is not stated (--scale).",) if unread else ()
+        return cls(Reading(path, columns, found), rows, scale or YES_NO, several, notes)
+
+    # Values ---------------------------------------------------------------------------------------
+
+    @property
+    def main(self) -> str:
+        """The role of the columns of several judges or raters."""
+        return next(role for role in _VALUES if role in self.reading.roles)
+
+    def by_column(self) -> Iterator[tuple[str | None, Mapping[str, str]]]:
+        """Name and columns of each judge or rater that has columns of its own."""
+        roles = self.reading.roles
+        if not self.several:
+            yield None, {role: roles[role] for role in _VALUES if role in roles}
+        for column in self.several:
+            yield column, {self.main: column}
+
+    def values(
+        self, row: Row, columns: Mapping[str, str], faults: list[RowError]
+    ) -> dict[str, float]:
+        """A row's values by role: 0 or 1, a fraction of the range, or the index of a class."""
+        result: dict[str, float] = {}
+        for role, column in columns.items():
+            value = row.get(column)
+            if value is None:
+                continue
+            try:
+                if role == "verdict":
+                    result[role] = float(read_truth(value, column))
+                elif role == "preference":
+                    result["class"] = self._preference(row, value, column)
+                else:
+                    result[role] = self.scale.read(value, column)
+            except RowError as error:
+                faults.append(error)
+        return result
+
+    def _preference(self, row: Row, value: Any, column: str) -> float:
+        """0 the first, 1 the second, 2 a tie; systems may be named."""
+        roles = self.reading.roles
+        if {"first", "second"} <= roles.keys():
+            names = [text_of(row, roles[role]) for role in ("first", "second")]
+            if str(value).strip() in names:
+                return float(names.index(str(value).strip()))
+        return self.scale.read(value, column)
+
+    def place(self, row: Row, orientation: dict[tuple[str, str], str]) -> _Place:
+        """Item and tested model of a row; of a pair both systems, in the order first met."""
+        roles = self.reading.roles
+        item = text_of(row, roles["item"])
+        order = _is_swapped(row.get(roles["order"]), roles["order"]) if "order" in roles else None
+        if {"first", "second"} <= roles.keys():
+            first, second = (text_of(row, roles[role]) for role in ("first", "second"))
+            pair = " vs ".join(sorted([first, second]))
+            flipped = orientation.setdefault((item, pair), first) != first
+            return _Place(item, pair, flipped, None if order is None else order ^ flipped)
+        model = roles.get("tested_model")
+        name = None if model is None or row.get(model) is None else text_of(row, model)
+        return _Place(item, name, flipped=False, swapped=order)
+
+    def _check(self, faults: Sequence[str], n: int) -> None:
+        if len(faults) > max(1, _MOST_OFF_SCALE * n):
+            raise InputError(
+                f"{faults[0]}; {len(faults)} of {n} values can't be used, so the scale or the "
+                "column is another one"
+            )
+
+    # Judgements -----------------------------------------------------------------------------------
+
+    def runs(
+        self, orientation: dict[tuple[str, str], str], problems: Problems
+    ) -> Iterator[JudgedRun]:
+        """The judgements of each judge."""
+        roles, faults, n_stated = self.reading.roles, list[str](), 0
+        by_judge: dict[str, list[tuple[dict[str, Any], dict[str, float], _Place, Row]]] = {}
+        for name, columns in self.by_column():
+            for number, row in self.rows:
+                off: list[RowError] = []
+                try:
+                    place = self.place(row, orientation)
+                    judge = name or self.path.stem
+                    if "judge" in roles:
+                        judge = text_of(row, roles["judge"])
+                except RowError as error:
+                    problems.append(f"{self.path}:{number}: {error}")
+                    continue
+                values = self.values(row, columns, off)
+                n_stated += bool(values or off)
+                faults += [f"{self.path}:{number}: {error}" for error in off]
+                if off or ("verdict" in columns and "verdict" not in values):
+                    values = {}
+                entry = _judgement(judge, place, values, row, roles.get("case"))
+                by_judge.setdefault(judge, []).append((entry, values, place, row))
+        self._check(faults, n_stated)
+        problems.extend(faults)
+        if not by_judge:
+            raise InputError(f"{self.path}: expected judgements{first_complaint(problems)}")
+        for judge, rows in by_judge.items():
+            yield self._run(judge, rows)
+
+    def _run(
+        self, judge: str, rows: Sequence[tuple[dict[str, Any], dict[str, float], _Place, Row]]
+    ) -> JudgedRun:
+        repeated = len({entry["item_id"] for entry, *_ in rows}) < len(rows)
+        if not repeated and "case" not in self.reading.roles:
+            for entry, *_ in rows:
+                entry["case_id"] = None  # each row is a cluster of its own
+        table = table_of(entry for entry, *_ in rows)
+        classes = [_class(values, place) for _, values, place, _ in rows]
+        table = replace(
+            table,
+            judge=judge,
+            path=self.path,
+            category=np.array(classes, dtype=np.int8),
+            position=np.arange(len(rows)),
+        )
+        own = own_columns(self.reading.columns, [row for *_, row in rows])
+        swaps: Vector | None = None
+        if "first" in self.reading.roles or "order" in self.reading.roles:
+            own["pair"] = [place.model for _, _, place, _ in rows]
+            swaps = self._swaps([place for _, _, place, _ in rows])
+        has_verdict = "verdict" in self.reading.roles
+        foreign = Foreign(self.reading, self.scale, has_verdict, swaps)
+        return JudgedRun(judge, table, None, foreign, own)
+
+    def _swaps(self, places: Sequence[_Place]) -> Vector:
+        """Which answer was shown first, as far as a column or both orders of a pair tell."""
+        if "order" in self.reading.roles:
+            return np.array([-1 if p.swapped is None else int(p.swapped) for p in places])
+        both = any(place.flipped for place in places)
+        return np.array([int(place.flipped) if both else -1 for place in places])
+
+    # Labels ---------------------------------------------------------------------------------------
+
+    def labels(
+        self,
+        orientation: dict[tuple[str, str], str],
+        adjudicator: str | None,
+        problems: Problems,
+    ) -> Labels:
+        """The labels, put together by item and tested model."""
+        roles, faults, n_stated = self.reading.roles, list[str](), 0
+        labels: list[HumanLabel] = []
+        classes: list[int] = []
+        for name, columns in self.by_column():
+            for number, row in self.rows:
+                off: list[RowError] = []
+                try:
+                    place = self.place(row, orientation)
+                except RowError as error:
+                    problems.append(f"{self.path}:{number}: {error}")
+                    continue
+                values = self.values(row, columns, off)
+                n_stated += bool(values or off)
+                faults += [f"{self.path}:{number}: {error}" for error in off]
+                if off or not values:
+                    continue
+                rater = name or (
+                    text_of(row, roles["rater"])
+                    if row.get(roles.get("rater", "")) is not None
+                    else "human"
+                )
+                verdict = values.get("verdict")
+                labels.append(
+                    HumanLabel(
+                        item_id=place.item,
+                        tested_model=place.model,
+                        rater=rater,
+                        is_correct=None if verdict is None else bool(verdict),
+                        grade=values.get("score"),
+                    )
+                )
+                classes.append(_class(values, place))
+        self._check(faults, n_stated)
+        problems.extend(faults)
+        if not labels:
+            raise InputError(f"{self.path}: expected labels, got none{first_complaint(problems)}")
+        table = replace(label_table(labels), category=np.array(classes, dtype=np.int8))
+        if adjudicator is not None and adjudicator not in table.raters:
+            names = ", ".join(sorted(table.raters)[:10])
+            raise InputError(f"{self.path}: expected labels by {adjudicator}, got {names}")
+        self._check_raters(table)
+        keys = None if "first" in roles else (roles["item"], roles.get("tested_model"))
+        return Labels(self.path, resolve(table, adjudicator=adjudicator), 0, (), keys)
+
+    def _check_raters(self, labels: LabelTable) -> None:
+        """Refuses several labels of an item where nothing tells their raters apart."""
+        keys, times = np.unique(labels.key, return_counts=True)
+        if self.several or {"rater", "first"} & self.reading.roles.keys() or times.max() == 1:
+            return
+        at = int(np.flatnonzero(labels.key == keys[times > 1][0])[0])
+        raise InputError(
+            f"{self.path}: expected one label per item and tested model, got "
+            f"{int((times - 1).sum())} more, such as of {visible(str(labels.item_id[at]))}; name "
+            "the columns that tell them apart with --label-columns rater=COLUMN or "
+            f"tested_model=COLUMN; the columns are {', '.join(self.reading.columns)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a row belongs.
+
+    ``model``: the tested model, or both systems of a pair. ``flipped``: the row has the pair in
+    the other order than its first row. ``swapped``: its second system was shown first.
+    """
+
+    item: str
+    model: str | None
+    flipped: bool
+    swapped: bool | None
+
+
+def _class(values: Mapping[str, float], place: _Place) -> int:
+    """The class from 1, 0 for none; of a pair in the order of its first row."""
+    if "class" not in values:
+        return 0
+    index = int(values["class"])
+    return (1 - index if place.flipped and index < 2 else index) + 1
+
+
+def _judgement(
+    judge: str, place: _Place, values: Mapping[str, float], row: Row, case: str | None
+) -> dict[str, Any]:
+    verdict = values.get("verdict")
+    stated = {
+        "item_id": place.item,
+        "tested_model": place.model,
+        "judge": judge,
+        "grade": values.get("score"),
+        "category": None,
+        "errors": None,
+        "case_id": place.item if case is None or row.get(case) is None else text_of(row, case),
+    }
+    if not values:
+        return {**stated, "kind": "unscored", "is_correct": None, "reason": "no usable value"}
+    # where nobody says yes or no, the verdict only marks that there is a value
+    return {**stated, "kind": "verdict", "is_correct": verdict is None or bool(verdict)}
+
+
+def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
+    """The columns that hold nothing but yes and no."""
+
+    def is_truth(column: str) -> bool:
+        values = [row[column] for _, row in rows if column in row]
+        try:
+            return bool([read_truth(value, column) for value in values])
+        except RowError:
+            return False
+
+    return [column for column in columns if is_truth(column)]
+
+
+def _is_swapped(value: Any, column: str) -> bool | None:
+    """Whether the second answer was shown first: ``BA``, or yes in a column such as ``swapped``."""
+    if value is None:
+        return None
+    word = str(value).strip().upper()
+    return word == "BA" if word in {"AB", "BA"} else read_truth(value, column)
+
+
+def _preferences(
+    path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], found: Mapping[str, str]
+) -> Scale:
+    """The names of first, second and tie that fit what columns hold beside names of systems."""
+    systems = [found[role] for role in ("first", "second") if role in found]
+    values = [
+        row[column]
+        for _, row in rows
+        for column in columns
+        if column in row and row[column] not in [row.get(system) for system in systems]
+    ]
+    for text in _PREFERENCES:
+        scale = Scale.parse(text)
+        known = [value for value in values if _fits(scale, value)]
+        if len(known) >= (1 - _MOST_OFF_SCALE) * len(values):
+            return scale
+    raise OptionError(
+        f"--scale: expected names of first, second and tie, such as --scale 'A,B,tie', for the "
+        f"values in {path}: {shown_values(values)}"
+    )
+
+
+def _fits(scale: Scale, value: Any) -> bool:
+    try:
+        scale.read(value, "")
+    except RowError:
+        return False
+    return True

@@ -1,0 +1,378 @@
+"""Measures that fit the scale of another tool's judgements, and preferences between systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from ..errors import OptionError
+from ..records.columns import Scores, Vector
+from ..records.foreign import Scale
+from ..statistics.coded import IntervalSettings
+from ..statistics.confusion import Confusion, nominal
+from ..statistics.differences import PairedTest, paired_test
+from ..statistics.estimates import Array, Estimate, transformed
+from ..statistics.measures import Calibration, Policy
+from ..statistics.measures import calibrate as calibrate_ratings
+from ..statistics.proportions import bounded, share
+from ..statistics.raters import (
+    AltTest,
+    BetweenRaters,
+    Pair,
+    alternative_annotator_test,
+    between_raters,
+    nominal_alpha,
+)
+from ..statistics.ratings import Ratings
+from ..statistics.sample import Sample
+from ..statistics.scores import score_coefficients, score_means, spearman
+from .judged_run import Foreign, ratings
+
+_OF_SCORE = {
+    "grade MAE": "score MAE",
+    "grade bias": "score bias",
+    "judge grade": "judge score",
+    "human grade": "human score",
+    "grade kappa (quadratic)": "score kappa (quadratic)",
+    "grade AC2 (quadratic)": "score AC2 (quadratic)",
+    "grade alpha (ordinal)": "score alpha (ordinal)",
+}
+_OF_CLASS = {
+    "judge CR": "judge rate",
+    "human CR": "human rate",
+    "precision": "precision",
+    "recall": "recall",
+    "F1": "F1",
+    "kappa": "kappa",
+}
+_NOT_OF_VERDICT = ("grade", "Err-Type", "judge grade", "human grade")
+
+
+def in_units(name: str, estimate: Estimate, scale: Scale) -> Estimate:
+    """A measure of scores that are fractions of the range, in the scale's own units."""
+    width = scale.high - scale.low
+    if name in {"judge score", "human score"}:
+        return transformed(estimate, lambda value: scale.low + width * value)
+    if name in {"score MAE", "score bias"}:
+        return transformed(estimate, lambda value: width * value)
+    return estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaled:
+    """A judge of another tool against labels of the same n items.
+
+    Attributes:
+        foreign: What is known of the judgements.
+        levels: Fractions of the range that count as levels.
+        policy: What unscored items count as.
+        settings: How intervals are made.
+    """
+
+    foreign: Foreign
+    levels: tuple[float, ...]
+    policy: Policy
+    settings: IntervalSettings
+
+    def __post_init__(self) -> None:
+        scale = self.foreign.scale
+        if self.policy == "bounds" and scale.kind in {"numeric", "classes"}:
+            raise OptionError(
+                "--unscored: expected exclude or wrong with classes and numeric scores, got bounds"
+            )
+
+    def calibration(self, judge: Scores, human: Scores, sample: Sample) -> Calibration:
+        """The measures of verdicts, scores and classes, as far as there are any."""
+        foreign, scale, settings = self.foreign, self.foreign.scale, self.settings
+        of_judge, of_human = ratings(judge, self.levels), ratings(human, self.levels)
+        result = calibrate_ratings(
+            of_judge,
+            of_human,
+            sample,
+            unscored=self.policy,
+            levels=self.levels,
+            settings=settings,
+        )
+        measures: dict[str, Estimate] = {}
+        tables = dict[str, Confusion]()
+        if foreign.has_verdict:
+            measures |= {n: of for n, of in result.measures.items() if not _is_of_others(n)}
+            if "is_correct" in result.tables:
+                tables["verdict"] = result.tables["is_correct"]
+        if scale.role == "score":
+            measures |= self._scores(judge, human, sample, result)
+            if scale.kind == "ordinal" and "grade" in result.tables:
+                table, names = result.tables["grade"], tuple(map(self._level_name, self.levels))
+                first = (*names, *table.first[len(names) :])
+                tables["score"] = replace(table, first=first, second=names)
+        if scale.role != "class":
+            return replace(result, measures=measures, codes={}, tables=tables)
+        result = replace(result, measures=measures, tables=tables)
+        return self._with_classes(result, judge, human, sample)
+
+    def _level_name(self, level: float) -> str:
+        """A level; a median of two raters may lie between two that have names."""
+        scale, at = self.foreign.scale, level * len(self.foreign.scale.levels[1:])
+        low, high = (scale.level_names[int(end(at))] for end in (np.floor, np.ceil))
+        if not scale.names:
+            return f"{scale.low + level * (scale.high - scale.low):g}"
+        return low if low == high else f"{low} to {high}"
+
+    def _scores(
+        self, judge: Scores, human: Scores, sample: Sample, result: Calibration
+    ) -> dict[str, Estimate]:
+        scale, settings = self.foreign.scale, self.settings
+        given = judge.grade
+        if self.policy == "wrong":  # as far off as can be
+            unscored = (judge.correct < 0) & ~np.isnan(human.grade)
+            given = np.where(unscored, (human.grade < 0.5).astype(float), given)
+        measures = {
+            f"score {name}" if name not in {"judge", "human"} else f"{name} score": of
+            for name, of in score_means(given, human.grade, sample, level=settings.level).items()
+        }
+        if scale.kind == "numeric":
+            coefficients = score_coefficients(judge.grade, human.grade, sample, settings)
+            measures |= {
+                f"score {n}" if n.startswith("alpha") else n: of for n, of in coefficients.items()
+            }
+        else:
+            measures |= {
+                name: result.measures[of]
+                for of, name in _OF_SCORE.items()
+                if name not in measures or self.policy == "bounds"
+            }
+            both = np.flatnonzero(~(np.isnan(judge.grade) | np.isnan(human.grade)))
+            if len(both):
+                a, b = judge.grade[both], human.grade[both]
+                measures["Spearman"] = spearman(a, b, sample.take(both), settings)
+            if self.policy != "exclude":
+                del measures["score agreement"]
+        return {name: in_units(name, of, scale) for name, of in measures.items()}
+
+    def _with_classes(
+        self, result: Calibration, judge: Scores, human: Scores, sample: Sample
+    ) -> Calibration:
+        names = self.foreign.scale.level_names
+        of_judge, of_human = (of.category.astype(int) - 1 for of in (judge, human))
+        of = nominal(
+            of_judge, of_human, names, sample, unscored=self.policy, settings=self.settings
+        )
+        codes: dict[str, dict[str, Estimate]] = {}
+        for at, name in enumerate(names):
+            if not np.any((of_judge == at) | (of_human == at)):
+                continue
+            single = calibrate_ratings(
+                _yes_or_no(of_judge, at),
+                _yes_or_no(of_human, at),
+                sample,
+                unscored=self.policy,
+                settings=self.settings,
+            )
+            codes[name] = {new: single.measures[old] for old, new in _OF_CLASS.items()}
+        tables = {} if of.table is None else {"class": of.table}
+        verdicts = result.measures
+        classes = {f"class {n}" if n in verdicts else n: e for n, e in of.measures.items()}
+        return replace(
+            result,
+            n_items=int(np.count_nonzero(of_human >= 0)),
+            n_scored=int(np.count_nonzero((of_human >= 0) & (of_judge >= 0))),
+            measures=verdicts | classes,
+            codes=codes,
+            tables=result.tables | tables,
+        )
+
+    def between(self, raters: Mapping[str, Scores], sample: Sample) -> BetweenRaters:
+        """Raters among themselves on the same scale."""
+        scale = self.foreign.scale
+        if scale.role == "class":
+            return self._between_classes(list(raters.values()), sample)
+        result = between_raters(
+            [ratings(of, self.levels) for of in raters.values()],
+            sample,
+            levels=self.levels,
+            settings=self.settings,
+        )
+        return replace(
+            result,
+            together=self._named(result.together),
+            pairs=tuple(
+                replace(pair, measures=self._named(pair.measures)) for pair in result.pairs
+            ),
+        )
+
+    def _named(self, measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        """Those that fit the scale, under their names."""
+        scale, named = self.foreign.scale, dict[str, Estimate]()
+        for name, of in measures.items():
+            if name in _OF_SCORE and scale.role == "score":
+                named[_OF_SCORE[name]] = in_units(_OF_SCORE[name], of, scale)
+            elif self.foreign.has_verdict and not _is_of_others(name):
+                named[name] = of
+        return named
+
+    def _between_classes(self, raters: list[Scores], sample: Sample) -> BetweenRaters:
+        names = self.foreign.scale.level_names
+        codes = np.stack([of.category.astype(np.int64) - 1 for of in raters], axis=1)
+        pairs: list[Pair] = []
+        for i, j in combinations(range(len(raters)), 2):
+            rows = np.flatnonzero((codes[:, i] >= 0) & (codes[:, j] >= 0))
+            if len(rows):
+                of = nominal(
+                    codes[rows, i],
+                    codes[rows, j],
+                    names,
+                    sample.take(rows),
+                    settings=self.settings,
+                ).measures
+                shown = {name: of[name] for name in ("agreement", "kappa", "AC1")}
+                pairs.append(Pair(first=i, second=j, n_items=len(rows), measures=shown))
+        return BetweenRaters(
+            n_items=int(np.count_nonzero((codes >= 0).sum(axis=1) > 1)),
+            together={"alpha": nominal_alpha(codes, len(names), sample, self.settings)},
+            pairs=tuple(pairs),
+        )
+
+    def stand_in(
+        self, judge: Scores, raters: Mapping[str, Scores], sample: Sample, *, epsilon: float
+    ) -> AltTest:
+        """The alternative annotator test: same answers, of scores alone their distance."""
+        scale = self.foreign.scale
+        role = "verdict" if self.foreign.has_verdict else scale.role
+
+        def answers(of: Scores) -> Array:
+            if role == "score":
+                return of.grade
+            codes = of.correct if role == "verdict" else of.category.astype(int) - 1
+            return np.where(codes < 0, np.nan, codes.astype(float))
+
+        return alternative_annotator_test(
+            answers(judge),
+            np.stack([answers(of) for of in raters.values()], axis=1),
+            score="distance" if role == "score" else "same",
+            epsilon=epsilon,
+            clusters=sample.clusters,
+            level=self.settings.level,
+        )
+
+
+def _is_of_others(name: str) -> bool:
+    return name.startswith(_NOT_OF_VERDICT)
+
+
+def _yes_or_no(codes: Vector, at: int) -> Ratings:
+    """Whether a class was named; no answer where none was."""
+    n = len(codes)
+    return Ratings(
+        correct=np.where(codes < 0, -1, codes == at).astype(np.int8),
+        grade=np.full(n, -1, dtype=np.int16),
+        flags=np.zeros(n, dtype=np.uint8),
+        known=np.zeros(n, dtype=np.uint8),
+    )
+
+
+# Preferences --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemWins:
+    """How often a system wins its comparisons, a tie counting half.
+
+    Attributes:
+        judge: By the judge, over the rows that the judge decided.
+        human: By the humans, over the rows that they decided.
+        difference: Judge less humans, over the rows that both decided.
+    """
+
+    system: str
+    judge: Estimate
+    human: Estimate
+    difference: PairedTest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """What a judge prefers, beside how far it agrees with humans.
+
+    Attributes:
+        position: ``judge``, ``human``: share of their preferences, without ties, for the answer
+            that was shown first; ``same in both orders``: share of the pairs, shown to the judge
+            in both orders, on which it prefers the same answer. Empty where no order is known.
+        wins: One entry a system; empty where rows name none.
+    """
+
+    position: dict[str, Estimate]
+    wins: tuple[SystemWins, ...]
+
+
+def preferences(
+    judge: Vector,
+    human: Vector,
+    sample: Sample,
+    *,
+    items: Vector,
+    swapped: Vector,
+    systems: Vector,
+    names: Sequence[str],
+    level: float,
+) -> Preferences:
+    """Position bias and win rates.
+
+    Args:
+        judge: Shape (n,), 0 prefers the first, 1 the second, 2 a tie, -1 nothing.
+        human: Shape (n,), the same.
+        sample: How the rows were sampled.
+        items: Shape (n,), key of item and pair: rows with the same are one pair in two orders.
+        swapped: Shape (n,), 1 where the second was shown first, -1 where that is not known.
+        systems: Shape (n, 2), indices of the first and the second system; -1 where not named.
+        names: The systems.
+        level: Confidence level.
+    """
+    position: dict[str, Estimate] = {}
+    if np.any(swapped >= 0):
+        for who, said in (("judge", judge), ("human", human)):
+            decided = (said >= 0) & (said < 2) & (swapped >= 0)
+            position[who] = share(
+                decided & ((said == 1) == (swapped == 1)), decided, sample, level=level
+            )
+        _, of_item = np.unique(items, return_inverse=True)
+        shown = (judge >= 0) & (swapped >= 0)
+        rows = [np.flatnonzero(shown & (swapped == order)) for order in (0, 1)]
+        _, at, on = np.intersect1d(of_item[rows[0]], of_item[rows[1]], return_indices=True)
+        if len(at):
+            one, other = rows[0][at], rows[1][on]
+            position["same in both orders"] = share(
+                judge[one] == judge[other],
+                np.ones(len(one), dtype=bool),
+                sample.take(one),
+                level=level,
+            )
+    wins: list[SystemWins] = []
+    for i, name in enumerate(names):
+        is_first, is_second = (systems == i).T
+
+        def points(said: Vector, is_first: Vector = is_first) -> Array:
+            won = (is_first & (said == 0)) | (~is_first & (said == 1))
+            return np.where(said == 2, 0.5, won)
+
+        of_judge, of_human = points(judge), points(human)
+        rows_of = {
+            who: np.flatnonzero((is_first | is_second) & (said >= 0))
+            for who, said in (("judge", judge), ("human", human))
+        }
+        both = np.intersect1d(rows_of["judge"], rows_of["human"])
+        wins.append(
+            SystemWins(
+                system=name,
+                judge=bounded(
+                    of_judge[rows_of["judge"]], sample.take(rows_of["judge"]), level=level
+                ),
+                human=bounded(
+                    of_human[rows_of["human"]], sample.take(rows_of["human"]), level=level
+                ),
+                difference=paired_test((of_judge - of_human)[both], sample.take(both), level=level),
+            )
+        )
+    return Preferences(position=position, wins=tuple(wins))

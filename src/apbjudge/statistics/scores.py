@@ -1,0 +1,184 @@
+"""Scores of a judge against scores of humans, on a scale of numbers rather than of a few levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from .bootstrap import Measure, bootstrap, draw, jackknife
+from .coded import CodedItems, IntervalSettings
+from .estimates import Array, Estimate, nothing
+from .proportions import bounded, share
+from .sample import Kinds, Sample
+
+MAX_PAIRS = 3000
+"""Different pairs of scores up to which Spearman's coefficient has an interval: each is left out
+once, and everything is ranked anew."""
+MAX_CELLS = 5_000_000
+"""Resampled counts that are ranked at once; with more, the jackknife stands in for a bootstrap."""
+_NONE = "no item that both scored"
+
+
+def score_means(
+    judge: Array, human: Array, sample: Sample, *, level: float, width: float = 1.0
+) -> dict[str, Estimate]:
+    """Mean scores and errors of a judge, over the items that both scored.
+
+    Args:
+        judge: Shape (n,), from 0 to ``width``; NaN where there is no score.
+        human: Shape (n,), the same.
+        sample: How the items were sampled.
+        level: Confidence level of intervals.
+        width: Greatest score less the least.
+
+    Returns:
+        ``agreement`` (share of equal scores), ``MAE``, ``bias`` (judge less human), ``judge`` and
+        ``human`` (mean scores).
+    """
+    rows = ~(np.isnan(judge) | np.isnan(human))
+    a, b, sample = judge[rows], human[rows], sample.take(np.flatnonzero(rows))
+    if not len(a):
+        names = ("agreement", "MAE", "bias", "judge", "human")
+        return {name: nothing(level, note=_NONE) for name in names}
+    same, every = np.abs(a - b) < 1e-9 * width, np.ones(len(a), dtype=bool)
+    ends = (0.0, width)
+    return {
+        "agreement": share(same, every, sample, level=level),
+        "MAE": bounded(np.abs(a - b), sample, bounds=ends, level=level),
+        "bias": bounded(a - b, sample, bounds=(-width, width), level=level),
+        "judge": bounded(a, sample, bounds=ends, level=level),
+        "human": bounded(b, sample, bounds=ends, level=level),
+    }
+
+
+def score_coefficients(
+    judge: Array, human: Array, sample: Sample, settings: IntervalSettings | None = None
+) -> dict[str, Estimate]:
+    """Coefficients of agreement and of correlation of two raters' scores.
+
+    ``ICC``: absolute agreement of single ratings, two-way random effects (ICC(A,1), McGraw & Wong
+    1996, doi:10.1037/1082-989X.1.1.30). ``alpha (interval)``: Krippendorff's. ``Pearson`` and
+    ``Spearman``: correlation, which a judge that is always too lenient by the same amount does not
+    lower.
+
+    Args:
+        judge: Shape (n,), NaN where there is no score.
+        human: Shape (n,), the same.
+        sample: How the items were sampled; clusters and weights count.
+        settings: How intervals are made; ``jeffreys`` has no prior here, the jackknife stands in.
+
+    When not to use it: where one of the two gives nearly always the same score. All four then
+    depend on the few items that have another.
+    """
+    settings = settings or IntervalSettings()
+    rows = np.flatnonzero(~(np.isnan(judge) | np.isnan(human)))
+    a, b, sample = judge[rows], human[rows], sample.take(rows)
+    names = ("ICC", "alpha (interval)", "Pearson", "Spearman")
+    if len(a) < 2:
+        note = _NONE if not len(a) else "one item that both scored"
+        return {name: nothing(settings.level, n_items=len(a), note=note) for name in names}
+    a, b = a - b.mean(), b - b.mean()  # sums of squares keep their digits
+    sums = np.stack([np.ones(len(a)), a, b, a * a, b * b, a * b], axis=1)
+    strata = _units(sums, sample)
+    draws = None
+    if settings.method in {"bca", "percentile"}:
+        draws = draw(strata, n_resamples=settings.n_resamples, seed=settings.seed)
+
+    def estimate(measure: Measure) -> Estimate:
+        if draws is None:
+            return jackknife(strata, measure, n_items=len(a), level=settings.level)
+        method = "percentile" if settings.method == "percentile" else "bca"
+        return bootstrap(
+            strata, draws, measure, n_items=len(a), level=settings.level, method=method
+        )
+
+    measures: Mapping[str, Measure] = {
+        "ICC": _icc,
+        "alpha (interval)": _alpha,
+        "Pearson": _pearson,
+    }
+    found = {name: estimate(measure) for name, measure in measures.items()}
+    return {**found, "Spearman": spearman(a, b, sample, settings)}
+
+
+def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSettings) -> Estimate:
+    """Spearman's rank correlation, ties with their mean rank, of scores without gaps."""
+    pairs, codes = np.unique(np.stack([judge, human], axis=1), axis=0, return_inverse=True)
+    columns = [_ranker(column) for column in pairs.T]
+
+    def measure(counts: Array) -> Array:
+        x, y = (ranks(counts) for ranks in columns)
+        n = counts.sum(axis=-1)
+        xm, ym = ((counts * of).sum(axis=-1) / n for of in (x, y))
+        x, y = x - xm[..., None], y - ym[..., None]
+        sxx, syy, sxy = ((counts * of).sum(axis=-1) for of in (x * x, y * y, x * y))
+        return _correlation(sxx, syy, sxy)
+
+    items = CodedItems(codes.ravel(), len(pairs), sample)
+    if len(pairs) > MAX_PAIRS:
+        value = float(measure(items.counts))
+        note = f"no interval: more than {MAX_PAIRS} different pairs of scores"
+        n = len(judge)
+        return Estimate(value=value, level=settings.level, n_items=n, n_clusters=n, note=note)
+    if len(pairs) * settings.n_resamples > MAX_CELLS and settings.method in {"bca", "percentile"}:
+        settings = replace(settings, method="jackknife")
+    return items.measure(measure, settings)
+
+
+def _ranker(values: Array) -> Callable[[Array], Array]:
+    """Mean ranks of values, shape (m,), of which each table counts some: (..., m) to (..., m)."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0))
+    group = np.empty(len(values), dtype=np.int64)
+    group[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(values))))
+
+    def ranks(counts: Array) -> Array:
+        of_group = np.add.reduceat(counts[..., order], starts, axis=-1)
+        return (np.cumsum(of_group, axis=-1) - of_group / 2)[..., group]
+
+    return ranks
+
+
+def _units(sums: Array, sample: Sample) -> list[Kinds]:
+    """What each unit that was sampled adds to the sums, by stratum."""
+    if sample.weights is not None:
+        sums = sums * sample.weights[:, None]
+    unit, stratum = sample.units(len(sums))
+    columns = [np.bincount(unit, column, len(stratum)) for column in sums.T]
+    totals = np.stack(columns, axis=1).astype(float)
+    parts = [totals[stratum == s] for s in np.unique(stratum)]
+    return [Kinds(of, np.ones(len(of), dtype=np.int64)) for of in parts]
+
+
+def _centred(sums: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Items, difference of the means, and centred sums of squares and products."""
+    n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
+    return n, (a - b) / n, aa - a * a / n, bb - b * b / n, ab - a * b / n
+
+
+def _correlation(sxx: Array, syy: Array, sxy: Array) -> Array:
+    product = sxx * syy
+    return np.clip(sxy / np.sqrt(np.where(product > 1e-24, product, np.nan)), -1.0, 1.0)
+
+
+def _pearson(sums: Array) -> Array:
+    _, _, sxx, syy, sxy = _centred(sums)
+    return _correlation(sxx, syy, sxy)
+
+
+def _icc(sums: Array) -> Array:
+    n, difference, sxx, syy, sxy = _centred(sums)
+    between = (sxx + syy + 2 * sxy) / 2 / (n - 1)  # mean squares of items, raters and the rest
+    error = (sxx + syy - 2 * sxy) / 2 / (n - 1)
+    raters = n * difference**2 / 2
+    below = between + error + 2 * (raters - error) / n
+    return (between - error) / np.where(below > 1e-24, below, np.nan)
+
+
+def _alpha(sums: Array) -> Array:
+    n, difference, sxx, syy, sxy = _centred(sums)
+    observed = (sxx + syy - 2 * sxy) / n + difference**2
+    expected = 2 * (sxx + syy + n * difference**2 / 2) / (2 * n - 1)
+    return 1 - observed / np.where(expected > 1e-24, expected, np.nan)
