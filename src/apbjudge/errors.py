@@ -10,6 +10,7 @@ ApbJudgeError
     ├── TransportError    the endpoint could not be reached or failed
     │   ├── CallTimeoutError  no answer within the time allowed
     │   ├── RateLimitedError  the endpoint asks for fewer calls
+    │   ├── UnreachableError  nobody listens there, or there is no such host
     │   └── OutageError       no endpoint has answered for so long that none is asked any more
     ├── AccessError       the endpoint refuses every call: key, model name, permission
     ├── RefusalError      the model or its filter declined to answer
@@ -112,6 +113,10 @@ class CallTimeoutError(TransportError):
 
 class RateLimitedError(TransportError):
     """Too many calls: the endpoint is well and wants fewer of them."""
+
+
+class UnreachableError(TransportError):
+    """The connection was refused, or the host is unknown: nothing was sent."""
 
 
 class OutageError(TransportError):

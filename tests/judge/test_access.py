@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
-from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
+from apbjudge.errors import AccessError
+from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, write_rows
 from tests.support.server import Answer, Seen, Status
 
 NAMES = ("amber", "birch", "cedar", "dogwood")
@@ -76,6 +78,28 @@ def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) 
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
     assert len(server.requests) <= 4
     assert read_rows(rows.parent / "out") == []
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address where nobody listens: the port is taken, so that nobody else does either."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+
+
+@pytest.mark.parametrize("transport", ["direct", "litellm"])
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_where_nobody_listens_the_run_ends_after_two_short_waits(
+    nobody: str, tmp_path: Path, transport: str, concurrency: int
+) -> None:
+    bench = Bench(nobody, tmp_path)
+    rows = [plan_row(name) for name in NAMES]
+    with pytest.raises(AccessError, match=f"nobody answers at {nobody}: start the server"):
+        bench.judge(rows, transport=transport, max_concurrency=concurrency)
+    assert read_rows(tmp_path / "run") == []
+    assert max(bench.waits) <= 2.0
+    assert sum(bench.waits) <= 3.0 * concurrency
 
 
 @pytest.mark.parametrize("model", ["gpt-nobody-made", "no_such_provider/model"])

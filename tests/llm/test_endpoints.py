@@ -21,10 +21,18 @@ from apbjudge.errors import (
     RefusalError,
     TransportError,
     TruncatedError,
+    UnreachableError,
 )
 from apbjudge.llm.base import ScriptedClient
 from apbjudge.llm.congestion import START
-from apbjudge.llm.endpoints import FIRST_REST_S, LONGEST_REST_S, STRIKES, Endpoint, Router
+from apbjudge.llm.endpoints import (
+    FIRST_REST_S,
+    LONGEST_REST_S,
+    SILENT_FOR_S,
+    STRIKES,
+    Endpoint,
+    Router,
+)
 from tests.support.clock import VirtualClock
 
 # One replica: when it is left alone and when it is tried; its load is in test_congestion
@@ -337,6 +345,40 @@ def test_one_living_replica_is_enough() -> None:
         failed(dead, TransportError("down"), clock.now() + moment, clock.now() + moment)
     clock.time += 500.0
     assert set(entered(router([dead, well], clock), [""])) <= {dead.address, well.address}
+
+
+def test_where_nobody_ever_listened_there_is_nothing_to_wait_for() -> None:
+    clock = VirtualClock()
+    (endpoint,) = replicas(1)
+    failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
+    assert entered(router([endpoint], clock), [""]) == [endpoint.address]  # it may just be slow
+    clock.time += SILENT_FOR_S
+    failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
+    with pytest.raises(AccessError, match=r"nobody answers at http://host0/v1.*refused"):
+        entered(router([endpoint], clock), [""])
+
+
+@pytest.mark.parametrize("first", [None, TransportError("HTTP 500"), RateLimitedError("slowly")])
+def test_an_endpoint_that_once_answered_may_come_back(first: JudgeError | None) -> None:
+    clock = VirtualClock()
+    (endpoint,) = replicas(1)
+    if first is None:
+        endpoint.succeeded(None, clock.now(), clock.now(), None)
+    else:
+        failed(endpoint, first, clock.now(), clock.now())
+    for _ in range(3):
+        clock.time += SILENT_FOR_S
+        failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
+    assert entered(router([endpoint], clock), [""]) == [endpoint.address]
+
+
+def test_one_replica_that_answers_is_enough() -> None:
+    clock = VirtualClock()
+    missing, well = replicas(2)
+    for _ in range(3):
+        failed(missing, UnreachableError("refused"), clock.now(), clock.now())
+        clock.time += SILENT_FOR_S
+    assert well.address in entered(router([missing, well], clock), [""] * 2)
 
 
 @pytest.mark.parametrize("error", [AccessError("no such key"), None])

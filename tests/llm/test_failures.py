@@ -26,6 +26,7 @@ from apbjudge.errors import (
     ReplyError,
     TransportError,
     TruncatedError,
+    UnreachableError,
 )
 from apbjudge.llm.failures import MEANINGS, failure_of, translate
 from apbjudge.llm.litellm_client import load_litellm
@@ -264,6 +265,7 @@ TABLE: dict[type[JudgeError], list[int]] = {
     TransportError: [0, 1, 2, 3, 4],
     RateLimitedError: [0, 5, 10, 15, 20],
     CallTimeoutError: [0, 1, 1, 2, 2],
+    UnreachableError: [2, 2, 2, 3, 4],
     **dict.fromkeys(FINAL, [0] * 5),
 }
 PASSING: list[Callable[[], TransportError]] = [

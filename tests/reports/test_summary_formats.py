@@ -250,7 +250,8 @@ def test_no_text_of_a_row_reaches_the_terminal_as_a_command(field: str, name: st
 
 def test_totals_say_why_rows_are_unscored() -> None:
     first = text_of(verdict("a"), unscored("b", "timeout"), bad_row(3), bad_row(4)).split("\n")[0]
-    assert first == "judge j: 4 rows, 1 scored; unscored: 2 bad_input, 1 timeout"
+    counts = "2 bad_input, 1 timeout (last: made by hand)"
+    assert first == f"judge j: 4 rows, 1 scored; unscored: {counts}"
 
 
 @pytest.mark.parametrize(("price", "said"), [(0.125, "0.1250 USD"), (None, "unknown")])

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ..errors import CallTimeoutError, TransportError
+from ..errors import CallTimeoutError, TransportError, UnreachableError
 from .base import Completion, Request
 from .chat_format import chat_body, read_chat
 from .failures import failure_of
@@ -92,8 +92,9 @@ class DirectClient:
             raise failure_of(404, f"{request.api_base} is no address", {}) from None
         except (aiohttp.ClientError, OSError) as error:
             text = f"{type(error).__name__}: {error}"[:300]
-            refused = isinstance(error, aiohttp.ClientConnectorError)
-            raise TransportError(text, answered=refused) from None
+            if isinstance(error, aiohttp.ClientConnectorError):
+                raise UnreachableError(text) from None
+            raise TransportError(text, answered=False) from None
 
     def _opened(self) -> Any:
         if self._session is None:

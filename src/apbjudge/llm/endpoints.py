@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from ..errors import AccessError, JudgeError, OutageError, RateLimitedError, TransportError
+from ..errors import (
+    AccessError,
+    JudgeError,
+    OutageError,
+    RateLimitedError,
+    TransportError,
+    UnreachableError,
+)
 from .base import Client, Clock, Format
 from .congestion import CongestionWindow, Sample
 
@@ -21,6 +28,8 @@ STRIKES = 5
 
 FIRST_REST_S = 2.0
 LONGEST_REST_S = 60.0
+SILENT_FOR_S = 1.0
+"""An endpoint where nobody ever listened, in attempts over so long, is taken not to exist."""
 MAX_IMBALANCE = 1.25
 """A replica takes requests of its prefixes up to this multiple of the least load."""
 
@@ -35,6 +44,7 @@ class Endpoint:
     format: Format = "json_schema"  # the strictest that it is known to take
     in_flight: int = 0
     closed: AccessError | None = None  # why it refuses every call
+    missing: UnreachableError | None = None  # the last failure, while nobody ever listened there
     window: CongestionWindow = field(init=False)
     _paused_until: float = float("-inf")
     _strikes: int = 0
@@ -42,6 +52,7 @@ class Endpoint:
     _rested_at: float = float("-inf")
     _down_since: float | None = None
     _failed_at: float = 0.0
+    _was_reached: bool = False
 
     def __post_init__(self) -> None:
         self.window = CongestionWindow(self.most)
@@ -96,13 +107,23 @@ class Endpoint:
         elif isinstance(error, JudgeError):
             self._recover()  # a refusal is an answer too
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether nobody ever listened there, as far as was tried."""
+        return self.missing is not None and self.down_for >= SILENT_FOR_S
+
     def _recover(self) -> None:
+        self._was_reached, self.missing = True, None
         self._strikes = 0
         self._rest_s = FIRST_REST_S
         self._down_since = None
 
     def _strike(self, error: TransportError, begun: float, now: float) -> None:
         self._strikes += 1
+        if not isinstance(error, UnreachableError):
+            self._was_reached, self.missing = True, None
+        elif not self._was_reached:
+            self.missing = error
         self._down_since = begun if self._down_since is None else self._down_since
         self._failed_at = now
         # Calls that were in flight when the rest began say nothing new.
@@ -163,9 +184,18 @@ class Router:
         living = [e for e in self.endpoints if e.closed is None]
         if not living:
             raise AccessError(str(self.endpoints[0].closed))
+        self.check_reachable()
         if all(e.down_for > self._outage_s for e in living):
             raise OutageError(f"no endpoint has answered for {self._outage_s:g} s")
         return living
+
+    def check_reachable(self) -> None:
+        """Raises AccessError where nobody ever listened at any endpoint: waiting is in vain."""
+        if all(e.is_missing for e in self.endpoints):
+            own = [e.address for e in self.endpoints if e.address is not None]
+            where = ", ".join(own) or "the provider's address"
+            cure = "start the server or correct --api-base" if own else "is there a network?"
+            raise AccessError(f"nobody answers at {where}: {cure} ({self.endpoints[0].missing})")
 
     def _choose(self, free: list[Endpoint], prefix: str) -> Endpoint:
         least = min(free, key=lambda e: e.in_flight)

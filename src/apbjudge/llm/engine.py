@@ -130,6 +130,7 @@ class Engine:
                 if all(e.closed for e in self.endpoints):
                     raise
             except TransportError as error:
+                self._router.check_reachable()
                 tally.failed_at = None if isinstance(error, RateLimitedError) else endpoint
                 raise
             finally:

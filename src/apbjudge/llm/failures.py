@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from ..errors import (
     ReplyError,
     TransportError,
     TruncatedError,
+    UnreachableError,
     visible,
 )
 from .rate_limit_headers import retry_after, used_up_for
@@ -106,6 +108,9 @@ _KEY = re.compile(
     r"\bBearer\s+\S+|\b(?:sk|pk|key|hf|gsk|xai)[-_][-_A-Za-z0-9]{8,}|AIza[-_A-Za-z0-9]{8,}|\b[0-9A-Fa-f]{32,}\b"
 )
 _NEVER_SENT = re.compile(r"cannot connect|connect call failed|refused|resolve", re.IGNORECASE)
+_NO_CONNECTION = frozenset({"ClientConnectorError", "ClientConnectorDNSError"})
+"""Names of such exceptions in aiohttp; what httpx calls ConnectError may be a broken one."""
+_DEEPEST_CAUSE = 12
 _SILENT = "no answer in time"
 _KEY_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_ACCESS_KEY")
 
@@ -123,9 +128,24 @@ def translate(error: Exception) -> JudgeError:
         return error
     text = fit_to_show(f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}")
     ours = _error(_meaning(error, text), text, _headers(error))
-    if isinstance(ours, TransportError) and not isinstance(ours, CallTimeoutError):
-        ours.answered = bool(_headers(error)) or bool(_NEVER_SENT.search(text))
+    if type(ours) is TransportError and not _headers(error):
+        if _NEVER_SENT.search(text) or _is_refused(error):
+            return UnreachableError(text)
+        ours.answered = False
     return ours
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether a connection that was refused, or an unknown host, is behind an exception."""
+    cause: BaseException | None = error
+    for _ in range(_DEEPEST_CAUSE):
+        if cause is None:
+            break
+        refused = isinstance(cause, ConnectionRefusedError | socket.gaierror)
+        if refused or type(cause).__name__ in _NO_CONNECTION:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def failure_of(status: int, body: str, headers: Any) -> JudgeError:

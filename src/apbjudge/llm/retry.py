@@ -6,7 +6,14 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from ..errors import CallTimeoutError, JudgeError, OutageError, RateLimitedError, TransportError
+from ..errors import (
+    CallTimeoutError,
+    JudgeError,
+    OutageError,
+    RateLimitedError,
+    TransportError,
+    UnreachableError,
+)
 from .base import Clock
 
 T = TypeVar("T")
@@ -30,7 +37,13 @@ request stay what they are.
 
 
 def repeats(error: JudgeError, retries: int) -> int:
-    """How often a call that failed this way may be repeated in all."""
+    """How often a call that failed this way may be repeated in all.
+
+    Where nobody listened it is twice at least: nothing was sent, and it takes two more attempts to
+    know (``endpoints.SILENT_FOR_S``).
+    """
+    if isinstance(error, UnreachableError):
+        retries = max(2, retries)
     factor = next((REPEATS[kind] for kind in REPEATS if isinstance(error, kind)), 0.0)
     return -int(-retries * factor // 1)
 

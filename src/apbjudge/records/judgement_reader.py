@@ -187,6 +187,7 @@ class _Reader:
         self.scales = ScaleCheck(path or Path("rows"))
         self._judge = self._first_judge = self._example = ""
         self._n_others = 0
+        self._last_errors: dict[str, str] = {}
         self._right: set[tuple[Any, ...]] = set()
         self._profiles, self._reasons, self._own_errors = Codes(), Codes(), Codes()
         self._rows = ColumnBuilder(("position", *_NAMES), self._columns_of)
@@ -212,6 +213,9 @@ class _Reader:
         if values[_JUDGE] != self._judge and self._is_of_another(row, line):
             return ""
         self._rows.add((offset, *values))
+        reason, detail = values[_REASON], row.get("detail")
+        if isinstance(reason, str) and isinstance(detail, str):
+            self._last_errors[reason] = detail
         return ""
 
     def _is_of_another(self, row: Mapping[str, Any], line: int) -> bool:
@@ -309,6 +313,7 @@ class _Reader:
             path=self.path,
             profiles=self._profiles.names,
             reasons=self._reasons.names,
+            last_errors=self._last_errors,
             own_errors=self._own_errors.names,
             **columns,
         )
@@ -316,7 +321,7 @@ class _Reader:
 
 _OF_REQUIRED, _OPTIONAL = itemgetter(*_REQUIRED), _NAMES[len(_REQUIRED) :]
 _NO_GROUPS: Mapping[str, Any] = {}
-_JUDGE = _NAMES.index("judge")
+_JUDGE, _REASON = _NAMES.index("judge"), _NAMES.index("reason")
 _STATES = itemgetter(*map(_NAMES.index, ("kind", "is_correct", "category")))
 _RANGED = itemgetter(*map(_NAMES.index, ("grade", "errors", "groups", "doubt")))
 

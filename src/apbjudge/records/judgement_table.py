@@ -34,10 +34,14 @@ _MODEL, _DECIDED_BY = PROFILE.index("tested_model"), PROFILE.index("decided_by")
 
 @dataclass(slots=True)
 class Totals:
-    """What is counted over all judgements of a run, whatever their group."""
+    """What is counted over all judgements of a run, whatever their group.
+
+    ``last_errors`` has what the last unscored row of each reason says.
+    """
 
     rows: int
     unscored: dict[str, int]
+    last_errors: dict[str, str]
     inconsistent: int
     overridden: int
     cost_usd: float | None
@@ -77,6 +81,7 @@ class JudgementTable(Scores):
         latency_s: Seconds, NaN where not known.
         reason: Index into ``reasons``: why there is no verdict.
         reasons: The different reasons.
+        last_errors: What the last unscored row of each reason says.
         own_error: Index into ``own_errors``: the flags of codes that are a rubric's own.
         own_errors: The different sets of them, each as pairs of code and flag.
         usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.
@@ -104,6 +109,7 @@ class JudgementTable(Scores):
     latency_s: Vector
     reason: Vector
     reasons: list[str] = field(repr=False)
+    last_errors: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     own_error: Vector
     own_errors: list[tuple[tuple[str, bool], ...]] = field(repr=False)
     usage: Vector
@@ -136,7 +142,8 @@ class JudgementTable(Scores):
             parts = [codes.of(getattr(t, name + "s"))[getattr(t, name)] for t in tables]
             found[name] = np.concatenate(parts)
         distinct = {f"{name}s": codes.names for name, codes in lists.items()}
-        return replace(tables[0], **distinct, **found)
+        last_errors = {reason: text for t in tables for reason, text in t.last_errors.items()}
+        return replace(tables[0], last_errors=last_errors, **distinct, **found)
 
     # Items ----------------------------------------------------------------------------------------
 
@@ -282,6 +289,7 @@ class JudgementTable(Scores):
         return Totals(
             rows=len(self),
             unscored={self.reasons[at]: by_reason[at] for at in dict.fromkeys(reasons)},
+            last_errors=self.last_errors,
             inconsistent=int(self.inconsistent.sum()),
             overridden=int(self.overridden.sum()),
             cost_usd=sum(np.nan_to_num(self.cost_usd).tolist(), 0.0) if is_priced else None,
@@ -292,7 +300,7 @@ class JudgementTable(Scores):
 _ROW_FIELDS = tuple(
     f.name
     for f in fields(JudgementTable)
-    if f.name not in set("judge path profiles reasons own_errors".split())
+    if f.name not in set("judge path profiles reasons last_errors own_errors".split())
 )
 
 

@@ -64,13 +64,22 @@ def _is_rough(estimate: Estimate) -> bool:
 
 def _totals(summary: Summary) -> str:
     totals = summary.totals
-    unscored = ", ".join(f"{n} {reason}" for reason, n in sorted(totals.unscored.items()))
+    unscored = ", ".join(
+        f"{n} {reason}" + _last_error(totals, reason)
+        for reason, n in sorted(totals.unscored.items())
+    )
     parts = [f"{totals.rows} rows, {summary.scored} scored"]
     parts += [f"unscored: {unscored}"] if unscored else []
     if totals.calls or totals.reused:
         parts.append(_calls(totals))
         parts.append(f"{totals.inconsistent} inconsistent, {totals.overridden} overridden")
     return "; ".join(parts)
+
+
+def _last_error(totals: Totals, reason: str) -> str:
+    """What went wrong last; bad input is named row by row, and a budget needs no reason."""
+    text = "" if reason in {"bad_input", "budget"} else totals.last_errors.get(reason, "")
+    return f" (last: {text})" if text else ""
 
 
 def _calls(totals: Totals) -> str:
