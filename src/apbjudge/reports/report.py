@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from .config import CHANGES, ReportConfig
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, sources_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
-from .paper.building import JudgeResults, Results, paper_tables
+from .paper.building import JudgeResults, Results, headline_tables, paper_tables
 from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
 
@@ -80,6 +80,12 @@ class Report:
             OptionError: If there is nothing for a table that was asked for, or a refined run is by
                 no judge of the report.
         """
+        results = self._results
+        names = [name for name in self.config.tables if name != CHANGES]
+        return paper_tables(results, names) if names or not self.config.tables else ()
+
+    @cached_property
+    def _results(self) -> Results:
         judges: list[JudgeResults] = []
         for judge in self.judges:
             items, n_rows = judge.table.items(), len(judge.table)
@@ -90,11 +96,7 @@ class Report:
                     "because their input could not be used: no table counts them"
                 )
         refined = tuple(self._refined())
-        names = [name for name in self.config.tables if name != CHANGES]
-        if self.config.tables and not names:
-            return ()
-        results = Results(judges=tuple(judges), refined=refined, reliability=self.reliability)
-        return paper_tables(results, names)
+        return Results(judges=tuple(judges), refined=refined, reliability=self.reliability)
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
@@ -183,11 +185,16 @@ class Report:
         items = ReportItems(
             self.judges, sources_of(self.judges, config, self.problems), self.labels, self.problems
         )
+        against = self.reliability.judges if self.reliability else ()
+        agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}
         labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
         models = sorted({model for of in labels for model in of if model is not None})
         report = ReportInput(
             title=f"Plans of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
-            judges=tuple(map(_facts, self.judges)),
+            judges=tuple(
+                replace(_facts(judge), agreement=agreement.get(judge.name)) for judge in self.judges
+            ),
+            headlines=headline_tables(self._results),
             tables=tables,
             changed=self._shown_changes,
             figures=self.figures,
@@ -275,4 +282,5 @@ def _facts(judge: JudgeRuns) -> JudgeFacts:
             if name not in _UNSAID and value != _DEFAULTS.get(name)
         ),
         source=", ".join(run.place for run in judge.runs),
+        by_code=bool(judge.table.by_code.all()),
     )
