@@ -41,7 +41,9 @@ class ReportOutput(Config):
         description="File to write; without it html goes to report.html, the rest to the screen.",
     )
     figures: Path | None = Field(
-        default=None, description="Folder for the figures, each as SVG, PNG and CSV."
+        default=None,
+        description="Folder for the figures, each as SVG, PDF, PNG and CSV; with latex the text "
+        "refers to the PDFs.",
     )
     no_intervals: bool = Field(default=False, description="Narrow LaTeX tables, without intervals.")
 
@@ -119,13 +121,26 @@ def _text(result: Report, output: ReportOutput) -> str:
         values = result.to_json() | {"tables": tables_json(tables)}
         return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n"
     if output.format == "latex":
-        return tables_latex(tables, intervals=not output.no_intervals)
+        text = tables_latex(tables, intervals=not output.no_intervals)
+        return text + ("" if output.figures is None else "\n" + _figures(result, output))
     if output.format == "csv":
         return changes_csv(changes) if changes is not None else tables_csv(tables)
     is_md = output.format == "md"
     parts = [(tables_markdown if is_md else tables_text)(tables)] if tables else []
     parts += [(changes_markdown if is_md else changes_text)(changes)] if changes else []
     return "\n".join(parts)
+
+
+def _figures(result: Report, output: ReportOutput) -> str:
+    """The figures in LaTeX; their folder as it is seen from the file that names them."""
+    import os
+
+    from ..reports.latex import figures_latex
+
+    folder = Path(os.path.relpath(output.figures or "", output.out.parent if output.out else "."))
+    return figures_latex(
+        ((each.key, each.title, each.note) for each in result.figures), folder.as_posix()
+    )
 
 
 def _write_figures(result: Report, folder: Path) -> None:

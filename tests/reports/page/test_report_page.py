@@ -37,10 +37,13 @@ class Drawing:
     """A figure with one dot."""
 
     def __init__(self, text: str) -> None:
-        self.key, self.title, self.alt = "dot", text, text
+        self.key, self.title, self.alt, self.note = "dot", text, text, text
 
     def svg(self) -> bytes:
         return b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+
+    def pdf(self) -> bytes:
+        return b"%PDF-"
 
     def csv(self) -> bytes:
         return f"name,value\n{self.title},1.0\n".encode()

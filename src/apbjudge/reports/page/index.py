@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from ...records.columns import flag_bits
@@ -267,7 +267,7 @@ class Index:
 
 def _refutes(change: Any) -> bool:
     """Whether an override took a correct verdict back."""
-    values: Mapping[str, Any] = change if isinstance(change, dict) else {}
+    values = cast("dict[str, Any]", change) if isinstance(change, dict) else {}
     return values.get("field") == "is_correct" and values.get("was") is True
 
 
