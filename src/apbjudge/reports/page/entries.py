@@ -89,6 +89,7 @@ class ReportInput:
         changes: Names of the two judges (before, after) whose differences are listed worst
             first; None for the first two.
         changed: Changes from one run to another, for the overview; None for nothing.
+        settings: The settings of each run, by title.
         pictures: Returns the picture behind a file of an item; None for no pictures.
     """
 
@@ -101,6 +102,7 @@ class ReportInput:
     changes: tuple[str, str] | None = None
     changed: Changes | None = None
     notes: tuple[str, ...] = ()
+    settings: tuple[Mapping[str, str], ...] = ()
     pictures: Pictures | None = None
     version: str
 
