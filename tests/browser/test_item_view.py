@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from apbjudge.protocols.table import protocol_of
-from apbjudge.records import Row
+from apbjudge.records import Call, Row
+from apbjudge.reports.page.alignment import align
 from apbjudge.reports.page.items import case_view, prediction_view
 
 from .conftest import PHONE
@@ -104,10 +105,8 @@ def test_chains_side_by_side(show: Show, page: Any, axe: Callable[[Any], None]):
     kinds = view.locator(".chain > .row > .kind").all_inner_texts()
     assert kinds == [
         "= same call",
-        *["≠ other arguments"] * 2,
-        "− the prediction has it as 7",
-        *["≠ other arguments"] * 3,
-        "+ the reference has it as 4",
+        *["≠ other arguments"] * 5,
+        "↕ same call, moved from 4 to 7",
         "≠ other arguments",
     ]
     row = view.locator(".chain > .row.arguments").first
@@ -125,6 +124,25 @@ def test_chains_side_by_side(show: Show, page: Any, axe: Callable[[Any], None]):
     assert "the judge did not answer in time" in view.locator(".cards").inner_text()
     open_all(page)
     axe(page)
+
+
+def test_the_same_calls_in_another_order_look_correct(show: Show):
+    data = example("holistic.jsonl", 2)
+    calls = data["case"]["reference"]["calls"]
+    chain = align(
+        *([Call(one["name"], one["arguments"]) for one in of] for of in (calls[::-1], calls))
+    )
+    data["prediction"] |= {"calls": calls[::-1], "chain": [row._asdict() for row in chain]}
+    view = show({**data, "judgements": []})
+    line = view.locator(".agrees")
+    assert line.inner_text() == "✓ The same calls as the reference, in another order."
+    rows = view.locator(".chain > .row:not(.titles)")
+    assert {name for row in rows.all() for name in (row.get_attribute("class") or "").split()} == {
+        "row",
+        "same",
+    }
+    moved = rows.first.locator(".kind").inner_text()
+    assert moved == f"↕ same call, moved from {len(calls)} to 1"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -77,7 +77,12 @@ def test_a_page_and_figures_are_written(run: Path, apbjudge: Command, tmp_path: 
     assert "written: page.html (27 items, " in shown.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert {path.suffix for path in (tmp_path / "drawn").iterdir()} == {".svg", ".png", ".csv"}
+    assert {path.suffix for path in (tmp_path / "drawn").iterdir()} == {
+        ".svg",
+        ".pdf",
+        ".png",
+        ".csv",
+    }
 
 
 def test_a_table_goes_to_a_file(run: Path, apbjudge: Command, tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_a_table_goes_to_a_file(run: Path, apbjudge: Command, tmp_path: Path) ->
             ["--format", "docx"],
             "--format: expected one of text, html, md, latex, csv",
         ),
-        (["--table", "table-99"], "changes, got 'table-99'"),
+        (["--table", "table-99"], "settings, got 'table-99'"),
         (["--table", ","], "--table: expected names of tables, got none"),
         (["--table", "changes", "--format", "latex"], "got latex"),
         (["--table", "changes,steps", "--format", "csv"], "expected changes alone with csv"),

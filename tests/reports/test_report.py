@@ -18,6 +18,7 @@ from apbjudge import InputError, OptionError
 from apbjudge.reports.judged_items import ReportItems, sources_of
 from apbjudge.reports.page.entries import Entry
 from apbjudge.reports.report import Report, report
+from tests.reports.page.reports import Page
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
 
@@ -28,7 +29,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    def run(name: str, rows: Sequence[Row], **manifest: Any) -> Path:
+    def run(name: str, rows: Sequence[Row], /, **manifest: Any) -> Path:
         folder = tmp_path / name
         folder.mkdir()
         write_rows(folder / "judgements.jsonl", rows)
@@ -344,3 +345,95 @@ def test_one_file_judged_by_two_protocols_is_read_by_both(tmp_path: Path) -> Non
     assert {entry.protocol for entry in entries} >= {"holistic", "step-wise", "tool-extraneous"}
     assert [entry.item_id for entry in entries if entry.item is None] == []
     assert result.problems == []
+
+
+# Display names -----------------------------------------------------------------------------------
+
+NAMES = {"alder-large": "Alder $L", "birch-medium": "Birch 2"}
+FILES = {
+    "names.json": json.dumps(NAMES),
+    "names.toml": "".join(f'{json.dumps(model)} = "{name}"\n' for model, name in NAMES.items()),
+    "names.csv": "tested_model,name\n" + "".join(f"{m},{name}\n" for m, name in NAMES.items()),
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_display_names_are_in_tables_figures_and_page(
+    file: str, graded: Path, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(FILES[file], encoding="utf-8")
+    result = report(
+        [graded / "holistic", graded / "step_wise"],
+        labels=[EXAMPLES / "labels/holistic.jsonl"],
+        names=tmp_path / file,
+    )
+    shown = {*NAMES.values(), "cress-small"}
+    of_models = [table for table in result.tables if table.heads[0] == "Tested model"]
+    assert "self-evaluation" in {table.key for table in of_models}
+    assert all({row.heads[0] for row in table.rows} <= shown for table in of_models)
+    assert {row.heads[0] for row in of_models[0].rows} == shown
+    (cr,) = (figure for figure in result.figures if figure.key == "cr")
+    assert {*cr.data["name"]} == shown
+    result.write_page(tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    assert {*page.blocks["index"]["models"]["names"]} == shown
+    assert {one["item"]["model"] for one in page.records("items")} == shown
+    assert "alder-large" not in page.text
+    assert result.unknown_names == []
+
+
+def test_names_of_nobody_are_listed(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "n.json").write_text('{"m": "M", "gone": "G", "away": "A"}', encoding="utf-8")
+    result = report(write("a", [verdict("x", tested_model="m")]), names=tmp_path / "n.json")
+    assert result.unknown_names == ["away", "gone"]
+    assert result.problems == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("n.json", "[1]", "expected an object"),
+        ("n.json", '{"a": 1}', "a: expected a name, got 1"),
+        ("n.json", '{"a": "x", "b": "x"}', "b: expected a name of its own, got 'x', the name of a"),
+        ("n.toml", "a = ", "n.toml: "),
+        ("n.csv", "model,name\na,b\n", "expected the columns tested_model, name"),
+        ("n.csv", "tested_model,name\na,A\nb,\n", "n.csv:3: b: expected a name"),
+        ("gone.json", None, "can't be read"),
+    ],
+)
+def test_unusable_names_are_refused_with_their_place(
+    file: str, text: str | None, said: str, write: Write, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(said)):
+        report(write("a", [verdict("x")]), names=tmp_path / file)
+
+
+# Settings ----------------------------------------------------------------------------------------
+
+
+def test_the_settings_of_each_run_come_from_its_manifest(write: Write, graded: Path) -> None:
+    settings = {"model": "j", "temperature": 0.3, "samples": 5, "max_reply_tokens": 900}
+    facts = {"apbjudge": "0.9", "started": "2026-01-02", "finished": "2026-01-03", "rows": 7}
+    run = write("a", [verdict("x", tested_model="m")], settings=settings, **facts)
+    model, code = report([run, graded / "holistic"], tables=["settings"]).settings or []
+    assert model == {
+        "Judge": "j",
+        "Run": "a",
+        "Model": "j",
+        "Temperature": "0.3",
+        "Samples": "5",
+        "Max tokens": "900",
+        "Rubric": "r@1",
+        "Protocol": "holistic",
+        "Prompts": "–",
+        "apbjudge": "0.9",
+        "Started": "2026-01-02",
+        "Finished": "2026-01-03",
+        "Rows": "7",
+        "Tested models": "m",
+    }
+    assert (code["Temperature"], code["Samples"], code["Rows"]) == ("–", "–", "27")
+    assert code["Prompts"].startswith("code version ")
+    assert report(run).settings is None

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ..config import Config
 from ..errors import InputError, OptionError, visible
-from ..reports.config import CHANGES, ReportConfig
+from ..reports.config import CHANGES, SETTINGS, ReportConfig
 from .options import Values, command, print_problems, take
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _WRITTEN_BY_US = re.compile(
     rb'<meta http-equiv="Content-Security-Policy"'
     rb"|[^\n]*--table [a-z-]+\)\n|## [^\n]*\(Table |## Changes\n"
     rb"|from [^\n]* to [^\n]*\n[0-9]+ items in both|% Tables made by apbjudge"
+    rb"|Settings of each run\n|# Settings of each run\n|Judge,Run,Model,"
     rb'|table,number,judge,|kind,item_id,protocol,|\{\n  "apbjudge": "'
 )
 """How a file begins that this command wrote, in any of its formats."""
@@ -41,7 +42,9 @@ class ReportOutput(Config):
         description="File to write; without it html goes to report.html, the rest to the screen.",
     )
     figures: Path | None = Field(
-        default=None, description="Folder for the figures, each as SVG, PNG and CSV."
+        default=None,
+        description="Folder for the figures, each as SVG, PDF, PNG and CSV; with latex the text "
+        "refers to the PDFs.",
     )
     no_intervals: bool = Field(default=False, description="Narrow LaTeX tables, without intervals.")
 
@@ -60,12 +63,16 @@ def report(values: Values) -> int:
         raise OptionError("--table: expected names of tables, got none")
     if CHANGES in config.tables and output.format == "latex":
         raise OptionError("--table changes: expected text, md, csv, json or html, got latex")
-    if CHANGES in config.tables and output.format == "csv" and set(config.tables) != {CHANGES}:
-        raise OptionError("--table: expected changes alone with csv, whose columns differ")
+    for name in (CHANGES, SETTINGS):
+        if name in config.tables and output.format == "csv" and set(config.tables) != {name}:
+            raise OptionError(f"--table: expected {name} alone with csv, whose columns differ")
     out = output.out or (Path("report.html") if output.format == "html" else None)
     if out is not None:
         _check_replaceable(out)
     result = open_report(config)
+    if unknown := result.unknown_names:
+        models = visible(", ".join(unknown))
+        click.echo(f"warning: --names: no run has judgements of {models}", err=True)
     if output.format == "html" and out is not None:
         size = result.write_page(out)
         _name_file(out, f" ({size.entries} items, {size.bytes / 2**20:.1f} MiB); open in a browser")
@@ -106,26 +113,51 @@ def _text(result: Report, output: ReportOutput) -> str:
     import orjson
 
     from ..reports.changes import changes_csv, changes_markdown, changes_text
+    from ..reports.latex import render_latex
+    from ..reports.markdown import render_markdown
     from ..reports.paper.formatting import (
+        WIDTH,
         tables_csv,
         tables_json,
         tables_latex,
         tables_markdown,
         tables_text,
     )
+    from ..reports.run_settings import settings_csv, settings_document
+    from ..reports.text import render_text
 
-    tables, changes = result.tables, result.changes
+    tables, changes, settings = result.tables, result.changes, result.settings
     if output.format == "json":
         values = result.to_json() | {"tables": tables_json(tables)}
         return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n"
     if output.format == "latex":
-        return tables_latex(tables, intervals=not output.no_intervals)
+        text = tables_latex(tables, intervals=not output.no_intervals)
+        if settings:
+            text += "\n" + render_latex(settings_document(settings), label="tab:apb-settings")
+        return text + ("" if output.figures is None else "\n" + _figures(result, output))
     if output.format == "csv":
+        if settings is not None:
+            return settings_csv(settings)
         return changes_csv(changes) if changes is not None else tables_csv(tables)
     is_md = output.format == "md"
     parts = [(tables_markdown if is_md else tables_text)(tables)] if tables else []
+    if settings is not None:
+        document = settings_document(settings)
+        parts.append(render_markdown(document) if is_md else render_text(document, width=WIDTH))
     parts += [(changes_markdown if is_md else changes_text)(changes)] if changes else []
     return "\n".join(parts)
+
+
+def _figures(result: Report, output: ReportOutput) -> str:
+    """The figures in LaTeX; their folder as it is seen from the file that names them."""
+    import os
+
+    from ..reports.latex import figures_latex
+
+    folder = Path(os.path.relpath(output.figures or "", output.out.parent if output.out else "."))
+    return figures_latex(
+        ((each.key, each.title, each.note) for each in result.figures), folder.as_posix()
+    )
 
 
 def _write_figures(result: Report, folder: Path) -> None:

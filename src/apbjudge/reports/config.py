@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 from ..config import Config, Names, Option
 
 CHANGES = "changes"
+SETTINGS = "settings"
 
 
 class ReportConfig(Config):
@@ -35,10 +36,15 @@ class ReportConfig(Config):
         description="Only these: overall, extraneous, extraneous-average, "
         "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, efficiency, judges, "
         "diversity, self-evaluation, steps, modality, horizon, stage; or changes, from the first "
-        "run to the second.",
+        "run to the second; or settings, of each run.",
     )
     refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
         default=(), description="A run on refined responses, such as Self_R+=runs/x."
+    )
+    names: Path | None = Field(
+        default=None,
+        description="Display names of tested models in tables, figures and page: a JSON object, a "
+        "TOML table, or CSV with the columns tested_model and name.",
     )
     predictions: tuple[Path, ...] = Field(
         default=(),

@@ -36,14 +36,14 @@ _Row = tuple[Cell, ...]
 
 
 def render_latex(document: Document, *, label: str = "", intervals: bool = True) -> str:
-    r"""The document as one ``table*``, with its title and notes as caption and a label.
+    r"""The document as one ``table*``: its title as caption, its texts and notes below, a label.
 
     Headings are titles of tabulars. Sections of columns that do not fit side by side are
     tabulars below each other, and what does not fit on a page goes on in another ``table*`` of the
     same number. Figures of the best set are bold; ``intervals`` are below the figures, in a line
     of their own in ``\tiny``.
     """
-    sentences = [document.title]
+    sentences: list[str] = []
     tabulars: list[tuple[list[str], float]] = []
     title = ""
     for part in document.parts:
@@ -63,7 +63,10 @@ def render_latex(document: Document, *, label: str = "", intervals: bool = True)
         lines += [r"\begin{table*}", r"\centering", r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]
         lines.append("\n\\par\\vspace{1ex}\n".join("\n".join(tabular) for tabular in page))
         if first:
-            lines.append(rf"\caption{{{' '.join(f'{tex(text)}.' for text in sentences)}}}")
+            notes = " ".join(f"{tex(text)}." for text in sentences)
+            below = rf"\par\vspace{{1ex}}\parbox{{\textwidth}}{{\scriptsize {notes}}}"
+            lines += [below] if notes else []
+            lines.append(rf"\caption{{{tex(document.title)}.}}")
             lines += [rf"\label{{{label}}}"] if label else []
         else:
             lines += [
@@ -72,6 +75,23 @@ def render_latex(document: Document, *, label: str = "", intervals: bool = True)
             ]
         lines.append(r"\end{table*}")
     return "\n".join(lines) + "\n"
+
+
+def figures_latex(figures: Iterable[tuple[str, str, str]], folder: str) -> str:
+    r"""A ``figure`` for each PDF in a folder.
+
+    Args:
+        figures: The key, the title and the note of each.
+        folder: As it is written in the document.
+    """
+    text = "% Packages needed: \\usepackage{graphicx}\n"
+    for key, title, note in figures:
+        path = rf"\detokenize{{{folder}/{key}.pdf}}"
+        lines = [r"\begin{figure}", r"\centering", rf"\includegraphics{{{path}}}"]
+        lines += [rf"\par\vspace{{1ex}}{{\scriptsize {tex(note)}.\par}}"] if note else []
+        lines += [rf"\caption{{{tex(title)}.}}", rf"\label{{fig:apb-{key}}}", r"\end{figure}"]
+        text += "\n" + "\n".join(lines) + "\n"
+    return text
 
 
 def _tabulars(table: Table, title: str, *, intervals: bool) -> Iterator[tuple[list[str], float]]:
@@ -177,8 +197,11 @@ def _title(text: str) -> str:
 
 
 def _number(text: str) -> str:
-    """A figure with a real minus sign; a dash for a missing one."""
-    return "--" if text == DASH else text.replace("-", "$-$").replace("+", "$+$")
+    """A figure with a real minus sign, and its mark as a bound; a dash for a missing one."""
+    return "--" if text == DASH else "".join(_SIGNS.get(c, c) for c in text)
+
+
+_SIGNS = {"-": "$-$", "+": "$+$", "≤": r"$\leq$", "≥": r"$\geq$"}
 
 
 def _tiny(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import StringIO
 from os import PathLike
@@ -24,14 +24,22 @@ from ..records.consensus import answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import read_run
 from ..version import VERSION
-from .config import CHANGES, ReportConfig
+from .config import CHANGES, SETTINGS, ReportConfig
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, sources_of
+from .names import (
+    Names,
+    read_names,
+    renamed_changes,
+    renamed_reliability,
+    renamed_table,
+)
 from .page.entries import JudgeFacts, ReportInput, ReportSize
-from .paper.building import JudgeResults, Results, paper_tables
+from .paper.building import JudgeResults, Results, headline_tables, paper_tables
 from .paper.formatting import tables_csv
 from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
+from .run_settings import settings_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,12 +62,14 @@ class Report:
         judges: The judges with their runs.
         labels: The human labels; None without.
         problems: Grows by a line for each row that can't be used.
+        names: Display names by tested model.
     """
 
     config: ReportConfig
     judges: tuple[JudgeRuns, ...]
     labels: Labels | None
     problems: Problems = field(default_factory=Problems)
+    names: Names = field(default_factory=dict[str, str])
 
     @cached_property
     def reliability(self) -> ReliabilityReport | None:
@@ -86,9 +96,15 @@ class Report:
             OptionError: If there is nothing for a table that was asked for, or a refined run is by
                 no judge of the report.
         """
+        results = self._results
+        names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS)]
+        return paper_tables(results, names) if names or not self.config.tables else ()
+
+    @cached_property
+    def _results(self) -> Results:
         judges: list[JudgeResults] = []
         for judge in self.judges:
-            items, n_rows = judge.table.items(), len(judge.table)
+            items, n_rows = renamed_table(judge.table.items(), self.names), len(judge.table)
             judges.append(JudgeResults(judge=judge.name, note=judge.note, columns=items))
             if n_never := n_rows - len(items):
                 self.problems.append(
@@ -96,11 +112,8 @@ class Report:
                     "because their input could not be used: no table counts them"
                 )
         refined = tuple(self._refined())
-        names = [name for name in self.config.tables if name != CHANGES]
-        if self.config.tables and not names:
-            return ()
-        results = Results(judges=tuple(judges), refined=refined, reliability=self.reliability)
-        return paper_tables(results, names)
+        reliability = renamed_reliability(self.reliability, self.names)
+        return Results(judges=tuple(judges), refined=refined, reliability=reliability)
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
@@ -115,6 +128,7 @@ class Report:
                 )
             self.problems.extend(run.problems)
             table = run.table.first_rows(self.problems, by_protocol=True).items()
+            table = renamed_table(table, self.names)
             yield JudgeResults(method=method, judge=base.name, columns=table)
 
     @cached_property
@@ -137,7 +151,20 @@ class Report:
                 "--table changes: expected two runs on the same items, got none that are in both "
                 f"{names[0]} and {names[1]}"
             )
-        return changes
+        return renamed_changes(changes, self.names)
+
+    @property
+    def settings(self) -> list[dict[str, str]] | None:
+        """The settings of each run, by title; None unless asked for by name."""
+        wanted = SETTINGS in self.config.tables
+        return [*settings_rows(self.judges, self.names)] if wanted else None
+
+    @property
+    def unknown_names(self) -> list[str]:
+        """Tested models with a display name of which no run has a judgement."""
+        tables = [judge.table for judge in self.judges]
+        known = {model for table in tables for model in table.labels["tested_model"]}
+        return sorted({*self.names} - known)
 
     @property
     def _pair(self) -> tuple[list[str], tuple[JudgementTable, JudgementTable]] | None:
@@ -158,7 +185,9 @@ class Report:
         if (pair := self._pair) is None or len(self.judges) > 1:
             return None
         changes = find_changes(*pair, None, None)
-        return changes if changes.is_of_two_models and changes.n_pairs else None
+        if not (changes.is_of_two_models and changes.n_pairs):
+            return None
+        return renamed_changes(changes, self.names)
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -189,15 +218,24 @@ class Report:
         items = ReportItems(
             self.judges, sources_of(self.judges, config, self.problems), self.labels, self.problems
         )
+        against = self.reliability.judges if self.reliability else ()
+        agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}
         labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
-        models = sorted({model for of in labels for model in of if model is not None})
+        models = sorted({self.names.get(m, m) for of in labels for m in of if m is not None})
         report = ReportInput(
             title=f"Plans of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
-            judges=tuple(map(_facts, self.judges)),
+            judges=tuple(
+                replace(_facts(judge), agreement=agreement.get(judge.name)) for judge in self.judges
+            ),
+            headlines=headline_tables(self._results),
             tables=tables,
             changed=self._shown_changes,
             figures=self.figures,
-            entries=items,
+            entries=(
+                replace(entry, tested_model=self.names.get(entry.tested_model, entry.tested_model))
+                for entry in items
+            ),
+            settings=tuple(settings_rows(self.judges, self.names)),
             notes=(_NO_LABELS,) if self.labels is None else (),
             pictures=items.picture if config.pictures else None,
             version=VERSION,
@@ -226,6 +264,7 @@ class Report:
                 }
                 for judge, fact in zip(self.judges, facts, strict=True)
             ],
+            "settings": self.settings,
             "changes": None if self.changes is None else self.changes.to_json(),
         }
 
@@ -239,10 +278,11 @@ def open_report(config: ReportConfig) -> Report:
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    known = (*TABLE_KEYS, CHANGES)
+    known = (*TABLE_KEYS, CHANGES, SETTINGS)
     if unknown := [name for name in config.tables if name not in known]:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
+    names = {} if config.names is None else read_names(config.names)
     judges = by_judge([read_run(path) for path in config.runs])
     labels = None
     if config.labels:
@@ -252,7 +292,7 @@ def open_report(config: ReportConfig) -> Report:
         raise OptionError("--adjudicator: expected --labels with it, got none")
     for judge in judges:
         problems.extend(judge.problems)
-    return Report(config, judges, labels, problems)
+    return Report(config, judges, labels, problems, names)
 
 
 def report(runs: str | PathLike[str] | Sequence[str | PathLike[str]], **settings: Any) -> Report:
@@ -287,4 +327,5 @@ def _facts(judge: JudgeRuns) -> JudgeFacts:
             if name not in _UNSAID and value != _DEFAULTS.get(name)
         ),
         source=", ".join(run.place for run in judge.runs),
+        by_code=bool(judge.table.by_code.all()),
     )

@@ -23,19 +23,27 @@ from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import verdict
-from .reports import Page, entry, item, report, some_entries
+from .reports import Page, entry, human, item, report, some_entries
 
 HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e"
+
+
+_HALF = Estimate(
+    value=0.5, low=0.25, high=0.75, level=0.95, method="wilson", n_items=4, n_clusters=4
+)
 
 
 class Drawing:
     """A figure with one dot."""
 
     def __init__(self, text: str) -> None:
-        self.key, self.title, self.alt = "dot", text, text
+        self.key, self.title, self.alt, self.note = "dot", text, text, text
 
     def svg(self) -> bytes:
         return b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+
+    def pdf(self) -> bytes:
+        return b"%PDF-"
 
     def csv(self) -> bytes:
         return f"name,value\n{self.title},1.0\n".encode()
@@ -43,15 +51,12 @@ class Drawing:
 
 def table(text: str) -> Table:
     """A table with one figure."""
-    estimate = Estimate(
-        value=0.5, low=0.25, high=0.75, level=0.95, method="wilson", n_items=4, n_clusters=4
-    )
     column = Column(section=text, key="CR", title=text, unit="percent", better="higher")
     row = TableRow(
         judge=text,
         heads=(text,),
         counts={text: Counts(rows=5, scored=4)},
-        cells={column.id: Cell(estimate=estimate, best=True)},
+        cells={column.id: Cell(estimate=_HALF, best=True)},
     )
     return Table(
         key="t",
@@ -165,8 +170,41 @@ def test_the_overview_stands_before_the_data_and_says_where_to_look(tmp_path: Pa
         "view=items&judge=b&verdict=unscored": (1, 5),
         "view=items&overridden=yes": (1, 6),
         "view=items&inconsistent=yes": (1, 6),
-        "view=items&human=labelled": (2, 6),
+        "view=items&doubt=0.7&sort=doubt": (1, 6),
     }
+    first = overview[overview.index("Worth a look first") :]
+    linked = re.findall(r'<a href="#([^"]*)">([^<]*)</a>', first)
+    assert [text for _, text in linked] == ["case-2", "case-1", "case-10", "All 6 items"]
+    assert linked[0][0] == "view=items&amp;item=case-2&amp;model=elm&amp;at=3"
+    assert "a: correct, humans say incorrect; unsure (0.97 bit of 1)" in first
+    assert "b: correct, humans say incorrect" in first
+    assert "a: correct until a proven fault or a rule changed it" in first
+
+
+def test_the_result_comes_first_with_its_interval(tmp_path: Path) -> None:
+    headline = replace(table("judged"), rows=(replace(table("judged").rows[0], judge="a"),))
+    facts = replace(
+        report(()).judges[0], name="a", agreement=replace(_HALF, n_items=12, n_clusters=12)
+    )
+    made = replace(report(some_entries(), judges=("a", "b")), headlines=(headline,))
+    page, _ = written(tmp_path, replace(made, judges=(facts, made.judges[1])))
+    result = page.text[page.text.index('id="result"') : page.text.index('id="leads"')]
+    assert "50.0 %" in result
+    assert "[25.0, 75.0] n = 4" in result
+    assert "50.0 % [25.0, 75.0] of 12 labelled items" in result
+
+
+def test_code_alone_does_not_contradict_who_finds_a_fault_it_can_not_prove(tmp_path: Path) -> None:
+    rows = [
+        entry("lenient", "m", "", human=human(False, 0.2)),
+        entry("strict", "m", "E5", human=human(True, 1.0)),
+    ]
+    made = report(rows)
+    facts = replace(made.judges[0], by_code=True)
+    page, _ = written(tmp_path, replace(made, judges=(facts,)))
+    first = page.text[page.text.index("Worth a look first") :]
+    assert re.findall(r'<a href="#[^"]*">([^<]*)</a>', first)[0] == "strict"
+    assert "lenient" not in first[: first.index("</ol>")]
 
 
 def test_pictures_come_with_their_case(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -292,3 +293,37 @@ def test_latex_compiles_and_fits_the_page(
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Float too large" not in log
     assert not [points for points in re.findall(r"Overfull \\hbox \((\d+)", log) if int(points) > 5]
+
+
+def test_latex_has_signs_of_bounds_and_a_short_caption(plain: tuple[Table, ...]) -> None:
+    (of, *_) = plain
+    bounded = {
+        column: replace(cell, estimate=replace(cell.estimate, bound="upper"))
+        for column, cell in of.rows[0].cells.items()
+    }
+    text = tables_latex([replace(of, rows=(replace(of.rows[0], cells=bounded),))])
+    assert "≤" not in text
+    assert r"$\leq$" in text
+    assert re.findall(r"\\caption\{(.*)\}", text) == [f"{of.title}."]
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_figures_compile_with_their_pdfs(tmp_path: Path) -> None:
+    from apbjudge.reports.latex import figures_latex
+    from apbjudge.reports.plots import write_figures
+
+    from ..plots.benchmark import figures
+
+    drawn = figures(2)["levels-counts"]
+    write_figures([drawn], tmp_path / "my_figures")
+    text = figures_latex([(drawn.key, drawn.title, drawn.note)], "my_figures")
+    start = PREAMBLE.replace("{booktabs}", "{graphicx}")
+    (tmp_path / "t.tex").write_text(f"{start}{text}\\end{{document}}\n", encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"my_figures/levels-counts.pdf" in done.stdout.replace(b"\n", b"")

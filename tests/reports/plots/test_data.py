@@ -30,6 +30,7 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stage": (("stage",), ("CR",)),
     "levels-correct": (LEVELS, ("CR",)),
     "levels-used": (LEVELS, ("ExtUse",)),
+    "levels-counts": (LEVELS, ("ExtUse",)),
     "broken": (("overall",), BROKEN),
     "refusal": (("overall",), ("Conf", "Info", "Tool", "Vis")),
     "cost": (("efficiency",), ("C_all", "CR")),
@@ -61,7 +62,9 @@ def test_there_is_a_figure_of_each_kind() -> None:
     assert set(figures(7)) == set(SOURCES)
 
 
-@pytest.mark.parametrize("key", sorted(set(SOURCES) - {"levels-used", "error-multiples", "cost"}))
+@pytest.mark.parametrize(
+    "key", sorted(set(SOURCES) - {"levels-used", "levels-counts", "error-multiples", "cost"})
+)
 def test_data_are_the_cells(key: str) -> None:
     assert data(key) == cells(tables(NAMES), *SOURCES[key])
 
@@ -84,6 +87,23 @@ def test_use_of_distractors_becomes_a_share_of_its_rows() -> None:
         share = counted(round(value), n)
         wanted.add((*where, share.value, share.low, share.high, N))
     assert data("levels-used") == wanted
+
+
+def test_counts_are_of_all_tested_models_with_a_line_at_their_mean() -> None:
+    sums: dict[tuple[str, str], float] = {}
+    for _, section, _, place, value, *_ in cells(tables(NAMES), *SOURCES["levels-counts"]):
+        sums[section, place] = sums.get((section, place), 0) + value
+    assert {(row[1], row[3]): row[4] for row in data("levels-counts")} == sums
+    for panel in drawing("levels-counts").axes:
+        own = {
+            place: value for (section, place), value in sums.items() if section == panel.get_title()
+        }
+        heights = [bar.get_height() for bar in panel.patches]
+        assert heights == [own[place] for place in natural(own)]
+        texts = [text.get_text() for text in panel.texts]
+        mean = sum(heights) / len(heights)
+        assert texts == [*(f"{height:.0f}" for height in heights), f"mean {mean:.1f}"]
+        assert list(panel.lines[0].get_ydata()) == [mean, mean]
 
 
 def drawing(key: str) -> Any:
@@ -170,11 +190,12 @@ def test_several_judges_have_figures_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("key", SOURCES)
-def test_the_title_says_how_many_rows_a_figure_is_of(key: str) -> None:
+def test_the_note_says_how_many_rows_a_figure_is_of(key: str) -> None:
     of = figures(7)[key]
     least, most = of.data["n"].min(), of.data["n"].max()
-    said = f", n = {least} to {most}" if least < most else f", n = {least}"
-    assert re.search(rf"{said}($| \()", of.title)
+    said = f"n = {least} to {most}" if least < most else f"n = {least}"
+    assert said in of.note.split("; ")
+    assert "n = " not in of.title
 
 
 def test_nothing_to_draw_is_no_figure() -> None:

@@ -29,9 +29,9 @@ def test_bytes_are_the_same_each_time_whatever_the_users_settings(key: str) -> N
     from matplotlib import rc_context
 
     figure = figures(2)[key]
-    before = figure.svg(), figure.png(100)
+    before = figure.svg(), figure.pdf(), figure.png(100)
     with rc_context({"font.size": 20, "axes.facecolor": "red", "svg.fonttype": "none"}):
-        assert (figure.svg(), figure.png(100)) == before
+        assert (figure.svg(), figure.pdf(), figure.png(100)) == before
 
 
 def test_nothing_is_left_behind_in_the_users_settings() -> None:
@@ -49,10 +49,18 @@ def test_an_svg_stands_alone_and_describes_itself() -> None:
     assert root.get("role") == "img"
     said = {element.get("id"): element.text for element in list(root)[:2]}
     assert root.get("aria-labelledby") == " ".join(said)  # type: ignore[arg-type]
-    assert list(said.values()) == [figure.title, figure.alt]
+    assert list(said.values()) == [figure.title, f"{figure.alt} {figure.note}"]
     addresses = re.findall(r'\w+://[^"\s]*', text)
     assert set(addresses) <= {"http://www.w3.org/1999/xlink", "http://www.w3.org/2000/svg"}
     assert not re.search(r'href="(?!#)|url\((?!#)|<!|<\?|<image|@import|font-family', text)
+
+
+def test_a_pdf_has_its_fonts_and_no_date() -> None:
+    pdf = figures(2)["cr"].pdf()
+    assert pdf.startswith(b"%PDF-")
+    assert b"CreationDate" not in pdf
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
 
 
 def test_a_png_has_the_dots_asked_for() -> None:
@@ -82,15 +90,15 @@ def test_whole_names_are_in_the_data(hostile: tuple[Figure, ...]) -> None:
     assert set(figure.data["name"]) == {*HOSTILE[:-1], HOSTILE[-1].replace("\ud800", "\\ud800")}
 
 
-def test_each_figure_is_written_three_times(tmp_path: Path) -> None:
+def test_each_figure_is_written_in_all_formats(tmp_path: Path) -> None:
     import pandas as pd
 
     some = [figures(2)["cr"], figures(2)["stage"]]
     written = write_figures(some, tmp_path / "new" / "figures")
     assert [path.name for path in written] == [
-        f"{key}.{ending}" for key in ("cr", "stage") for ending in ("svg", "png", "csv")
+        f"{key}.{ending}" for key in ("cr", "stage") for ending in ("svg", "pdf", "png", "csv")
     ]
-    read: Any = pd.read_csv(written[5], keep_default_na=False, na_values=[""])
+    read: Any = pd.read_csv(written[7], keep_default_na=False, na_values=[""])
     given = some[1].data
     assert list(read.columns) == list(given.columns)
     for column in ("value", "low", "high", "n"):
@@ -101,5 +109,6 @@ def test_each_figure_is_written_three_times(tmp_path: Path) -> None:
 
 def test_hostile_names_can_be_written(hostile: tuple[Figure, ...], tmp_path: Path) -> None:
     paths = write_figures(hostile[:1], tmp_path)
-    assert paths[1].read_bytes().startswith(b"\x89PNG")
+    assert paths[1].read_bytes().startswith(b"%PDF")
+    assert paths[2].read_bytes().startswith(b"\x89PNG")
     assert all(path.stat().st_size for path in paths)

@@ -125,7 +125,7 @@ def test_a_figure_is_drawn_with_the_fonts_it_needs(installed: list[Any]) -> None
     }
     assert drawn.svg().decode() == text
     assert drawn.png(50).startswith(b"\x89PNG")
-    assert "□" not in drawn.title
+    assert "□" not in drawn.note
     shown = [note.get_text() for note in texts_of(drawn)]
     assert "通义千问-72B" in shown
 
@@ -135,9 +135,9 @@ def texts_of(drawn: Figure) -> list[Any]:
         return [text for panel in drawn.draw().axes for text in panel.texts]
 
 
-def test_what_no_font_has_is_said_in_the_title(installed: list[Any]) -> None:
+def test_what_no_font_has_is_said_in_the_note(installed: list[Any]) -> None:
     drawn = figure("한국-7B", "通", "plain")
-    assert drawn.title.endswith("; no installed font has 국 한: shown as □")
+    assert drawn.note.endswith("; no installed font has 국 한: shown as □")
     assert drawn.svg()
     assert {"□□-7B", "通"} <= {text.get_text() for text in texts_of(drawn)}
     many = "".join(map(chr, range(0xAC00, 0xAC00 + 15)))
@@ -183,7 +183,7 @@ def test_places_of_an_axis_may_be_in_any_script(installed: list[Any]) -> None:
     other = {"early": "早\n", "middle": "通", "late": "late"}
     rows = tuple(replace(row, heads=(row.heads[0], other[row.heads[1]])) for row in of.rows)
     (drawn,) = paper_figures([replace(of, rows=rows)])
-    assert drawn.title.endswith("has 早: shown as □")
+    assert drawn.note.endswith("has 早: shown as □")
     assert drawn.svg()
     with drawn.style():
         ticks = drawn.draw().axes[0].get_xticklabels()

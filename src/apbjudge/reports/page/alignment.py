@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import chain, takewhile
 from typing import Any, Literal, NamedTuple, cast
 
 import orjson
@@ -17,9 +19,6 @@ COMPARED = 400
 """Calls of each side, after a common beginning, that are compared; those beyond have rows of
 their own, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
 
-_UNIT = COMPARED + 1
-"""Outweighs all pairs of different tools together: these only fill up gaps."""
-
 
 class AlignedRow(NamedTuple):
     """One row of two aligned chains.
@@ -29,11 +28,13 @@ class AlignedRow(NamedTuple):
         theirs: Index in the second chain; None where only the first has a call.
         kind: ``same`` tool and arguments, same tool with other ``arguments``, a ``different``
             tool in the same place, ``extra`` (only ours) or ``missing`` (only theirs).
+        moved: Whether a pair of one tool is out of the order that the other pairs share.
     """
 
     ours: int | None
     theirs: int | None
     kind: Kind
+    moved: bool = False
 
 
 class _Key(NamedTuple):
@@ -45,14 +46,17 @@ class _Key(NamedTuple):
 
 
 def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...]:
-    """Aligns two chains so that as many calls as possible are beside equal ones.
+    """Aligns two chains: first which calls belong together, then which of them moved.
 
-    Every call occurs exactly once and in its order. What counts is, in this order: calls of the
-    same tool (more the more arguments they share, most when all are equal), then few rows. The
-    best alignment is found by dynamic programming (Needleman and Wunsch,
-    doi:10.1016/0022-2836(70)90057-4), in time and memory of ``len(ours) * len(theirs)`` up to
-    ``COMPARED`` calls. Swapping the sides gives the same rows with the sides swapped. Two calls
-    whose order is exchanged show as one pair, one ``missing`` and one ``extra``.
+    Equal calls are pairs wherever they are; what is left of one tool is paired by the arguments
+    that both share, then by place. Of all pairs as few as possible are ``moved``: the others are
+    the longest sequence that both chains have in one order. So two chains of the same calls
+    have rows of the kind ``same`` alone. Calls without a partner between the same two pairs that
+    did not move are beside each other as ``different``.
+
+    Every call occurs exactly once, ours in their order, theirs in theirs but for moved ones. Time
+    and memory grow with ``len(ours) * len(theirs)`` up to ``COMPARED`` calls. Swapping the sides
+    gives the same pairs of one tool, and as many that moved.
 
     Args:
         ours: The prediction's calls.
@@ -64,14 +68,30 @@ def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...
     a, b = [_key(call) for call in ours], [_key(call) for call in theirs]
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
     end = start + COMPARED
-    rows = [AlignedRow(i, i, "same") for i in range(start)]
-    for i, j, kind in _best(a[start:end], b[start:end]):
-        rows.append(
-            AlignedRow(None if i is None else start + i, None if j is None else start + j, kind)
-        )
-    rows.extend(AlignedRow(i, None, "extra") for i in range(end, len(a)))
-    rows.extend(AlignedRow(None, j, "missing") for j in range(end, len(b)))
-    return tuple(rows)
+    pairs = {i: i for i in range(start)}
+    pairs |= {start + i: start + j for i, j in _pairs(a[start:end], b[start:end]).items()}
+    fixed = _in_one_order(pairs)
+    paired = {*pairs.values()}
+    single = deque(j for j in range(len(b)) if j not in paired)
+    rows: list[AlignedRow] = []
+    bounds = deque(sorted(fixed.values()))
+    for i, key in enumerate(a):
+        if i in fixed:
+            j = bounds.popleft()
+            while single and single[0] < j:
+                rows.append(AlignedRow(None, single.popleft(), "missing"))
+        if i in pairs:
+            kind: Kind = "same" if key == b[pairs[i]] else "arguments"
+            rows.append(AlignedRow(i, pairs[i], kind, moved=i not in fixed))
+        elif (
+            single
+            and single[0] < (bounds[0] if bounds else len(b))
+            and key.name != b[single[0]].name
+        ):
+            rows.append(AlignedRow(i, single.popleft(), "different"))
+        else:
+            rows.append(AlignedRow(i, None, "extra"))
+    return (*rows, *(AlignedRow(None, j, "missing") for j in single))
 
 
 def _key(call: Call) -> _Key:
@@ -106,45 +126,71 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _score(x: _Key, y: _Key) -> int:
-    """Worth of a pair: 10 units for equal calls, 6 to 9 for one tool, next to nothing else."""
-    if x.name != y.name:
-        return 1
-    if x == y:
-        return 10 * _UNIT
-    return 6 * _UNIT + 3 * _UNIT * len(x.parts & y.parts) // max(len(x.parts | y.parts), 1)
+def _pairs(a: Sequence[_Key], b: Sequence[_Key]) -> dict[int, int]:
+    """Which call of b belongs to which of a: equal ones first, then those of one tool."""
+    pairs = _common_subsequence(a, b)
+    taken = {*pairs.values()}
+    free: dict[_Key, deque[int]] = {}
+    for j, key in enumerate(b):
+        if j not in taken:
+            free.setdefault(key, deque()).append(j)
+    for i, key in enumerate(a):
+        if i not in pairs and free.get(key):
+            pairs[i] = free[key].popleft()
+    likest = sorted(
+        (-_shared(a[i], b[j]), abs(i - j), i + j, i, j)
+        for i in range(len(a))
+        if i not in pairs
+        for j in chain.from_iterable(free.values())
+        if a[i].name == b[j].name
+    )
+    taken = {*pairs.values()}
+    for *_, i, j in likest:
+        if i not in pairs and j not in taken:
+            pairs[i] = j
+            taken.add(j)
+    return pairs
 
 
-def _best(a: Sequence[_Key], b: Sequence[_Key]) -> Iterator[AlignedRow]:
-    """The rows of the best alignment."""
-    worth = _worth(a, b)
-    i = j = 0
-    while i < len(a) or j < len(b):
-        if i == len(a) or j == len(b):
-            is_extra = j == len(b)
-        elif worth[i][j] == worth[i + 1][j + 1] + _score(a[i], b[j]):
-            kind: Kind = "same" if a[i] == b[j] else "arguments"
-            yield AlignedRow(i, j, kind if a[i].name == b[j].name else "different")
-            i, j = i + 1, j + 1
-            continue
-        elif worth[i + 1][j] != worth[i][j + 1]:
-            is_extra = worth[i + 1][j] > worth[i][j + 1]
-        else:  # as good either way: by content, not by side, so that swapping the sides mirrors
-            is_extra = a[i][:2] < b[j][:2]
-        if is_extra:
-            yield AlignedRow(i, None, "extra")
-            i += 1
-        else:
-            yield AlignedRow(None, j, "missing")
-            j += 1
+def _shared(x: _Key, y: _Key) -> float:
+    """The share of arguments that two calls have in common, 0 to 1."""
+    return len(x.parts & y.parts) / max(len(x.parts | y.parts), 1)
 
 
-def _worth(a: Sequence[_Key], b: Sequence[_Key]) -> list[list[int]]:
-    """``worth[i][j]`` is the best total of what follows call i of one side and j of the other."""
-    rows = [[0] * (len(b) + 1)]
+def _common_subsequence(a: Sequence[_Key], b: Sequence[_Key]) -> dict[int, int]:
+    """Pairs of equal calls in one order, as many as possible."""
+    longest = [[0] * (len(b) + 1)]  # in what follows call i of one side and j of the other
     for x in reversed(a):
-        below, row = rows[-1], [0] * (len(b) + 1)
+        below, row = longest[-1], [0] * (len(b) + 1)
         for j in reversed(range(len(b))):
-            row[j] = max(_score(x, b[j]) + below[j + 1], below[j], row[j + 1])
-        rows.append(row)
-    return rows[::-1]
+            row[j] = 1 + below[j + 1] if x == b[j] else max(below[j], row[j + 1])
+        longest.append(row)
+    longest.reverse()
+    pairs: dict[int, int] = {}
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i] == b[j]:
+            pairs[i] = j
+            i, j = i + 1, j + 1
+        elif longest[i + 1][j] != longest[i][j + 1]:
+            i, j = (i + 1, j) if longest[i + 1][j] > longest[i][j + 1] else (i, j + 1)
+        else:  # as good either way: by content, not by side, so that swapping the sides mirrors
+            i, j = (i + 1, j) if a[i][:2] < b[j][:2] else (i, j + 1)
+    return pairs
+
+
+def _in_one_order(pairs: Mapping[int, int]) -> dict[int, int]:
+    """The longest part of some pairs whose second indexes rise with the first."""
+    ends: list[int] = []  # the lowest second index that ends a sequence of each length
+    lengths: dict[int, int] = {}
+    for i, j in sorted(pairs.items()):
+        lengths[i] = bisect_left(ends, j)
+        ends[lengths[i] : lengths[i] + 1] = [j]
+    longest: dict[int, int] = {}
+    length = len(ends) - 1
+    last = max(pairs.values(), default=0) + 1
+    for i, j in sorted(pairs.items(), reverse=True):
+        if lengths[i] == length and j < last:
+            longest[i] = last = j
+            length -= 1
+    return longest

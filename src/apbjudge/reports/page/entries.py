@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.changes import Changes
 from ...records import FileRef, Item
+from ...statistics.estimates import Estimate
 from ..paper.table import Table
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class JudgeFacts:
         rubrics: Rubrics with their versions, such as ``apb-holistic@1``.
         settings: Pairs of a name and a value, in words.
         source: File or folder of its judgements.
+        agreement: Share of labelled items with the humans' verdict; None without labels.
+        by_code: Whether code alone judged: then correct says that no fault could be proven.
     """
 
     name: str
@@ -70,6 +73,8 @@ class JudgeFacts:
     rubrics: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     source: str = ""
+    agreement: Estimate | None = None
+    by_code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +83,26 @@ class ReportInput:
 
     Attributes:
         judges: The judges, in the order in which entries have their judgements.
+        headlines: A table a judge of its rates of correct plans, shown first.
         tables: The paper's tables, most important first.
         entries: The judged rows; read once, one at a time.
         changes: Names of the two judges (before, after) whose differences are listed worst
             first; None for the first two.
         changed: Changes from one run to another, for the overview; None for nothing.
+        settings: The settings of each run, by title.
         pictures: Returns the picture behind a file of an item; None for no pictures.
     """
 
     title: str
     judges: tuple[JudgeFacts, ...]
+    headlines: tuple[Table, ...] = ()
     tables: tuple[Table, ...] = ()
     figures: Sequence[Figure] = ()
     entries: Iterable[Entry]
     changes: tuple[str, str] | None = None
     changed: Changes | None = None
     notes: tuple[str, ...] = ()
+    settings: tuple[Mapping[str, str], ...] = ()
     pictures: Pictures | None = None
     version: str
 

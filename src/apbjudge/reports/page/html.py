@@ -6,7 +6,7 @@ import base64
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from ...calibration.changes import KINDS, Changes, ItemScore
 from ...jsonl import is_replaceable, replacing
 from ..changes import changes_summary, score_text
+from ..document import Figure
 from ..numbers import level_text
 from ..paper.formatting import best_note, columns_of, figure_of, scored
 from ..paper.table import FIGURES, Table, TableRow
@@ -73,6 +74,7 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
     script, style = concatenated("web", _SCRIPTS), concatenated("web", _STYLES)
     names = [judge.name for judge in report.judges]
     compared = report.changes or tuple(names[:2])
+    by_judge = {table.judges[0]: table for table in report.headlines}
     overview = (
         _environment()
         .get_template("report.html.j2")
@@ -81,6 +83,8 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
             changed=None if report.changed is None else _changed_list(report.changed),
             count=details.index.count,
             leads=details.index.leads(names),
+            first=details.index.first_looks(names, [judge.by_code for judge in report.judges]),
+            headlines={judge.name: by_judge.get(judge.name) for judge in report.judges},
             policy="default-src 'none'; "
             f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
             "img-src data:; base-uri 'none'; form-action 'none'",
@@ -138,7 +142,10 @@ def _hash(text: str) -> str:
 def _environment() -> Environment:
     from markupsafe import Markup
 
-    calls = (_by_judge, _judge_facts, _table_notes, columns_of, figure_of, scored)
+    calls: tuple[Callable[..., Any], ...] = (
+        *(_agreement, _by_judge, _judge_facts, _table_notes),
+        *(best_note, columns_of, figure_of, level_text, scored),
+    )
     by_name = {call.__name__.removeprefix("_"): call for call in calls}
     filters = {"minus": _minus, "raw": Markup, "data_url": _data_url}
     return environment(calls=by_name, filters=filters)
@@ -168,6 +175,16 @@ def _table_notes(table: Table) -> list[str]:
     of = "After a slash: the number of rows, where it is not all scored rows."
     best = filter(None, [best_note(table, "★")])
     return [f"{legend}. Rates are in percent.", how, of, *best, *table.notes]
+
+
+def _agreement(judge: JudgeFacts) -> str:
+    """How far a judge agrees with humans; empty without labels."""
+    estimate = judge.agreement
+    if estimate is None or estimate.value is None:
+        return ""
+    figure = Figure(estimate=estimate, unit="percent", denominator=False)
+    parts = (f"{figure.value} %", figure.interval, f"of {estimate.n_items:,} labelled items")
+    return " ".join(filter(None, parts))
 
 
 def _judge_facts(judge: JudgeFacts) -> Iterator[tuple[str, str]]:

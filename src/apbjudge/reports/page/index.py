@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from heapq import nlargest
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from ...records.columns import flag_bits
@@ -15,6 +16,7 @@ NO_FLAGS = 255
 """Stands for the flags of a verdict that has none, not even unset ones."""
 
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
+_WORDS = {CORRECT: "correct", INCORRECT: "incorrect"}
 """A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
 
 _OVERRIDDEN, _INCONSISTENT, _SPLIT = 1, 2, 4
@@ -36,12 +38,20 @@ _FACTS = {
 """Properties of the prediction, whoever judged it, and the names of their groups."""
 
 _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "human": ("The judge's verdict is not the humans'", {"human": "differs", "sort": "human"}),
-    "unscored": ("Without a verdict", {"verdict": "unscored"}),
-    "overridden": ("Verdict changed by a rule", {"overridden": "yes"}),
+    "human": ("Judge and humans differ", {"human": "differs", "sort": "human"}),
+    "overridden": ("Changed by a proven fault or a rule", {"overridden": "yes"}),
+    "unsure": ("The judge is unsure", {"doubt": "0.7", "sort": "doubt"}),
     "inconsistent": ("The judge contradicted itself", {"inconsistent": "yes"}),
+    "unscored": ("Without a verdict", {"verdict": "unscored"}),
 }
 """What of a judge deserves a look, in words, and the state of the list that shows it."""
+
+
+UNSURE = 0.7
+"""Bits of doubt about the verdict from which an item deserves a look."""
+
+_FIRST = 6
+"""Items that the overview names."""
 
 
 class _Texts:
@@ -69,6 +79,7 @@ class _Verdicts:
 
     def __init__(self) -> None:
         self.letters: list[str] = []
+        self.refuted: set[int] = set()  # entries whose verdict was correct before a rule
         self.columns: dict[str, array[Any]] = {
             name: array(kind) for name, (kind, _) in _COLUMNS.items()
         }
@@ -94,6 +105,8 @@ class _Verdicts:
         }
         for name, column in self.columns.items():
             column.append(values[name])
+        if any(_refutes(change) for change in row.get("overrides") or ()):
+            self.refuted.add(len(self.letters))
         letter = CORRECT if row.get("is_correct") else INCORRECT
         if row.get("kind", "verdict") != "verdict" or row.get("is_correct") is None:
             letter = UNSCORED
@@ -117,7 +130,25 @@ class _Verdicts:
             "unscored": (self.letters.count(UNSCORED), n_own),
             "overridden": (sum(bool(mark & _OVERRIDDEN) for mark in marks), n_own),
             "inconsistent": (sum(bool(mark & _INCONSISTENT) for mark in marks), n_own),
+            "unsure": (sum(bits >= UNSURE for bits in self.columns["entropy"]), n_own),
         }
+
+    def look(self, at: int, human: _Verdicts, *, by_code: bool) -> tuple[float, list[str]]:
+        """How much an entry deserves a look, 0 for not at all, and why."""
+        own, theirs = self.letters[at], human.letters[at]
+        weight, why = 0.0, list[str]()
+        # code that proves nothing does not contradict anybody
+        if {own, theirs} == {CORRECT, INCORRECT} and not (by_code and own == CORRECT):
+            gap = abs(self.columns["grade"][at] - human.columns["grade"][at])
+            weight += 2.0 + (1.0 if math.isnan(gap) else gap)
+            why.append(f"{_WORDS[own]}, humans say {_WORDS[theirs]}")
+        if at in self.refuted:
+            weight += 2.5
+            why.append("correct until a proven fault or a rule changed it")
+        if self.columns["entropy"][at] >= UNSURE:
+            weight += self.columns["entropy"][at]
+            why.append(f"unsure ({self.columns['entropy'][at]:.2f} bit of 1)")
+        return weight, why
 
 
 class Index:
@@ -203,9 +234,41 @@ class Index:
                 whose = f": {name}" if len(names) > 1 else ""
                 judge = {"judge": name} if number else {}
                 lead(f"{text}{whose}", {**judge, **state}, *tally[key])
-        n_labelled = len(human) - human.count(NOTHING)
-        lead("Labelled by humans", {"human": "labelled"}, n_labelled, len(human))
         return leads
+
+    def first_looks(self, names: Sequence[str], by_code: Sequence[bool]) -> list[dict[str, Any]]:
+        """The items that deserve a look most: where judge and humans, code or doubt are at odds.
+
+        Args:
+            names: The judges' names.
+            by_code: Which of them are code alone.
+
+        Returns:
+            ``id``, ``model``, ``why`` (pairs of a judge and its reasons) and ``fragment`` of each.
+        """
+
+        def looks(at: int) -> list[tuple[str, float, list[str]]]:
+            judged = zip(names, self._judges, by_code, strict=True)
+            every = ((n, *one.look(at, self._human, by_code=of)) for n, one, of in judged)
+            return [look for look in every if look[1]]
+
+        weights = ((sum(look[1] for look in looks(at)), -at) for at in range(self.count))
+        models = [*self._models.numbers]
+        first: list[dict[str, Any]] = []
+        for weight, minus in nlargest(_FIRST, weights):
+            if weight:
+                item_id, model = self._ids[-minus], models[self._models.column[-minus]]
+                state = {"view": "items", "item": item_id, "model": model, "at": -minus}
+                why = [(name, "; ".join(reasons)) for name, _, reasons in looks(-minus)]
+                link = {"id": item_id, "model": model, "why": why}
+                first.append({**link, "fragment": urlencode(state)})
+        return first
+
+
+def _refutes(change: Any) -> bool:
+    """Whether an override took a correct verdict back."""
+    values = cast("dict[str, Any]", change) if isinstance(change, dict) else {}
+    return values.get("field") == "is_correct" and values.get("was") is True
 
 
 def _number(value: float | None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from ..document import reasons
 from .table import (
     DEFINITIONS,
     FIGURES,
+    HEADLINE,
     Cell,
     Column,
     ColumnId,
@@ -119,6 +120,23 @@ def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ..
                 f"--table {definition.key}: there is nothing for it; it needs {definition.needs}"
             )
     return tuple(tables)
+
+
+def headline_tables(results: Results) -> tuple[Table, ...]:
+    """The rate of correct plans by tested model and protocol, a table a judge.
+
+    Judges whose rates are bounds, because code alone judged, are last.
+    """
+    tables: list[Table] = []
+    for judge in results.judges:
+        own = replace(results, judges=(judge,))
+        if rows := _rows(HEADLINE, own):
+            tables.append(_table(HEADLINE, rows, own))
+    return tuple(sorted(tables, key=_is_bound))
+
+
+def _is_bound(table: Table) -> bool:
+    return any(cell.estimate.bound for row in table.rows for cell in row.cells.values())
 
 
 def _rows(definition: Definition, results: Results) -> list[Draft]:

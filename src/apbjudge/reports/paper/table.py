@@ -244,6 +244,21 @@ _SHARED = (
     "--labels tests their differences item by item"
 )
 
+HEADLINE = Definition(
+    key="headline",
+    number="",
+    title="Correct plans",
+    sections=tuple(
+        Section(("CR",), protocol, protocol.capitalize())
+        for protocol in (
+            *("holistic", "step-wise", "tool-extraneous"),
+            *("tool-broken", "unsolvable", "efficiency"),
+        )
+    ),
+    needs="judgements",
+)
+"""What the report page shows first; no table of the paper."""
+
 DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         key="overall",

@@ -164,7 +164,7 @@ def value_axis(
     def text(value: float, _: object) -> str:
         return f"{100 * value:.0f}" if unit == "percent" else f"{value:.{digits}f}"
 
-    digits = 0 if ends[1] - ends[0] >= 3 else 1
+    digits = 0 if unit == "count" or ends[1] - ends[0] >= 3 else 1
     axis = getattr(axes, f"{name}axis")
     steps = [1, 2, 2.5, 5, 10]
     axis.set_major_locator(MaxNLocator(nbins=most, steps=steps, integer=unit == "count"))

@@ -124,6 +124,35 @@ def _bar_part(axes: Axes, left: float, row: int, value: float, fill: Fill) -> No
         axes.text(left + value / 2, row, text, color=fill.ink, bbox=box, **middle)
 
 
+def count_chart(marks: Marks, _: Names, *, across: str, up: str) -> MplFigure:
+    """Bars of counts over steps or levels, each with its count, and a line at their mean."""
+    sections = distinct(mark.section for mark in marks)
+    figure = new_figure(ONE_COLUMN, len(sections) * 1.5 + 0.2)
+    all_axes = figure.subplots(len(sections), 1, squeeze=False)[:, 0]
+    for axes, section in zip(all_axes, sections, strict=True):
+        own = {mark.at: mark.value for mark in marks if mark.section == section}
+        places = natural(own)
+        mean = sum(own.values()) / len(own)
+        for x, place in enumerate(places):
+            axes.bar(x, own[place], width=0.62, color=FILLS[1].colour, edgecolor=INK, linewidth=0.5)
+            over: dict[str, Any] = {
+                "textcoords": "offset points",
+                "ha": "center",
+                "va": "bottom",
+                "zorder": 4,
+            }
+            over["bbox"] = {"facecolor": WHITE, "edgecolor": "none", "pad": 0.4}
+            axes.annotate(f"{own[place]:.0f}", (x, own[place]), (0, 2), **over)
+        axes.axhline(mean, color=FILLS[2].colour, linestyle=(0, (4, 1.5)), linewidth=1.1)
+        beside = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+        axes.annotate(f"mean {mean:.1f}", (1.02, mean), color=INK, **beside)
+        axes.set_xticks(range(len(places)), list(map(drawable, places)))
+        value_axis(axes, "y", "count", (0.0, 1.18 * max(1.0, *own.values())), up, most=4)
+        axes.set_title(section if len(sections) > 1 else "", pad=3)
+    all_axes[-1].set_xlabel(across)
+    return figure
+
+
 # Rates of errors ---------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ _SETTINGS: dict[str, Any] = {
     **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "hatch.linewidth": 0.5,
+    "pdf.fonttype": 42,  # publishers refuse Type 3
     "svg.fonttype": "path",  # outlines look the same everywhere; a viewer's own font would not
 }
 
@@ -58,6 +59,7 @@ class Figure:
     Attributes:
         key: Name of its files, unique among the figures: ``a-z``, ``0-9`` and hyphens.
         title: What it shows, without a full stop; a caption has it, the picture has not.
+        note: What belongs below it: intervals, numbers of rows, bounds; may be empty.
         alt: Text alternative: one or two sentences.
         data: A pandas DataFrame, a line per drawn value: rates from 0 to 1, whole names, NaN or
             None for ends of intervals that there are not, ``n`` rows behind the value.
@@ -69,6 +71,7 @@ class Figure:
     alt: str
     data: Frame
     draw: Callable[[], MplFigure]
+    note: str = ""
 
     def svg(self) -> bytes:
         """The figure as SVG; texts are outlines, and nothing outside the file is referred to."""
@@ -78,12 +81,17 @@ class Figure:
         svg = re.sub(r"[ \t]*<!--.*?-->\n?", "", text[text.index("<svg") :], flags=re.DOTALL)
         # coordinates to a hundredth of a point: nobody sees more
         svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
+        said = f"{self.alt} {self.note}".strip()
         described = (
             f' role="img" aria-labelledby="{self.key}-title {self.key}-desc">'
             f'\n <title id="{self.key}-title">{escape(self.title)}</title>'
-            f'\n <desc id="{self.key}-desc">{escape(self.alt)}</desc>'
+            f'\n <desc id="{self.key}-desc">{escape(said)}</desc>'
         )
         return svg.replace(">", described, 1).encode()
+
+    def pdf(self) -> bytes:
+        """The figure as PDF, for LaTeX; its fonts are part of it, as TrueType."""
+        return self._saved("pdf", dict.fromkeys(("CreationDate", "Creator", "Producer")), 72)
 
     def png(self, dpi: int = 300) -> bytes:
         """The figure as PNG.
@@ -128,7 +136,7 @@ class Figure:
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
-    """Writes ``KEY.svg``, ``KEY.png`` and ``KEY.csv`` for each figure.
+    """Writes ``KEY.svg``, ``KEY.pdf``, ``KEY.png`` and ``KEY.csv`` for each figure.
 
     Args:
         figures: The figures.
@@ -143,7 +151,12 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for figure in figures:
-        parts = {"svg": figure.svg(), "png": figure.png(), "csv": figure.csv()}
+        parts = {
+            "svg": figure.svg(),
+            "pdf": figure.pdf(),
+            "png": figure.png(),
+            "csv": figure.csv(),
+        }
         for suffix, content in parts.items():
             path = folder / f"{figure.key}.{suffix}"
             path.write_bytes(content)

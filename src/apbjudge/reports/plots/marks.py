@@ -100,6 +100,26 @@ def as_share(mark: Mark) -> Mark:
     return replace(mark, unit="percent", value=share.value or 0.0, low=low, high=high)
 
 
+def summed(marks: Sequence[Mark]) -> list[Mark]:
+    """Counts of all tested models together, by section and place."""
+    groups: dict[tuple[str, str], list[Mark]] = {}
+    for mark in marks:
+        groups.setdefault((mark.section, mark.at), []).append(mark)
+    several = len({mark.name for mark in marks}) > 1
+    return [
+        replace(
+            of[0],
+            name="all tested models" if several else of[0].name,
+            value=sum(mark.value for mark in of),
+            low=None,
+            high=None,
+            n=sum(mark.n for mark in of),
+            n_clusters=max(mark.n_clusters for mark in of),
+        )
+        for of in groups.values()
+    ]
+
+
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
     """Each once, in order."""
     return tuple(dict.fromkeys(texts))

@@ -13,13 +13,24 @@ from .charts import (
     Names,
     bar_chart,
     cost_chart,
+    count_chart,
     curve_chart,
     dot_chart,
     error_profiles,
     heat_map,
 )
 from .figure import Figure
-from .marks import Frame, Mark, as_share, by_value, distinct, extremes, frame, table_marks
+from .marks import (
+    Frame,
+    Mark,
+    as_share,
+    by_value,
+    distinct,
+    extremes,
+    frame,
+    summed,
+    table_marks,
+)
 from .text import boxes_note, in_words, slugs
 from .uncertainty import uncertainty_figures
 
@@ -32,7 +43,8 @@ class _Spec:
         tables: Key of each table, with a section that replaces those of its columns; empty for
             the columns' own.
         columns: Regular expression of the keys of the columns.
-        title: What it shows; intervals, where they are drawn, and numbers of rows are appended.
+        title: What it shows, in one sentence.
+        note: What to read beside intervals and numbers of rows, which every figure states.
         alt: What it looks like; ``highlights``, a sentence on the values, are appended.
         select: Takes the values to draw from those of the columns.
         names: The order of tested models or judges; None for that of their correctness in the
@@ -50,6 +62,7 @@ class _Spec:
     highlights: Callable[[Marks], str] = extremes
     names: Callable[[Marks], Names] | None = None
     intervals: bool = True
+    note: str = ""
 
 
 # What is particular to a figure ------------------------------------------------------------------
@@ -180,6 +193,20 @@ SPECS = (
         select=lambda marks: [as_share(mark) for mark in marks],
         from_zero=True,
     ),
+    _Spec(
+        key="levels-counts",
+        tables=_LEVELS,
+        columns="ExtUse",
+        title="Number of plans that use a distractor, by the number of distractor tools",
+        alt="A bar per number of distractor tools, with its count; a dashed line is their mean.",
+        draw=partial(count_chart, across="Distractor tools", up="Number of plans"),
+        select=summed,
+        highlights=lambda marks: extremes(
+            [replace(mark, at=f"distractor tools {mark.at}") for mark in marks]
+        ),
+        intervals=False,
+        note="dashed: mean of the bars",
+    ),
     _curve_spec(
         "levels-correct",
         _LEVELS,
@@ -237,8 +264,8 @@ SPECS = (
 
 
 _BOUNDS = {
-    "upper": " (upper bounds: no provable fault)",
-    "lower": " (lower bounds: proven faults)",
+    "upper": "upper bounds: no provable fault",
+    "lower": "lower bounds: proven faults",
 }
 _AXES = {"axis", "up"}
 """What charts call the label of the axis of their values."""
@@ -271,7 +298,8 @@ def paper_figures(tables: Sequence[Table], uncertainty: Frame | None = None) -> 
         for figure in own:
             key = f"{figure.key}-{suffixes[judge]}" if judge in suffixes else figure.key
             title = f"{figure.title} ({in_words(judge)})" if judge else figure.title
-            figures.append(replace(figure, key=key, title=title + boxes_note(figure.texts)))
+            note = "; ".join(filter(None, (figure.note, boxes_note(figure.texts))))
+            figures.append(replace(figure, key=key, title=title, note=note))
     return tuple(figures)
 
 
@@ -295,7 +323,7 @@ def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figur
         own = distinct(mark.name for mark in marks)
         names = [*(n for n in ranking if n in own), *(n for n in own if n not in ranking)]
     levels = {mark.level for mark in marks if spec.intervals and mark.low is not None}
-    intervals = f", with {100 * min(levels):.4g} % intervals" if levels else ""
+    intervals = f"{100 * min(levels):.4g} % intervals" if levels else ""
     bound = _BOUNDS.get(marks[-1].bound, "")
     labels = {
         name: f"{text} ({marks[-1].bound} bound)"
@@ -303,11 +331,12 @@ def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figur
         if bound and name in _AXES
     }
     sizes = [mark.n for mark in marks]
-    rows = f", n = {min(sizes)}" + (f" to {max(sizes)}" if min(sizes) < max(sizes) else "")
+    rows = f"n = {min(sizes)}" + (f" to {max(sizes)}" if min(sizes) < max(sizes) else "")
     return [
         Figure(
             key=spec.key,
-            title=f"{spec.title}{bound}{intervals}{rows}",
+            title=spec.title,
+            note="; ".join(filter(None, (bound, intervals, rows, spec.note))),
             alt=f"{spec.alt} {spec.highlights(marks)}",
             data=frame([asdict(mark) for mark in marks]),
             draw=partial(spec.draw, marks, names, **labels),

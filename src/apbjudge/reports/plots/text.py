@@ -132,12 +132,12 @@ def missing_characters(texts: Iterable[str]) -> list[str]:
 
 
 def boxes_note(texts: Iterable[str]) -> str:
-    """A note for a title that lists the characters shown as boxes; empty for none."""
+    """A note that lists the characters shown as boxes; empty for none."""
     missing = missing_characters(texts)
     if not missing:
         return ""
     more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
-    return f"; no installed font has {' '.join(missing[:_MAX_LISTED])}{more}: shown as {_BOX}"
+    return f"no installed font has {' '.join(missing[:_MAX_LISTED])}{more}: shown as {_BOX}"
 
 
 # Names -------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from .marks import Frame, frame, percent
 
 MOST_BINS = 10
 LEAST_ITEMS = 10
-_INTERVALS = f", with {100 * CONFIDENCE_LEVEL:.4g} % intervals"
+_INTERVALS = f"{100 * CONFIDENCE_LEVEL:.4g} % intervals"
 
 
 def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
@@ -55,7 +55,7 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
     ]
     yield Figure(
         key="uncertainty",
-        title=f"Agreement with humans by how sure the judge is{_INTERVALS}",
+        title="Agreement with humans by how sure the judge is",
         alt=f"A single point: the judge agrees with humans on {sentences[0]}."
         if len(bins) == 1
         else "Points beside the diagonal of a judge as right as it is sure. It agrees with humans "
@@ -73,13 +73,14 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
             ]
         ),
         draw=partial(certainty_chart, means, by_bin),
+        note=f"{_INTERVALS}; n = {n_items}",
     )
     starts = [start for start, _ in reversed(bins)]
     shares = [(n_items - start) / n_items for start in starts]
     surest = [agreement(start, n_items) for start in starts]
     yield Figure(
         key="uncertainty-coverage",
-        title=f"Agreement with humans on the items that the judge is surest of{_INTERVALS}",
+        title="Agreement with humans on the items that the judge is surest of",
         alt="A line from the surest items to all of them. The judge agrees with humans on "
         f"{_rate(surest[0])} of the surest {percent(shares[0])} % and on "
         f"{_rate(surest[-1])} of all {n_items} items.",
@@ -90,6 +91,7 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
             ]
         ),
         draw=partial(surest_chart, shares, surest),
+        note=f"{_INTERVALS}; n = {n_items}",
     )
 
 

@@ -137,7 +137,8 @@
     const left = { ours: [...(view.prediction.idle || [])], theirs: [...(reference.idle || [])] };
     const calls = { ours: view.prediction.calls || [], theirs: reference.calls || [] };
     const due = (side, row) => {
-      const before = row && row[side] !== null ? calls[side][row[side]].step : row ? 0 : Infinity;
+      const isPlaced = row && row[side] !== null && !(row.moved && side === "theirs");
+      const before = isPlaced ? calls[side][row[side]].step : row ? 0 : Infinity;
       return left[side].length && left[side][0].step < before ? left[side].shift() : null;
     };
     const rows = [];
@@ -171,22 +172,15 @@
     aside("Thought", step.thought),
   ];
 
-  // A call on one side only may have its like elsewhere on the other: then it is out of order.
-  const elsewhere = (view, pair) => {
-    if (pair.kind !== "extra" && pair.kind !== "missing") return "";
-    const [own, far] = pair.kind === "extra" ? ["ours", "theirs"] : ["theirs", "ours"];
-    const calls = { ours: view.prediction.calls, theirs: (view.reference || {}).calls || [] };
-    const name = calls[own][pair[own]].name;
-    const like = rowsOf(view).find((row) =>
-      row[own] === null && row[far] !== null && calls[far][row[far]].name === name);
-    if (!like) return "";
-    const who = pair.kind === "extra" ? "reference" : "prediction";
-    return `the ${who} has it as ${like[far] + 1}`;
+  // A pair out of order says from which place of the reference to which of the prediction it moved.
+  const kindOf = (pair) => {
+    const [sign, label] = named(KINDS, pair.kind) || KINDS.alone;
+    if (!pair.moved) return [sign, label];
+    return ["↕", `${label}, moved from ${pair.theirs + 1} to ${pair.ours + 1}`];
   };
 
   const row = (view, pair) => {
-    const [sign, usual] = named(KINDS, pair.kind) || KINDS.alone;
-    const label = elsewhere(view, pair) || usual;
+    const [sign, label] = kindOf(pair);
     const ours = ourCell(view, pair);
     const theirs = view.reference ? theirCell(view, pair) : null;
     return node(`li.row.${pair.kind}`,
@@ -245,6 +239,29 @@
   const TITLES = () => node("li.row.titles", { "aria-hidden": "true" },
     node("p", "Prediction"), node("p", "Reference"));
 
+  const COUNTED = {
+    same: ["same call", "same calls"], arguments: ["with other arguments", "with other arguments"],
+    different: ["other tool", "other tools"],
+    extra: ["not in the reference", "not in the reference"],
+    missing: ["only in the reference", "only in the reference"],
+  };
+
+  // How the two chains compare as a whole, before they are read row by row.
+  const comparedLine = (view) => {
+    const rows = rowsOf(view);
+    if (!view.reference || !rows.length) return null;
+    const moved = rows.filter((pair) => pair.moved).length;
+    if (rows.every((pair) => pair.kind === "same")) {
+      return node("p.agrees", node("span.sign", "✓"), moved
+        ? " The same calls as the reference, in another order."
+        : " The same calls as the reference, in the same order.");
+    }
+    const parts = Object.entries(COUNTED)
+      .map(([kind, words]) => [rows.filter((pair) => pair.kind === kind).length, words])
+      .filter(([many]) => many).map(([many, words]) => count(many, ...words));
+    return node("p.muted.small", parts.join(", "), when(moved, () => `; ${moved} moved`));
+  };
+
   const list = (view) => {
     const rows = withIdle(view);
     if (!rows.length) return null;
@@ -263,7 +280,7 @@
       node("p.muted.small", "The case has no reference.")),
     when(!(view.prediction.calls || []).length, () =>
       node("p.muted.small", "The prediction calls no tool.")),
-    list(view), cutShort(view),
+    comparedLine(view), list(view), cutShort(view),
   ]);
 
   const planCell = (label, plan) => node("div.cell", node("p.side", label),

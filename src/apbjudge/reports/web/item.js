@@ -193,15 +193,18 @@
   const itemView = (data, options = {}) => {
     const view = prepare(data, options);
     const known = Boolean(data.prediction && data.prediction.kind);
+    // Below a query that is judged the verdicts are in view.
+    const most = view.options.showJudges ? SHORT / 5 : SHORT;
     return node("article.item-view",
       head(view),
       when(!known || !data.case, () => node("p.note.suspected", MISSING)),
       when(view.case.query, () =>
-        section(view.level + 1, "query", "Query", words(view.case.query))),
+        section(view.level + 1, "query", "Query", words(view.case.query, "p.words", most))),
+      verdicts(view),
       files(view), condition(view), trajectory(view),
       known ? [plans(view), chain(view)] :
         section(view.level + 1, "chains", "Found by code", generalFindings(view)),
-      verdicts(view), material(view));
+      material(view));
   };
 
   apb.itemView = itemView;

@@ -73,14 +73,14 @@
   };
 
   // Running text with its line breaks; the end of a long one is behind a disclosure.
-  const words = (value, kind = "p.words") => {
+  const words = (value, kind = "p.words", most = SHORT) => {
     const all = String(value);
-    if (all.length <= SHORT) return node(kind, { dir: "auto" }, all);
-    const rest = all.length - SHORT;
+    if (all.length <= 1.25 * most) return node(kind, { dir: "auto" }, all);
+    const rest = all.length - most;
     return node("div.long",
-      node(kind, { dir: "auto" }, `${all.slice(0, SHORT)}…`),
+      node(kind, { dir: "auto" }, `${all.slice(0, most)}…`),
       details(`the other ${count(rest, "character", "characters")}`,
-        () => node(kind, { dir: "auto" }, `…${all.slice(SHORT)}`)));
+        () => node(kind, { dir: "auto" }, `…${all.slice(most)}`)));
   };
 
   // What the tested model says of a step, with a word that tells whose it is.

@@ -198,7 +198,8 @@
   async function itemData(at) {
     const { readers, index } = page;
     const data = await readers.items(at);
-    const judgements = data.judgements.map((row, judge) => row && { ...row, judge: index.names[judge] });
+    const judgements = data.judgements.map((row, judge) => row &&
+      { ...row, judge: index.names[judge], byCode: row.judge === "static" });
     return { ...data, judgements, case: data.case === undefined ? null : await caseOf(data.case) };
   }
 

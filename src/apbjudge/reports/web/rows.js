@@ -8,7 +8,7 @@
   const LEGEND = [
     ["✓", "correct", "passes"], ["✕", "incorrect", "fails"],
     ["?", "no verdict, and why", "open"], ["·", "not judged by this judge", "none"],
-    ["0.6", "grade, 0 to 1", ""], ["E5", "error code that is set", ""],
+    ["–", "no fault that code could prove", "none"], ["0.6", "grade, 0 to 1", ""], ["E5", "error code that is set", ""],
     ["differs", "the verdict is not the humans'", "fails"], ["↺", "a rule changed the verdict", "open"],
     ["⚡", "the judge contradicted itself", "open"], ["≈", "doubt of at least 0.7 bit", "open"],
   ];
@@ -19,6 +19,8 @@
 
   function mark(index, opinions, at) {
     const letter = opinions.verdict[at];
+    const byCode = opinions === index.judges[index.names.indexOf("static")];
+    if (byCode && letter === "c") return node("span.said.none", "–");
     const said = letter === "u" ? reasonOf(index, opinions, at) ?? "split"
       : gradeText(gradeOf(opinions, at));
     return node(`span.said.${KINDS[letter]}`, `${SYMBOLS[letter]} ${said}`);

@@ -16,6 +16,7 @@
     inconsistent: "the reply contradicts itself",
     budget: "the budget was used up",
     bad_input: "the row of the input is unusable",
+    error: "the judge failed",
   };
 
   // Verdict marks --------------------------------------------------------------------------------
@@ -26,8 +27,11 @@
     return node("span.mark.none", `– ${otherwise}`);
   };
   const isSplit = (human, field = "is_correct") => (human.ties || []).includes(field);
-  const verdictMark = ({ kind, is_correct: correct }) =>
-    kind === "unscored" ? node("span.mark.open", "? not scored") : mark(correct);
+  // Code alone never shows that a plan is correct.
+  const verdictMark = ({ kind, is_correct: correct, byCode }) => {
+    if (kind === "unscored") return node("span.mark.open", "? not scored");
+    return mark(byCode && correct ? null : correct, byCode ? "no provable fault" : undefined);
+  };
   const gradeText = (grade) =>
     Number.isFinite(grade) ? grade.toFixed(Number.isInteger(grade * 10) ? 1 : 2) : text(grade);
   const percent = (share) => `${Math.round(share * 100)} %`;
@@ -52,7 +56,8 @@
     const flag = (name) => (said) => (said.errors || {})[name];
     const names = [...new Set(all.flatMap(({ said }) => Object.keys(said.errors || {})))].sort();
     return [
-      line("is_correct", "Verdict", (said) => said.is_correct, mark),
+      line("is_correct", "Verdict", (said) => said.is_correct, (value, said) =>
+        verdictMark({ ...said, is_correct: value })),
       line("grade", "Grade", (said) => said.grade, gradeText),
       line("category", "Category", (said) => said.category,
         (number) => `${number} ${named(view.categories, number) || ""}`),
@@ -89,9 +94,10 @@
       return node("td.muted", said.kind === "unscored" ? "not scored" : "–");
     }
     const human = view.human ? field.get(view.human) : undefined;
-    const apart = isJudge && human !== undefined && human !== null && human !== value;
-    if (!apart) return node("td", field.show(value));
-    return node("td.apart", field.show(value), " ",
+    const isOpen = said.byCode && field.key === "is_correct" && value;
+    const apart = isJudge && !isOpen && human !== undefined && human !== null && human !== value;
+    if (!apart) return node("td", field.show(value, said));
+    return node("td.apart", field.show(value, said), " ",
       node("span.sign", "≠", hidden(" humans differ")));
   };
 
@@ -149,7 +155,7 @@
       ": the last reply contradicts itself.")),
     when(said.overrides, () => node("div.overrides",
       node("p.small.muted", "Changed by a rule:"), node("ul", said.overrides.map(overrideLine)))),
-    said.reasoning ? words(said.reasoning) : null,
+    when(said.reasoning && !(said.byCode && said.is_correct), () => words(said.reasoning)),
     when(said.doubt, () => doubt(said.doubt)),
     details("Particulars", () => small(said) || node("p.muted", "none")),
     said.raw ? details("Raw reply", () => code(said.raw)) : null);
@@ -161,11 +167,13 @@
   const verdicts = (view) => {
     const { data, options } = view;
     const notes = data.labels.map(noteOf).filter(Boolean);
-    const cards = options.showJudges ? data.judgements.map((said) => verdictCard(view, said)) : [];
+    const judges = options.showJudges ? data.judgements : [];
+    const last = [...judges].sort((a, b) => Boolean(a.byCode) - Boolean(b.byCode));
+    const cards = last.map((said) => verdictCard(view, said));
     const table = comparison(view);
     return section(view.level + 1, "judged", "Verdicts",
-      when(table, () => node("div.verdict-parts", table,
-        when(cards.length, () => node("div.cards", cards)))),
+      when(table, () => node("div.verdict-parts",
+        when(cards.length, () => node("div.cards", cards)), table)),
       when(notes.length, () => node("div.human-notes",
         heading(view.level + 2, "Notes of humans"), node("ul", notes))));
   };
