@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import resources
@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InputError
 from ..jsonl import read_lines
 from ..judge import Source, Task
-from ..records import Consensus, Item, Unscored, Verdict, resolve
+from ..records import ERROR_CODES, Consensus, Item, Unscored, Verdict, resolve
 from ..records.consensus import Key
 from ..records.label_table import read_label_table
 from ..records.rows import item_row
@@ -84,7 +84,9 @@ class Material:
     roots: tuple[Path, ...]
 
 
-def known_of(path: Path | None, adjudicator: str | None) -> Known:
+def known_of(
+    path: Path | None, adjudicator: str | None, codes: Sequence[str] = ERROR_CODES
+) -> Known:
     """Reads labels, or the verdicts of another judge's run (a folder).
 
     Raises:
@@ -95,7 +97,7 @@ def known_of(path: Path | None, adjudicator: str | None) -> Known:
     if path.is_dir():
         return _of_run(path)
     problems: list[str] = []
-    items = resolve(read_label_table([path], problems), adjudicator=adjudicator).items
+    items = resolve(read_label_table([path], problems, codes), adjudicator=adjudicator).items
     if not items:
         first = f"; first complaint: {problems[0]}" if problems else ""
         raise InputError(f"{path}: expected labels with an item_id, one per line, got none{first}")

@@ -22,6 +22,7 @@ from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
 from ..llm.limits import Limits
 from ..llm.resources import Resources, cache_folder, shared_resources
+from ..records import ERROR_CODES
 from ..records.run_folder import JUDGEMENTS, MANIFEST
 from ..rubrics import Rubric
 from ..runs.folder import clear_run
@@ -118,7 +119,8 @@ def prepare(
         data_roots=data_roots(config.data_root),
     )
     labels = config.labels or (None if config.rows else shipped("labels.jsonl"))
-    known = known_of(labels, config.adjudicator)
+    codes = ERROR_CODES if rubric is None else (*ERROR_CODES, *rubric.codes)
+    known = known_of(labels, config.adjudicator, tuple(dict.fromkeys(codes)))
     for problem in known.problems:
         note(visible(problem))
     material = gather(

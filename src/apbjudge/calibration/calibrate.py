@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError, OptionError
 from ..judge import STATIC
 from ..judge.metrics import CATEGORIES
-from ..records.columns import Scores, Vector
+from ..records.columns import Scores, Vector, all_codes
 from ..records.judgement_table import Problems
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
 from ..statistics.coded import IntervalSettings
@@ -91,19 +91,22 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
             )
         judged, labels, notes = read_foreign(config, problems)
         shared = _Shared(config, labels, None, None, notes)
-        runs = (run if config.pairwise else once(run, problems) for run in judged)
+        runs = [run if config.pairwise else once(run, problems) for run in judged]
     else:
+        of_runs: Problems = []
+        runs = [once(read_judged_run(path, of_runs), of_runs) for path in config.judgements]
         labels = load_labels(
             config.labels,
             config.adjudicator,
             problems,
             include_unsure=config.unsure == "include",
+            codes=all_codes(run.table for run in runs),
         )
         target = None
         if config.target is not None:
             target = once(read_judged_run(config.target, problems), problems)
         shared = _Shared(config, labels, plan, target)
-        runs = (once(read_judged_run(path, problems), problems) for path in config.judgements)
+        problems.extend(of_runs)
     judges = [_reliability(shared, run, problems) for run in runs]
     return ReliabilityReport(
         labels=str(config.labels), judges=tuple(judges), problems=tuple(problems)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..records import ERROR_CODES
+from ..records.columns import all_codes
 from ..records.consensus import Answers
 from ..records.judgement_table import JudgementTable
 from .matching import Labels, are_of_two_models, pair_rows
@@ -52,7 +52,7 @@ class ItemScore:
     def of(cls, table: JudgementTable, at: int) -> ItemScore:
         """The judgement in a row of a table."""
         is_scored, errors = bool(table.scored[at]), table.errors_at(at)
-        is_set = None if errors is None else tuple(c for c in ERROR_CODES if errors.get(c))
+        is_set = None if errors is None else tuple(code for code in errors if errors[code])
         grade = float(table.grade[at])
         return cls(
             tested_model=table.tested_model(at),
@@ -157,7 +157,8 @@ def find_changes(
     rows = (np.arange(len(before)), np.arange(len(after)))
     by_item = are_of_two_models((before, after), rows)
     at, on = pair_rows((before, after), rows, by_model=not by_item, by_protocol=True)
-    a, b = before.scores_at(at), after.scores_at(on)
+    codes = all_codes((before, after))
+    a, b = (of.scores_at(rows).with_codes(codes) for of, rows in ((before, at), (after, on)))
     differ = (a.correct != b.correct) | (a.category != b.category) | (a.flags != b.flags)
     differ |= (a.known != b.known) | ~(
         (a.grade == b.grade) | (np.isnan(a.grade) & np.isnan(b.grade))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
-from ..records.columns import Scores, Vector, no_scores
+from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import Problems
 from ..records.run_folder import judgements_path
 from ..statistics.coded import IntervalSettings
@@ -74,7 +74,10 @@ def _read(
         )
     first = read_judged_run(run_a, problems)
     if judgements_path(run_a).resolve() != judgements_path(run_b).resolve():
-        return first, read_judged_run(run_b, problems)
+        second = read_judged_run(run_b, problems)
+        codes = all_codes((first.table, second.table))
+        first, second = (replace(run, table=run.table.with_codes(codes)) for run in (first, second))
+        return first, second
     if len(set(tested_models)) < 2:
         raise OptionError(
             f"RUN_B: expected another run than {visible(str(run_a))}; to compare two of its "
@@ -165,7 +168,7 @@ def _labels(
             "responses have labels of their own; see apbjudge calibrate --by tested_model"
         )
     first, at = pairs.runs[0], pairs.partners[0]
-    labels = load_labels(path, adjudicator, problems)
+    labels = load_labels(path, adjudicator, problems, codes=first.table.error_codes)
     matched = match(first, labels, problems)
     if not np.isin(at, matched.rows).any():
         raise InputError(f"{path}: expected labels of items that both runs have, got none")

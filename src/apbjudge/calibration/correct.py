@@ -13,7 +13,6 @@ from ..records.columns import Codes, Scores, Vector
 from ..records.consensus import Key
 from ..statistics.estimates import Array
 from ..statistics.prediction_powered import Design, rectify
-from ..statistics.ratings import CODES
 from ..statistics.sample import Sample, Strata
 from .judged_run import JudgedRun
 from .label_plan import LabelOrder
@@ -182,7 +181,7 @@ class Correction:
         if self.target is None:
             return values, labels, Sample()
         labelled = ~np.isnan(labels)
-        theirs = _values(self.target.table)[name]
+        theirs = _values(self.target.table).get(name, np.zeros(0))
         theirs = theirs[~np.isnan(theirs)]
         return (
             np.concatenate([values[labelled], theirs]),
@@ -195,7 +194,7 @@ def _values(scores: Scores) -> dict[str, Array]:
     """Each figure's value per row; NaN where nothing is stated."""
     flags = {
         code: np.where(scores.known >> i & 1, (scores.flags >> i & 1).astype(float), np.nan)
-        for i, code in enumerate(CODES)
+        for i, code in enumerate(scores.error_codes)
     }
     rates = np.where(scores.correct >= 0, scores.correct.astype(float), np.nan)
     return {"CR": rates, "Grade": scores.grade, **flags}

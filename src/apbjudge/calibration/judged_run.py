@@ -290,7 +290,13 @@ def grade_levels(
 def ratings(scores: Scores, levels: tuple[float, ...]) -> Ratings:
     """Scores with their grades as indices into the levels."""
     grade = grade_codes(scores.grade, levels)
-    return Ratings(correct=scores.correct, grade=grade, flags=scores.flags, known=scores.known)
+    return Ratings(
+        correct=scores.correct,
+        grade=grade,
+        flags=scores.flags,
+        known=scores.known,
+        codes=scores.error_codes,
+    )
 
 
 def on_levels(scores: _S, levels: tuple[float, ...]) -> _S:

@@ -62,8 +62,9 @@ def _labels(config: LabelPlanConfig, run: JudgedRun, problems: Problems) -> tupl
     """Which rows have a label, and what humans say of each row."""
     has_label = np.zeros(len(run), dtype=bool)
     if config.labels is None:
-        return has_label, no_scores(len(run))
-    labels = load_labels(config.labels, config.adjudicator, problems)
+        return has_label, no_scores(len(run)).with_codes(run.table.error_codes)
+    codes = run.table.error_codes
+    labels = load_labels(config.labels, config.adjudicator, problems, codes=codes)
     matched = match(run, labels, problems)
     has_label[matched.rows] = True
     return has_label, matched.human_of_all(len(run))

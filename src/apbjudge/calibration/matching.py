@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError, visible
+from ..records import ERROR_CODES
 from ..records.columns import Scores, Vector
-from ..records.consensus import TIES, ConsensusTable, answers_of, resolve
+from ..records.consensus import ConsensusTable, answers_of, resolve
 from ..records.judgement_reader import first_complaint
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.label_table import read_label_table
@@ -43,6 +44,7 @@ def load_labels(
     *,
     more: Sequence[Path] = (),
     include_unsure: bool = True,
+    codes: Sequence[str] = ERROR_CODES,
 ) -> Labels:
     """Reads and resolves a file of labels.
 
@@ -52,12 +54,13 @@ def load_labels(
         problems: Gets a line for each unusable row, which is left out.
         more: Further files, read as if they followed in the first one.
         include_unsure: Whether labels that their raters doubt count like any other.
+        codes: The error codes that there are.
 
     Raises:
         InputError: If a file is unusable, none holds a label, or the adjudicator never occurs.
     """
     n_before = len(problems)
-    table = read_label_table((path, *more), problems)
+    table = read_label_table((path, *more), problems, codes)
     if not len(table):
         wanted = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")
@@ -138,12 +141,16 @@ def match(run: JudgedRun, labels: Labels, problems: Problems) -> Matched:
         )
     if not len(rows):
         raise InputError(problems[-1] if ambiguous else _no_match(run, labels))
-    entries = entry[rows]
-    ties = {name: int((consensus.ties[entries] >> i & 1).sum()) for i, name in enumerate(TIES)}
+    entries, codes = entry[rows], table.error_codes
+    fields = enumerate(consensus.fields)
+    ties = {name: int((consensus.ties[entries] >> i & 1).sum()) for i, name in fields}
     return Matched(
         rows=rows,
-        human=consensus.scores_at(entries),
-        raters={name: consensus.rater(name).scores_at(entries) for name in consensus.by_rater},
+        human=consensus.scores_at(entries).with_codes(codes),
+        raters={
+            name: consensus.rater(name).scores_at(entries).with_codes(codes)
+            for name in consensus.by_rater
+        },
         n_ties={name: n for name, n in ties.items() if n},
         n_adjudicated=int(consensus.adjudicated[entries].sum()),
         n_unmatched=len(consensus) - len(np.unique(entries)) - len(ambiguous),

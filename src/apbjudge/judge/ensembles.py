@@ -15,7 +15,7 @@ import orjson
 
 from ..errors import OptionError
 from ..jsonl import write_atomically
-from ..records import Unscored, judgement_row, majority, read_labels
+from ..records import ERROR_CODES, Unscored, Verdict, judgement_row, majority, read_labels
 from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, load_rubric
 from ..runs.loop import Progress
@@ -120,7 +120,9 @@ def compare_runs(cheap: Path, strong: Path, labels: Path | None, rule_text: str)
     rule = parse_rule(rule_text)
     _, rows = _parted(read_judgements(cheap))
     asked = _answers(rows, read_judgements(strong))
-    truths = majority(read_labels(labels)) if labels is not None else {}
+    own = {code for row in rows if isinstance(row, Verdict) for code in row.errors or ()}
+    codes = sorted({*ERROR_CODES, *own})
+    truths = majority(read_labels(labels, codes=codes)) if labels is not None else {}
     reference: list[bool | None] = []
     for row in rows:
         item = row.item_id or ""  # a label may name the tested model or not

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..records import UNSOLVABLE_TYPES
+from ..records import ERROR_CODES, UNSOLVABLE_TYPES
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
 from ..statistics.bootstrap import ratio
@@ -61,16 +61,17 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
         figures["Grade"] = over(c.grade[graded], graded)
     elif len(flagged) and c.by_code[c.profile[flagged]].all():
         figures["Grade"] = nothing(note=NO_GRADE)
-    for i in range(6) if len(flagged) else ():
-        name = f"E{i + 1}" if i != 1 else ("E2-H" if form == "holistic" else "E2-S")
-        figures[name] = over((c.flags[flagged] >> i) & 1, flagged)
-    by_set: list[dict[str, bool]] = [dict(flags) for flags in c.own_errors]
-    used: set[int] = set(c.own_error[scored].tolist())
-    for code in sorted({code for at in used for code in by_set[at]}):
-        stated = scored[np.array([code in flags for flags in by_set])[c.own_error[scored]]]
-        is_set = np.array([flags.get(code, False) for flags in by_set])
-        figures[f"code {code}"] = over(is_set[c.own_error[stated]], stated)
+    for i, code in enumerate(c.error_codes):
+        stated = scored[(c.known[scored] >> i & 1) > 0]
+        if len(stated):
+            figures[_name_of(code, form)] = over(c.flags[stated] >> i & 1, stated)
     return figures
+
+
+def _name_of(code: str, form: str) -> str:
+    if code == "E2":
+        return "E2-H" if form == "holistic" else "E2-S"
+    return code if code in ERROR_CODES else f"code {code}"
 
 
 def with_bounds(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:

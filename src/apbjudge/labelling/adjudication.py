@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..records import HumanLabel, read_labels, resolve
+from ..records import ERROR_CODES, HumanLabel, read_labels, resolve
 from ..records.consensus import answers_of
 from ..records.keys import model_key, short_key
 from ..records.scales import ScaleCheck
@@ -38,7 +38,12 @@ class Adjudication:
 
 
 def compared(
-    paths: Sequence[Path], queue: Sequence[QueuedItem], *, adjudicator: str, problem: Problem
+    paths: Sequence[Path],
+    queue: Sequence[QueuedItem],
+    *,
+    adjudicator: str,
+    problem: Problem,
+    codes: Sequence[str] = ERROR_CODES,
 ) -> Adjudication:
     """Compares the raters of some files.
 
@@ -50,12 +55,13 @@ def compared(
         queue: The items.
         adjudicator: Who decides; none of the raters.
         problem: Called with the complaint about each unusable row.
+        codes: The error codes that there are.
 
     Raises:
         InputError: If a file is unusable, there is only one rater, the adjudicator is one, or a
             rater says different things of an item in two files: those may be two of one name.
     """
-    by_file = {path: list(_labels(path, paths, problem)) for path in paths}
+    by_file = {path: list(_labels(path, paths, problem, codes)) for path in paths}
     _check_names(by_file)
     consensus = resolve([label for labels in by_file.values() for label in labels])
     raters = sorted(consensus.by_rater)
@@ -97,10 +103,12 @@ def decided_from(labels: Sequence[HumanLabel]) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _labels(path: Path, paths: Sequence[Path], problem: Problem) -> Iterator[HumanLabel]:
+def _labels(
+    path: Path, paths: Sequence[Path], problem: Problem, codes: Sequence[str]
+) -> Iterator[HumanLabel]:
     scales = ScaleCheck(path)
     name = path.stem if [each.stem for each in paths].count(path.stem) == 1 else str(path)
-    for label in read_labels(path, bad=problem, scales=scales):
+    for label in read_labels(path, bad=problem, scales=scales, codes=codes):
         is_nameless = label.rater == "human" and len(paths) > 1
         yield label.model_copy(update={"rater": name}) if is_nameless else label
     scales.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import OptionError
 from ..judge.source import data_roots, own_rubric
+from ..records import ERROR_CODES
 from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
 from .label_log import Clock, LabelLog
@@ -80,15 +81,19 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
         raise OptionError(
             f"--order: expected random, file, or the file of a plan, got {config.order!r}"
         )
+    of_rubrics = (code for place in queue for code in place.rubric.codes)
+    codes = tuple(dict.fromkeys((*ERROR_CODES, *of_rubrics)))
     rater, adjudication = config.rater, None
     if config.adjudicate:
         rater = rater or ADJUDICATED
-        adjudication = compared(config.adjudicate, queue, adjudicator=rater, problem=problem)
+        adjudication = compared(
+            config.adjudicate, queue, adjudicator=rater, problem=problem, codes=codes
+        )
         queue = [place for place in queue if place.key in adjudication.disputed]
     queue = queue[: config.n]
     items = f"{len(queue):,} of {total:,}" if len(queue) < total else f"all {total:,}"
     verdicts = JudgeVerdicts(config.run, [item.key for item in queue]) if config.run else None
-    log = LabelLog(config.out, bad=problem, clock=clock)
+    log = LabelLog(config.out, bad=problem, clock=clock, codes=codes)
     if adjudication is not None:
         log.take_over(adjudication.agreed)
         items = f"{len(queue):,} of {total:,}"

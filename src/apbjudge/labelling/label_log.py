@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,7 +21,7 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import Appender, cut_torn_line, parse_object, take_lock
-from ..records import HumanLabel
+from ..records import ERROR_CODES, HumanLabel
 from ..records.labels import TABLE_SUFFIXES, check_scales, label_of, label_rows
 from ..records.scales import ScaleCheck
 from .clicks import answers, is_silent
@@ -88,7 +88,12 @@ class LabelLog:
     """
 
     def __init__(
-        self, path: Path, *, bad: Callable[[str], None], clock: Clock | None = None
+        self,
+        path: Path,
+        *,
+        bad: Callable[[str], None],
+        clock: Clock | None = None,
+        codes: Sequence[str] = ERROR_CODES,
     ) -> None:
         if path.suffix.lower() in TABLE_SUFFIXES:
             raise OptionError(
@@ -98,7 +103,7 @@ class LabelLog:
         self.path = Path(os.path.realpath(path))  # through links, so that a lock has one place
         self._temporary = self.path.with_name(f".{self.path.name}.tmp")
         self._histories: dict[tuple[str, Key], LabelHistory] = {}
-        self._clock = clock
+        self._clock, self._codes = clock, codes
         self._open_items: dict[str, tuple[Key, datetime]] = {}  # by rater, with the time counted
         lock = self.path.with_name(f".{self.path.name}.lock")  # lines that go replace the file
         busy = f"--out: another process is labelling into {self.path}"
@@ -267,12 +272,12 @@ class LabelLog:
 
     def _read(self, bad: Callable[[str], None]) -> None:
         scales, complaints, n_labels = ScaleCheck(self.path), list[str](), 0
-        for number, values in label_rows(self.path):
+        for number, values in label_rows(self.path, self._codes):
             try:
                 if isinstance(values, RowError):
                     raise values
-                check_scales(scales, values, number)
-                label = label_of(values)
+                check_scales(scales, values, number, self._codes)
+                label = label_of(values, self._codes)
             except RowError as error:
                 complaints.append(f"{self.path}:{number}: {error}")
                 continue

@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 import orjson
 
 from ..errors import InputError, RowError
-from ..records import HumanLabel
+from ..records import ERROR_CODES, HumanLabel
 from ..records.labels import label_of
 from ..rubrics import Rubric
 from .clicks import is_silent
@@ -284,5 +284,6 @@ def _label(annotation: Mapping[str, Any], place: QueuedItem) -> HumanLabel:
             "faulty_steps": chosen.get("faulty_steps", []),
             "decided_at": annotation.get("updated_at") or annotation.get("created_at"),
             "seconds": annotation.get("lead_time"),
-        }
+        },
+        place.rubric.codes or ERROR_CODES,
     )

@@ -147,26 +147,30 @@ class Codes:
 
 # Scores -------------------------------------------------------------------------------------------
 
-_BITS = tuple((1 << i, code) for i, code in enumerate(ERROR_CODES))
+BITS = np.uint32
+"""Flags of a row, a bit per code."""
 
 
-def flag_bits(errors: Sequence[Mapping[str, bool | None] | None]) -> tuple[Vector, Vector]:
-    """Error codes of some rows as bits, bit i for E(i+1).
+def flag_bits(
+    errors: Sequence[Mapping[str, bool | None] | None], codes: Sequence[str] = ERROR_CODES
+) -> tuple[Vector, Vector]:
+    """Error codes of some rows as bits.
 
     Args:
         errors: For each row, true or false by code; None, or a missing code, for nothing.
+        codes: The codes of the bits; others are left out.
 
     Returns:
-        Shape (n,) each, uint8: which are set, and of which something is stated.
+        Shape (n,) each, uint32: which are set, and of which something is stated.
     """
-    of_codes = [tuple(map((row or _EMPTY).get, ERROR_CODES)) for row in errors]
-    values = np.array(of_codes, dtype=float).reshape(len(errors), len(ERROR_CODES))
+    of_codes = [tuple(map((row or _EMPTY).get, codes)) for row in errors]
+    values = np.array(of_codes, dtype=float).reshape(len(errors), len(codes))
     known, is_set = ~np.isnan(values), values > 0
-    return (is_set @ _BIT_VALUES).astype(np.uint8), (known @ _BIT_VALUES).astype(np.uint8)
+    bits = np.left_shift(1, np.arange(len(codes)))
+    return (is_set @ bits).astype(BITS), (known @ bits).astype(BITS)
 
 
 _EMPTY: Mapping[str, None] = {}
-_BIT_VALUES = np.array([bit for bit, _ in _BITS])
 
 
 def tristate(values: Iterable[bool | None]) -> Vector:
@@ -187,9 +191,10 @@ class Scores:
     Attributes:
         correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 nothing.
         grade: Shape (n,), 0 to 1, NaN for nothing.
-        flags: Shape (n,), uint8, bit i set for E(i+1).
-        known: Shape (n,), uint8, bit i set where something is stated of E(i+1).
+        flags: Shape (n,), uint32, bit i set where the code ``error_codes[i]`` is.
+        known: Shape (n,), uint32, bit i set where something is stated of that code.
         category: Shape (n,), int8, 1 to 5, 0 for nothing.
+        error_codes: The error codes behind the bits.
     """
 
     correct: Vector
@@ -197,6 +202,7 @@ class Scores:
     flags: Vector
     known: Vector
     category: Vector
+    error_codes: tuple[str, ...] = ERROR_CODES
 
     def __len__(self) -> int:
         return len(self.correct)
@@ -214,22 +220,41 @@ class Scores:
 
     def scores_at(self, rows: Vector) -> Scores:
         """The scores of some rows; the row -1 stands for one of which nothing is stated."""
-        columns = {f.name: getattr(self, f.name) for f in fields(Scores)}
+        columns = {name: getattr(self, name) for name in _NOTHING}
         return Scores(
             **{
                 name: np.append(of, _NOTHING[name])[rows].astype(of.dtype)
                 for name, of in columns.items()
-            }
+            },
+            error_codes=self.error_codes,
         )
 
     def errors_at(self, at: int) -> dict[Any, bool] | None:
         """The codes of which something is stated in one row; None without."""
         flags, known = int(self.flags[at]), int(self.known[at])
-        return {code: bool(flags & bit) for bit, code in _BITS if known & bit} or None
+        stated = ((code, 1 << i) for i, code in enumerate(self.error_codes) if known >> i & 1)
+        return {code: bool(flags & bit) for code, bit in stated} or None
+
+    def with_codes(self, codes: Sequence[str]) -> Self:
+        """The same with these codes behind the bits; what is stated of others is left out."""
+        if tuple(codes) == self.error_codes:
+            return self
+        flags, known = np.zeros_like(self.flags), np.zeros_like(self.known)
+        for i, code in enumerate(codes):
+            if code in self.error_codes:
+                at = self.error_codes.index(code)
+                flags |= (self.flags >> at & 1) << i
+                known |= (self.known >> at & 1) << i
+        return replace(self, flags=flags, known=known, error_codes=tuple(codes))
 
     def with_grades(self, grade: Vector) -> Self:
         """The same with other grades."""
         return replace(self, grade=grade)
+
+
+def all_codes(of: Iterable[Scores]) -> tuple[str, ...]:
+    """The error codes of several, those of the first one first."""
+    return tuple(dict.fromkeys(code for scores in of for code in scores.error_codes))
 
 
 _NOTHING: Mapping[str, float] = {
@@ -243,5 +268,6 @@ _NOTHING: Mapping[str, float] = {
 
 def no_scores(n: int = 0) -> Scores:
     """Scores of n items of which nothing is stated."""
-    kinds = {"correct": "b", "grade": "d", "flags": "B", "known": "B", "category": "b"}
-    return Scores(**{name: np.full(n, _NOTHING[name], kinds[name]) for name in kinds})
+    kinds = {"correct": "b", "grade": "d", "flags": "I", "known": "I", "category": "b"}
+    columns = {name: np.full(n, _NOTHING[name], kinds[name]) for name in kinds}
+    return Scores(**columns, error_codes=ERROR_CODES)

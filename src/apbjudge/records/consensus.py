@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from .columns import Scores, Vector, no_scores
-from .judgements import ERROR_CODES, ErrorCode
+from .columns import BITS, Scores, Vector, no_scores
+from .judgements import ErrorCode
 from .keys import model_key, short_key
 from .label_table import LabelTable, label_table
 from .labels import HumanLabel
 
 Key = tuple[str, str | None]
 """Item id and tested model; labels without a tested model are separate."""
-
-TIES = ("is_correct", *ERROR_CODES, "category")
-"""Fields on which raters may be split, in the order of the bits of ``ConsensusTable.ties``."""
 
 Answers = tuple[Vector, Vector]
 """Sorted keys of items, and how many tested models answered each."""
@@ -59,7 +56,7 @@ class ConsensusTable(Scores):
     Attributes:
         labels: The labels.
         first: Row of the first label of each.
-        ties: uint8, bit i set where raters are split on ``TIES[i]``; nothing is decided there.
+        ties: uint32, bit i set where raters are split on ``fields[i]``; nothing is decided there.
         adjudicated: Whether the adjudicator decided anything.
         by_rater: Rows of each rater's own labels, in the order of the entries; raters sorted, the
             adjudicator not among them.
@@ -80,6 +77,11 @@ class ConsensusTable(Scores):
     n_changed: int
     n_silent: int
     n_unsure: int
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Fields on which raters may be split, in the order of the bits of ``ties``."""
+        return ("is_correct", *self.error_codes, "category")
 
     def rater(self, name: str) -> Scores:
         """What one rater says of each entry."""
@@ -158,7 +160,7 @@ class ConsensusTable(Scores):
             errors=self.errors_at(at),
             category=category or None,
             raters=tuple(sorted(raters)),
-            ties=tuple(name for i, name in enumerate(TIES) if int(self.ties[at]) >> i & 1),
+            ties=tuple(name for i, name in enumerate(self.fields) if int(self.ties[at]) >> i & 1),
             adjudicated=bool(self.adjudicated[at]),
         )
 
@@ -293,25 +295,26 @@ def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Sc
         by_final[entry[has & is_final]] = True
         return has & (is_final | ~by_final[entry])
 
-    def most(field_: str, has: Vector, values: Vector, n_values: int) -> Vector:
-        """The value that more than half have; -1 for none."""
+    def most(bit: int, has: Vector, values: Vector, n_values: int) -> Vector:
+        """The value that more than half have; -1 for none, with the field's bit in ``ties``."""
         at = counted(has)
         times = np.bincount(entry[at] * n_values + values[at], minlength=n * n_values)
         times = times.reshape(n, n_values)
         best, all_of = times.argmax(axis=1), times.sum(axis=1)
         decided = 2 * times.max(axis=1, initial=0) > all_of
-        ties[:] |= ((all_of > 0) & ~decided).astype(np.uint8) << np.uint8(TIES.index(field_))
+        ties[:] |= ((all_of > 0) & ~decided).astype(BITS) << BITS(bit)
         return np.where(decided, best, -1)
 
-    ties = np.zeros(n, dtype=np.uint8)
-    found = no_scores(n)
-    found.correct[:] = most("is_correct", votes.correct >= 0, votes.correct, 2)
-    for i, code in enumerate(ERROR_CODES):
-        value = most(code, (votes.known >> i & 1) > 0, votes.flags >> i & 1, 2)
-        found.known[:] |= (value >= 0).astype(np.uint8) << np.uint8(i)
-        found.flags[:] |= (value == 1).astype(np.uint8) << np.uint8(i)
+    ties = np.zeros(n, dtype=BITS)
+    found = replace(no_scores(n), error_codes=votes.error_codes)
+    found.correct[:] = most(0, votes.correct >= 0, votes.correct, 2)
+    n_codes = len(votes.error_codes)
+    for i in range(n_codes):
+        value = most(i + 1, (votes.known >> i & 1) > 0, votes.flags >> i & 1, 2)
+        found.known[:] |= (value >= 0).astype(BITS) << BITS(i)
+        found.flags[:] |= (value == 1).astype(BITS) << BITS(i)
     n_categories = int(votes.category.max(initial=0)) + 1
-    category = most("category", votes.category > 0, votes.category, n_categories)
+    category = most(n_codes + 1, votes.category > 0, votes.category, n_categories)
     found.category[:] = np.maximum(category, 0)
     graded = np.flatnonzero(counted(~np.isnan(votes.grade)))
     graded = graded[np.lexsort((votes.grade[graded], entry[graded]))]

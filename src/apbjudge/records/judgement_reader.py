@@ -14,6 +14,7 @@ from ..config import STATIC
 from ..errors import InputError, RowError, visible
 from ..jsonl import read_lines
 from .columns import (
+    BITS,
     Codes,
     ColumnBuilder,
     Vector,
@@ -151,7 +152,7 @@ def _own_errors(errors: Mapping[str, bool] | None) -> tuple[tuple[str, bool], ..
     """The flags of codes other than E1 to E6, by code."""
     if not errors or errors.keys() <= _SHIPPED_CODES:
         return ()
-    return tuple(sorted((c, f) for c, f in errors.items() if c not in _SHIPPED_CODES))
+    return tuple((c, f) for c, f in errors.items() if c not in _SHIPPED_CODES)
 
 
 _SHIPPED_CODES = frozenset(ERROR_CODES)
@@ -282,8 +283,8 @@ class _Reader:
         return {
             "correct": np.where(scored, correct, -1).astype(np.int8),
             "grade": np.where(scored, grade, np.nan),
-            "flags": np.where(scored, flags, 0).astype(np.uint8),
-            "known": np.where(scored, known, 0).astype(np.uint8),
+            "flags": np.where(scored, flags, 0).astype(BITS),
+            "known": np.where(scored, known, 0).astype(BITS),
             "category": np.where(scored, category, 0).astype(np.int8),
             "profile": self._profiles.of(profiles),
             "position": np.array(of["position"], dtype=np.int64),
@@ -303,20 +304,28 @@ class _Reader:
             "cost_usd": _bounded(of["cost_usd"]),
             "latency_s": numbers(of["latency_s"]),
             "reason": self._reasons.of([reason or NOT_STATED for reason in of["reason"]]),
-            "own_error": self._own_errors.of(list(map(_own_errors, of["errors"]))),
+            "own_errors": self._own_errors.of(list(map(_own_errors, of["errors"]))),
             "usage": _usage_columns(of["usage"]),
         }
 
     def table(self) -> JudgementTable:
         """The table of all rows that were taken in."""
         columns = self._rows.columns()
+        own: list[dict[str, bool]] = [dict(flags) for flags in self._own_errors.names]
+        own_codes = tuple(dict.fromkeys(code for flags in own for code in flags))
+        codes = (*ERROR_CODES, *own_codes)
+        if own_codes and not columns["known"].any():  # the rubric has none of E1 to E6
+            codes = own_codes
+        of_row = columns.pop("own_errors")
+        for name, bits in zip(("flags", "known"), flag_bits(own, codes), strict=True):
+            columns[name] |= np.where(columns["scored"], bits[of_row], 0).astype(BITS)
         return JudgementTable(
             judge=self._judge or self._first_judge,
             path=self.path,
             profiles=self._profiles.names,
             reasons=self._reasons.names,
             last_errors={reason: text for reason, (_, text) in self._last_errors.items()},
-            own_errors=self._own_errors.names,
+            error_codes=codes,
             **columns,
         )
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import visible
-from .columns import Codes, Scores, Texts, Vector
+from .columns import Codes, Scores, Texts, Vector, all_codes
 from .keys import model_key, short_key
 
 Problems = list[str]
@@ -82,8 +82,6 @@ class JudgementTable(Scores):
         reason: Index into ``reasons``: why there is no verdict.
         reasons: The different reasons.
         last_errors: What the unscored row furthest down the input says, by reason.
-        own_error: Index into ``own_errors``: the flags of codes that are a rubric's own.
-        own_errors: The different sets of them, each as pairs of code and flag.
         usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.
     """
 
@@ -110,8 +108,6 @@ class JudgementTable(Scores):
     reason: Vector
     reasons: list[str] = field(repr=False)
     last_errors: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    own_error: Vector
-    own_errors: list[tuple[tuple[str, bool], ...]] = field(repr=False)
     usage: Vector
 
     def take(self, rows: Vector) -> Self:
@@ -130,14 +126,16 @@ class JudgementTable(Scores):
         """The rows of several runs; judge and path are those of the first."""
         if len(tables) == 1:
             return tables[0]
-        profiles, reasons, own_errors = Codes(), Codes(), Codes()
+        error_codes = all_codes(tables)
+        tables = [table.with_codes(error_codes) for table in tables]
+        profiles, reasons = Codes(), Codes()
         found: dict[str, Any] = {
             name: Texts.joined([getattr(table, name) for table in tables])
             if name in {"item_id", "case_id"}
             else np.concatenate([getattr(table, name) for table in tables])
             for name in _ROW_FIELDS
         }
-        lists = {"profile": profiles, "reason": reasons, "own_error": own_errors}
+        lists = {"profile": profiles, "reason": reasons}
         for name, codes in lists.items():
             parts = [codes.of(getattr(t, name + "s"))[getattr(t, name)] for t in tables]
             found[name] = np.concatenate(parts)
@@ -301,7 +299,7 @@ class JudgementTable(Scores):
 _ROW_FIELDS = tuple(
     f.name
     for f in fields(JudgementTable)
-    if f.name not in set("judge path profiles reasons last_errors own_errors".split())
+    if f.name not in set("judge path profiles reasons last_errors error_codes".split())
 )
 
 

@@ -91,7 +91,9 @@ class LabelTable(Scores):
         )
 
 
-def read_label_table(paths: Sequence[Path], problems: list[str]) -> LabelTable:
+def read_label_table(
+    paths: Sequence[Path], problems: list[str], codes: Sequence[str] = ERROR_CODES
+) -> LabelTable:
     """Reads files of labels whose numbers are on our scales; see ``labels.read_labels``.
 
     A rater's numbers in a field may be on another scale, such as marks from 1 to 5 in ``grade``:
@@ -102,11 +104,12 @@ def read_label_table(paths: Sequence[Path], problems: list[str]) -> LabelTable:
     Args:
         paths: The files, each read as if it followed in the one before.
         problems: Gets the complaint about a row that can't be used, which is left out.
+        codes: The error codes that there are.
 
     Raises:
         InputError: If a file as a whole is unusable, or a rater's field is on another scale.
     """
-    reader = _Reader()
+    reader = _Reader(codes)
     for path in paths:
         reader.read(path, problems)
     return reader.table()
@@ -114,8 +117,10 @@ def read_label_table(paths: Sequence[Path], problems: list[str]) -> LabelTable:
 
 def label_table(labels: Iterable[HumanLabel]) -> LabelTable:
     """The table of labels in memory."""
-    reader = _Reader()
-    for label in labels:
+    listed = list(labels)
+    stated = (code for label in listed for code in label.errors or ())
+    reader = _Reader(tuple(dict.fromkeys((*ERROR_CODES, *stated))))
+    for label in listed:
         reader.rows.add(_values_of(label))
     return reader.table()
 
@@ -135,19 +140,19 @@ _KINDS: Mapping[str, frozenset[type]] = {
     "note": frozenset({str, type(None)}),
     "unsure": frozenset({bool, type(None)}),
     "faulty_steps": frozenset({type(None)}),
-    **dict.fromkeys(ERROR_CODES, frozenset({type(None)})),
 }
 """Kinds of values that stand for themselves; others have to be read, such as ``"yes"``."""
 
-_ALL = tuple(_KINDS)
-_CODES = frozenset(ERROR_CODES)
+_NOTHING = frozenset({type(None)})
 _RATER = "human"
 
 
 class _Reader:
     """Takes in labels of files."""
 
-    def __init__(self) -> None:
+    def __init__(self, codes: Sequence[str]) -> None:
+        self._codes, self._code_set = tuple(codes), frozenset(codes)
+        self._all = (*_KINDS, *codes)
         self._models, self._raters = Codes(), Codes()
         self._plain: set[tuple[type, ...]] = set()
         self.rows = ColumnBuilder(_NAMES, self._columns_of)
@@ -156,15 +161,15 @@ class _Reader:
     def read(self, path: Path, problems: list[str]) -> None:
         """Takes in the labels of a file."""
         scales, self._counts = ScaleCheck(path), {}
-        for number, row in label_rows(path):
+        for number, row in label_rows(path, self._codes):
             if not isinstance(row, RowError):
-                values = tuple(map(row.get, _ALL))
+                values = tuple(map(row.get, self._all))
                 if self._is_plain(values):
                     self.rows.add((*values[: len(_NAMES) - 1], True))
                     continue
-                check_scales(scales, row, number)
+                check_scales(scales, row, number, self._codes)
             try:
-                label = label_of(row)
+                label = label_of(row, self._codes)
             except RowError as error:
                 problems.append(f"{path}:{number}: {error}")
             else:
@@ -179,7 +184,8 @@ class _Reader:
         """Whether every field of a row stands for itself and is on its scale."""
         kinds = tuple(map(type, values))
         if kinds not in self._plain:
-            if not all(kind in _KINDS[name] for name, kind in zip(_ALL, kinds, strict=True)):
+            named = zip(self._all, kinds, strict=True)
+            if not all(kind in _KINDS.get(name, _NOTHING) for name, kind in named):
                 return False
             self._plain.add(kinds)
         item_id, tested_model, rater, _, grade, category, errors, *_ = values
@@ -191,13 +197,14 @@ class _Reader:
             and (grade is None or 0 <= grade <= 1)
             and (category is None or 1 <= category <= 5)
             and (
-                not errors or (errors.keys() <= _CODES and {*map(type, errors.values())} == {bool})
+                not errors
+                or (errors.keys() <= self._code_set and {*map(type, errors.values())} == {bool})
             )
         )
 
     def _columns_of(self, of: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         items = encoded(of["item_id"])
-        flags, known = flag_bits(of["errors"])
+        flags, known = flag_bits(of["errors"], self._codes)
         columns: dict[str, Any] = {
             "correct": tristate(of["is_correct"]),
             "grade": numbers(of["grade"]),
@@ -227,7 +234,7 @@ class _Reader:
             "grade": (sure, graded),
         }
         fields["category"] = (np.zeros(len(correct), dtype=bool), of["category"] > 0)
-        for i, code in enumerate(ERROR_CODES):
+        for i, code in enumerate(self._codes):
             stated = (known >> i & 1) > 0
             fields[f"errors.{code}"] = (stated, stated)
         n = len(self._raters.names)
@@ -239,7 +246,12 @@ class _Reader:
     def table(self) -> LabelTable:
         """The table of all labels that were taken in."""
         columns = self.rows.columns()
-        return LabelTable(models=self._models.names, raters=self._raters.names, **columns)
+        return LabelTable(
+            models=self._models.names,
+            raters=self._raters.names,
+            error_codes=self._codes,
+            **columns,
+        )
 
 
 def _values_of(label: HumanLabel) -> tuple[Any, ...]:

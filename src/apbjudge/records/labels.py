@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
@@ -82,28 +82,33 @@ class HumanLabel(Record):
 
 
 def read_labels(
-    path: Path, *, bad: Callable[[str], None] | None = None, scales: ScaleCheck | None = None
+    path: Path,
+    *,
+    bad: Callable[[str], None] | None = None,
+    scales: ScaleCheck | None = None,
+    codes: Sequence[str] = ERROR_CODES,
 ) -> Iterator[HumanLabel]:
     """Yields the labels of a file: a table when it is named ``.csv`` or ``.tsv``, else JSONL.
 
     Null and an empty cell mean that nothing was said; fields that a label does not have are
     ignored. ``errors`` maps codes to true or false, or lists those that are set: then all others
-    were said to be false. A flag may also have a field of its own, E1 to E6.
+    were said to be false. A flag may also have a field of its own, such as E1.
 
     Args:
         path: The file.
         bad: Is given the complaint about a row that can't be used (``file:line: field …``), which
             is then left out; None raises it.
         scales: Takes in every number of a field that has a scale.
+        codes: The error codes that there are.
 
     Raises:
         InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
     """
-    for number, values in label_rows(path):
+    for number, values in label_rows(path, codes):
         if scales is not None and not isinstance(values, RowError):
-            check_scales(scales, values, number)
+            check_scales(scales, values, number, codes)
         try:
-            label = label_of(values)
+            label = label_of(values, codes)
         except RowError as error:
             text = f"{path}:{number}: {error}"
             if bad is None:
@@ -114,10 +119,12 @@ def read_labels(
 
 
 _NOT_IN_TABLES = ("note", "decided_from")
-_COLUMNS = (*(n for n in HumanLabel.model_fields if n not in _NOT_IN_TABLES), *ERROR_CODES)
+_COLUMNS = tuple(name for name in HumanLabel.model_fields if name not in _NOT_IN_TABLES)
 
 
-def label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
+def label_rows(
+    path: Path, codes: Sequence[str] = ERROR_CODES
+) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
     """Yields the rows of a file of labels with their lines.
 
     Raises:
@@ -125,7 +132,7 @@ def label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]
             human's.
     """
     if path.suffix.lower() in TABLE_SUFFIXES:
-        yield from read_table(path, _COLUMNS, needed="item_id")
+        yield from read_table(path, (*_COLUMNS, *codes), needed="item_id")
         return
     for line in read_lines(path):
         values = line.values
@@ -138,8 +145,10 @@ def label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]
 _OF_JUDGEMENTS = {"judge", "kind", "fingerprint"}
 
 
-def label_of(values: Mapping[str, Any] | RowError) -> HumanLabel:
-    """The label that a row holds.
+def label_of(
+    values: Mapping[str, Any] | RowError, codes: Sequence[str] = ERROR_CODES
+) -> HumanLabel:
+    """The label that a row holds; ``codes`` are the error codes that there are.
 
     Raises:
         RowError: If a field is unusable.
@@ -151,7 +160,7 @@ def label_of(values: Mapping[str, Any] | RowError) -> HumanLabel:
         for name, read in _READERS.items()
         if name == "item_id" or values.get(name) is not None
     }
-    return HumanLabel(**stated, errors=_flags(values))
+    return HumanLabel(**stated, errors=_Flags(codes).of(values))
 
 
 # One field at a time -----------------------------------------------------------------------------
@@ -247,7 +256,9 @@ def _sources(value: object, field: str) -> tuple[dict[str, Any], ...]:
 # Scales ------------------------------------------------------------------------------------------
 
 
-def check_scales(scales: ScaleCheck, values: Mapping[str, Any], line: int) -> None:
+def check_scales(
+    scales: ScaleCheck, values: Mapping[str, Any], line: int, codes: Sequence[str]
+) -> None:
     """Counts a row's numbers by where they lie on the scale of their field."""
     rater = values.get("rater")
     who = rater if isinstance(rater, str) else "human"
@@ -255,7 +266,7 @@ def check_scales(scales: ScaleCheck, values: Mapping[str, Any], line: int) -> No
     flags = cast("dict[str, object]", errors) if isinstance(errors, dict) else {}
     truths: dict[str, object] = {
         "is_correct": values.get("is_correct"),
-        **{code: values.get(code) for code in ERROR_CODES},
+        **{code: values.get(code) for code in codes},
         **{f"errors.{code}": flag for code, flag in flags.items()},
     }
     for field, value in truths.items():
@@ -320,62 +331,67 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
 
 # Error flags -------------------------------------------------------------------------------------
 
-_CODES: Mapping[str, ErrorCode] = {code.lower(): code for code in ERROR_CODES}
 _NO_ERROR = ("none", "-")
 _SEPARATORS = re.compile(r"[\s,;|]+")
 
 
-def _flags(values: Mapping[str, Any]) -> Flags | None:
-    """What a row says of the codes, in ``errors`` and in fields of their own."""
-    flags = _said(values.get("errors"))
-    for code in ERROR_CODES:
-        if (value := values.get(code)) is None:
-            continue
-        flag = _truth(value, code)
-        if flags.setdefault(code, flag) != flag:
-            raise RowError(code, f"{str(flags[code]).lower()}, as errors says", value)
-    return {code: flags[code] for code in ERROR_CODES if code in flags} or None
+class _Flags:
+    """Reads what rows say of some codes."""
 
+    def __init__(self, codes: Sequence[str]) -> None:
+        self._codes = codes
+        self._by_name = {code.lower(): code for code in codes}
+        self._expected = "codes from E1 to E6"
+        if tuple(codes) != ERROR_CODES:
+            self._expected = f"some of the codes {', '.join(codes)}"
 
-def _said(value: object) -> Flags:
-    if value is None:
-        return {}
-    if isinstance(value, str):
-        return _from_text(value.strip())
-    if isinstance(value, dict):
-        return _from_object(cast("dict[str, object]", value))
-    if isinstance(value, list):
-        return _from_list(cast("list[object]", value))
-    raise RowError("errors", "codes from E1 to E6", value)
+    def of(self, values: Mapping[str, Any]) -> Flags | None:
+        """The flags in ``errors`` and in fields of their own."""
+        flags = self._stated(values.get("errors"))
+        for code in self._codes:
+            if (value := values.get(code)) is None:
+                continue
+            flag = _truth(value, code)
+            if flags.setdefault(code, flag) != flag:
+                raise RowError(code, f"{str(flags[code]).lower()}, as errors says", value)
+        return {code: flags[code] for code in self._codes if code in flags} or None
 
+    def _stated(self, value: object) -> Flags:
+        if value is None:
+            return {}
+        if isinstance(value, str):
+            return self._from_text(value.strip())
+        if isinstance(value, dict):
+            return self._from_object(cast("dict[str, object]", value))
+        if isinstance(value, list):
+            return self._from_list(cast("list[object]", value))
+        raise RowError("errors", self._expected, value)
 
-def _from_text(text: str) -> Flags:
-    if text.startswith(("{", "[")):
-        try:
-            return _said(orjson.loads(text))
-        except orjson.JSONDecodeError as error:
-            raise RowError("errors", f"codes from E1 to E6, or JSON ({error})", text) from None
-    if not text:
-        return {}
-    listed = [] if text.lower() in _NO_ERROR else _SEPARATORS.split(text.strip(",;|"))
-    return _from_list(list(listed))
+    def _from_text(self, text: str) -> Flags:
+        if text.startswith(("{", "[")):
+            try:
+                return self._stated(orjson.loads(text))
+            except orjson.JSONDecodeError as error:
+                expected = f"{self._expected}, or JSON ({error})"
+                raise RowError("errors", expected, text) from None
+        if not text:
+            return {}
+        listed = [] if text.lower() in _NO_ERROR else _SEPARATORS.split(text.strip(",;|"))
+        return self._from_list(list(listed))
 
+    def _from_object(self, value: Mapping[str, object]) -> Flags:
+        stated: dict[ErrorCode, object] = {
+            self._code(name): flag for name, flag in value.items() if flag is not None
+        }
+        return {code: _truth(flag, f"errors.{code}") for code, flag in stated.items()}
 
-def _from_object(value: Mapping[str, object]) -> Flags:
-    stated: dict[ErrorCode, object] = {
-        _code(name): flag for name, flag in value.items() if flag is not None
-    }
-    return {code: _truth(flag, f"errors.{code}") for code, flag in stated.items()}
+    def _from_list(self, value: list[object]) -> Flags:
+        """A list names every flag that is set; an empty one says that there is none."""
+        is_set = {self._code(entry) for entry in value}
+        return {code: code in is_set for code in self._codes}
 
-
-def _from_list(value: list[object]) -> Flags:
-    """A list names every flag that is set; an empty one says that there is none."""
-    is_set = {_code(entry) for entry in value}
-    return {code: code in is_set for code in ERROR_CODES}
-
-
-def _code(name: object) -> ErrorCode:
-    code = _CODES.get(name.strip().lower()) if isinstance(name, str) else None
-    if code is None:
-        raise RowError("errors", "codes from E1 to E6", name)
-    return code
+    def _code(self, name: object) -> ErrorCode:
+        code = self._by_name.get(name.strip().lower()) if isinstance(name, str) else None
+        if code is None:
+            raise RowError("errors", self._expected, name)
+        return code

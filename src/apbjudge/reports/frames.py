@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..calibration.matching import Labels, load_labels
-from ..records import ERROR_CODES
-from ..records.columns import Scores, Vector
+from ..records.columns import Scores, Vector, all_codes
 from ..records.consensus import answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder, read_run
@@ -116,8 +115,11 @@ def frame(
         InputError: If a file is unusable.
     """
     paths = [runs] if isinstance(runs, str | PathLike) else list(runs)
-    known = None if labels is None else load_labels(Path(labels), adjudicator, [])
-    return judgement_frame(by_judge([read_run(Path(path)) for path in paths]), known)
+    judges, known = by_judge([read_run(Path(path)) for path in paths]), None
+    if labels is not None:
+        codes = all_codes(judge.table for judge in judges)
+        known = load_labels(Path(labels), adjudicator, [], codes=codes)
+    return judgement_frame(judges, known)
 
 
 def judgement_frame(judges: Sequence[JudgeRuns], labels: Labels | None) -> DataFrame:
@@ -169,7 +171,7 @@ def _scores(scores: Scores, prefix: str, correct: str) -> dict[str, Any]:
         f"{prefix}{code}": _booleans(
             np.where(scores.known >> i & 1, (scores.flags >> i & 1).astype(np.int8), -1)
         )
-        for i, code in enumerate(ERROR_CODES)
+        for i, code in enumerate(scores.error_codes)
     }
     return {correct: _booleans(scores.correct), f"{prefix}grade": scores.grade, **codes}
 

@@ -20,6 +20,7 @@ from ..calibration.results import ReliabilityReport
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.source import data_roots
+from ..records.columns import all_codes
 from ..records.consensus import answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import read_run
@@ -287,7 +288,8 @@ def open_report(config: ReportConfig) -> Report:
     labels = None
     if config.labels:
         first, *more = config.labels
-        labels = load_labels(first, config.adjudicator, problems, more=more)
+        codes = all_codes(judge.table for judge in judges)
+        labels = load_labels(first, config.adjudicator, problems, more=more, codes=codes)
     elif config.adjudicator is not None:
         raise OptionError("--adjudicator: expected --labels with it, got none")
     for judge in judges:

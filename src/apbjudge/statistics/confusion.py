@@ -21,8 +21,6 @@ from .sample import Sample
 U0, U1, TN, FN, FP, TP = range(6)
 """Cells of a yes or no: unscored while the humans say no or yes, then the 2x2 table."""
 N_CELLS = 6
-N_FLAGS = 6
-N_COMPARED = (N_FLAGS + 1) ** 2
 
 
 def correct_cells(judge: Ratings, human: Ratings) -> Ids:
@@ -32,7 +30,7 @@ def correct_cells(judge: Ratings, human: Ratings) -> Ids:
 
 
 def code_cells(judge: Ratings, human: Ratings, i: int) -> Ids:
-    """Cell of error code E(i+1), as for ``is_correct``; 6 where either is missing."""
+    """Cell of the error code ``codes[i]``, as for ``is_correct``; 6 where either is missing."""
     unscored = judge.correct < 0
     ours = np.where(unscored, np.uint8(0), ((judge.flags >> i) & 1) + 1)
     compared = (human.known >> i) & (unscored | (judge.known >> i)) & 1
@@ -53,22 +51,16 @@ def grade_cells(judge: Ratings, human: Ratings, k: int) -> Ids:
 def error_cells(judge: Ratings, human: Ratings, *, count_unscored: bool) -> Ids:
     """Cell (whether the humans found the item incorrect, flags compared, flags that agree).
 
-    Below 2 * 49, and that where no flag is compared.
+    Below 2 * (k + 1) ** 2 for k codes, and that where no flag is compared.
     """
+    k = len(human.codes) + 1
     unscored = judge.correct < 0
-    shared = human.known & np.where(unscored, np.uint8(255 * count_unscored), judge.known)
-    same = np.where(unscored, np.uint8(0), _bits(shared & ~(judge.flags ^ human.flags)))
-    n = _bits(shared)
-    incorrect = (human.correct == 0).astype(np.uint8)
-    cells = incorrect * np.uint8(N_COMPARED) + n * np.uint8(N_FLAGS + 1) + same
-    return np.where(n > 0, cells, np.uint8(2 * N_COMPARED))
-
-
-def _bits(masks: Ids) -> Ids:
-    """How many bits are set, for a million bytes in a fraction of what a table takes."""
-    pairs = masks - ((masks >> 1) & 0x55)
-    fours = (pairs & 0x33) + ((pairs >> 2) & 0x33)
-    return (fours + (fours >> 4)) & 0x0F
+    asked = human.known if count_unscored else np.zeros_like(human.known)
+    shared = human.known & np.where(unscored, asked, judge.known)
+    same = np.where(unscored, 0, np.bitwise_count(shared & ~(judge.flags ^ human.flags)))
+    n = np.bitwise_count(shared).astype(np.int16)
+    cells = (human.correct == 0) * k**2 + n * k + same
+    return np.where(n > 0, cells, 2 * k**2).astype(np.int16)
 
 
 def square(measure: Callable[[Array], Array], k: int, *, unscored: bool | None = None) -> Measure:

@@ -28,8 +28,6 @@ from .confusion import (
     FN,
     FP,
     N_CELLS,
-    N_COMPARED,
-    N_FLAGS,
     TN,
     TP,
     U0,
@@ -43,7 +41,7 @@ from .confusion import (
     square,
 )
 from .estimates import Array, Estimate, nothing
-from .ratings import CODES, LEVELS, Filling, Ratings, filled
+from .ratings import LEVELS, Filling, Ratings, filled
 from .sample import Sample
 
 Policy = Literal["exclude", "wrong", "bounds"]
@@ -236,13 +234,13 @@ class _Comparison:
     @cached_property
     def errors(self) -> CodedItems:
         cells = error_cells(self.judge, self.human, count_unscored=self.unscored == "wrong")
-        return CodedItems(cells, 2 * N_COMPARED, self.sample)
+        return CodedItems(cells, 2 * (len(self.human.codes) + 1) ** 2, self.sample)
 
     @cached_property
     def codes(self) -> dict[str, CodedItems]:
         return {
             code: CodedItems(code_cells(self.judge, self.human, i), N_CELLS, self.sample)
-            for i, code in enumerate(CODES)
+            for i, code in enumerate(self.human.codes)
         }
 
     def paper(self) -> dict[str, Estimate]:
@@ -325,8 +323,9 @@ class _Comparison:
 
     def _error_type(self, *, incorrect_only: bool) -> Estimate:
         """Share of flags that agree, an item's flags taken together."""
+        n_codes = len(self.human.codes)
         incorrect, n, same = (
-            part.ravel().astype(float) for part in np.indices((2, N_FLAGS + 1, N_FLAGS + 1))
+            part.ravel().astype(float) for part in np.indices((2, n_codes + 1, n_codes + 1))
         )
         counted = incorrect if incorrect_only else np.ones(len(n))
         estimate = self.errors.ratio(same * counted, n * counted, self.settings)

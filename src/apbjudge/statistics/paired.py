@@ -14,12 +14,11 @@ from .confusion import FN, FP, TP, correct_cells
 from .differences import Correction, McNemar, adjust, detectable_difference, mcnemar, paired_test
 from .estimates import Array, Estimate, Ids, cluster_note, two_sided
 from .proportions import bounded, share
-from .ratings import CODES, LEVELS, Ratings
+from .ratings import LEVELS, Ratings
 from .sample import Sample
 
 Family = Literal["primary", "exploratory"]
 _FAMILIES: tuple[tuple[Family, Correction], ...] = (("primary", "holm"), ("exploratory", "bh"))
-_BITS: Array = np.array([float(i.bit_count()) for i in range(256)])
 _N_JOINT = 18
 _RATIOS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "precision": ((TP,), (FP, TP)),
@@ -112,7 +111,7 @@ def compare_verdicts(
         _rate_difference("CR", (first.correct, second.correct), scored, sample, level),
         _mean_difference("Grade", grades, graded, sample, level),
     ]
-    for i, code in enumerate(CODES):
+    for i, code in enumerate(first.codes):
         known = scored & (((first.known & second.known) >> i) & 1 == 1)
         flags = (first.flags >> i) & 1, (second.flags >> i) & 1
         differences.append(_rate_difference(code, flags, known, sample, level))
@@ -179,7 +178,8 @@ def compare_reliability(
     known = human.known & first.known & second.known
     flagged = compared & (human.correct == 0) & (known > 0)
     same = [
-        _BITS[known & ~(of.flags ^ human.flags)] / np.maximum(_BITS[known], 1.0)
+        np.bitwise_count(known & ~(of.flags ^ human.flags))
+        / np.maximum(np.bitwise_count(known), 1.0)
         for of in (first, second)
     ]
     ratings = [of.take(compared) for of in (first, second, human)]

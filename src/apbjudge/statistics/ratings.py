@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,6 @@ NEAR = 0.01
 """Grades that differ by less are one level: they agree to two decimals, rounded or cut."""
 MAX_LEVELS = 101
 """The most levels; grades with more values, such as those of a slider, count to two decimals."""
-ALL_KNOWN = 63
 _NEAR = NEAR - 1e-9  # so that hundredths stay apart however they are stored
 _EXACT = 1e-6
 _MOST_STEPS = 10
@@ -32,21 +31,24 @@ class Ratings:
         correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 no answer: by a judge, an
             unscored item.
         grade: Shape (n,), int16: index into the levels, -1 no grade.
-        flags: Shape (n,), uint8: bit i is set where code E(i+1) is.
-        known: Shape (n,), uint8: bit i is set where there is an answer for code E(i+1).
+        flags: Shape (n,), unsigned: bit i is set where the code ``codes[i]`` is.
+        known: Shape (n,), unsigned: bit i is set where there is an answer for that code.
+        codes: The error codes behind the bits.
     """
 
     correct: Ids
     grade: Ids
     flags: Ids
     known: Ids
+    codes: tuple[str, ...] = CODES
 
     def __len__(self) -> int:
         return len(self.correct)
 
     def take(self, rows: Ids) -> Ratings:
         """The ratings of some items."""
-        return Ratings(
+        return replace(
+            self,
             correct=self.correct[rows],
             grade=self.grade[rows],
             flags=self.flags[rows],
@@ -150,10 +152,11 @@ def filled(judge: Ratings, human: Ratings, levels: tuple[float, ...], how: Filli
         correct, grade, flags = 1 - human.correct, np.where(far, top, 0), ~human.flags
     else:
         correct, grade = np.full(n, int(high)), np.full(n, top if high else 0)
-        flags = np.full(n, 0 if high else ALL_KNOWN, dtype=np.uint8)
+        flags = np.zeros_like(human.known) if high else human.known
     unscored = judge.correct < 0
     correct = np.where(human.correct >= 0, correct, 0)
-    return Ratings(
+    return replace(
+        judge,
         correct=np.where(unscored, correct, judge.correct),
         grade=np.where(unscored & (human.grade >= 0), grade, judge.grade),
         flags=np.where(unscored, flags & human.known, judge.flags),
