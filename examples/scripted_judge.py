@@ -38,9 +38,11 @@ class UnknownRequestError(ValueError):
 def read_labels(folder: Path) -> dict[Key, dict[str, Any]]:
     """Labels by what a prompt shows of their example: the query and the prediction."""
     by_text: dict[Key, dict[str, Any]] = {}
-    for path in sorted((folder / "labels").glob("*.jsonl")):
+    files = {path: folder / path.name for path in sorted((folder / "labels").glob("*.jsonl"))}
+    files[folder / "support" / "answer_labels.jsonl"] = folder / "support" / "answers.jsonl"
+    for path, rows in files.items():
         labels = {(v["item_id"], v["tested_model"]): v for v in _lines(path)}
-        for number, values in enumerate(_lines(folder / path.name), start=1):
+        for number, values in enumerate(_lines(rows), start=1):
             item = Row(values, number).to_item()
             label = labels[item.item_id, item.tested_model]
             key = (neutralize(item.query), neutralize(item.response))
@@ -73,7 +75,7 @@ def answer(request: dict[str, Any], labels: dict[Key, dict[str, Any]]) -> dict[s
             f"the label of {label['item_id']} does not say {', '.join(missing)}"
         )
     if _wavers(request, label):
-        values |= _other(values)
+        values |= _other(values, [*label.get("errors", {})])
     return {key: values[key] for key in dict.fromkeys(["reasoning", *wanted, "is_correct"])}
 
 
@@ -86,15 +88,15 @@ def _wavers(request: dict[str, Any], label: dict[str, Any]) -> bool:
     return is_hard and Random(f"{item} {request.get('seed')}").random() < 1 / 2
 
 
-def _other(values: dict[str, Any]) -> dict[str, Any]:
+def _other(values: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     """The opposite verdict, consistent in itself."""
     now = not values["is_correct"]
-    flags = {code: code == "E5" and not now for code in _FLAGS}
+    flags = {code: code in ("E5", "TONE") and not now for code in codes or _FLAGS}
     return {
         "reasoning": "on second thoughts",
         "is_correct": now,
         **flags,
-        "grade": 1.0 if now else 0.8,
+        "grade": 1.0 if now else 0.5 if "TONE" in codes else 0.8,
         "category": 1 if now else 5,
     }
 

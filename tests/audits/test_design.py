@@ -178,7 +178,12 @@ def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
     plan = design_audit(plans()[:1], given_ones, sizes, seed=1, blind=False)
     assert of_role(plan, "prediction") == given_ones[:3]
     alone = design_audit((), given_ones, sizes, seed=1, blind=False)
-    assert [(one.name, len(one.variants)) for one in alone.arms] == [(MAIN, 3)]
+    repeats = [f"{AGAIN}-{k + 1}" for k in range(sizes.again)]
+    repeats += [f"{WARM}-{k + 1}" for k in range(sizes.warm)]
+    arms = {one.name: one.variants for one in alone.arms}
+    assert arms == {MAIN: tuple(given_ones[:3])} | dict.fromkeys(
+        repeats, tuple(given_ones[:3][: 2 * sizes.repeated])
+    )
 
 
 def test_nothing_to_ask_is_no_arm() -> None:

@@ -138,7 +138,7 @@ def test_another_encoding_is_named(apbjudge: Command, encoding: str) -> None:
 def test_labels_before_judgements(apbjudge: Command) -> None:
     result = apbjudge("calibrate", labels_of(), run_of())
     assert result.code == 2
-    assert "labels of humans" in result.err
+    assert "expected judgements, one a line, as apbjudge grade writes them" in result.err
 
 
 def test_one_run_by_two_names_is_not_two_runs(apbjudge: Command) -> None:

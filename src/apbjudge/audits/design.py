@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
+from ..records import ERROR_CODES
 from .perturbations.bases import Base
 from .perturbations.faults import plant
 from .perturbations.format_changes import change_format
@@ -163,10 +164,13 @@ def design_audit(
             main += other_references(one.base, one.lead, others, seed=seed)
         if n < sizes.injected and one.lead is not None:
             main += inject(one.base, one.lead, seed=seed, n=sizes.payloads, turn=n)
-    main += predictions[: sizes.predictions]
+    predictions = predictions[: sizes.predictions or (0 if bases else 2 * sizes.bases)]
+    main += predictions
     unique = {variant.name: variant for variant in main}
     arms = [Arm(name=MAIN, variants=tuple(unique.values()))]
     repeated = tuple(v for one in families[: sizes.repeated] for v in one.parents)
+    if not bases:  # replies that are no plans: nothing can be planted in them
+        repeated = tuple(predictions[: 2 * sizes.repeated])
     arms += [Arm(name=f"{AGAIN}-{k + 1}", variants=repeated) for k in range(sizes.again)]
     arms += [Arm(name=f"{WARM}-{k + 1}", variants=repeated) for k in range(sizes.warm)]
     if not blind:
@@ -194,7 +198,10 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
     codes, kinds, leads = Counter[str](), Counter[str](), Counter[str]()
     for base in bases:
         rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret
-        left, chosen = list(plant(base, seed=seed)), list[Variant]()
+        # a rubric of another domain may not count a faulty plan as a fault
+        is_counted = base.rubric.shape != "flags" or {*ERROR_CODES} & {*base.rubric.codes}
+        left = list(plant(base, seed=seed)) if is_counted or base.rubric.rule_codes else []
+        chosen = list[Variant]()
         while left and len(chosen) < sizes.faults:
             fault = min(left, key=lambda v: (codes[_code(v)], kinds[v.kind], rng.random()))
             left.remove(fault)

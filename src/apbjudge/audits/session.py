@@ -127,10 +127,12 @@ def prepare(
         source,
         known,
         n_bases=sizes.bases,
-        n_predictions=sizes.predictions if config.rows else 0,
+        n_predictions=(sizes.predictions or 2 * sizes.bases) if config.rows else 0,
         seed=config.seed_of_draw,
         note=lambda problem: note(visible(problem)),
     )
+    if material.bases:
+        material = replace(material, predictions=material.predictions[: sizes.predictions])
     if config.rows is None:
         unasked = leaks.SPEC.unasked(
             "the shipped cases hold no predictions of tested models; give some (--rows)"
@@ -471,7 +473,7 @@ def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iter
         yield f"{len(known.problems)} of the labels could not be used"
     if known.truths and not material.n_known:
         yield "no label belongs to any of the rows: ids or names of tested models differ"
-    elif known.truths and config.quick and config.rows:
+    elif known.truths and config.quick and config.rows and material.bases:
         yield "a quick audit judges no unchanged predictions"
     if withheld:
         yield f"{withheld} judgements were made without the pictures of their cases"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -67,6 +67,7 @@ class Outcome:
     Attributes:
         overrides: What the written rule changed.
         inconsistent: Whether the judge contradicted itself to the end.
+        reply_fields: The rubric's own fields.
         tokens: Probabilities of the reply's tokens, empty when not asked for.
     """
 
@@ -74,6 +75,7 @@ class Outcome:
     reasoning: str
     overrides: tuple[Override, ...] = ()
     inconsistent: bool = False
+    reply_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tokens: tuple[TokenChoice, ...] = ()
 
 
@@ -131,7 +133,7 @@ class Conversation:
             verdict, overrides = resolve(last.verdict, self.rubric)
         except ReplyError as error:
             raise InconsistentError(str(error)) from None
-        return Outcome(verdict, last.reasoning, overrides, inconsistent=True, tokens=last.tokens)
+        return replace(last, verdict=verdict, overrides=overrides, inconsistent=True)
 
     def _may_ask_again(self) -> bool:
         """Takes one of the re-asks, if any is left."""
@@ -152,7 +154,8 @@ class Conversation:
             raise RefusalError(fit_to_show(reason))
         reply = read_reply(completion.text, reply_model(self.rubric))
         verdict = parsed_verdict(reply, self.rubric)
-        return Outcome(verdict, reply.reasoning, tokens=completion.logprobs)
+        own = {field.name: getattr(reply, field.name) for field in self.rubric.reply_fields}
+        return Outcome(verdict, reply.reasoning, reply_fields=own, tokens=completion.logprobs)
 
     async def _call(self, request: Request) -> Completion:
         try:
@@ -292,6 +295,7 @@ class LLMJudge(Judge):
             overrides=overrides,
             inconsistent=outcome.inconsistent,
             reasoning=outcome.reasoning,
+            reply_fields=dict(outcome.reply_fields) or None,
             doubt=self._doubt(task, outcomes),
             **account,
         )
@@ -310,9 +314,9 @@ class LLMJudge(Judge):
 def _merged(task: Task, outcomes: list[Outcome]) -> Outcome:
     """One outcome of several replies; the reasons are those of the first that agrees."""
     verdict, overrides = combine([outcome.verdict for outcome in outcomes], task.rubric)
-    agreeing = (o.reasoning for o in outcomes if o.verdict.is_correct == verdict.is_correct)
+    agreeing = next(o for o in outcomes if o.verdict.is_correct == verdict.is_correct)
     inconsistent = any(outcome.inconsistent for outcome in outcomes)
-    return Outcome(verdict, next(agreeing), overrides, inconsistent=inconsistent)
+    return replace(agreeing, verdict=verdict, overrides=overrides, inconsistent=inconsistent)
 
 
 def make_judge(spec: JudgeSpec, roots: Sequence[Path], resources: Resources) -> LLMJudge:

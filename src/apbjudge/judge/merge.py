@@ -55,7 +55,10 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
             log.replace_all(merged_rows(parts, kind), superseded=lines)
             fields = list(dict.fromkeys(name for names in by for name in names))
             note = first.manifest.get("note")
-            summary = summarize(log.current(), judge=judges[0], note=note, by=fields)
+            weights = first.manifest.get("weights")
+            summary = summarize(
+                log.current(), judge=judges[0], note=note, by=fields, weights=weights
+            )
             write_summary(folder, summary)
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
         log.write_manifest(manifest)

@@ -35,7 +35,11 @@ NAMES_BY_CODE = {
     "C_com": f"C_com ({NO_FAULT})",
 }
 """Names of figures where code alone judged."""
-OF_CODES = re.compile(r"E\d|code ")
+WEIGHTED = "weighted errors"
+"""Mean share of the weight of all codes that is flagged, where a rubric states weights."""
+OWN_CODE = "code "
+"""Begins the name of the rate of an own rubric's code."""
+OF_CODES = re.compile(rf"E\d|{OWN_CODE}|{WEIGHTED}")
 """Names of the rates of error codes."""
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
 
@@ -65,13 +69,19 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
         stated = scored[(c.known[scored] >> i & 1) > 0]
         if len(stated):
             figures[_name_of(code, form)] = over(c.flags[stated] >> i & 1, stated)
+    if c.weights:
+        weights = np.array([c.weights.get(code, 0.0) for code in c.error_codes])
+        bits = np.left_shift(1, np.flatnonzero(weights)).sum().astype(c.known.dtype)
+        weighed = scored[(c.known[scored] & bits) == bits]
+        is_set = c.flags[weighed, None] >> np.arange(len(weights)) & 1
+        figures[WEIGHTED] = over(is_set @ weights / weights.sum(), weighed)
     return figures
 
 
 def _name_of(code: str, form: str) -> str:
     if code == "E2":
         return "E2-H" if form == "holistic" else "E2-S"
-    return code if code in ERROR_CODES else f"code {code}"
+    return code if code in ERROR_CODES else f"{OWN_CODE}{code}"
 
 
 def with_bounds(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:

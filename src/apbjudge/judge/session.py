@@ -312,7 +312,8 @@ def run_together(configs: Sequence[RunConfig], work: Work | None = None) -> list
 def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:
     """The figures of a run whose rows are all judged."""
     name = config.name or config.spec.model
-    summary = summarize(log.current(), judge=name, note=config.note, by=config.by)
+    weights = None if config.source.rubric is None else config.source.rubric.weights
+    summary = summarize(log.current(), judge=name, note=config.note, by=config.by, weights=weights)
     manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
     log.write_manifest(manifest)
     if config.in_memory:
@@ -381,6 +382,8 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
         "inputs": inputs_json(log.inputs),
         "identity": config.identity,
         "grades": list(source.rubric.scale.grades) if source.rubric else None,
+        "codes": {c.code: c.name for c in source.rubric.criteria} if source.rubric else None,
+        "weights": source.rubric.weights or None if source.rubric else None,
         "settings": config.settings or own,
         "transport": transport,
         "note": config.note,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,6 +184,7 @@ def summarize(
     judge: str,
     note: str | None = None,
     by: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> Summary:
     """Summarizes judgement rows.
 
@@ -192,13 +193,14 @@ def summarize(
         judge: Name of the judge.
         note: What must be said beside every figure.
         by: Fields of BY_FIELDS to break results down by.
+        weights: The weights of error codes, where the rubric states some.
 
     Raises:
         OptionError: If a field is unknown.
         InputError: If a row is no judgement.
     """
     check_by(by)
-    whole = table_of(rows)
+    whole = replace(table_of(rows), weights=weights or {})
     table = whole.items()
     return Summary(
         judge=judge,

@@ -6,7 +6,7 @@ file when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +82,7 @@ class JudgementTable(Scores):
         reason: Index into ``reasons``: why there is no verdict.
         reasons: The different reasons.
         last_errors: What the unscored row furthest down the input says, by reason.
+        weights: The weight of each code of an own rubric; empty where all weigh the same.
         usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.
     """
 
@@ -108,6 +109,7 @@ class JudgementTable(Scores):
     reason: Vector
     reasons: list[str] = field(repr=False)
     last_errors: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    weights: Mapping[str, float] = field(default_factory=dict[str, float], repr=False)
     usage: Vector
 
     def take(self, rows: Vector) -> Self:
@@ -141,7 +143,15 @@ class JudgementTable(Scores):
             found[name] = np.concatenate(parts)
         distinct = {f"{name}s": codes.names for name, codes in lists.items()}
         last_errors = {reason: text for t in tables for reason, text in t.last_errors.items()}
-        return replace(tables[0], last_errors=last_errors, **distinct, **found)
+        weights = {code: weight for t in tables for code, weight in t.weights.items()}
+        return replace(
+            tables[0],
+            last_errors=last_errors,
+            weights=weights,
+            error_codes=error_codes,
+            **distinct,
+            **found,
+        )
 
     # Items ----------------------------------------------------------------------------------------
 
@@ -299,7 +309,7 @@ class JudgementTable(Scores):
 _ROW_FIELDS = tuple(
     f.name
     for f in fields(JudgementTable)
-    if f.name not in set("judge path profiles reasons last_errors error_codes".split())
+    if f.name not in set("judge path profiles reasons last_errors weights error_codes".split())
 )
 
 

@@ -137,6 +137,7 @@ class Verdict(_Judgement):
         cost_usd: Price of all calls; None when unknown, 0.0 only when truly free.
         latency_s: Seconds from the first request to the last reply.
         fingerprint: Hash of everything that could move the verdict.
+        reply_fields: What the judge said in fields that the rubric adds; None without.
     """
 
     kind: Literal["verdict"] = "verdict"
@@ -148,6 +149,7 @@ class Verdict(_Judgement):
     inconsistent: bool = False
     doubt: Doubt | None = None
     reasoning: str = ""
+    reply_fields: dict[str, Any] | None = None
 
 
 class Unscored(_Judgement):
@@ -164,7 +166,8 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
     "category plan_cost uses_distractor matches_reference findings overrides inconsistent doubt "
-    "reasoning reason detail raw usage cost_usd latency_s fingerprint line content_id groups"
+    "reasoning reply_fields reason detail raw usage cost_usd latency_s fingerprint line content_id "
+    "groups"
 ).split()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -74,8 +74,9 @@ def read_run(path: Path) -> RunFolder:
         InputError: See ``judgement_reader.read_table``.
     """
     file, problems = judgements_path(path), Problems()
-    table = read_table(file, problems)
-    return RunFolder(file, read_manifest(file.parent), table, tuple(problems))
+    table, manifest = read_table(file, problems), read_manifest(file.parent)
+    weights = {c: w for c, w in mapping(manifest.get("weights")).items() if type(w) is float}
+    return RunFolder(file, manifest, replace(table, weights=weights), tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,14 @@ class RunFolder:
         own = cast("list[Any]", stated) if isinstance(stated, list) else []
         right = [g for g in own if type(g) in (int, float) and 0 <= g <= 1]
         return tuple(map(float, right)) if len(right) == len(own) else ()
+
+    @property
+    def code_names(self) -> dict[str, dict[str, str]]:
+        """Names of the error codes of the user's own rubric, by rubric; empty without one."""
+        names = {c: str(name) for c, name in mapping(self.manifest.get("codes")).items()}
+        rubric = mapping(self.manifest.get("identity")).get("rubric")
+        own = cast("list[object]", rubric) if isinstance(rubric, list) else []
+        return {str(own[0]): names} if own and names else {}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -174,7 +183,9 @@ def completed(row: Mapping[str, Any]) -> dict[str, Any]:
     level = groups.get("level")
     full["groups"] = {**groups, "level": level if isinstance(level, int) else 0}
     if full["errors"] is not None:
-        full["errors"] = {code: full["errors"].get(code, False) for code in ERROR_CODES}
+        stated: dict[str, bool] = full["errors"]
+        shipped = ERROR_CODES if not stated or stated.keys() & set(ERROR_CODES) else ()
+        full["errors"] = dict.fromkeys(shipped, False) | stated
     full["reason"] = full["reason"] or NOT_STATED
     if full["item_id"] is None:
         full["protocol"] = None  # a row that never became an item counts in totals alone

@@ -237,6 +237,12 @@ class Report:
                 for entry in items
             ),
             settings=tuple(settings_rows(self.judges, self.names)),
+            code_names={
+                ref: names
+                for judge in self.judges
+                for run in judge.runs
+                for ref, names in run.code_names.items()
+            },
             notes=(_NO_LABELS,) if self.labels is None else (),
             pictures=items.picture if config.pictures else None,
             version=VERSION,

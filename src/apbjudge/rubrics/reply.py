@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from ..records import ErrorCode
-from .rubric import Rubric, Shape
+from .rubric import ReplyField, Rubric, Shape
 from .scale import snap
 
 REASONING_LIMIT = 4000
@@ -33,15 +33,21 @@ def reply_model(rubric: Rubric) -> type[Reply]:
     """The reply model of a rubric, cached.
 
     ``flags``: ``reasoning``, a flag per code of the rubric, ``grade, is_correct``; ``pass``:
-    ``reasoning, is_correct``; ``category``: ``reasoning, category, is_correct``. Types are strict
+    ``reasoning, is_correct``; ``category``: ``reasoning, category, is_correct``; the rubric's own
+    fields come after ``reasoning``. Types are strict
     where JSON has them (a string is no boolean); the grade must be on the rubric's scale.
     """
-    return _model(rubric.shape, rubric.codes, rubric.scale.grades)
+    return _model(rubric.shape, rubric.codes, rubric.scale.grades, rubric.reply_fields)
 
 
 @lru_cache(maxsize=32)
-def _model(shape: Shape, codes: tuple[ErrorCode, ...], grades: tuple[float, ...]) -> type[Reply]:
-    fields: dict[str, Any] = {}
+def _model(
+    shape: Shape,
+    codes: tuple[ErrorCode, ...],
+    grades: tuple[float, ...],
+    own: tuple[ReplyField, ...],
+) -> type[Reply]:
+    fields: dict[str, Any] = {field.name: (_type_of(field), ...) for field in own}
     if shape == "flags":
         for code in codes:
             fields[code] = (Annotated[bool, Field(strict=True)], ...)
@@ -50,6 +56,15 @@ def _model(shape: Shape, codes: tuple[ErrorCode, ...], grades: tuple[float, ...]
         fields["category"] = (Annotated[int, Field(strict=True, ge=1, le=5)], ...)
     fields["is_correct"] = (Annotated[bool, Field(strict=True)], ...)
     return create_model(_NAMES[shape], __base__=Reply, **fields)
+
+
+def _type_of(field: ReplyField) -> Any:
+    if field.type == "choice":
+        return Literal[field.choices]
+    if field.type == "text":
+        return Annotated[str, Field(json_schema_extra={"maxLength": REASONING_LIMIT})]
+    type_: type = bool if field.type == "boolean" else float
+    return Annotated[type_, Field(strict=True)]
 
 
 def _grade_type(grades: tuple[float, ...]) -> Any:

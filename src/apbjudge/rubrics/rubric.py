@@ -34,6 +34,8 @@ class Criterion(Record):
         definition: When the flag is set.
         look_for: Questions that help to decide.
         not_this: What must not be flagged under this code.
+        weight: How much the code counts in the weighted errors of a plan; where all codes have
+            the same weight, none are shown.
     """
 
     code: ErrorCode
@@ -42,6 +44,23 @@ class Criterion(Record):
     definition: str
     look_for: tuple[str, ...] = ()
     not_this: str = ""
+    weight: float = Field(default=1.0, ge=0, le=1000)
+
+
+class ReplyField(Record):
+    """One more thing that a judge says of each prediction.
+
+    Attributes:
+        name: Its key in the reply and in the judgement.
+        type: What it is: text, a number, true or false, or one of ``choices``.
+        definition: What the judge is told about it.
+        choices: What it may be, for ``choice``.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
+    type: Literal["text", "number", "boolean", "choice"]
+    definition: str
+    choices: tuple[str, ...] = ()
 
 
 class Category(Record):
@@ -73,6 +92,7 @@ class Rubric(Record):
             calls a tool, or always.
         form_code: The code of a reply that breaks the required output format.
         criteria: The taxonomy (shape ``flags``).
+        reply_fields: What else a judge says of each prediction; no verdict depends on it.
         bands: The grade scale, best first (shape ``flags``).
         categories: The five behaviours (shape ``category``).
         types: Rules per unsolvable type (shape ``pass``).
@@ -92,6 +112,7 @@ class Rubric(Record):
     call_due: CallDue = "never"
     form_code: ErrorCode = "E3"
     criteria: tuple[Criterion, ...] = ()
+    reply_fields: tuple[ReplyField, ...] = ()
     bands: tuple[Band, ...] = ()
     categories: tuple[Category, ...] = ()
     types: dict[UnsolvableType, PassRule] = {}
@@ -109,6 +130,12 @@ class Rubric(Record):
         return tuple(criterion.code for criterion in self.criteria)
 
     @cached_property
+    def weights(self) -> dict[ErrorCode, float]:
+        """The weight of each code; empty where all are the same."""
+        weights = {criterion.code: criterion.weight for criterion in self.criteria}
+        return weights if len({*weights.values()}) > 1 else {}
+
+    @cached_property
     def scale(self) -> Scale:
         """The grade scale."""
         return Scale(bands=self.bands)
@@ -121,9 +148,11 @@ class Rubric(Record):
     def digest(self) -> str:
         """SHA-256 over the whole content, in hex."""
         values = self.model_dump(mode="json")
-        for name in ("rule_codes", "grade_caps"):
+        for name in ("rule_codes", "grade_caps", "reply_fields"):
             if not values[name]:  # rubrics without it keep the digest they had before it existed
                 del values[name]
+        for criterion in values["criteria"] if not self.weights else ():
+            del criterion["weight"]
         text = orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()
 
@@ -232,6 +261,15 @@ def _base(ref: object, source: str, above: tuple[str, ...]) -> Rubric:
 
 def _check(rubric: Rubric, source: str) -> None:
     """Checks what single fields can't show: the parts that the shape needs are all there."""
+    for i, field in enumerate(rubric.reply_fields):
+        place = f"{source}: reply_fields.{i}"
+        if field.name in _TAKEN or field.name in [f.name for f in rubric.reply_fields[:i]]:
+            raise OptionError(f"{place}.name: expected a name of its own, got {field.name}")
+        if (field.type == "choice") != bool(field.choices):
+            raise OptionError(
+                f"{place}.choices: expected choices with type choice and only there, got "
+                f"{', '.join(field.choices) or 'none'} with {field.type}"
+            )
     if rubric.shape == "category":
         if [c.number for c in rubric.categories] != [1, 2, 3, 4, 5]:
             raise OptionError(f"{source}: categories: expected the numbers 1 to 5 in order")
@@ -242,6 +280,9 @@ def _check(rubric: Rubric, source: str) -> None:
         _check_flags(rubric, source)
 
 
+_TAKEN = ("reasoning", "grade", "category", "is_correct")
+
+
 def _check_flags(rubric: Rubric, source: str) -> None:
     codes = rubric.codes
     if not 1 <= len(codes) <= MOST_CODES or len(set(codes)) != len(codes):
@@ -249,7 +290,8 @@ def _check_flags(rubric: Rubric, source: str) -> None:
             f"{source}: criteria: expected 1 to {MOST_CODES} codes, each once, "
             f"got {', '.join(codes) or 'none'}"
         )
-    named = [("form_code", rubric.form_code)]
+    # a rubric with codes of its own need not name one for the form
+    named = [("form_code", rubric.form_code)] if "form_code" in rubric.model_fields_set else []
     named += [(f"rule_codes.{rule}", code) for rule, code in rubric.rule_codes.items()]
     for i, band in enumerate(rubric.bands):
         named += [(f"bands.{i}.flags", c) for rule in band.flags for c in (*rule.of, *rule.without)]

@@ -51,7 +51,9 @@ class Drawing:
 
 def table(text: str) -> Table:
     """A table with one figure."""
-    column = Column(section=text, key="CR", title=text, unit="percent", better="higher")
+    column = Column(
+        section=text, key="CR", title=text, unit="percent", better="higher", meaning="correct"
+    )
     row = TableRow(
         judge=text,
         heads=(text,),

@@ -86,6 +86,9 @@ class Base:
         takes a field out.
         """
         parent = parent or self.variant
+        truth = truth or parent.truth
+        if self.rubric.codes and not {*(truth.codes or ())} <= {*self.rubric.codes}:
+            truth = replace(truth, codes=None, also=frozenset())  # the rubric has other codes
         row = dict(parent.row) | dict(case or {})
         if reply is not None:
             row["model_response"] = reply.text if isinstance(reply, ReplyParts) else reply
@@ -96,7 +99,7 @@ class Base:
             kind=kind,
             parent=parent.name,
             case_id=self.item.case_id,
-            truth=truth or parent.truth,
+            truth=truth,
             row={field: value for field, value in row.items() if value is not None},
             what=what,
             severity=severity,

@@ -183,13 +183,14 @@ def _figures(
         estimate = bounded(numbers, sample_of(flagged), bounds=bounds, level=0.95)
         yield Figure(name="further codes a caught fault", estimate=estimate, unit="plain")
     coded = [r for r in labelled if r.flags is not None and r.variant.truth.codes is not None]
-    if coded:
+    if any({*ERROR_CODES} & {*(r.flags or ()), *(r.variant.truth.codes or ())} for r in coded):
         name = "correlation between flags, judge minus truth"
         yield Figure(name=name, estimate=_correlation(coded), unit="plain")
 
 
 def _graded(audit: AuditResponses) -> list[Response]:
-    return [r for r in audit.all if r.arm == MAIN and r.grade in GRADES]
+    graded = [r for r in audit.all if r.arm == MAIN and r.grade is not None]
+    return graded if all(r.grade in GRADES for r in graded) else []  # else another scale
 
 
 def _entropy(graded: Sequence[Response]) -> Estimate:
@@ -226,7 +227,7 @@ def _correlation(coded: Sequence[Response]) -> Estimate:
 
 
 def _mask(codes: Iterable[ErrorCode]) -> int:
-    return sum(1 << ERROR_CODES.index(code) for code in codes)
+    return sum(1 << ERROR_CODES.index(code) for code in codes if code in ERROR_CODES)
 
 
 def _phis(counts: Array) -> Array:

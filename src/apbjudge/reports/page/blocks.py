@@ -93,8 +93,14 @@ class Details:
     names. The columns of the list go to the index.
     """
 
-    def __init__(self, index: Index, file: IO[bytes], pictures: Pictures | None) -> None:
-        self.index = index
+    def __init__(
+        self,
+        index: Index,
+        file: IO[bytes],
+        pictures: Pictures | None,
+        code_names: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        self.index, self._code_names = index, code_names
         self.cases = Chunks(name="cases", file=file)
         self._tools = Chunks(name="tools", file=file)
         self._items = Chunks(name="items", file=file)
@@ -144,7 +150,11 @@ class Details:
             "tools": self._tools.starts,
             "items": self._items.starts,
             "texts": self._texts.starts,
-            "codes": {ref: names for ref in sorted(self._rubrics) if (names := _code_names(ref))},
+            "codes": {
+                ref: names
+                for ref in sorted(self._rubrics)
+                if (names := self._code_names.get(ref) or _code_names(ref))
+            },
         }
 
     def _case(self, item: Item) -> int:

@@ -90,6 +90,7 @@ class ReportInput:
             first; None for the first two.
         changed: Changes from one run to another, for the overview; None for nothing.
         settings: The settings of each run, by title.
+        code_names: Names of the error codes of own rubrics, by rubric.
         pictures: Returns the picture behind a file of an item; None for no pictures.
     """
 
@@ -103,6 +104,7 @@ class ReportInput:
     changed: Changes | None = None
     notes: tuple[str, ...] = ()
     settings: tuple[Mapping[str, str], ...] = ()
+    code_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Any])
     pictures: Pictures | None = None
     version: str
 

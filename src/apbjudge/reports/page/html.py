@@ -18,7 +18,7 @@ from ..changes import changes_summary, score_text
 from ..document import Figure
 from ..numbers import level_text
 from ..paper.formatting import best_note, columns_of, figure_of, scored
-from ..paper.table import FIGURES, Table, TableRow
+from ..paper.table import Table, TableRow
 from ..templating import environment
 from .blocks import Details, block, to_json
 from .entries import JudgeFacts, ReportInput, ReportSize
@@ -57,7 +57,7 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
     spool = path.parent if is_replaceable(path) else None  # beside no device
     with replacing(path) as page, tempfile.TemporaryFile(dir=spool) as data:
         index = Index(len(report.judges))
-        details = Details(index, data, report.pictures)
+        details = Details(index, data, report.pictures, report.code_names)
         for entry in report.entries:
             details.add(entry)
         details.close()
@@ -169,7 +169,8 @@ def _table_notes(table: Table) -> list[str]:
     """The notes below a table, its legend first."""
     meanings: dict[str, dict[str, None]] = {}
     for column in table.columns:
-        meanings.setdefault(column.title, {})[FIGURES[column.key].meaning] = None
+        if column.meaning:
+            meanings.setdefault(column.title, {})[column.meaning] = None
     legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
     how = f"Below a figure: its {level_text(table.level)} interval."
     of = "After a slash: the number of rows, where it is not all scored rows."

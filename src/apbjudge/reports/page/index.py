@@ -9,10 +9,9 @@ from heapq import nlargest
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from ...records.columns import flag_bits
 from .entries import Entry
 
-NO_FLAGS = 255
+NO_FLAGS = -1
 """Stands for the flags of a verdict that has none, not even unset ones."""
 
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
@@ -24,7 +23,7 @@ _OVERRIDDEN, _INCONSISTENT, _SPLIT = 1, 2, 4
 _COLUMNS: Mapping[str, tuple[str, float]] = {
     "grade": ("d", math.nan),  # 0 to 1
     "entropy": ("d", math.nan),  # bits of is_correct
-    "flags": ("B", NO_FLAGS),  # bit i for code E(i+1)
+    "flags": ("i", NO_FLAGS),  # bit i for the index's code i
     "category": ("B", 0),  # 1 to 5
     "marks": ("B", 0),  # overridden, inconsistent, or by raters that are split
     "reason": ("h", -1),  # number of the reason why there is no verdict
@@ -84,7 +83,7 @@ class _Verdicts:
             name: array(kind) for name, (kind, _) in _COLUMNS.items()
         }
 
-    def add(self, judged: Mapping[str, Any] | None, reasons: _Texts) -> None:
+    def add(self, judged: Mapping[str, Any] | None, reasons: _Texts, codes: _Texts) -> None:
         """Adds a row of ``judgements.jsonl`` or a consensus; None for neither."""
         row = judged or {}
         doubt: Mapping[str, Any] = row.get("doubt") or {}
@@ -98,7 +97,9 @@ class _Verdicts:
         values = {
             "grade": _number(row.get("grade")),
             "entropy": _number(entropy.get("is_correct")),
-            "flags": int(flag_bits([errors])[0][0]) if errors else NO_FLAGS,
+            "flags": sum(is_set << codes.number(code) for code, is_set in errors.items())
+            if errors
+            else NO_FLAGS,
             "category": row.get("category") or 0,
             "marks": sum(mark for mark, holds in marks.items() if holds),
             "reason": reasons.number(row.get("reason")),
@@ -160,6 +161,7 @@ class Index:
         self._human = _Verdicts()
         self._ids: list[str] = []
         self._models, self._protocols, self._reasons = _Texts(), _Texts(), _Texts()
+        self._codes = _Texts()
         self._groups: dict[str, _Texts] = {}
 
     @property
@@ -187,8 +189,8 @@ class Index:
         self._models.add(entry.tested_model)
         self._protocols.add(entry.protocol)
         for verdicts, row in zip(self._judges, entry.judgements, strict=True):
-            verdicts.add(row, self._reasons)
-        self._human.add(entry.human, self._reasons)
+            verdicts.add(row, self._reasons, self._codes)
+        self._human.add(entry.human, self._reasons, self._codes)
 
     def to_json(self) -> dict[str, Any]:
         """All columns in JSON values."""
@@ -203,6 +205,7 @@ class Index:
             "models": self._models.to_json(),
             "protocols": self._protocols.to_json(),
             "reasons": list(self._reasons.numbers),
+            "codes": list(self._codes.numbers),
             "groups": groups,
             "judges": [verdicts.to_json() for verdicts in self._judges],
             "human": self._human.to_json(),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ...calibration.results import Reliability, ReliabilityReport
 from ...errors import OptionError
 from ...judge.metrics import (
     CATEGORIES,
+    WEIGHTED,
     Figures,
     broken_figures,
     cases_all_right,
@@ -34,7 +36,6 @@ from ...statistics.sample import Sample
 from ..document import reasons
 from .table import (
     DEFINITIONS,
-    FIGURES,
     HEADLINE,
     Cell,
     Column,
@@ -45,6 +46,10 @@ from .table import (
     Split,
     Table,
     TableRow,
+    code_of,
+    is_code,
+    is_own,
+    own_column,
 )
 
 _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
@@ -150,7 +155,7 @@ def _rows(definition: Definition, results: Results) -> list[Draft]:
 
 def _table(definition: Definition, rows: list[Draft], results: Results) -> Table:
     sections = {section for row in rows for section in row.counts}
-    columns = tuple(column for column in definition.columns if column.section in sections)
+    columns = tuple(_columns(definition, rows, sections))
     notes = (
         *definition.notes,
         *_judge_notes(definition, rows, results),
@@ -179,6 +184,22 @@ def _table(definition: Definition, rows: list[Draft], results: Results) -> Table
     )
 
 
+def _columns(
+    definition: Definition, rows: list[Draft], sections: Collection[str]
+) -> Iterator[Column]:
+    """The columns of the definition, with codes of own rubrics in the place of E1 to E6."""
+    stated = dict.fromkeys(column for row in rows for column in row.estimates)
+    own = {
+        section: [key for of, key in stated if of == section and is_own(key)]
+        for section in sections
+    }
+    for section, columns in groupby(definition.columns, key=lambda column: column.section):
+        if section not in sections:
+            continue
+        yield from (c for c in columns if not (own[section] and is_code(c.key)) or c.id in stated)
+        yield from (own_column(key, section) for key in own[section])
+
+
 def _judge_notes(definition: Definition, rows: list[Draft], results: Results) -> list[str]:
     """What must be said of each judge, and which tested model is the judge itself."""
     if definition.key not in _OF_LABELS or not results.reliability:
@@ -199,7 +220,7 @@ def _missing(definition: Definition, rows: list[Draft]) -> list[str]:
     return reasons(
         (
             estimate.note,
-            " ".join(filter(None, (key[0], titles[key]))),
+            " ".join(filter(None, (key[0], titles.get(key, key[1])))),
             ", ".join(filter(None, (row.judge if several else "", *row.heads))),
         )
         for row in rows
@@ -268,7 +289,7 @@ def _judged_rows(definition: Definition, judge: JudgeResults) -> list[Draft]:
             contenders = {
                 key: contender_of(part, key)
                 for key, estimate in estimates.items()
-                if FIGURES[key].better and not estimate.bound
+                if key != WEIGHTED and own_column(key).better and not estimate.bound
             }
             draft = drafts.setdefault(heads, Draft(judge.judge, heads))
             draft.add(section.title, _counts(part.c, part.rows), estimates, contenders)
@@ -358,7 +379,8 @@ def figures_of(part: Part, keys: tuple[str, ...]) -> dict[str, Estimate]:
             figures |= extraneous_grades(c, rows, base)
     names = {key: _NAMES.get(key, key) for key in keys}
     figures = with_bounds(c, rows, figures)
-    return {key: figures[name] for key, name in names.items() if name in figures}
+    own = {name: of for name, of in figures.items() if "E1" in keys and is_own(name)}
+    return {key: figures[name] for key, name in names.items() if name in figures} | own
 
 
 def _common_figures(part: Part) -> Figures:
@@ -403,8 +425,9 @@ def contender_of(part: Part, key: str) -> Contender:
         case _:  # an error code
             forms = {"E2-H": "holistic", "E2-S": "step-wise"} if part.form is None else {}
             rows = _of_form(c, scored, forms[key]) if key in forms else scored
-            rows = rows[c.known[rows] > 0]
-            values = (c.flags[rows] >> (int(key[1]) - 1)) & 1
+            at = c.error_codes.index(code_of(key))
+            rows = rows[(c.known[rows] >> at & 1) > 0]
+            values = c.flags[rows] >> at & 1
     return Contender(values=values.astype(float), items=c.item[rows], cases=c.case[rows])
 
 

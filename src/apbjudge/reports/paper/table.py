@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ...judge.metrics import OWN_CODE, WEIGHTED
+from ...records import ERROR_CODES
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.measures import PAPER
 from ..numbers import Unit
@@ -181,6 +183,32 @@ FIGURES: Mapping[str, Column] = {
 }
 """By key. Without a direction: Al, because another tool may be as good or a detour; Base, which no
 refinement changes; and all figures of judges, see ``building``."""
+
+
+def is_own(key: str) -> bool:
+    """Whether a figure is of an own rubric's codes."""
+    return key == WEIGHTED or key.startswith(OWN_CODE)
+
+
+def is_code(key: str) -> bool:
+    """Whether a figure is the rate of one of E1 to E6."""
+    return key.partition("-")[0] in ERROR_CODES
+
+
+def code_of(key: str) -> str:
+    """The error code that a figure is the rate of."""
+    return key.removeprefix(OWN_CODE) if is_own(key) else key.partition("-")[0]
+
+
+def own_column(key: str, section: str = "") -> Column:
+    """The column of a figure; that of an own rubric's code is titled with the code."""
+    if not is_own(key):
+        return replace(FIGURES[key], section=section)
+    title = "Weighted" if key == WEIGHTED else code_of(key)
+    meaning = "share of the weight of all codes" if key == WEIGHTED else ""
+    return Column(
+        key=key, title=title, unit="percent", better="lower", section=section, meaning=meaning
+    )
 
 
 @dataclass(frozen=True, slots=True)

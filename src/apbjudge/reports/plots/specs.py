@@ -141,7 +141,7 @@ def _curve_spec(
 
 _OVERALL = {"overall": ""}
 _LEVELS = {"extraneous-levels-holistic": "Holistic", "extraneous-levels-step-wise": "Step-wise"}
-_CODES = r"E[1-6](-[HS])?"
+_CODES = r"E[1-6](-[HS])?|code .+"
 
 SPECS = (
     _Spec(

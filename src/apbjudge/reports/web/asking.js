@@ -4,7 +4,7 @@
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
   const {
-    CODES, distance, flagBits, flagDistance, gradeDistance, gradeOf, isMarked, isVerdict, judgeOf,
+    distance, flagBits, flagDistance, gradeDistance, gradeOf, isMarked, isVerdict, judgeOf,
     pairOf, readBlock, verdictsDiffer,
   } = apb;
   const VERDICTS = { c: "correct", x: "incorrect", u: "unscored", "-": "none" };
@@ -40,10 +40,10 @@
     return { names: index.reasons, of: judge.reason ?? new Int16Array(index.count).fill(-1) };
   }
 
-  // E1 to E6 are the bits of one number; ``none`` stands for those that were asked, with no bit.
-  function codeTest(judge, value) {
-    const bit = value === "none" ? 0 : 1 << CODES.indexOf(value);
-    if (value !== "none" && !CODES.includes(value)) return never;
+  // Codes are the bits of one number; ``none`` stands for those that were asked, with no bit.
+  function codeTest(codes, judge, value) {
+    const bit = value === "none" ? 0 : 1 << codes.indexOf(value);
+    if (value !== "none" && !codes.includes(value)) return never;
     return (at) => {
       const bits = flagBits(judge, at);
       return bits !== null && (bit ? (bits & bit) > 0 : bits === 0);
@@ -97,9 +97,9 @@
       key: "code",
       label: "Error code",
       options: (index) => (index.judges.some((judge) => judge.flags)
-        ? [...CODES.map((code) => [code, code]), ["none", "none set"]]
+        ? [...index.codes.map((code) => [code, code]), ["none", "none set"]]
         : []),
-      test: (index, judge, value) => codeTest(judge, value),
+      test: (index, judge, value) => codeTest(index.codes, judge, value),
     },
     {
       key: "behaviour",

@@ -3,8 +3,7 @@
 (() => {
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
-  const NO_FLAGS = 255;
-  const CODES = ["E1", "E2", "E3", "E4", "E5", "E6"];
+  const NO_FLAGS = -1;
   const MARKS = { overridden: 1, inconsistent: 2, split: 4 };
 
   // Columns ----------------------------------------------------------------------------------
@@ -45,9 +44,9 @@
     return bits === NO_FLAGS ? null : bits;
   }
 
-  function flagsOf(opinions, at) {
+  function flagsOf(index, opinions, at) {
     const bits = flagBits(opinions, at);
-    return bits === null ? null : CODES.filter((_, number) => bits & (1 << number));
+    return bits === null ? null : index.codes.filter((_, number) => bits & (1 << number));
   }
 
   function isMarked(opinions, at, mark) {
@@ -96,7 +95,7 @@
   }
 
   Object.assign(apb, {
-    CODES, distance, flagBits, flagDistance, flagsOf, gradeDistance, gradeOf, isMarked, isVerdict,
+    distance, flagBits, flagDistance, flagsOf, gradeDistance, gradeOf, isMarked, isVerdict,
     judgeOf, makeIndex, pairOf, placeOf, reasonOf, verdictsDiffer,
   });
 })();

@@ -84,7 +84,7 @@
   function itemRow(index, state, at) {
     const judge = judgeOf(index, state);
     const who = [index.modelOf(at), index.protocolOf(at)].filter(Boolean).join(" · ");
-    const flags = flagsOf(judge, at) ?? [];
+    const flags = flagsOf(index, judge, at) ?? [];
     return [
       node("span.verdicts", ...verdicts(index, state, at), ...others(index)(at)),
       node("span.names", node("span.id", index.ids[at]), node("span.who", who)),
@@ -112,7 +112,7 @@
   function itemLabel(index, state, at) {
     const judge = judgeOf(index, state);
     const parts = [index.ids[at], index.modelOf(at), index.protocolOf(at)];
-    parts.push(...index.judges.map((one) => toldBy(index, one, at)), ...(flagsOf(judge, at) ?? []));
+    parts.push(...index.judges.map((one) => toldBy(index, one, at)), ...(flagsOf(index, judge, at) ?? []));
     if (index.human.verdict[at] !== "-") parts.push(`human: ${told(index, index.human, at)}`);
     if (isMarked(judge, at, "overridden")) parts.push("overridden by a rule");
     if (isMarked(judge, at, "inconsistent")) parts.push("contradicted itself");

@@ -156,6 +156,8 @@
     when(said.overrides, () => node("div.overrides",
       node("p.small.muted", "Changed by a rule:"), node("ul", said.overrides.map(overrideLine)))),
     when(said.reasoning && !(said.byCode && said.is_correct), () => words(said.reasoning)),
+    when(said.reply_fields, () => facts(Object.entries(said.reply_fields)
+      .map(([name, value]) => [name, typeof value === "boolean" ? yesNo(value) : text(value)]))),
     when(said.doubt, () => doubt(said.doubt)),
     details("Particulars", () => small(said) || node("p.muted", "none")),
     said.raw ? details("Raw reply", () => code(said.raw)) : null);
