@@ -93,6 +93,8 @@
       if (together && isSplit(together, field.key)) return node("td.muted", "split");
       return node("td.muted", said.kind === "unscored" ? "not scored" : "–");
     }
+    // Code alone proves faults: what it does not prove may be there all the same.
+    if (said.byCode && value === false && field.key !== "is_correct") return node("td.muted", "–");
     const human = view.human ? field.get(view.human) : undefined;
     const isOpen = said.byCode && field.key === "is_correct" && value;
     const apart = isJudge && !isOpen && human !== undefined && human !== null && human !== value;
