@@ -108,9 +108,7 @@ def test_a_documented_command_ends_with_0(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in DOCS if SHOWN[path]], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", [path for path in DOCS if SHOWN[path]], ids=lambda path: path.name)
 def test_a_page_shows_what_its_commands_print(
     path: Path,
     tmp_path: Path,
