@@ -125,6 +125,20 @@ def test_the_readme_has_one_command_to_grade_and_one_to_test() -> None:
     )
 
 
+def test_the_readme_shows_what_its_first_command_prints(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(checkout)
+    ((_, shown),) = (block for block in blocks("text") if block[0] == ROOT / "README.md")
+    command, *lines = shown.splitlines()
+    arguments = [*shlex.split(command)[2:], "--out", "runs/readme"]
+    result = in_process(monkeypatch, capsys)(*arguments)
+    printed = result.out.splitlines()
+    assert lines.pop() == "…"
+    assert len(lines) > 4
+    assert [line for line in printed if line in lines] == lines
+
+
 @pytest.mark.parametrize("snippet", [body for _, body in blocks("python")])
 def test_a_documented_snippet_runs(
     snippet: str,
