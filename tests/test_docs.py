@@ -139,6 +139,24 @@ def test_the_readme_shows_what_its_first_command_prints(
     assert [line for line in printed if line in lines] == lines
 
 
+def test_the_tutorial_quotes_what_its_commands_print(
+    judge_address: str,
+    checkout: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(checkout)
+    run = in_process(monkeypatch, capsys)
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    lines = [line for line in tutorial.splitlines() if " runs/t-judged" in line]
+    asked = [line.replace("http://127.0.0.1:8000/v1", judge_address) for line in lines]
+    printed = "\n".join(run(*shlex.split(line)[1:]).out for line in asked if "t-report" not in line)
+    for quoted in ("84.6 [49.7, 96.8]", "51.9", "56.2 [7.7, 95.2]", "+44.4 [-17.3, +90.0]", "545"):
+        assert quoted in printed
+        for number in re.findall(r"\d+\.\d", quoted):
+            assert number in tutorial
+
+
 @pytest.mark.parametrize("snippet", [body for _, body in blocks("python")])
 def test_a_documented_snippet_runs(
     snippet: str,
