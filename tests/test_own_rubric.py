@@ -174,6 +174,26 @@ def test_an_audit_of_plans_names_its_codes_or_says_that_nothing_is_planted(
     assert (flagged, rest) == (n, ["0", "0"])
 
 
+def test_faults_that_a_rubric_has_no_code_for_are_not_planted(tmp_path: Path) -> None:
+    rubric = tmp_path / "own.toml"
+    rubric.write_text(Path(RUBRIC).read_text("utf-8").replace('"GAP"', '"E3"'), "utf-8")
+    flags = {"FACT": False, "PROMISE": False, "E3": False, "TONE": False}
+    reply = {"reasoning": "r", "topic": "money", "needs_person": False, **flags}
+    reply |= {"grade": 1.0, "is_correct": True}
+    card = apbjudge.audit(
+        SPEC,
+        AuditConfig(
+            rows=EXAMPLES / "holistic.jsonl",
+            protocol="holistic",
+            rubric=str(rubric),
+            quick=True,
+        ),
+        client=ScriptedClient(lambda _: json.dumps(reply)),
+    ).card
+    (faults,) = (probe for probe in card.probes if probe.name == "faults")
+    assert [m.name for m in faults.measures] == ["caught E3", "passed"]
+
+
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
