@@ -423,3 +423,12 @@ def test_a_damaged_row_of_a_plan_is_named(tmp_path: Path, line: str, complaint: 
     path.write_text(f"{line}\n")
     with pytest.raises(InputError, match="expected rows as apbjudge plan-labels writes them"):
         read_plan(path, [])
+
+
+def test_the_draw_does_not_depend_on_the_order_of_finishing(write: Write) -> None:
+    rows = [verdict(f"i{n}", is_correct=n % 3 > 0) for n in range(40)]
+    files = [write("a", rows), write("b", rows[::-1])]
+    plans = [plan_labels(LabelPlanConfig(judgements=file, n=12)).rows for file in files]
+    chosen = [{(r.item_id, r.tested_model, r.order) for r in rows if r.order} for rows in plans]
+    assert len(chosen[0]) == 12
+    assert chosen[0] == chosen[1]

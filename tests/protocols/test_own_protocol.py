@@ -112,7 +112,7 @@ def test_facts_without_a_code_in_the_rubric_are_shown_and_decide_nothing() -> No
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ('code = "A2"', 'code = "A1"', "expected 1 to 12 codes, each once, got A1, A1, Other"),
+        ('code = "A2"', 'code = "A1"', "expected 1 to 12 codes, each once .* got A1, A1, Other"),
         ('code = "A2"', 'code = "a2"', "criteria.1.code: string should match pattern"),
         (
             'without = ["A1", "Other"]',

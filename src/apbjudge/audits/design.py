@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
-from ..records import ERROR_CODES
 from .perturbations.bases import Base
 from .perturbations.faults import plant
 from .perturbations.format_changes import change_format
@@ -198,9 +197,10 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
     codes, kinds, leads = Counter[str](), Counter[str](), Counter[str]()
     for base in bases:
         rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret
-        # a rubric of another domain may not count a faulty plan as a fault
-        is_counted = base.rubric.shape != "flags" or {*ERROR_CODES} & {*base.rubric.codes}
-        left = list(plant(base, seed=seed)) if is_counted or base.rubric.rule_codes else []
+        left = list(plant(base, seed=seed))
+        if base.rubric.shape == "flags" and not base.rubric.rule_codes:
+            # what a rubric has no code for it may not count as a fault
+            left = [fault for fault in left if fault.truth.codes]
         chosen = list[Variant]()
         while left and len(chosen) < sizes.faults:
             fault = min(left, key=lambda v: (codes[_code(v)], kinds[v.kind], rng.random()))

@@ -469,6 +469,7 @@ def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iter
             "enforced; what both catch together, which `grade` reports, is among the figures on "
             "planted faults"
         )
+    yield from _planting_notes(material, responses)
     if known.problems:
         yield f"{len(known.problems)} of the labels could not be used"
     if known.truths and not material.n_known:
@@ -480,3 +481,14 @@ def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iter
     if reasons := Counter(r.reason for r in responses.all if not r.is_scored):
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
         yield f"unscored, and in no figure: {listed}"
+
+
+def _planting_notes(material: Material, responses: AuditResponses) -> Iterator[str]:
+    """Why no faults are planted, where rows or rubric don't allow any."""
+    codes = {code for base in material.bases for code in base.rubric.codes}
+    why = "no row has a plan to plant them in"
+    if material.bases:
+        why = "the rubric has none of E1 to E6 and no rule_codes"
+    own = bool(codes) and codes.isdisjoint(ERROR_CODES)
+    if not responses.asked("fault") and (own or not material.bases):
+        yield f"no faults are planted: {why}; probes that need them do not apply"

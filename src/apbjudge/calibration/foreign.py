@@ -501,14 +501,12 @@ def _judgement(
 
 
 def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
-    """The columns that hold nothing but yes and no."""
+    """The columns that hold yes and no, but for single odd values."""
 
     def is_truth(column: str) -> bool:
         values = [row[column] for _, row in rows if column in row]
-        try:
-            return bool([read_truth(value, column) for value in values])
-        except RowError:
-            return False
+        n_odd = sum(not _fits(YES_NO, value) for value in values)
+        return n_odd < len(values) and n_odd <= max(1, _MOST_OFF_SCALE * len(values))
 
     return [column for column in columns if is_truth(column)]
 

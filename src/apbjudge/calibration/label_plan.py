@@ -52,6 +52,8 @@ def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> La
     """
     problems: Problems = []
     run = once(read_judged_run(config.judgements, problems), problems)
+    # judgements stand in the order of finishing, on which a draw must not depend
+    run = replace(run, table=run.table.take(np.argsort(run.table.key)))
     plan = _Draw(config, run, *_labels(config, run, problems)).plan()
     if out is not None:
         _write(Path(out), plan.rows)

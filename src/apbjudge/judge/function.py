@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from ..errors import JudgeError, ReplyError, shorten
 from ..records import ErrorCode, Item, Override, Unscored, Verdict
 from ..rubrics import Rubric
+from ..rubrics.reply import type_of
 from ..runs.loop import Job
 from .consistency import ParsedVerdict, enforce, resolve
 from .source import Task
@@ -22,12 +25,12 @@ JudgeFunction = Callable[[Item], Answer | Awaitable[Answer]]
 """Judges an item; plain functions run in threads, several at once.
 
 A mapping has ``is_correct`` (true or false) or ``category`` (1 to 5), and may have ``grade`` (on
-the rubric's scale), ``errors`` (true or false by code; codes left out are not set) and
-``reasoning``. Of a ``Verdict`` these fields count. What the function raises leaves the item
-unscored.
+the rubric's scale), ``errors`` (true or false by code; codes left out are not set), ``reasoning``
+and ``reply_fields`` (by name, those that the rubric adds). Of a ``Verdict`` these fields count.
+What the function raises leaves the item unscored.
 """
 
-FIELDS = ("is_correct", "grade", "errors", "category", "reasoning")
+FIELDS = ("is_correct", "grade", "errors", "category", "reasoning", "reply_fields")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,12 @@ class FunctionJudge(Judge):
         }
         try:
             answer = await self._answer(task.item)
-            verdict, overrides, reasoning = _read(answer, task.rubric)
+            values = _fields(answer)
+            verdict, overrides = _read(values, task.rubric)
+            said = {
+                "reasoning": str(values.get("reasoning") or ""),
+                "reply_fields": _reply_fields(values.get("reply_fields"), task.rubric),
+            }
         except JudgeError as error:
             return Unscored(reason=error.reason, detail=str(error), **account)
         except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
@@ -92,7 +100,7 @@ class FunctionJudge(Judge):
         if self.evidence:
             verdict, more = enforce(verdict, task.item, task.protocol, task.rubric, task.findings)
             overrides = (*overrides, *more)
-        return Verdict(**verdict.fields(), overrides=overrides, reasoning=reasoning, **account)
+        return Verdict(**verdict.fields(), overrides=overrides, **said, **account)
 
     async def _answer(self, item: Item) -> Answer:
         if inspect.iscoroutinefunction(self.function):
@@ -101,10 +109,8 @@ class FunctionJudge(Judge):
         return await answer if inspect.isawaitable(answer) else answer
 
 
-def _read(answer: object, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...], str]:
+def _read(values: Mapping[str, Any], rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:
     """The verdict in an answer, made consistent; raises ReplyError where it is none."""
-    values = _fields(answer)
-    reasoning = str(values.get("reasoning") or "")
     is_correct, category = values.get("is_correct"), None
     if rubric.shape == "category":
         category = _category(values.get("category"))
@@ -114,10 +120,10 @@ def _read(answer: object, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override
     grade, errors = _grade(values.get("grade"), rubric), _errors(values.get("errors"), rubric)
     verdict = ParsedVerdict(is_correct, grade, errors, category)
     if grade is None or errors is not None:
-        return *resolve(verdict, rubric), reasoning
+        return resolve(verdict, rubric)
     if is_correct != (grade == 1.0):  # no flags that could decide
         raise ReplyError(f"grade {grade} does not go with is_correct={is_correct}")
-    return verdict, (), reasoning
+    return verdict, ()
 
 
 def _fields(answer: object) -> dict[str, Any]:
@@ -149,6 +155,27 @@ def _errors(stated: object, rubric: Rubric) -> dict[ErrorCode, bool] | None:
             f"field errors: expected codes of {rubric.ref} ({known}), got {unknown[0]}"
         )
     return {code: bool(flags.get(code, False)) for code in rubric.codes}
+
+
+def _reply_fields(stated: object, rubric: Rubric) -> dict[str, Any] | None:
+    if stated is None:
+        return None
+    own = {field.name: field for field in rubric.reply_fields}
+    if not isinstance(stated, Mapping):
+        raise ReplyError(f"field reply_fields: expected values by name, got {shorten(stated)}")
+    values = dict(cast("Mapping[str, object]", stated))
+    for name, value in values.items():
+        if name not in own:
+            known = ", ".join(own) or "none"
+            raise ReplyError(
+                f"field reply_fields: expected fields of {rubric.ref} ({known}), got {name}"
+            )
+        try:
+            TypeAdapter[Any](type_of(own[name])).validate_python(value)
+        except ValidationError as error:
+            why = error.errors()[0]["msg"]
+            raise ReplyError(f"field reply_fields.{name}: {why}, got {shorten(value)}") from None
+    return values or None
 
 
 def _grade(stated: object, rubric: Rubric) -> float | None:

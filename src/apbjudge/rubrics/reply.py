@@ -47,7 +47,7 @@ def _model(
     grades: tuple[float, ...],
     own: tuple[ReplyField, ...],
 ) -> type[Reply]:
-    fields: dict[str, Any] = {field.name: (_type_of(field), ...) for field in own}
+    fields: dict[str, Any] = {field.name: (type_of(field), ...) for field in own}
     if shape == "flags":
         for code in codes:
             fields[code] = (Annotated[bool, Field(strict=True)], ...)
@@ -58,7 +58,8 @@ def _model(
     return create_model(_NAMES[shape], __base__=Reply, **fields)
 
 
-def _type_of(field: ReplyField) -> Any:
+def type_of(field: ReplyField) -> Any:
+    """The type of a rubric's own field, with its limits, as pydantic takes it."""
     if field.type == "choice":
         return Literal[field.choices]
     if field.type == "text":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ..errors import OptionError, shorten
 from ..records import ErrorCode, Form, Record, UnsolvableType
@@ -263,7 +263,9 @@ def _check(rubric: Rubric, source: str) -> None:
     """Checks what single fields can't show: the parts that the shape needs are all there."""
     for i, field in enumerate(rubric.reply_fields):
         place = f"{source}: reply_fields.{i}"
-        if field.name in _TAKEN or field.name in [f.name for f in rubric.reply_fields[:i]]:
+        # a reply is a pydantic model, whose attributes can't be fields
+        taken = field.name in _TAKEN or hasattr(BaseModel, field.name)
+        if taken or field.name in [f.name for f in rubric.reply_fields[:i]]:
             raise OptionError(f"{place}.name: expected a name of its own, got {field.name}")
         if (field.type == "choice") != bool(field.choices):
             raise OptionError(
@@ -281,14 +283,17 @@ def _check(rubric: Rubric, source: str) -> None:
 
 
 _TAKEN = ("reasoning", "grade", "category", "is_correct")
+_NO_CODES = {"cr", "grade", "none"}
+"""What can't be a code: figures that stand beside those of codes, and a label's word for none."""
 
 
 def _check_flags(rubric: Rubric, source: str) -> None:
     codes = rubric.codes
-    if not 1 <= len(codes) <= MOST_CODES or len(set(codes)) != len(codes):
+    names = {code.lower() for code in codes}  # labels may write a code in any letter case
+    if not 1 <= len(codes) <= MOST_CODES or len(names) != len(codes) or names & _NO_CODES:
         raise OptionError(
-            f"{source}: criteria: expected 1 to {MOST_CODES} codes, each once, "
-            f"got {', '.join(codes) or 'none'}"
+            f"{source}: criteria: expected 1 to {MOST_CODES} codes, each once in any letter case, "
+            f"none of them CR, Grade or None, got {', '.join(codes) or 'none'}"
         )
     # a rubric with codes of its own need not name one for the form
     named = [("form_code", rubric.form_code)] if "form_code" in rubric.model_fields_set else []

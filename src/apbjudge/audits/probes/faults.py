@@ -148,15 +148,18 @@ def _drops(audit: AuditResponses, faults: Iterable[Response]) -> list[tuple[Resp
 def _tables(
     audit: AuditResponses, faults: Sequence[Response], sound: Sequence[Response]
 ) -> Iterator[Table]:
+    seen = {code for r in faults for code in (*(r.flags or ()), *(r.variant.truth.codes or ()))}
+    codes = ERROR_CODES if seen <= {*ERROR_CODES} else sorted(seen)  # else of an own rubric
+
     def confusion(of: Sequence[Response]) -> Iterator[int]:
         yield len(of)
-        yield from (sum(code in (r.flags or ()) for r in of) for code in ERROR_CODES)
+        yield from (sum(code in (r.flags or ()) for r in of) for code in codes)
         yield sum(not r.is_correct and not r.flags for r in of)
         yield sum(bool(r.is_correct) for r in of)
 
     yield Table(
         title="Code planted against codes flagged (one verdict may flag several)",
-        columns=("planted", "n", *ERROR_CODES, "caught without code", "passed"),
+        columns=("planted", "n", *codes, "caught without code", "passed"),
         rows=tuple((code, *map(str, confusion(of))) for code, of in _by_code(faults).items()),
     )
 
