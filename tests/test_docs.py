@@ -175,6 +175,11 @@ def test_the_tutorial_quotes_what_its_commands_print(
             assert number in tutorial
 
 
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert set(apbjudge.__all__) <= set(re.findall(r"^::: apbjudge\.(\w+)$", text, re.MULTILINE))
+
+
 def test_the_citation_has_the_version_and_licence_of_the_package() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
