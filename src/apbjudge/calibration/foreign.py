@@ -327,34 +327,49 @@ class _File:
                 "column is another one"
             )
 
-    # Judgements -----------------------------------------------------------------------------------
+    def _answers(
+        self, people: str, nobody: str, orientation: dict[tuple[str, str], str], problems: Problems
+    ) -> Iterator[tuple[_Place, Row, dict[str, float]]]:
+        """Place and values of each row, for each judge or rater; none where one is off its scale.
 
-    def runs(
-        self, orientation: dict[tuple[str, str], str], problems: Problems
-    ) -> Iterator[JudgedRun]:
-        """The judgements of each judge."""
-        roles, faults, n_stated = self.reading.roles, list[str](), 0
-        by_judge: dict[str, list[tuple[dict[str, Any], dict[str, float], _Place, Row]]] = {}
+        Args:
+            people: The role of the column that names them.
+            nobody: The name where there is no such column, or a label names nobody.
+            orientation: See ``place``.
+            problems: Gets a line for each row or value that can't be used.
+        """
+        faults, n_stated, named_by = list[str](), 0, self.reading.roles.get(people)
         for name, columns in self.by_column():
             for number, row in self.rows:
                 off: list[RowError] = []
                 try:
                     place = self.place(row, orientation)
-                    judge = name or self.path.stem
-                    if "judge" in roles:
-                        judge = text_of(row, roles["judge"])
+                    is_named = named_by is not None and (
+                        people == "judge" or row.get(named_by) is not None
+                    )
+                    who = name or (text_of(row, str(named_by)) if is_named else nobody)
                 except RowError as error:
                     problems.append(f"{self.path}:{number}: {error}")
                     continue
                 values = self.values(row, columns, off)
                 n_stated += bool(values or off)
                 faults += [f"{self.path}:{number}: {error}" for error in off]
-                if off or ("verdict" in columns and "verdict" not in values):
-                    values = {}
-                entry = _judgement(judge, place, values, row, roles.get("case"))
-                by_judge.setdefault(judge, []).append((entry, values, place, row))
+                yield replace(place, who=who), row, {} if off else values
         self._check(faults, n_stated)
         problems.extend(faults)
+
+    # Judgements -----------------------------------------------------------------------------------
+
+    def runs(
+        self, orientation: dict[tuple[str, str], str], problems: Problems
+    ) -> Iterator[JudgedRun]:
+        """The judgements of each judge."""
+        by_judge: dict[str, list[tuple[dict[str, Any], dict[str, float], _Place, Row]]] = {}
+        for place, row, values in self._answers("judge", self.path.stem, orientation, problems):
+            if self.main == "verdict" and "verdict" not in values:
+                values.clear()
+            entry = _judgement(place, values, row, self.reading.roles.get("case"))
+            by_judge.setdefault(place.who, []).append((entry, values, place, row))
         if not by_judge:
             raise InputError(f"{self.path}: expected judgements{first_complaint(problems)}")
         for judge, rows in by_judge.items():
@@ -401,40 +416,23 @@ class _File:
         problems: Problems,
     ) -> Labels:
         """The labels, put together by item and tested model."""
-        roles, faults, n_stated = self.reading.roles, list[str](), 0
+        roles = self.reading.roles
         labels: list[HumanLabel] = []
         classes: list[int] = []
-        for name, columns in self.by_column():
-            for number, row in self.rows:
-                off: list[RowError] = []
-                try:
-                    place = self.place(row, orientation)
-                except RowError as error:
-                    problems.append(f"{self.path}:{number}: {error}")
-                    continue
-                values = self.values(row, columns, off)
-                n_stated += bool(values or off)
-                faults += [f"{self.path}:{number}: {error}" for error in off]
-                if off or not values:
-                    continue
-                rater = name or (
-                    text_of(row, roles["rater"])
-                    if row.get(roles.get("rater", "")) is not None
-                    else "human"
+        for place, _, values in self._answers("rater", "human", orientation, problems):
+            if not values:
+                continue
+            verdict = values.get("verdict")
+            labels.append(
+                HumanLabel(
+                    item_id=place.item,
+                    tested_model=place.model,
+                    rater=place.who,
+                    is_correct=None if verdict is None else bool(verdict),
+                    grade=values.get("score"),
                 )
-                verdict = values.get("verdict")
-                labels.append(
-                    HumanLabel(
-                        item_id=place.item,
-                        tested_model=place.model,
-                        rater=rater,
-                        is_correct=None if verdict is None else bool(verdict),
-                        grade=values.get("score"),
-                    )
-                )
-                classes.append(_class(values, place))
-        self._check(faults, n_stated)
-        problems.extend(faults)
+            )
+            classes.append(_class(values, place))
         if not labels:
             raise InputError(f"{self.path}: expected labels, got none{first_complaint(problems)}")
         table = replace(label_table(labels), category=np.array(classes, dtype=np.int8))
@@ -464,13 +462,15 @@ class _Place:
     """Where a row belongs.
 
     ``model``: the tested model, or both systems of a pair. ``flipped``: the row has the pair in
-    the other order than its first row. ``swapped``: its second system was shown first.
+    the other order than its first row. ``swapped``: its second system was shown first. ``who``:
+    the judge or rater.
     """
 
     item: str
     model: str | None
     flipped: bool
     swapped: bool | None
+    who: str = ""
 
 
 def _class(values: Mapping[str, float], place: _Place) -> int:
@@ -482,13 +482,13 @@ def _class(values: Mapping[str, float], place: _Place) -> int:
 
 
 def _judgement(
-    judge: str, place: _Place, values: Mapping[str, float], row: Row, case: str | None
+    place: _Place, values: Mapping[str, float], row: Row, case: str | None
 ) -> dict[str, Any]:
     verdict = values.get("verdict")
     stated = {
         "item_id": place.item,
         "tested_model": place.model,
-        "judge": judge,
+        "judge": place.who,
         "grade": values.get("score"),
         "category": None,
         "errors": None,
