@@ -36,8 +36,12 @@ UnscoredReason = Literal[
     "budget",
     "bad_input",
     "error",
+    "missing",
+    "infrastructure",
 ]
-"""Why there is no verdict; ``error``: a judge that is a function of the user's raised something."""
+"""Why there is no verdict; ``error``: a judge that is a function of the user's raised something;
+``missing``: a case that the log has no run of; ``infrastructure``: the run broke for a reason that
+is not the tested model's."""
 
 
 class ApbJudgeError(Exception):

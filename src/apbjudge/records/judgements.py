@@ -95,6 +95,22 @@ class Doubt(Record):
     entropy: dict[str, float]
 
 
+class Diagnosis(Record):
+    """What code measured of a whole run; see ``trajectories.base.Evaluation``.
+
+    Attributes:
+        measures: Numbers by name.
+        classes: One of a few values by name.
+        word: A letter for each executed call: P progress, N none.
+        first_error: Index of the step at which the run first went wrong.
+    """
+
+    measures: dict[str, float] = {}
+    classes: dict[str, str] = {}
+    word: str = ""
+    first_error: int | None = None
+
+
 class _Judgement(Record):
     item_id: str | None
     case_id: str | None
@@ -138,6 +154,7 @@ class Verdict(_Judgement):
         latency_s: Seconds from the first request to the last reply.
         fingerprint: Hash of everything that could move the verdict.
         reply_fields: What the judge said in fields that the rubric adds; None without.
+        diagnosis: What code measured of a whole run; None for plans and steps.
     """
 
     kind: Literal["verdict"] = "verdict"
@@ -150,6 +167,7 @@ class Verdict(_Judgement):
     doubt: Doubt | None = None
     reasoning: str = ""
     reply_fields: dict[str, Any] | None = None
+    diagnosis: Diagnosis | None = None
 
 
 class Unscored(_Judgement):

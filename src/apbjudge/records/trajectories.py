@@ -1,0 +1,257 @@
+"""A whole run of an agent, whatever log it comes from.
+
+Readers make these and nothing validates them a second time, so they are plain dataclasses. Our own
+file format has one trajectory a line, as ``trajectory_row`` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+
+from .base import row_error
+
+FORMAT = "apbjudge-trajectory@1"
+"""The ``format`` of a row in our own format."""
+
+StepSource = Literal["system", "user", "agent", "environment"]
+StepKind = Literal["message", "call", "retrieve", "answer", "invalid"]
+Provenance = Literal["trusted", "untrusted", "none"]
+
+Id = Annotated[str, StringConstraints(pattern=r"\S")]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool, attempted or executed.
+
+    Attributes:
+        name: As written; empty where the call names none.
+        arguments: An object where it could be read; else what came (text, a list, None).
+        call_id: Id that its result names; empty without.
+        parse_error: Why the arguments could not be read; empty where they could.
+    """
+
+    name: str
+    arguments: Any = None
+    call_id: str = ""
+    parse_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the environment answered.
+
+    Attributes:
+        content: Text, or JSON values where the log has them.
+        call_id: Id of the call that it answers; empty where it names none.
+        name: Tool that answers, where the log says so.
+        is_error: Whether the log marks it as an error; None where it says nothing.
+    """
+
+    content: Any
+    call_id: str = ""
+    name: str = ""
+    is_error: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool that a retrieval returned, by its typed interface."""
+
+    name: str
+    inputs: tuple[str, ...] = ()
+    output: str = ""
+    tool_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What the environment says of a search for tools (PlanBench-XL, arXiv:2606.22388).
+
+    Attributes:
+        by_inputs: Whether the request names inputs.
+        by_output: Whether it names an output.
+        inputs: Datatypes that the request's inputs were matched with.
+        outputs: Likewise its output.
+        tools: What was returned, also where that is nothing; None where the request failed.
+    """
+
+    by_inputs: bool = False
+    by_output: bool = False
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    tools: tuple[FoundTool, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What the environment says of a tool call (PlanBench-XL).
+
+    Attributes:
+        was_executed: Whether the call passed all checks.
+        rejection: Why it did not: ``untrusted_input_rejected``, ``missing_required_input``, or
+            another code of the environment; empty where it was executed or not even read.
+        success: What the tool itself reports; None where it was not executed.
+        output_datatype: Datatype that the tool declares.
+        output_value: Value returned; None for nothing.
+        provenance: ``trusted`` (of a baseline tool), ``untrusted`` (noisy or blocked) or ``none``.
+        tool_type: As the environment names it, such as ``blocker_misleading``.
+    """
+
+    was_executed: bool = False
+    rejection: str = ""
+    success: bool | None = None
+    output_datatype: str = ""
+    output_value: Any = None
+    provenance: Provenance = "none"
+    tool_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryStep:
+    """One message of the run with the calls that it makes and what answered them.
+
+    Attributes:
+        source: Who speaks.
+        kind: ``message`` without and ``call`` with calls; ``retrieve`` searches for tools,
+            ``answer`` ends the run with an answer, ``invalid`` is an action that can't be read.
+        text: The message as shown; empty without.
+        thought: Reasoning that the log keeps apart from it.
+        calls: Calls in order; also those of users, where the source is ``user``.
+        observations: Answers to them in the order of the log, and answers to no call.
+        retrieval: What the environment says of a search; None for logs that say nothing.
+        execution: What it says of the call.
+        extra: Fields of the log that have no place here.
+    """
+
+    source: StepSource
+    kind: StepKind = "message"
+    text: str = ""
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    retrieval: Retrieval | None = None
+    execution: Execution | None = None
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the run ended, as its environment or a second file says; never guessed from text.
+
+    Attributes:
+        reward: As stated, None where only success is.
+        success: As stated; else whether the reward is 1 (|reward - 1| < 1e-6).
+    """
+
+    reward: float | None = None
+    success: bool | None = None
+
+    @property
+    def is_success(self) -> bool | None:
+        """Whether the run succeeded; None where nothing is known."""
+        if self.success is not None or self.reward is None:
+            return self.success
+        return abs(self.reward - 1) < 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """Where a trajectory was read: ``line`` is 1-based, or counts the entries of a JSON list."""
+
+    format: str
+    version: str = ""
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectory:
+    """A run of a tested model on a case.
+
+    Attributes:
+        trajectory_id: Unique together with ``tested_model``.
+        case_id: The task; trials and settings of one task share it.
+        tested_model: The agent or its model.
+        trial: Number of the repetition, as the log counts; None without.
+        setting: Condition under which the environment ran, such as ``block``; empty without.
+        query: The first thing that the user asked.
+        system_prompt: Instructions of the agent; empty without.
+        tools: Definitions of the tools offered, as in the log; None where it says nothing.
+        steps: In order, the system prompt left out.
+        final_answer: Text that ended the run; None where there is none.
+        termination: Why it ended, in the log's own word; empty without.
+        infrastructure_error: What broke that was not the tested model's; empty otherwise.
+        outcome: None where the log states none.
+        usage: Counts of tokens and costs, by the names of the log.
+        place: Where it was read.
+        remarks: How often something occurred that a reader has to know; see ``REMARKS``.
+        extra: Fields of the log that have no place here.
+    """
+
+    trajectory_id: Id
+    case_id: Id
+    tested_model: str
+    trial: int | None = None
+    setting: str = ""
+    query: str = ""
+    system_prompt: str = ""
+    tools: tuple[Any, ...] | None = None
+    steps: tuple[TrajectoryStep, ...]
+    final_answer: str | None = None
+    termination: str = ""
+    infrastructure_error: str = ""
+    outcome: Outcome | None = None
+    usage: dict[str, float] = field(default_factory=dict[str, float])
+    place: LogPlace
+    remarks: dict[str, int] = field(default_factory=dict[str, int])
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+REMARKS: Mapping[str, str] = {
+    "parallel calls": "messages that make several calls: kept as one step",
+    "calls without results": "calls that nothing answers: kept",
+    "results without calls": "answers to no call of the run: kept as steps of the environment",
+    "user-side calls": "calls that the user makes: kept, and not counted as the agent's",
+    "unreadable arguments": "arguments that are no JSON object: kept as text",
+    "sub-agents": "runs inside the run: named, their steps are not read",
+    "attachments": "pictures, audio and files: named, not carried over",
+    "copied context": "steps repeated from an earlier run: left out",
+    "unknown steps": "entries of a kind that is not known: kept in extra, not read",
+    "cut content": "text that the log itself cut or left out",
+}
+"""What readers report, and what became of it."""
+
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+@cache
+def _adapter() -> TypeAdapter[Trajectory]:
+    return TypeAdapter(Trajectory)
+
+
+def trajectory_row(trajectory: Trajectory) -> dict[str, Any]:
+    """The trajectory as a row of our own format; what says nothing is left out."""
+    row = _adapter().dump_python(trajectory, mode="json", exclude_defaults=True, warnings="error")
+    return {"format": FORMAT, **row}
+
+
+def trajectory_of(row: Mapping[str, Any]) -> Trajectory:
+    """Reads a row of our own format.
+
+    Args:
+        row: As ``trajectory_row`` makes it; further fields are ignored.
+
+    Raises:
+        RowError: If a field is missing or of another kind.
+    """
+    try:
+        return _adapter().validate_python(row)
+    except ValidationError as error:
+        raise row_error(error) from None

@@ -1,0 +1,132 @@
+"""What a protocol for whole runs is: measures of one run, and the figures made of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, cast
+
+from ..errors import RowError
+from ..records import Finding
+from ..records.trajectories import Trajectory
+
+
+class LogEntry(NamedTuple):
+    """One run of a log.
+
+    Attributes:
+        line: 1-based line, or number in a JSON list or folder.
+        offset: Bytes of the log read so far; 0 where that says nothing.
+        digest: SHA-256 of the run as it came.
+        content: The run, or why it can't be read.
+    """
+
+    line: int
+    offset: int
+    digest: bytes
+    content: Trajectory | RowError
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What code found of one run.
+
+    Attributes:
+        is_correct: Whether the run succeeded.
+        measures: Numbers by name, such as ``turns``; a missing name is "not applicable".
+        classes: One of a few values by name, such as ``failure``: ``Stalled``.
+        word: A letter for each executed call: P progress, N none; empty where not known.
+        first_error: Index of the step at which the run first went wrong; None without.
+        reasoning: One sentence.
+        findings: Facts with their place, such as a phrase that suggests a surrender.
+    """
+
+    is_correct: bool
+    measures: Mapping[str, float]
+    classes: Mapping[str, str] = field(default_factory=lambda: cast("Mapping[str, str]", {}))
+    word: str = ""
+    first_error: int | None = None
+    reasoning: str = ""
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure of a group of runs.
+
+    Attributes:
+        name: As it is shown.
+        of: A measure, or ``class=value`` for whether a run is of that class; its mean over the
+            runs that have it. ``is_correct`` is a measure too.
+        per: Another measure: then the ratio of the two sums over the runs that have both.
+        bounds: Least and greatest possible value of one run; None for counts.
+    """
+
+    name: str
+    of: str
+    per: str | None = None
+    bounds: tuple[float, float] | None = None
+
+
+Grounding = Literal["paper", "released", "answer-only"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorSettings:
+    """What an evaluator may need beside the log.
+
+    Attributes:
+        log: The log that is evaluated; None for runs in memory.
+        cases: File or folder of the cases or of the environment's data; None where not given.
+        grounding: Which answers count as grounded; see ``planbench``.
+    """
+
+    log: Path | None = None
+    cases: Path | None = None
+    grounding: Grounding = "paper"
+
+
+class Evaluator(Protocol):
+    """Evaluates runs, one at a time.
+
+    Attributes:
+        cases: Ids of all cases there should be runs of, in order; empty where that is not known.
+        digest: Hash of the data that it was made of, since these may move a verdict; empty without.
+    """
+
+    @property
+    def cases(self) -> Collection[str]:
+        """Ids of the cases."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of the data."""
+        ...
+
+    def evaluate(self, trajectory: Trajectory) -> Evaluation:
+        """Evaluates a run; raises RowError where it lacks what the protocol needs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrajectoryProtocol:
+    """A protocol that grades whole runs by code.
+
+    Attributes:
+        name: As on the command line.
+        version: Raised with every change that can move a figure.
+        success: Name of the rate of ``is_correct``.
+        figures: The figures of a group of runs, in the order shown.
+        evaluator: Makes the evaluator; raises OptionError or InputError where data it needs are
+            missing or unusable.
+        needs_cases: What ``--cases`` must be; empty where it needs none.
+    """
+
+    name: str
+    version: int = 1
+    success: str = "success"
+    figures: tuple[Figure, ...]
+    evaluator: Callable[[EvaluatorSettings], Evaluator]
+    needs_cases: str = ""

@@ -1,0 +1,1 @@
+"""The log formats that are read, one module each."""
