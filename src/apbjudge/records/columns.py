@@ -145,6 +145,49 @@ class Codes:
         return list(self._numbers)
 
 
+class Measures:
+    """Numbers by name, of which each row has some, as a row of numbers with NaN for the others.
+
+    A class is one number for each of its values, named ``class=value``.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[str, int] = defaultdict(count().__next__)
+        self._rows: list[tuple[Vector, Vector]] = []
+
+    def add(self, diagnoses: Sequence[Mapping[str, Any] | None]) -> Vector:
+        """Takes in what was measured of some rows; returns the number of each, -1 for nothing."""
+        numbers = np.full(len(diagnoses), -1, dtype=np.int64)
+        for i, diagnosis in enumerate(diagnoses):
+            if diagnosis is None:
+                continue
+            measures: Mapping[str, float] = diagnosis.get("measures") or {}
+            classes: Mapping[str, str] = diagnosis.get("classes") or {}
+            of_class = {f"{name}={value}": 1.0 for name, value in classes.items()}
+            stated: dict[str, float] = {**measures, **of_class}
+            at = np.fromiter(map(self._at.__getitem__, stated), np.int32, len(stated))
+            numbers[i] = len(self._rows)
+            self._rows.append((at, np.array([*stated.values()], dtype=float)))
+        return numbers
+
+    def columns(self, rows: Vector) -> tuple[tuple[str, ...], Vector]:
+        """The names, and shape (n, m): the numbers of some rows, by what ``add`` returned."""
+        names = tuple(self._at)
+        table = np.full((len(rows), len(names)), np.nan)
+        for i in np.flatnonzero(rows >= 0).tolist():
+            at, values = self._rows[rows[i]]
+            table[i, at] = values
+        classes: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            if "=" in name:
+                classes.setdefault(name.partition("=")[0], []).append(i)
+        for of_class in classes.values():  # a row of one value has none of the others
+            values = table[:, of_class]
+            has_value = ~np.isnan(values).all(axis=1, keepdims=True)
+            table[:, of_class] = np.where(has_value & np.isnan(values), 0.0, values)
+        return names, table
+
+
 # Scores -------------------------------------------------------------------------------------------
 
 BITS = np.uint32

@@ -17,6 +17,7 @@ from .columns import (
     BITS,
     Codes,
     ColumnBuilder,
+    Measures,
     Vector,
     encoded,
     flag_bits,
@@ -96,6 +97,7 @@ _ADDED_LATER: Mapping[str, tuple[tuple[type, ...], str]] = {
     "matches_reference": ((bool, _NONE), "true, false or null"),
     "groups": ((dict, _NONE), "values by name, or null"),
     "doubt": ((dict, _NONE), "numbers by name, or null"),
+    "diagnosis": ((dict, _NONE), "measures and classes, or null"),
 }
 """Fields that judgements of older versions don't have."""
 
@@ -145,6 +147,7 @@ _RANGES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "category": lambda row: row["category"] is None or _is_within(row["category"], 1, 5),
     "errors": lambda row: all(isinstance(flag, bool) for flag in _flags(row)),
     "doubt": lambda row: not row.get("doubt") or _is_entropy(row["doubt"].get("entropy")),
+    "diagnosis": lambda row: not row.get("diagnosis") or _is_diagnosis(row["diagnosis"]),
 }
 
 
@@ -176,6 +179,18 @@ def _is_entropy(entropy: object) -> bool:
     return stated is None or _is_within(stated, 0, 1.001)
 
 
+def _is_diagnosis(diagnosis: Mapping[str, Any]) -> bool:
+    """Whether its measures are numbers and its classes texts, as far as they are stated."""
+    parts: list[tuple[Any, tuple[type, ...]]] = [
+        (diagnosis.get("measures") or {}, (float, int)),
+        (diagnosis.get("classes") or {}, (str,)),
+    ]
+    return all(
+        isinstance(part, dict) and {*map(type, cast("dict[str, Any]", part).values())} <= {*kinds}
+        for part, kinds in parts
+    )
+
+
 class _Reader:
     """Takes in rows of judgements.
 
@@ -191,6 +206,7 @@ class _Reader:
         self._last_errors: dict[str, tuple[int, str]] = {}
         self._right: set[tuple[Any, ...]] = set()
         self._profiles, self._reasons, self._own_errors = Codes(), Codes(), Codes()
+        self._measures = Measures()
         self._rows = ColumnBuilder(("position", *_NAMES), self._columns_of)
 
     def add(self, row: Mapping[str, Any] | RowError, line: int, offset: int) -> str:
@@ -306,6 +322,7 @@ class _Reader:
             "reason": self._reasons.of([reason or NOT_STATED for reason in of["reason"]]),
             "own_errors": self._own_errors.of(list(map(_own_errors, of["errors"]))),
             "usage": _usage_columns(of["usage"]),
+            "diagnosis": self._measures.add(of["diagnosis"]),
         }
 
     def table(self) -> JudgementTable:
@@ -317,6 +334,7 @@ class _Reader:
         if own_codes and not columns["known"].any():  # the rubric has none of E1 to E6
             codes = own_codes
         of_row = columns.pop("own_errors")
+        names, measures = self._measures.columns(columns.pop("diagnosis"))
         for name, bits in zip(("flags", "known"), flag_bits(own, codes), strict=True):
             columns[name] |= np.where(columns["scored"], bits[of_row], 0).astype(BITS)
         return JudgementTable(
@@ -326,6 +344,8 @@ class _Reader:
             reasons=self._reasons.names,
             last_errors={reason: text for reason, (_, text) in self._last_errors.items()},
             error_codes=codes,
+            measures=measures,
+            measure_names=names,
             **columns,
         )
 
@@ -334,17 +354,18 @@ _OF_REQUIRED, _OPTIONAL = itemgetter(*_REQUIRED), _NAMES[len(_REQUIRED) :]
 _NO_GROUPS: Mapping[str, Any] = {}
 _JUDGE, _REASON = _NAMES.index("judge"), _NAMES.index("reason")
 _STATES = itemgetter(*map(_NAMES.index, ("kind", "is_correct", "category")))
-_RANGED = itemgetter(*map(_NAMES.index, ("grade", "errors", "groups", "doubt")))
+_RANGED = itemgetter(*map(_NAMES.index, ("grade", "errors", "groups", "doubt", "diagnosis")))
 
 
 def _is_odd(values: tuple[Any, ...]) -> bool:
     """Whether a field of the right kind holds what it should not, or may not."""
-    grade, errors, groups, doubt = _RANGED(values)
+    grade, errors, groups, doubt, diagnosis = _RANGED(values)
     return (
         (grade is not None and not 0 <= grade <= 1)
         or (errors and {*map(type, errors.values())} != {bool})
         or (groups and not {*map(type, groups.values())} <= {str, int, _NONE})
         or (doubt and not _is_plain(doubt))
+        or (diagnosis and not _is_diagnosis(diagnosis))
     )
 
 

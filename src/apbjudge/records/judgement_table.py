@@ -25,7 +25,9 @@ Problems = list[str]
 BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset")
 """Fields by which results can be broken down."""
 
-GROUPS = (*BY_FIELDS, "unsolvable_type", "level")
+GROUPS = (*BY_FIELDS, "unsolvable_type", "setting", "level")
+RUN = "run"
+"""The form of whole runs; rows of these alone have a ``setting``."""
 PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)
 """Everything by which a judgement is grouped; a run has few different values of it."""
 
@@ -84,6 +86,9 @@ class JudgementTable(Scores):
         last_errors: What the unscored row furthest down the input says, by reason.
         weights: The weight of each code of an own rubric; empty where all weigh the same.
         usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.
+        measures: Shape (n, m): what code measured of whole runs, NaN where not applicable. A class
+            is one measure ``class=value`` for each value, 1 or 0.
+        measure_names: The names of the m measures.
     """
 
     judge: str = ""
@@ -111,6 +116,8 @@ class JudgementTable(Scores):
     last_errors: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     weights: Mapping[str, float] = field(default_factory=dict[str, float], repr=False)
     usage: Vector
+    measures: Vector
+    measure_names: tuple[str, ...] = ()
 
     def take(self, rows: Vector) -> Self:
         """The table of some rows, with those profiles alone that they have."""
@@ -129,7 +136,8 @@ class JudgementTable(Scores):
         if len(tables) == 1:
             return tables[0]
         error_codes = all_codes(tables)
-        tables = [table.with_codes(error_codes) for table in tables]
+        names = tuple(dict.fromkeys(name for table in tables for name in table.measure_names))
+        tables = [table.with_codes(error_codes).with_measures(names) for table in tables]
         profiles, reasons = Codes(), Codes()
         found: dict[str, Any] = {
             name: Texts.joined([getattr(table, name) for table in tables])
@@ -152,6 +160,31 @@ class JudgementTable(Scores):
             **distinct,
             **found,
         )
+
+    def with_measures(self, names: Sequence[str]) -> Self:
+        """The same with these measures, NaN where it has none of the name."""
+        if tuple(names) == self.measure_names:
+            return self
+        measures = np.full((len(self), len(names)), np.nan)
+        for i, name in enumerate(names):
+            if name in self.measure_names:
+                measures[:, i] = self.measures[:, self.measure_names.index(name)]
+        return replace(self, measures=measures, measure_names=tuple(names))
+
+    def measure(self, name: str) -> Vector:
+        """Shape (n,): a measure by name, or ``is_correct``; NaN where a row has none.
+
+        A value of a class that no row has is 0 where rows have a value of the class.
+        """
+        if name == "is_correct":
+            return np.where(self.scored & (self.correct >= 0), self.correct, np.nan)
+        if name in self.measure_names:
+            return self.measures[:, self.measure_names.index(name)]
+        of, is_class, _ = name.partition("=")
+        for i, other in enumerate(self.measure_names):
+            if is_class and other.startswith(f"{of}="):
+                return self.measures[:, i] * 0.0
+        return np.full(len(self), np.nan)
 
     # Items ----------------------------------------------------------------------------------------
 
@@ -224,6 +257,11 @@ class JudgementTable(Scores):
             dtype=bool,
         )
 
+    @cached_property
+    def settings(self) -> tuple[str, ...]:
+        """The conditions of the environments of runs, as they stand in the rows."""
+        return tuple(sorted({s for s in self.labels["setting"] if s}))
+
     # Groups ---------------------------------------------------------------------------------------
 
     @cached_property
@@ -243,7 +281,10 @@ class JudgementTable(Scores):
             name: [None if value is None else str(value) for value in columns.get(name, ())]
             for name in PROFILE
         }
-        forms = ["holistic" if value is None else "step-wise" for value in texts["horizon"]]
+        forms = [
+            RUN if setting is not None else "holistic" if horizon is None else "step-wise"
+            for setting, horizon in zip(texts["setting"], texts["horizon"], strict=True)
+        ]
         found: dict[str, tuple[Vector, list[str | None]]] = {}
         for name, column in {**texts, "form": forms}.items():
             known = Codes()
@@ -309,7 +350,8 @@ class JudgementTable(Scores):
 _ROW_FIELDS = tuple(
     f.name
     for f in fields(JudgementTable)
-    if f.name not in set("judge path profiles reasons last_errors weights error_codes".split())
+    if f.name
+    not in set("judge path profiles reasons last_errors weights error_codes measure_names".split())
 )
 
 

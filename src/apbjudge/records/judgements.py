@@ -184,8 +184,8 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
     "category plan_cost uses_distractor matches_reference findings overrides inconsistent doubt "
-    "reasoning reply_fields reason detail raw usage cost_usd latency_s fingerprint line content_id "
-    "groups"
+    "reasoning reply_fields diagnosis reason detail raw usage cost_usd latency_s fingerprint line "
+    "content_id groups"
 ).split()
 
 
@@ -197,6 +197,7 @@ def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
     if isinstance(judgement, Verdict):
         row["overrides"] = [override.__dict__ for override in judgement.overrides]
         row["doubt"] = judgement.doubt.__dict__ if judgement.doubt else None
+        row["diagnosis"] = judgement.diagnosis.__dict__ if judgement.diagnosis else None
     else:
         row["overrides"] = []
     row["usage"] = judgement.usage.__dict__ if judgement.usage else None
@@ -222,7 +223,7 @@ _NULLABLE = {"item_id", "case_id", "tested_model", "protocol", "rubric"}
 _NAMES = frozenset(_COLUMNS)
 _NAMES_UNSCORED = _NAMES - {"overrides"}
 
-_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt", "content_id"})
+_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt", "content_id", "diagnosis"})
 """Columns that rows of earlier versions do not have."""
 
 
