@@ -31,7 +31,7 @@ class Predictions(Config):
     """What is graded."""
 
     predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file, one prediction a line."
+        description="JSONL file, one prediction a line; or a log of whole runs, a file or folder."
     )
 
 
@@ -57,7 +57,7 @@ class GradeOptions(Gates, GradeConfig):
 
 @command(Predictions, GradeOptions, JudgeSpec, omit=["model"])
 def grade(values: Values) -> int:
-    """Grades predictions and prints the results.
+    """Grades predictions, or whole runs of agents from their logs, and prints the results.
 
     Exit code 0: done; 1: done, with more unscored rows than allowed (--max-unscored); 2: unusable
     input or options; 3: a gate failed (--fail-under).
@@ -158,11 +158,14 @@ def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
 
 def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
     """The folder of the same judges with the same settings on the same files."""
+    from ..judge.run_source import runs_of
     from ..judge.session import default_folder, run_identity
     from ..judge.source import source_of
 
     first = config.judge[0]
-    identity, slug = run_identity(first, source_of(rows, config)), first.slug
+    runs = runs_of(rows, config)
+    source = runs or source_of(rows, config)
+    identity, slug = run_identity(first, source), first.slug if runs is None else "code"
     if len(config.judge) > 1:
         identity["judge"] = [spec.scoring for spec in config.judge]
         slug = f"panel-of-{len(config.judge)}"
@@ -175,6 +178,12 @@ def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
 def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
     from ..judge.dry_run import forecast, forecast_text
     from ..judge.ensembles import judge_folder
+    from ..judge.run_source import is_log, runs_of
+
+    if runs_of(rows, config) is not None or is_log(rows, config):
+        raise OptionError(
+            "--dry-run: expected predictions, got a log (apbjudge convert --to cases)"
+        )
 
     strong = config.escalate
     judges = [*config.judge, *([strong] if strong else [])]

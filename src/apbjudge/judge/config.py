@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from ..config import STATIC, Config, Names, Option
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
+from ..trajectories.base import Grounding
 
 _SCORING = (
     "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
@@ -106,11 +107,14 @@ class InputConfig(Config):
 
     protocol: str = Field(
         default="auto",
-        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or "
-        "auto: the protocol follows from each row's split or fields.",
+        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for "
+        "whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each row's "
+        "split or fields, that of a log is outcome.",
     )
     cases: Path | None = Field(
-        default=None, description="JSONL file of cases, joined with the predictions on id."
+        default=None,
+        description="JSONL file of cases, joined with the predictions on id; for planbench-xl the "
+        "folder of the benchmark's data.",
     )
     rubric: str | None = Field(
         default=None,
@@ -129,6 +133,7 @@ class GradeConfig(Limits, InputConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
+        "Logs of runs": "from_ outcomes grounding",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root overwrite cache batch shard",
     }
@@ -179,6 +184,20 @@ class GradeConfig(Limits, InputConfig):
         default=None,
         description="Part I of N of the rows only; rows of one case are in one part. apbjudge "
         "merge puts the folders of all parts together.",
+    )
+
+    from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(
+        default="auto",
+        description="Format of a log of runs; auto: it follows from the content.",
+    )
+    outcomes: Path | None = Field(
+        default=None,
+        description="JSONL or CSV file with the rewards of runs, joined with the log on id.",
+    )
+    grounding: Grounding = Field(
+        default="paper",
+        description="Which right answers count under planbench-xl: paper, the target was obtained "
+        "from a trusted tool; released, and no untrusted tool returned it too; answer-only, all.",
     )
 
     @field_validator("judge", mode="before")

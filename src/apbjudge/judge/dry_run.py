@@ -194,7 +194,7 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Non
     has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
     cache = run.resources.open_cache() if has_cache else None  # none is created here
     with closing(cache) if cache else nullcontext():
-        for entry in run.source:
+        for entry in run.tasks:
             count["rows"] += 1
             try:
                 if not isinstance(entry, Task):

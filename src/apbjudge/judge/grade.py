@@ -15,8 +15,11 @@ from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..protocols import Protocol
 from ..runs.loop import QUIET, Events
+from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
+from .run_judge import run_log
+from .run_source import is_log, runs_of, steps_of
 from .session import Run, RunConfig, run_function, run_in
 from .source import Rows, source_of
 from .summary import check_by
@@ -27,7 +30,7 @@ def grade(
     config: GradeConfig | None = None,
     *,
     judge: JudgeFunction | JudgeSpec | str | Sequence[JudgeSpec | str] | None = None,
-    protocol: Protocol | str | None = None,
+    protocol: Protocol | TrajectoryProtocol | str | None = None,
     client: Client | None = None,
     events: Events = QUIET,
     **settings: Any,
@@ -38,7 +41,8 @@ def grade(
     unscored judgements.
 
     Args:
-        rows: A JSONL file, or rows as dicts: the published prediction format or plain JSON.
+        rows: A JSONL file, or rows as dicts: the published prediction format or plain JSON; for
+            protocols of whole runs a log or rows of ``trajectory_row``.
         config: The settings; else they are given one by one.
         judge: A judge of your own (see ``judge.function``), in place of the setting.
         protocol: A protocol of your own, in place of the setting.
@@ -53,7 +57,7 @@ def grade(
         InputError: If an input file as a whole is unusable.
     """
     own_judge = FunctionJudge.of(judge) if _is_function(judge) else None
-    own_protocol = protocol if isinstance(protocol, Protocol) else None
+    own_protocol = protocol if isinstance(protocol, Protocol | TrajectoryProtocol) else None
     if judge is not None and own_judge is None:
         settings["judge"] = judge
     if protocol is not None and own_protocol is None:
@@ -67,7 +71,12 @@ def grade(
     several = len(specs) > 1 or escalate is not None
     if several and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
-    source = source_of(rows, config, own_protocol)
+    runs = runs_of(rows, config, own_protocol)
+    if isinstance(own_protocol, TrajectoryProtocol):
+        own_protocol = None
+    if runs is None and is_log(rows, config):
+        rows = steps_of(rows, config, events)
+    source = runs or source_of(rows, config, own_protocol)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
@@ -82,6 +91,8 @@ def grade(
             in_memory=config.out is None,
             overwrite=config.overwrite,
         )
+        if runs is not None:
+            return run_log(run, runs)
         if own_judge is not None:
             return run_function(run, own_judge)
         if config.batch:

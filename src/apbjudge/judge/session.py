@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..errors import AccessError, GateError, InputError, OptionError
+from ..errors import AccessError, GateError, OptionError
 from ..jsonl import write_atomically
 from ..llm.resources import Resources, transport_of
 from ..protocols.prompts import template_digest
@@ -35,7 +35,7 @@ from ..version import VERSION
 from .config import JudgeSpec
 from .function import FunctionJudge
 from .llm_judge import LLMJudge, make_judges
-from .source import Source
+from .source import JudgedSource, Source
 from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
 from .worker import JUDGEMENT_RECORDS, Judge, Judgement
@@ -162,11 +162,13 @@ class Run:
         return replace(self, summary=summary)
 
 
-def run_identity(spec: JudgeSpec, source: Source) -> dict[str, Any]:
+def run_identity(spec: JudgeSpec, source: JudgedSource) -> dict[str, Any]:
     """What must be equal for two sessions to be the same run."""
     rubric = source.rubric
     part = {"shard": str(source.shard)} if source.shard is not None else {}
-    return part | {
+    return {
+        **part,
+        **source.identity,
         "protocol": source.protocol,
         "judge": spec.scoring,
         "judge_version": STATIC_VERSION if spec.is_static else None,
@@ -199,7 +201,7 @@ class RunConfig:
     """
 
     folder: Path
-    source: Source
+    source: JudgedSource
     spec: JudgeSpec
     resources: Resources = field(default_factory=Resources)
     events: Events = QUIET
@@ -214,6 +216,13 @@ class RunConfig:
     def identity(self) -> dict[str, Any]:
         """What must be equal for two sessions to be the same run."""
         return {**run_identity(self.spec, self.source), **self.more_identity}
+
+    @property
+    def tasks(self) -> Source:
+        """The rows as tasks of a judge of plans and steps."""
+        if not isinstance(self.source, Source):
+            raise TypeError(f"source: expected plans or steps, got {type(self.source).__name__}")
+        return self.source
 
     @property
     def note(self) -> str | None:
@@ -251,7 +260,7 @@ async def run_judges(
     """Lets judges judge the rows of their runs, and closes them; see ``ask_judge``."""
     first = configs[0]
     lanes = [
-        Lane(config.source, judge, log)
+        Lane(config.tasks, judge, log)
         for config, judge, log in zip(configs, judges, logs, strict=True)
     ]
     models = [judge for judge in judges if isinstance(judge, LLMJudge)]
@@ -343,12 +352,7 @@ def claim(config: RunConfig) -> None:
 
 
 def _open_log(config: RunConfig) -> Log:
-    rows = config.source.rows
-    try:
-        if isinstance(rows, Path):
-            rows.open("rb").close()
-    except OSError as error:
-        raise InputError(f"{rows}: can't be read: {error.strerror}") from None
+    config.source.check()
     return RecordLog(
         config.folder,
         JUDGEMENT_RECORDS,

@@ -77,31 +77,45 @@ Entry = Task | BadRow
 
 
 @dataclass(slots=True)
-class Source(RowSource):
-    """Reads rows, one at a time, and makes each a task or a bad row.
+class JudgedSource(RowSource):
+    """Rows that are judged under a protocol.
 
     Attributes:
         protocol: A protocol's name, or ``auto``.
-        own_protocol: The protocol of that name where the user gave the object itself.
         rubric: The user's own rubric, or None for each protocol's default.
-        finds: Whether code looks for findings, which takes most of the time of reading; without,
-            tasks have none.
         data_roots: Folders that pictures are looked for in, before that of the cases or, without
             any, of the rows.
     """
 
     protocol: str = AUTO
-    own_protocol: Protocol | None = None
     rubric: Rubric | None = None
-    finds: bool = True
     data_roots: Sequence[Path] = ()
-    rows_name: ClassVar[str] = "predictions"
 
     @property
     def roots(self) -> tuple[Path, ...]:
         """The data folders, which files named by the rows must not leave."""
         anchor = self.cases or self.rows
         return (*self.data_roots, anchor.parent if isinstance(anchor, Path) else Path())
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What else must be equal for two sessions to be the same run."""
+        return {}
+
+
+@dataclass(slots=True)
+class Source(JudgedSource):
+    """Reads rows, one at a time, and makes each a task or a bad row.
+
+    Attributes:
+        own_protocol: The protocol of that name where the user gave the object itself.
+        finds: Whether code looks for findings, which takes most of the time of reading; without,
+            tasks have none.
+    """
+
+    own_protocol: Protocol | None = None
+    finds: bool = True
+    rows_name: ClassVar[str] = "predictions"
 
     def __iter__(self) -> Iterator[Entry]:
         """Yields an entry for every row that is not blank."""

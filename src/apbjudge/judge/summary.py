@@ -14,7 +14,7 @@ from ..config import STATIC
 from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
-from ..records.judgement_table import BY_FIELDS, JudgementTable, Totals
+from ..records.judgement_table import BY_FIELDS, RUN, JudgementTable, Totals
 from ..records.tables import text_cell
 from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
 from ..statistics.gates import At, GateResult, check, parse_condition
@@ -30,6 +30,7 @@ from .metrics import (
     unsolvable_figures,
     with_bounds,
 )
+from .run_figures import counts_of, run_figures, run_warnings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -48,6 +49,8 @@ class Group:
         inconsistent: Verdicts whose reply contradicted itself to the end.
         overridden: Verdicts that a rule or a proven finding changed.
         figures: Estimates by name.
+        setting: Condition of the environment of whole runs; empty without.
+        counts: Names of figures that are counts or ratios of such, not rates.
     """
 
     protocol: str
@@ -59,6 +62,8 @@ class Group:
     inconsistent: int
     overridden: int
     figures: Figures
+    setting: str = ""
+    counts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class Summary:
 
     def _checkable(self, group: Group) -> tuple[dict[str, str | None], Figures]:
         place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
+        place |= {"setting": group.setting} if group.setting else {}
         figures = group.figures
         if self.judge == STATIC and not group.scored:  # nothing is known to be judged by code
             figures = {NAMES_BY_CODE.get(name, name): e for name, e in figures.items()}
@@ -129,6 +135,7 @@ class Summary:
                     "protocol": group.protocol,
                     "form": group.form,
                     "tested_model": group.tested_model,
+                    "setting": group.setting or None,
                     "by": next(iter(group.by), None),
                     "by_value": next(iter(group.by.values()), None),
                     "rows": group.n,
@@ -153,6 +160,7 @@ class Summary:
                 "protocol": group.protocol,
                 "form": group.form,
                 "tested_model": group.tested_model,
+                "setting": group.setting,
                 "by": by,
                 "by_value": "" if value is None else value,
                 "rows": group.n,
@@ -166,8 +174,8 @@ class Summary:
 
 
 _CSV_COLUMNS = (
-    "judge protocol form tested_model by by_value rows scored figure value low high level method "
-    "n_items n_clusters n_resamples seed note bound judge_note"
+    "judge protocol form tested_model setting by by_value rows scored figure value low high level "
+    "method n_items n_clusters n_resamples seed note bound judge_note"
 ).split()
 
 
@@ -207,7 +215,7 @@ def summarize(
         note=note,
         totals=whole.totals,
         groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
-        warnings=tuple(_conversions(table)),
+        warnings=(*_conversions(table), *_of_trials(table)),
     )
 
 
@@ -235,8 +243,19 @@ def _conversions(c: JudgementTable) -> Iterator[str]:
             )
 
 
+def _of_trials(c: JudgementTable) -> Iterator[str]:
+    """What makes figures of whole runs doubtful."""
+    names = ("tested_model", "setting")
+    for key in np.unique(np.stack([c.codes[name] for name in names], axis=1), axis=0):
+        same = np.all([c.codes[n] == code for n, code in zip(names, key, strict=True)], axis=0)
+        is_run = c.codes["form"] == (c.labels["form"].index(RUN) if RUN in c.labels["form"] else -1)
+        if (same & is_run).any():
+            shown = (c.labels[n][int(code)] for n, code in zip(names, key, strict=True))
+            yield from run_warnings(c, c.where(same & is_run), " ".join(filter(None, shown)))
+
+
 def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
-    fields = ("protocol", "form", "tested_model", *([field] if field else []))
+    fields = ("protocol", "form", "tested_model", "setting", *([field] if field else []))
     keys = np.stack([c.codes[name] for name in fields], axis=1)
     shown = np.flatnonzero(~is_base(c))
     distinct, index = np.unique(keys[shown], axis=0, return_inverse=True)
@@ -250,17 +269,20 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
         rows = c.where(group_of == i)
         if not len(rows):
             continue
-        protocol, form, model = (label or "" for label in labels[i][:3])
+        protocol, form, model, setting = (label or "" for label in labels[i][:4])
+        figures = _figures(c, rows, protocol, form)
         yield Group(
             protocol=protocol,
             form=form,
             tested_model=model,
-            by={field: labels[i][3]} if field else {},
+            setting=setting,
+            by={field: labels[i][4]} if field else {},
             n=len(rows),
             scored=int(c.scored[rows].sum()),
             inconsistent=int(c.inconsistent[rows].sum()),
             overridden=int(c.overridden[rows].sum()),
-            figures=_figures(c, rows, protocol, form),
+            figures=figures,
+            counts=counts_of(c, protocol) if form == RUN else (),
         )
 
 
@@ -282,14 +304,21 @@ VALUE_ORDER = tuple("1-5 6-10 11-15 16-20 >20 early middle late text image video
 
 
 def _order(
-    protocol: str | None, form: str | None, model: str | None, value: str | None = None
+    protocol: str | None,
+    form: str | None,
+    model: str | None,
+    setting: str | None,
+    value: str | None = None,
 ) -> tuple[Any, ...]:
     rank = _PROTOCOL_ORDER.index(protocol) if protocol in _PROTOCOL_ORDER else 99
     place = VALUE_ORDER.index(value) if value in VALUE_ORDER else 99
-    return rank, protocol or "", form or "", model or "", value is None, place, value or ""
+    whom = (protocol or "", form or "", model or "", setting or "")
+    return rank, *whom, value is None, place, value or ""
 
 
 def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Figures:
+    if form == RUN:
+        return run_figures(c, rows, protocol)
     figures = common_figures(c, rows, form) | _own_figures(c, protocol, rows)
     return named_by_judge(c, rows, with_bounds(c, rows, figures))
 

@@ -42,18 +42,23 @@ class Judge(ABC):
 
     def reject(self, row: BadRow, detail: str) -> Judgement:
         """The judgement of a row that can't be used."""
-        return Unscored(
-            item_id=row.item_id,
-            case_id=row.item_id,
-            tested_model=row.tested_model,
-            protocol=None,
-            rubric=None,
-            judge=self.name,
-            fingerprint=row.digest.hex()[:32],
-            line=row.line,
-            reason=BAD_INPUT,
-            detail=detail,
-        )
+        return unusable(row, self.name, detail)
+
+
+def unusable(row: BadRow, judge: str, detail: str) -> Judgement:
+    """The judgement of a row that can't be used, whoever the judge is."""
+    return Unscored(
+        item_id=row.item_id,
+        case_id=row.item_id,
+        tested_model=row.tested_model,
+        protocol=None,
+        rubric=None,
+        judge=judge,
+        fingerprint=row.digest.hex()[:32],
+        line=row.line,
+        reason=BAD_INPUT,
+        detail=detail,
+    )
 
 
 def record_fields(task: Task, fingerprint: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..judge.metrics import OF_CODES
 from ..judge.summary import Group, Summary
-from ..records.judgement_table import Totals
+from ..records.judgement_table import RUN, Totals
 from ..statistics.estimates import Estimate
 from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing
 from .numbers import Unit, money, percent, share
@@ -110,7 +110,8 @@ def _rank(group: Group) -> float:
 
 
 def _title(group: Group) -> str:
-    title = group.protocol if group.protocol == group.form else f"{group.protocol} ({group.form})"
+    is_alone = group.form in (group.protocol, RUN)
+    title = group.protocol if is_alone else f"{group.protocol} ({group.form})"
     return ", by ".join((title, *group.by))
 
 
@@ -121,12 +122,17 @@ def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
     """
     names = list(dict.fromkeys(name for group in block for name in group.figures))
     by = list(block[0].by)
-    whole = [name for name in names if "@" not in name and not (by and OF_CODES.match(name))]
-    rows = [[*_lead(group), *(_cell(name, group, present) for name in whole)] for group in block]
-    align = "l" * (1 + len(by)) + "r" + "v" * len(whole)
-    table = Table.of(["tested model", *by, "scored", *whole], rows, align=align)
-    yield replace(table, leads=2 + len(by))
-    parts = [name.split("@") for name in names if "@" in name]
+    has_levels = block[0].form != RUN
+    levelled = [name for name in names if "@" in name and has_levels]
+    whole = [n for n in names if n not in levelled and not (by and OF_CODES.match(n))]
+    more = ["setting"] if any(group.setting for group in block) else []
+    rows = [
+        [*_lead(group, more), *(_cell(name, group, present) for name in whole)] for group in block
+    ]
+    align = "l" * (1 + len(more) + len(by)) + "r" + "v" * len(whole)
+    table = Table.of(["tested model", *more, *by, "scored", *whole], rows, align=align)
+    yield replace(table, leads=2 + len(more) + len(by))
+    parts = [name.split("@") for name in levelled]
     if by or not parts:
         return
     of, levels = (list(dict.fromkeys(column)) for column in zip(*parts, strict=True))
@@ -139,8 +145,9 @@ def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
     yield replace(table, leads=2)
 
 
-def _lead(group: Group) -> Iterator[str]:
+def _lead(group: Group, more: Sequence[str]) -> Iterator[str]:
     yield group.tested_model
+    yield from (group.setting for _ in more)
     yield from ("not stated" if value is None else value for value in group.by.values())
     yield f"{group.scored}/{group.n}"
 
@@ -151,9 +158,10 @@ def _cell(name: str, group: Group, present: set[str]) -> Cell:
         return ""
     values = "".join(f" {value}" for value in group.by.values())
     place = f"{_title(group)} {group.tested_model}{values}" if name in present else ""
+    is_amount = name.startswith("C_") or name in group.counts
     return Figure(
         estimate=estimate,
-        unit="cost" if name.startswith("C_") else _UNITS.get(name, "percent"),
+        unit="cost" if is_amount else _UNITS.get(name, "percent"),
         denominator=estimate.value is not None and estimate.n_items != group.scored,
         name=name,
         place=place,

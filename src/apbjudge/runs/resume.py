@@ -21,7 +21,7 @@ from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..jsonl import read_lines
 from ..records.keys import KeyMap, KeySet, short_key
 from ..records.run_folder import MANIFEST
-from .rows import RowSource, known
+from .rows import RowSource
 
 T = TypeVar("T")
 
@@ -372,21 +372,6 @@ def _shown(name: str, mark: InputMark | None, rows_name: str) -> str:
 
 def _shares_row(source: RowSource, names: KeyMap) -> bool:
     """Whether a row of the input, by item and tested model, has a record."""
-    if not isinstance(source.rows, Path | list | tuple):
-        source.rows = list(source.rows)  # it is read here and again for the run
-    if isinstance(source.rows, Path):
-        if not source.rows.is_file():
-            return True  # a pipe can be read only once
-        rows: Iterator[object] = (line.values for line in read_lines(source.rows))
-    else:
-        rows = iter(source.rows)
-    for values in rows:
-        if not isinstance(values, Mapping):
-            continue
-        row = cast("Mapping[str, Any]", values)
-        item_id, tested_model = known(row, "id", "item_id", "case_id"), known(row, "tested_model")
-        if item_id is None or tested_model is None:
-            continue
-        if names.index(short_key(item_id, tested_model)) is not None:
-            return True
-    return False
+    if isinstance(source.rows, Path) and not (source.rows.is_file() or source.rows.is_dir()):
+        return True  # a pipe can be read only once
+    return any(names.index(short_key(*key)) is not None for key in source.row_keys())

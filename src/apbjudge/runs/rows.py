@@ -140,6 +140,30 @@ class RowSource:
         except OSError as error:
             raise InputError(f"{self.rows}: can't be read: {error.strerror}") from None
 
+    def check(self) -> None:
+        """Raises InputError where the file of rows can't be opened."""
+        try:
+            if isinstance(self.rows, Path):
+                self.rows.open("rb").close()
+        except OSError as error:
+            raise InputError(f"{self.rows}: can't be read: {error.strerror}") from None
+
+    def row_keys(self) -> Iterator[tuple[str, str]]:
+        """Yields id and tested model of every row that has both."""
+        if not isinstance(self.rows, Path | list | tuple):
+            self.rows = list(self.rows)  # it is read here and again for the run
+        if isinstance(self.rows, Path):
+            rows: Iterator[object] = (line.values for line in read_lines(self.rows))
+        else:
+            rows = iter(self.rows)
+        for values in rows:
+            if isinstance(values, Mapping):
+                row = cast("Mapping[str, Any]", values)
+                item_id = known(row, "id", "item_id", "case_id")
+                tested_model = known(row, "tested_model")
+                if item_id is not None and tested_model is not None:
+                    yield item_id, tested_model
+
     def read_each(
         self, read: Callable[[RawRow], I], make: Callable[[I, RawRow], R]
     ) -> Iterator[R | BadRow]:

@@ -23,11 +23,15 @@ _CONDITION = re.compile(
     r"(?P<left>.*\S)\s*(?P<sign>>=|<=|(?<![<>=])={1,2})\s*(?P<limit>[-+]?[\d.]+(e-?\d+)?)\s*(?P<percent>%?)",
     re.IGNORECASE,
 )
-_LOWER = re.compile(r"E\d(-[HS])?$|code |C_|TC|ExtUse|undecided|grade MAE")
-"""Measures of which less is better: error codes, costs, use of distractors."""
-_NEITHER = re.compile(r"\d |.*\b(bias|judge|human)\b")
-"""Measures of which neither is better: behaviours after a broken tool, biases, one side's rates."""
-_UNLIMITED = re.compile(r"c[_ -]|tc", re.IGNORECASE)
+_LOWER = re.compile(
+    r"E\d(-[HS])?$|code |C_|TC|ExtUse|undecided|grade MAE|ITCR|UIRR|.*\b(errors?|invalid|noisy)\b"
+)
+"""Measures of which less is better: error codes, costs, use of distractors, invalid calls."""
+_COUNTS = r"turns|EDT|.*\b(calls|searches|steps|tokens|seconds)\b|.*\bratio|.* per "
+_NEITHER = re.compile(rf"\d |.*\b(bias|judge|human)\b|{_COUNTS}")
+"""Measures of which neither is better: behaviours after a broken tool, biases, one side's rates,
+how much a run did."""
+_UNLIMITED = re.compile(rf"c[_ -]|tc|{_COUNTS}", re.IGNORECASE)
 """Measures that may be above 1."""
 
 

@@ -12,10 +12,19 @@ from .bootstrap import Measure, jackknife_variance, ratio_measure
 from .coded import CodedItems, IntervalSettings
 from .confusion import FN, FP, TP, correct_cells
 from .differences import Correction, McNemar, adjust, detectable_difference, mcnemar, paired_test
-from .estimates import Array, Estimate, Ids, cluster_note, two_sided
-from .proportions import bounded, share
+from .estimates import (
+    CONFIDENCE_LEVEL,
+    Array,
+    Estimate,
+    Ids,
+    cluster_note,
+    nothing,
+    t_quantile,
+    two_sided,
+)
+from .proportions import Bounds, bounded, ratio_of_sums, share
 from .ratings import LEVELS, Ratings
-from .sample import Sample
+from .sample import Sample, spread
 
 Family = Literal["primary", "exploratory"]
 _FAMILIES: tuple[tuple[Family, Correction], ...] = (("primary", "holm"), ("exploratory", "bh"))
@@ -141,6 +150,66 @@ def _mean_difference(
         difference=test.estimate,
         p_value=test.p_value,
         detectable=test.detectable,
+    )
+
+
+def compare_ratios(
+    name: str,
+    first: tuple[Array, Array],
+    second: tuple[Array, Array],
+    sample: Sample | None = None,
+    *,
+    bounds: Bounds | None = None,
+    level: float = CONFIDENCE_LEVEL,
+) -> Difference:
+    """The difference of two ratios of totals on the same items, such as searches per call.
+
+    Linearised: what a unit adds to the difference is what it adds to the one ratio less what it
+    adds to the other, so that units that are hard for both cancel (Cochran 1977, section 6.3).
+
+    Args:
+        name: The figure.
+        first: Numerators and denominators of one run, shape (n,) each; NaN where an item has none
+            in one of the runs, which then does not count.
+        second: Those of the other on the same items.
+        sample: How the items were sampled.
+        bounds: Least and greatest possible ratio of an item; None where it has no greatest one.
+        level: Confidence level.
+    """
+    columns = np.stack([*first, *second]).astype(float)
+    rows: Ids = ~np.isnan(columns.sum(axis=0))
+    above, below, other_above, other_below = columns[:, rows]
+    sample = (sample or Sample()).take(rows)
+    one = ratio_of_sums(above, below, sample, bounds=bounds, level=level)
+    other = ratio_of_sums(other_above, other_below, sample, bounds=bounds, level=level)
+    n_items, p_value, detectable = int(rows.sum()), None, None
+    estimate = nothing(level, n_items=n_items)
+    if one.value is not None and other.value is not None:
+        parts = (above - one.value * below) / below.sum()
+        parts -= (other_above - other.value * other_below) / other_below.sum()
+        found = spread(parts, sample)
+        estimate = replace(
+            estimate,
+            value=one.value - other.value,
+            n_clusters=found.n_clusters,
+            note=cluster_note(n_items, found.n_clusters),
+        )
+        if found.variance > 0 and found.df > 0:
+            error = found.variance**0.5
+            half = t_quantile(0.5 + level / 2, found.effective_df) * error
+            low, high = one.value - other.value - half, one.value - other.value + half
+            estimate = replace(estimate, low=low, high=high, method="t-ratio")
+            p_value = two_sided((one.value - other.value) / error, found.effective_df)
+            detectable = detectable_difference(error, level=level)
+        else:
+            estimate = replace(estimate, note="the items show no spread")
+    return Difference(
+        name=name,
+        first=one,
+        second=other,
+        difference=estimate,
+        p_value=p_value,
+        detectable=detectable,
     )
 
 

@@ -252,6 +252,46 @@ def _with_interval(moments: Moments | None, bounds: Bounds, level: float) -> Est
     return replace(estimate, low=low, high=high, method="wilson-effective")
 
 
+def ratio_of_sums(
+    numerators: Array,
+    denominators: Array,
+    sample: Sample,
+    *,
+    bounds: Bounds | None = None,
+    level: float = CONFIDENCE_LEVEL,
+) -> Estimate:
+    """A ratio of two totals, such as searches per call, where whole rows were sampled.
+
+    The interval comes from the spread between rows and never takes what a row counts for
+    independent (Cochran 1977, Sampling Techniques, section 6.3).
+
+    Args:
+        numerators: Shape (n,).
+        denominators: Shape (n,), not negative; ones for a mean.
+        sample: How the rows were sampled.
+        bounds: Least and greatest possible ratio of a row; None where it has no greatest one.
+        level: Confidence level.
+
+    Returns:
+        The estimate: within bounds as ``share``, else Student's t with the effective degrees of
+        freedom (``t-ratio``), which has no interval where all rows have the same ratio.
+
+    When not to use it: without bounds and with fewer than about 15 rows.
+    """
+    if bounds is not None:
+        return bounded_ratio(numerators, denominators, sample, bounds=bounds, level=level)
+    moments = ratio_moments(numerators, denominators, sample)
+    if moments is None:
+        return nothing(level)
+    estimate = without_interval(moments, level)
+    if moments.n_clusters == 1:
+        return replace(estimate, note="one cluster shows no spread")
+    if moments.variance == 0 or moments.df == 0:
+        return replace(estimate, method="no-spread")
+    half = t_quantile(0.5 + level / 2, moments.effective_df) * sqrt(moments.variance)
+    return replace(estimate, low=moments.value - half, high=moments.value + half, method="t-ratio")
+
+
 def without_interval(moments: Moments, level: float) -> Estimate:
     """The value alone, with a note where there are few clusters."""
     return Estimate(

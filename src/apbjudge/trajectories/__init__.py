@@ -1,1 +1,24 @@
 """Whole runs of agents: read from any log, measured and diagnosed by code."""
+
+from .base import (
+    Evaluation,
+    Evaluator,
+    EvaluatorSettings,
+    Figure,
+    Grounding,
+    LogEntry,
+    TrajectoryProtocol,
+)
+from .table import RUN_PROTOCOLS, run_protocol
+
+__all__ = [
+    "RUN_PROTOCOLS",
+    "Evaluation",
+    "Evaluator",
+    "EvaluatorSettings",
+    "Figure",
+    "Grounding",
+    "LogEntry",
+    "TrajectoryProtocol",
+    "run_protocol",
+]

@@ -1,0 +1,119 @@
+"""The figures of whole runs of agents: success, what their protocol measures, pass^k and pass@k.
+
+In all functions ``c`` has all judgements and ``rows`` are the indices of the runs of one tested
+model in one setting; runs of one case are one unit of the intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..records.columns import Vector
+from ..records.judgement_table import JudgementTable
+from ..statistics.estimates import Array, Estimate
+from ..statistics.passes import pass_at_k, pass_hat_k
+from ..statistics.proportions import bounded, ratio_of_sums
+from ..statistics.sample import Sample
+from ..trajectories import Figure, run_protocol
+from .metrics import Figures, rate
+
+AS_FAILURES = "unscored as failures"
+MOST_TRIALS_SHOWN = 8
+
+
+def success_name(protocol: str) -> str:
+    """What the rate of successful runs is called under a protocol."""
+    own = run_protocol(protocol)
+    return "success" if own is None else own.success
+
+
+def figures_of(c: JudgementTable, protocol: str) -> tuple[Figure, ...]:
+    """The figures of a protocol; of one that is not installed, the mean of each measure."""
+    own = run_protocol(protocol)
+    listed = (
+        [Figure(name=name, of=name) for name in c.measure_names] if own is None else own.figures
+    )
+    return tuple(figure for stated in listed for figure in _expanded(c, stated))
+
+
+def _expanded(c: JudgementTable, figure: Figure) -> Iterator[Figure]:
+    """A figure of every value of a class (``class=*``) as one for each value that occurs."""
+    of, is_class, value = figure.of.partition("=")
+    if is_class and value == "*":
+        for name in c.measure_names:
+            if name.startswith(f"{of}="):
+                shown = f"{figure.name} {name.partition('=')[2]}"
+                yield replace(figure, name=shown, of=name, bounds=(0.0, 1.0))
+    else:
+        yield replace(figure, bounds=(0.0, 1.0)) if is_class else figure
+
+
+def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
+    """The figures of some runs, those that no run has left out."""
+    scored = rows[c.scored[rows] == 1]
+    cases = c.case[scored] if c.share_cases(rows) else None
+    success = success_name(protocol)
+    figures = {success: rate(c.correct[scored], cases)}
+    if len(scored) < len(rows):
+        figures[f"{success}, {AS_FAILURES}"] = rate(c.correct[rows] == 1, c.case[rows])
+    sample = Sample(clusters=cases)
+    for figure in figures_of(c, protocol):
+        of, per = columns_of(c, figure, scored)
+        has = ~np.isnan(of + per)
+        if has.any():
+            figures[figure.name] = ratio_of_sums(
+                of[has], per[has], sample.take(has), bounds=figure.bounds
+            )
+    return figures | pass_figures(c.case[scored], c.correct[scored])
+
+
+def counts_of(c: JudgementTable, protocol: str) -> tuple[str, ...]:
+    """Names of the figures that are counts or ratios of such, not rates."""
+    return tuple(figure.name for figure in figures_of(c, protocol) if figure.bounds is None)
+
+
+def columns_of(c: JudgementTable, figure: Figure, rows: Vector) -> tuple[Array, Array]:
+    """Numerator and denominator of a figure for some runs, NaN where a run has none."""
+    of = c.measure(figure.of)[rows].astype(float)
+    per = np.ones(len(rows)) if figure.per is None else c.measure(figure.per)[rows].astype(float)
+    return of, per
+
+
+def pass_figures(cases: Vector, correct: Vector) -> Figures:
+    """pass^k and pass@k for k up to the number of runs that every case has; none without trials.
+
+    pass^k: all of k runs succeed (arXiv:2406.12045); pass@k: at least one does (arXiv:2107.03374).
+    Means over cases, with intervals over cases.
+    """
+    _, case = np.unique(cases, return_inverse=True)
+    n = np.bincount(case)
+    if not len(n) or n.max() < 2:
+        return {}
+    c, least = np.bincount(case, weights=correct).astype(np.int64), int(n.min())
+    figures: dict[str, Estimate] = {}
+    for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
+        for k in _shown_k(least):
+            figures[f"{name}{k}"] = bounded(of(n, c, k), Sample())
+    return figures
+
+
+def _shown_k(n: int) -> list[int]:
+    """1 to n; of many, the powers of two and n itself."""
+    if n <= MOST_TRIALS_SHOWN:
+        return list(range(1, n + 1))
+    return sorted({*(2**i for i in range(n.bit_length()) if 2**i <= n), n})
+
+
+def run_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
+    """What makes figures of some runs doubtful, a sentence each."""
+    scored = rows[c.scored[rows] == 1]
+    n = np.unique(c.case[scored], return_counts=True)[1]
+    if len(n) and n.max() > 1 and n.min() < n.max():
+        fewest = int(np.count_nonzero(n == n.min()))
+        yield (
+            f"{name}: cases have {n.min()} to {n.max()} scored runs ({fewest} have {n.min()}): "
+            f"pass^k and pass@k end at k = {n.min()}"
+        )

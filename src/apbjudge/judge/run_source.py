@@ -1,0 +1,286 @@
+"""From logs to tasks: a run of an agent with its protocol, and the runs that are not there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import orjson
+
+from ..errors import InputError, OptionError, RowError
+from ..jsonl import open_buffered, parse_object, replacing
+from ..protocols import AUTO, Protocol
+from ..records.trajectories import Trajectory, trajectory_of
+from ..runs.loop import Events
+from ..runs.rows import BadRow, parse_shard, row_error_of
+from ..trajectories import (
+    Evaluator,
+    EvaluatorSettings,
+    Grounding,
+    LogEntry,
+    TrajectoryProtocol,
+    run_protocol,
+)
+from ..trajectories.outcome import OUTCOME
+from ..trajectories.reading import detect, read_log
+from ..trajectories.steps import step_rows
+from .config import GradeConfig
+from .source import JudgedSource, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class RunTask:
+    """A run that is ready to be evaluated, or a case that the log has no run of.
+
+    Attributes:
+        trajectory: The run; None where there is none.
+        digest: SHA-256 of the run as it came.
+        offset: Bytes of the log read so far.
+        line: Its line, or its number in the log; 0 without a run.
+    """
+
+    item_id: str
+    case_id: str
+    tested_model: str
+    setting: str
+    trajectory: Trajectory | None
+    digest: bytes
+    offset: int
+    line: int
+
+    def rejected(self, error: RowError) -> BadRow:
+        """The run where it turns out to be unusable."""
+        return BadRow(self.line, error, self.digest, 0, self.item_id, self.tested_model)
+
+    @property
+    def groups(self) -> dict[str, str | int | None]:
+        """What it is grouped by."""
+        dataset = None if self.trajectory is None else self.trajectory.place.format
+        return {"dataset": dataset, "setting": self.setting}
+
+
+@dataclass(slots=True)
+class RunSource(JudgedSource):
+    """Reads a log, one run at a time.
+
+    Attributes:
+        run_protocol: Grades the runs.
+        evaluator: Of that protocol, for this log.
+        log_format: Name of the log's format; empty for runs in memory.
+        outcomes: File of outcomes, joined with the runs by id.
+        grounding: See ``EvaluatorSettings``.
+        remarks: How often something occurred in the runs read so far that a reader has to know.
+    """
+
+    run_protocol: TrajectoryProtocol = field(kw_only=True)
+    evaluator: Evaluator = field(kw_only=True)
+    log_format: str = ""
+    outcomes: Path | None = None
+    grounding: Grounding = "paper"
+    remarks: dict[str, int] = field(default_factory=dict[str, int])
+    rows_name: ClassVar[str] = "log"
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The input files by their names in the manifest; a folder is known by its runs alone."""
+        log = self.rows if isinstance(self.rows, Path) and self.rows.is_file() else None
+        return {self.rows_name: log, "outcomes": self.outcomes}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log; 0 for a folder."""
+        return self.rows.stat().st_size if isinstance(self.rows, Path) else 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two sessions to be the same run."""
+        return {
+            "run_protocol": f"{self.run_protocol.name}@{self.run_protocol.version}",
+            "data": self.evaluator.digest or None,
+            "grounding": self.grounding,
+        }
+
+    def check(self) -> None:
+        """Raises InputError where there is no such log."""
+        if isinstance(self.rows, Path) and not self.rows.exists():
+            raise InputError(f"{self.rows}: can't be read: No such file or directory")
+
+    def row_keys(self) -> Iterator[tuple[str, str]]:
+        """Yields id and tested model of every run."""
+        for entry in self._entries():
+            if isinstance(entry.content, Trajectory):
+                yield entry.content.trajectory_id, entry.content.tested_model
+
+    def __iter__(self) -> Iterator[RunTask | BadRow]:
+        """Yields an entry for every run, and one for every case that no run is of."""
+        self.remarks.clear()
+        if self.only is None:
+            self.digest = hashlib.sha256()
+        wanted = None if self.only is None else set(self.only)
+        settings: dict[tuple[str, str], set[str]] = {}
+        empty = True
+        for entry in self._entries():
+            empty = False
+            if wanted is not None and entry.line not in wanted:
+                continue
+            self.digest.update(entry.digest)
+            task = self._task(entry)
+            if not isinstance(task, BadRow):
+                settings.setdefault((task.tested_model, task.setting), set()).add(task.case_id)
+                for name, count in (task.trajectory.remarks if task.trajectory else {}).items():
+                    self.remarks[name] = self.remarks.get(name, 0) + count
+            case = f"line {task.line}" if isinstance(task, BadRow) else task.case_id
+            if self.shard is None or self.shard.holds(case):
+                yield task
+        if empty and not self.evaluator.cases:
+            raise InputError(f"{self.name}: the log holds no runs")
+        if wanted is None:
+            yield from self._missing(settings)
+
+    def _entries(self) -> Iterator[LogEntry]:
+        if isinstance(self.rows, Path):
+            yield from read_log(self.rows, self.log_format, outcomes=self.outcomes)
+            return
+        for number, row in enumerate(self.rows, start=1):
+            try:
+                content: Trajectory | RowError = trajectory_of(row)
+            except Exception as error:  # noqa: BLE001 - one odd run must not cost the others
+                content = row_error_of(error)
+            digest = sha256(repr(sorted(row.items())).encode(errors="backslashreplace")).digest()
+            yield LogEntry(number, 0, digest, content)
+
+    def _task(self, entry: LogEntry) -> RunTask | BadRow:
+        run = entry.content
+        if isinstance(run, RowError):
+            return BadRow(entry.line, run, entry.digest, entry.offset)
+        if self.evaluator.cases and run.case_id not in self.evaluator.cases:
+            wrong = RowError("case_id", f"a case of {self.cases}", run.case_id)
+            return BadRow(
+                entry.line, wrong, entry.digest, entry.offset, run.trajectory_id, run.tested_model
+            )
+        return RunTask(
+            item_id=run.trajectory_id,
+            case_id=run.case_id,
+            tested_model=run.tested_model,
+            setting=run.setting,
+            trajectory=run,
+            digest=entry.digest,
+            offset=entry.offset,
+            line=entry.line,
+        )
+
+    def _missing(self, settings: dict[tuple[str, str], set[str]]) -> Iterator[RunTask]:
+        """A task for every case that a tested model has no run of in one of its settings."""
+        for (model, setting), cases in (settings or {("not stated", ""): set[str]()}).items():
+            for case in self.evaluator.cases:
+                if case not in cases and (self.shard is None or self.shard.holds(case)):
+                    digest = sha256(f"{case}\0{model}\0{setting}".encode()).digest()
+                    yield RunTask(case, case, model, setting, None, digest, 0, 0)
+
+
+def runs_of(
+    rows: Rows, config: GradeConfig, own: Protocol | TrajectoryProtocol | None = None
+) -> RunSource | None:
+    """The runs of a log where the protocol grades whole runs; None where it grades something else.
+
+    Args:
+        rows: The log, or rows of our own format in memory.
+        config: The settings.
+        own: A protocol of the user's own, in place of the setting.
+
+    Raises:
+        InputError: If the log, or data that the protocol needs, is unusable.
+        OptionError: If a setting does not go with whole runs, or the protocol needs another.
+    """
+    log = Path(rows) if isinstance(rows, str | Path) else None
+    if isinstance(own, TrajectoryProtocol):
+        protocol: TrajectoryProtocol | None = own
+    elif own is not None:
+        return None
+    elif config.protocol == AUTO:
+        protocol = OUTCOME if is_log(rows, config) else None
+    else:
+        protocol = run_protocol(config.protocol)
+    if protocol is None:
+        return None
+    _check(config, protocol)
+    is_auto = config.from_ == "auto"
+    settings = EvaluatorSettings(log=log, cases=config.cases, grounding=config.grounding)
+    return RunSource(
+        rows=cast("Any", rows) if log is None else log,
+        run_protocol=protocol,
+        evaluator=protocol.evaluator(settings),
+        log_format="" if log is None else detect(log) if is_auto else config.from_,
+        outcomes=config.outcomes,
+        grounding=config.grounding,
+        protocol=protocol.name,
+        cases=config.cases,
+        shard=None if config.shard is None else parse_shard(config.shard),
+    )
+
+
+def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
+    """Refuses settings that have no effect on whole runs."""
+    specs = (*config.judge, *([config.escalate] if config.escalate else []))
+    if models := [spec.model for spec in specs if not spec.is_static]:
+        raise OptionError(
+            f"--judge: expected none, since code measures runs under {protocol.name}, got "
+            f"{models[0]}"
+        )
+    for name in ("rubric", "data_root", "batch"):
+        if getattr(config, name):
+            option = f"--{name.replace('_', '-')}"
+            raise OptionError(f"{option}: expected nothing, since {protocol.name} grades runs")
+    if protocol.needs_cases and config.cases is None:
+        raise OptionError(f"--cases: expected {protocol.needs_cases}, for {protocol.name}")
+
+
+def is_log(rows: Rows, config: GradeConfig) -> bool:
+    """Whether the rows are a log of runs rather than predictions, by their content."""
+    if not isinstance(rows, str | Path):
+        return False
+    path = Path(rows)
+    if config.from_ != "auto" or path.is_dir():
+        return True
+    if not path.is_file():
+        return False
+    with open_buffered(path) as file:
+        head = file.peek()
+    first = next((line for line in head.splitlines() if line.strip()), b"")
+    values = parse_object(first)
+    if not isinstance(values, RowError) and "model_response" in values:
+        return False
+    try:
+        detect(path)
+    except InputError:
+        return False
+    return True
+
+
+def steps_of(rows: Rows, config: GradeConfig, events: Events) -> Rows:
+    """The steps of a log as predictions: a file beside the run's folder, or in memory without.
+
+    Raises:
+        InputError: If the log is unusable.
+    """
+    steps = _step_rows(Path(cast("str", rows)), config, events)
+    if config.out is None:
+        return list(steps)
+    path = config.out.with_name(f"{config.out.name}.steps.jsonl")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in steps)
+    return path
+
+
+def _step_rows(log: Path, config: GradeConfig, events: Events) -> Iterator[dict[str, Any]]:
+    format_ = detect(log) if config.from_ == "auto" else config.from_
+    for entry in read_log(log, format_, outcomes=config.outcomes):
+        if isinstance(entry.content, RowError):
+            events.bad_row(f"{log}:{entry.line}: {entry.content}")
+        else:
+            yield from step_rows(entry.content)
