@@ -13,12 +13,14 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
+from ..judge.run_figures import columns_of, figures_of, success_name
 from ..records.columns import Scores, Vector, all_codes, no_scores
-from ..records.judgement_table import Problems
+from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import judgements_path
 from ..statistics.coded import IntervalSettings
 from ..statistics.paired import (
     Difference,
+    compare_ratios,
     compare_reliability,
     compare_verdicts,
     flips,
@@ -271,12 +273,51 @@ class _Comparing:
         first, second = self.ratings
         settings = IntervalSettings(level=self.level)
         result = compare_verdicts(first, second, self.sample, levels=self.levels, settings=settings)
+        if protocol := self.protocol_of_runs:
+            success = (replace(d, name=success_name(protocol)) for d in result if d.name == "CR")
+            flags = (d for d in result if d.name in first.codes)
+            result = [*success, *flags, *self.run_differences(protocol)]
         if self.human is None:
             return result
         human = ratings(self.human, self.levels)
         return result + compare_reliability(
             first, second, human, self.sample, levels=self.levels, settings=settings
         )
+
+    @property
+    def protocol_of_runs(self) -> str | None:
+        """The protocol where both compare whole runs under one."""
+        names = {
+            table.labels["protocol"][code]
+            for table, at in zip(self.tables, self.pairs.partners, strict=True)
+            for code in np.unique(table.code("protocol", at)).tolist()
+            if (table.code("form", at) == table.form_of_runs).all()
+        }
+        return names.pop() if len(names) == 1 else None
+
+    @property
+    def tables(self) -> tuple[JudgementTable, JudgementTable]:
+        """The judgements of both."""
+        return self.pairs.runs[0].table, self.pairs.runs[1].table
+
+    def run_differences(self, protocol: str) -> Iterator[Difference]:
+        """Differences of what a protocol measures of whole runs, over runs that both scored."""
+        one, other = self.tables
+        names = tuple(dict.fromkeys((*one.measure_names, *other.measure_names)))
+        one, other = one.with_measures(names), other.with_measures(names)
+        both = self.scored[0] & self.scored[1]
+        at, other_at = (rows[both] for rows in self.pairs.partners)
+        for figure in figures_of(one, protocol):
+            difference = compare_ratios(
+                figure.name,
+                columns_of(one, figure, at),
+                columns_of(other, figure, other_at),
+                self.sample.take(both),
+                bounds=figure.bounds,
+                level=self.level,
+            )
+            if difference.difference.n_items:
+                yield difference
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes

@@ -248,10 +248,10 @@ def _of_trials(c: JudgementTable) -> Iterator[str]:
     names = ("tested_model", "setting")
     for key in np.unique(np.stack([c.codes[name] for name in names], axis=1), axis=0):
         same = np.all([c.codes[n] == code for n, code in zip(names, key, strict=True)], axis=0)
-        is_run = c.codes["form"] == (c.labels["form"].index(RUN) if RUN in c.labels["form"] else -1)
-        if (same & is_run).any():
+        same &= c.codes["form"] == c.form_of_runs
+        if same.any():
             shown = (c.labels[n][int(code)] for n, code in zip(names, key, strict=True))
-            yield from run_warnings(c, c.where(same & is_run), " ".join(filter(None, shown)))
+            yield from run_warnings(c, c.where(same), " ".join(filter(None, shown)))
 
 
 def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:

@@ -257,10 +257,11 @@ class JudgementTable(Scores):
             dtype=bool,
         )
 
-    @cached_property
-    def settings(self) -> tuple[str, ...]:
-        """The conditions of the environments of runs, as they stand in the rows."""
-        return tuple(sorted({s for s in self.labels["setting"] if s}))
+    @property
+    def form_of_runs(self) -> int:
+        """The code of the form of whole runs; -1 where there is none."""
+        forms = self.labels["form"]
+        return forms.index(RUN) if RUN in forms else -1
 
     # Groups ---------------------------------------------------------------------------------------
 

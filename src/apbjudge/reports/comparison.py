@@ -50,8 +50,8 @@ def comparison_document(comparison: Comparison) -> Document:
     return Document((*parts, Notes(tuple(foot))))
 
 
-def _unit(name: str) -> Unit:
-    return "grade" if name in {"Grade", "grade MAE"} else "percent"
+def _unit(of: Difference) -> Unit:
+    return "grade" if of.is_count or of.name in {"Grade", "grade MAE"} else "percent"
 
 
 def _head(comparison: Comparison) -> Iterator[str]:
@@ -96,7 +96,9 @@ def _flips(comparison: Comparison) -> list[Part]:
     table = Table.of(("", "B correct", "B incorrect"), rows, align="lrr")
     if flips.test is None:
         shared = f"{comparison.n_clusters} {comparison.cluster} in {comparison.n_compared} pairs"
-        note = f"pairs share cases ({shared}), so McNemar's test does not apply; see CR below"
+        note = (
+            f"pairs share cases ({shared}), so McNemar's test does not apply; see the rates below"
+        )
     else:
         p_mid, p_exact = (number(p, "p") for p in (flips.test.p_mid, flips.test.p_exact))
         note = (
@@ -110,9 +112,9 @@ def _table(members: Sequence[Difference], level: float) -> Table:
     rows: list[list[Cell]] = [
         [
             d.name,
-            Number(d.first.value, _unit(d.name)),
-            Number(d.second.value, _unit(d.name)),
-            Figure(estimate=d.difference, unit=signed(_unit(d.name))),
+            Number(d.first.value, _unit(d)),
+            Number(d.second.value, _unit(d)),
+            Figure(estimate=d.difference, unit=signed(_unit(d))),
             Number(d.p_value, "p"),
             Number(d.adjusted, "p"),
             conclusion(d, alpha=1 - level),
@@ -138,6 +140,6 @@ def conclusion(d: Difference, *, alpha: float) -> str:
 def _detectable(d: Difference) -> str:
     if d.detectable is None:
         return "detectable size not known"
-    if d.detectable >= 1:
+    if d.detectable >= 1 and not d.is_count:
         return "no size would be detectable"
-    return f"detectable: {size(d.detectable, _unit(d.name))}"
+    return f"detectable: {size(d.detectable, _unit(d))}"

@@ -53,6 +53,7 @@ class Difference:
             Benjamini and Hochberg in the exploratory one.
         family: Whether the figure was named beforehand.
         detectable: Smallest true difference that these items find with a power of 0.8.
+        is_count: Whether it is a count or a ratio of such, which may be above 1, and no rate.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Difference:
     adjusted: float | None = None
     family: Family = "exploratory"
     detectable: float | None
+    is_count: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +212,7 @@ def compare_ratios(
         difference=estimate,
         p_value=p_value,
         detectable=detectable,
+        is_count=bounds is None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+
 from ..errors import InputError, RowError
 from ..jsonl import read_lines
 from ..records.trajectories import trajectory_of
