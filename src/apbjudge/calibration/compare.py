@@ -248,6 +248,7 @@ class _Comparing:
             level=self.level,
             notes=tuple(self.notes()),
             problems=tuple(problems),
+            rate=success_name(protocol) if (protocol := self.protocol_of_runs) else "CR",
         )
 
     @property
@@ -259,6 +260,8 @@ class _Comparing:
         run, rows = self.pairs.runs[i], self.pairs.rows[i]
         codes: set[int] = set(run.table.code("rubric", rows).tolist())
         rubrics = {run.table.labels["rubric"][code] or "" for code in codes}
+        at: set[int] = set(run.table.code("setting", rows).tolist())
+        settings = {run.table.labels["setting"][code] for code in at}
         return Side(
             judge=run.name,
             source=run.path,
@@ -267,6 +270,7 @@ class _Comparing:
             n_rows=len(rows),
             n_only=len(rows) - len(self.pairs.partners[i]),
             n_scored=int(np.count_nonzero(run.table.correct[rows] >= 0)),
+            settings=tuple(sorted(name for name in settings if name is not None)),
         )
 
     def differences(self) -> list[Difference]:
@@ -287,12 +291,12 @@ class _Comparing:
     @property
     def protocol_of_runs(self) -> str | None:
         """The protocol where both compare whole runs under one."""
-        names = {
-            table.labels["protocol"][code]
-            for table, at in zip(self.tables, self.pairs.partners, strict=True)
-            for code in np.unique(table.code("protocol", at)).tolist()
-            if (table.code("form", at) == table.form_of_runs).all()
-        }
+        names: set[str | None] = set()
+        for table, at in zip(self.tables, self.pairs.partners, strict=True):
+            if not (table.code("form", at) == table.form_of_runs).all():
+                return None
+            codes: list[int] = table.code("protocol", at).tolist()
+            names |= {table.labels["protocol"][code] for code in set(codes)}
         return names.pop() if len(names) == 1 else None
 
     @property

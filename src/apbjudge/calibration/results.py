@@ -212,6 +212,7 @@ class Side:
         n_rows: Rows.
         n_only: Rows without partner in the other run.
         n_scored: Those of the rows with a verdict.
+        settings: Conditions of the environments of whole runs; empty without.
     """
 
     judge: str
@@ -221,6 +222,7 @@ class Side:
     n_rows: int
     n_only: int
     n_scored: int
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +240,7 @@ class Comparison:
         flips: On which pairs ``is_correct`` differs.
         differences: First less second, figure by figure; those against labels last.
         n_labelled: Pairs with a label and a verdict by both.
+        rate: Name of the rate of correct items, or of successful runs.
     """
 
     first: Side
@@ -258,6 +261,7 @@ class Comparison:
     notes: tuple[str, ...]
     problems: tuple[str, ...]
     gates: tuple[GateResult, ...] = ()
+    rate: str = "CR"
 
     def gate(self, *, margin: float, at: At = "low") -> tuple[GateResult, ...]:
         """Checks that the second run is worse than the first by the margin at most.
@@ -271,7 +275,7 @@ class Comparison:
             at: What has to be within the margin.
         """
         primary = [d for d in self.differences if d.family == "primary"]
-        chosen = primary or [d for d in self.differences if d.name == "CR"]
+        chosen = primary or [d for d in self.differences if d.name == self.rate]
         sides = (*self.first.tested_models, *self.second.tested_models)
         models = ", ".join(dict.fromkeys(model or "not stated" for model in sides))
         place = {"judge": self.first.judge, "other": self.second.judge, "tested_model": models}
@@ -293,12 +297,13 @@ class Comparison:
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """What the two runs are known to differ in: judge, rubric, tested model."""
+        """What the two runs are known to differ in: judge, rubric, tested model, setting."""
         a, b = self.first, self.second
         pairs = {
             "judge": (a.judge, b.judge),
             "rubric": (a.rubrics, b.rubrics),
             "tested model": (a.tested_models, b.tested_models),
+            "setting": (a.settings, b.settings),
         }
         return tuple(what for what, (one, other) in pairs.items() if one != other)
 

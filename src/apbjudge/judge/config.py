@@ -107,9 +107,9 @@ class InputConfig(Config):
 
     protocol: str = Field(
         default="auto",
-        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for "
-        "whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each row's "
-        "split or fields, that of a log is outcome.",
+        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; "
+        "for whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each "
+        "row's split or fields, that of a log is outcome.",
     )
     cases: Path | None = Field(
         default=None,

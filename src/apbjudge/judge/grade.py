@@ -19,9 +19,9 @@ from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
 from .run_judge import run_log
-from .run_source import is_log, runs_of, steps_of
+from .run_source import RunSource, input_of
 from .session import Run, RunConfig, run_function, run_in
-from .source import Rows, source_of
+from .source import Rows
 from .summary import check_by
 
 
@@ -71,12 +71,7 @@ def grade(
     several = len(specs) > 1 or escalate is not None
     if several and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
-    runs = runs_of(rows, config, own_protocol)
-    if isinstance(own_protocol, TrajectoryProtocol):
-        own_protocol = None
-    if runs is None and is_log(rows, config):
-        rows = steps_of(rows, config, events)
-    source = runs or source_of(rows, config, own_protocol)
+    source = input_of(rows, config, own_protocol, events)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
@@ -91,8 +86,8 @@ def grade(
             in_memory=config.out is None,
             overwrite=config.overwrite,
         )
-        if runs is not None:
-            return run_log(run, runs)
+        if isinstance(source, RunSource):
+            return run_log(run, source)
         if own_judge is not None:
             return run_function(run, own_judge)
         if config.batch:

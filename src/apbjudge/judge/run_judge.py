@@ -42,15 +42,13 @@ class RunJudge:
 
     def job(self, row: RunTask) -> Job[Judgement]:
         """The job of a run; raises RowError where it lacks what the protocol needs."""
-        fingerprint = sha256(self._head + row.digest).hexdigest()[:32]
-        judgement = self._judgement(row, fingerprint)
+        judgement = self._judgement(row, sha256(self._head + row.digest).hexdigest()[:32])
 
         async def work() -> Judgement:
             return judgement
 
-        fields = {"line": row.line, "case_id": row.case_id, "groups": row.groups}
-        ids = {"item_id": row.item_id, "tested_model": row.tested_model, "content_id": None}
-        return Job({**fields, **ids, "fingerprint": fingerprint}, work)
+        names = "fingerprint item_id tested_model line case_id content_id groups".split()
+        return Job({name: getattr(judgement, name) for name in names}, work)
 
     def _judgement(self, row: RunTask, fingerprint: str) -> Judgement:
         protocol, run = self._source.run_protocol, row.trajectory
@@ -72,6 +70,7 @@ class RunJudge:
             detail = run.infrastructure_error[:300]
             return Unscored(reason="infrastructure", detail=detail, **common)
         found = self._source.evaluator.evaluate(run)
+        common["groups"] = {**row.groups, **found.groups}
         return Verdict(
             is_correct=found.is_correct,
             reasoning=found.reasoning,

@@ -15,7 +15,7 @@ from ..errors import InputError, OptionError, RowError
 from ..jsonl import open_buffered, parse_object, replacing
 from ..protocols import AUTO, Protocol
 from ..records.trajectories import Trajectory, trajectory_of
-from ..runs.loop import Events
+from ..runs.loop import QUIET, Events
 from ..runs.rows import BadRow, parse_shard, row_error_of
 from ..trajectories import (
     Evaluator,
@@ -29,7 +29,7 @@ from ..trajectories.outcome import OUTCOME
 from ..trajectories.reading import detect, read_log
 from ..trajectories.steps import step_rows
 from .config import GradeConfig
-from .source import JudgedSource, Rows
+from .source import JudgedSource, Rows, Source, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,22 @@ class RunSource(JudgedSource):
                 if case not in cases and (self.shard is None or self.shard.holds(case)):
                     digest = sha256(f"{case}\0{model}\0{setting}".encode()).digest()
                     yield RunTask(case, case, model, setting, None, digest, 0, 0)
+
+
+def input_of(
+    rows: Rows,
+    config: GradeConfig,
+    own: Protocol | TrajectoryProtocol | None = None,
+    events: Events = QUIET,
+) -> Source | RunSource:
+    """What is graded: predictions, the runs of a log, or the steps of a log as predictions.
+
+    See ``runs_of``.
+    """
+    if (runs := runs_of(rows, config, own)) is not None:
+        return runs
+    rows = steps_of(rows, config, events) if is_log(rows, config) else rows
+    return source_of(rows, config, own if isinstance(own, Protocol) else None)
 
 
 def runs_of(

@@ -175,8 +175,8 @@ class Measures:
         names = tuple(self._at)
         table = np.full((len(rows), len(names)), np.nan)
         for i in np.flatnonzero(rows >= 0).tolist():
-            at, values = self._rows[rows[i]]
-            table[i, at] = values
+            number = int(rows[i])
+            table[i, self._rows[number][0]] = self._rows[number][1]
         classes: dict[str, list[int]] = {}
         for i, name in enumerate(names):
             if "=" in name:

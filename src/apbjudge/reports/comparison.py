@@ -74,6 +74,8 @@ def _side(name: str, side: Side) -> str:
     if side.rubrics:
         parts.append(f"rubric {_names(side.rubrics, 'rubrics')}")
     parts.append(f"tested {_names(side.tested_models, 'models')}")
+    if any(side.settings):
+        parts.append(f"setting {_names(side.settings, 'settings')}")
     return (
         f"{name}  {side.source}: {', '.join(parts)}; {side.n_scored} of {side.n_rows} rows scored"
     )
@@ -96,9 +98,7 @@ def _flips(comparison: Comparison) -> list[Part]:
     table = Table.of(("", "B correct", "B incorrect"), rows, align="lrr")
     if flips.test is None:
         shared = f"{comparison.n_clusters} {comparison.cluster} in {comparison.n_compared} pairs"
-        note = (
-            f"pairs share cases ({shared}), so McNemar's test does not apply; see the rates below"
-        )
+        note = f"pairs share cases ({shared}), so McNemar's test does not apply: see below"
     else:
         p_mid, p_exact = (number(p, "p") for p in (flips.test.p_mid, flips.test.p_exact))
         note = (

@@ -38,6 +38,7 @@ from .names import (
 from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, Results, headline_tables, paper_tables
 from .paper.formatting import tables_csv
+from .paper.runs import RUN_TABLE_KEYS, run_headlines, run_tables
 from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
 from .run_settings import settings_rows
@@ -99,7 +100,9 @@ class Report:
         """
         results = self._results
         names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS)]
-        return paper_tables(results, names) if names or not self.config.tables else ()
+        if not names and self.config.tables:
+            return ()
+        return (*paper_tables(results, names), *run_tables(results, names))
 
     @cached_property
     def _results(self) -> Results:
@@ -228,7 +231,7 @@ class Report:
             judges=tuple(
                 replace(_facts(judge), agreement=agreement.get(judge.name)) for judge in self.judges
             ),
-            headlines=headline_tables(self._results),
+            headlines=(*headline_tables(self._results), *run_headlines(self._results)),
             tables=tables,
             changed=self._shown_changes,
             figures=self.figures,
@@ -285,7 +288,7 @@ def open_report(config: ReportConfig) -> Report:
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    known = (*TABLE_KEYS, CHANGES, SETTINGS)
+    known = (*TABLE_KEYS, *RUN_TABLE_KEYS, CHANGES, SETTINGS)
     if unknown := [name for name in config.tables if name not in known]:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []

@@ -7,6 +7,7 @@ from .base import (
     Figure,
     Grounding,
     LogEntry,
+    RunTable,
     TrajectoryProtocol,
 )
 from .table import RUN_PROTOCOLS, run_protocol
@@ -19,6 +20,7 @@ __all__ = [
     "Figure",
     "Grounding",
     "LogEntry",
+    "RunTable",
     "TrajectoryProtocol",
     "run_protocol",
 ]

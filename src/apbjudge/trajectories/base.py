@@ -40,6 +40,7 @@ class Evaluation:
         first_error: Index of the step at which the run first went wrong; None without.
         reasoning: One sentence.
         findings: Facts with their place, such as a phrase that suggests a surrender.
+        groups: Values of fields by which results can be broken down, such as ``steps``.
     """
 
     is_correct: bool
@@ -49,6 +50,7 @@ class Evaluation:
     first_error: int | None = None
     reasoning: str = ""
     findings: tuple[Finding, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=lambda: cast("Mapping[str, str]", {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +60,38 @@ class Figure:
     Attributes:
         name: As it is shown.
         of: A measure, or ``class=value`` for whether a run is of that class; its mean over the
-            runs that have it. ``is_correct`` is a measure too.
+            runs that have it. ``class=*`` stands for a figure of each value that occurs.
+            ``is_correct`` is a measure too.
         per: Another measure: then the ratio of the two sums over the runs that have both.
         bounds: Least and greatest possible value of one run; None for counts.
+        better: Which direction is better; None where neither is.
+        meaning: What it is, in a few words.
     """
 
     name: str
     of: str
     per: str | None = None
     bounds: tuple[float, float] | None = None
+    better: Literal["higher", "lower"] | None = None
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTable:
+    """A table of a report.
+
+    Attributes:
+        key: Its name for ``--table``.
+        number: Its place in the paper, such as ``Table 3``; empty without.
+        figures: Names of its columns; empty for all figures of the protocol.
+        split: Field that rows of a tested model and setting are told apart by; empty for none.
+    """
+
+    key: str
+    title: str
+    number: str = ""
+    figures: tuple[str, ...] = ()
+    split: Literal["", "steps"] = ""
 
 
 Grounding = Literal["paper", "released", "answer-only"]
@@ -122,6 +147,8 @@ class TrajectoryProtocol:
         evaluator: Makes the evaluator; raises OptionError or InputError where data it needs are
             missing or unusable.
         needs_cases: What ``--cases`` must be; empty where it needs none.
+        tables: The tables of a report.
+        paper: What defines it, by its arXiv id; empty without.
     """
 
     name: str
@@ -130,3 +157,5 @@ class TrajectoryProtocol:
     figures: tuple[Figure, ...]
     evaluator: Callable[[EvaluatorSettings], Evaluator]
     needs_cases: str = ""
+    tables: tuple[RunTable, ...] = ()
+    paper: str = ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..errors import RowError
 from ..records.trajectories import Trajectory
-from .base import Evaluation, EvaluatorSettings, Figure, TrajectoryProtocol
+from .base import Evaluation, EvaluatorSettings, Figure, RunTable, TrajectoryProtocol
 
 NOT_STATED = "not stated"
 
@@ -73,14 +73,23 @@ OUTCOME = TrajectoryProtocol(
     name="outcome",
     success="success",
     figures=(
-        Figure(name="reward", of="reward"),
-        Figure(name="turns", of="turns"),
-        Figure(name="calls", of="calls"),
-        Figure(name="error answers", of="error answers", per="marked answers", bounds=(0.0, 1.0)),
-        Figure(name="repeated calls", of="repeated calls", per="calls", bounds=(0.0, 1.0)),
-        Figure(name="unanswered calls", of="unanswered calls", per="calls", bounds=(0.0, 1.0)),
-        Figure(name="unreadable calls", of="unreadable calls", per="calls", bounds=(0.0, 1.0)),
+        Figure(name="reward", of="reward", better="higher", meaning="mean reward"),
+        Figure(name="turns", of="turns", meaning="messages of the agent, per run"),
+        Figure(name="calls", of="calls", meaning="tool calls of the agent, per run"),
+        Figure(
+            name="error answers",
+            of="error answers",
+            per="marked answers",
+            bounds=(0.0, 1.0),
+            better="lower",
+            meaning="answers that the log marks as errors",
+        ),
+        *(
+            Figure(name=f"{kind} calls", of=f"{kind} calls", per="calls", bounds=(0.0, 1.0))
+            for kind in ("repeated", "unanswered", "unreadable")
+        ),
         Figure(name="ended", of="termination=*"),
     ),
+    tables=(RunTable(key="outcome", title="Outcomes of whole runs"),),
     evaluator=_evaluator,
 )

@@ -161,7 +161,7 @@ def _table(definition: Definition, rows: list[Draft], results: Results) -> Table
         *_judge_notes(definition, rows, results),
         *_missing(definition, rows),
     )
-    best = _best(rows, columns, definition)
+    best = best_sets(rows, columns, definition.rivals)
     return Table(
         key=definition.key,
         number=definition.number,
@@ -229,16 +229,17 @@ def _missing(definition: Definition, rows: list[Draft]) -> list[str]:
     )
 
 
-def _best(
-    rows: Sequence[Draft], columns: Iterable[Column], definition: Definition
+def best_sets(
+    rows: Sequence[Draft], columns: Iterable[Column], rivals: str | None
 ) -> dict[tuple[int, ColumnId], bool]:
     """Which rows are in the best set of a column and which are not; none where all are.
 
-    A row without values neither is best nor lets others be.
+    A row without values neither is best nor lets others be. ``rivals`` are ``tested models`` that
+    share all other heads, ``methods`` that share the tested model, or None.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
-    for i, row in enumerate(rows if definition.rivals else ()):
-        shared = row.heads[1:] if definition.rivals == "tested models" else row.heads[:1]
+    for i, row in enumerate(rows if rivals else ()):
+        shared = row.heads[1:] if rivals == "tested models" else row.heads[:1]
         groups.setdefault((row.judge, *shared), []).append(i)
     best: dict[tuple[int, ColumnId], bool] = {}
     for column in columns:

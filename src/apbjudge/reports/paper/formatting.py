@@ -91,9 +91,10 @@ def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
     """All tables as ``table*`` environments, sections side by side where they fit."""
     text = HEAD
     for table in tables:
-        layout = Notes((f"Layout: {table.number} of arXiv:2606.04874",))
-        parts = _parts(table, [table.sections], "Bold:", intervals=intervals)
-        document = Document((*parts, layout), title=table.title)
+        parts = [*_parts(table, [table.sections], "Bold:", intervals=intervals)]
+        if table.number:
+            parts.append(Notes((f"Layout: {table.number} of {table.paper}",)))
+        document = Document(tuple(parts), title=table.title)
         text += "\n" + render_latex(document, label=f"tab:apb-{table.key}", intervals=intervals)
     return text
 
@@ -101,7 +102,8 @@ def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
 def _document(tables: Iterable[Table], mark: str) -> Document:
     parts: list[Part] = []
     for table in tables:
-        parts.append(Heading(f"{table.title} ({table.number}; --table {table.key})"))
+        place = "; ".join(filter(None, (table.number, f"--table {table.key}")))
+        parts.append(Heading(f"{table.title} ({place})"))
         parts += _parts(table, [(section,) for section in table.sections], mark)
     return Document(tuple(parts))
 

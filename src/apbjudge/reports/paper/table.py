@@ -89,11 +89,12 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One table of the benchmark's paper, for whatever was judged.
+    """One table of a paper, for whatever was judged.
 
     Attributes:
         key: Its name for ``--table``, such as ``overall``.
-        number: Its number in arXiv:2606.04874, such as ``Table 1``.
+        number: Its number in the paper, such as ``Table 1``; empty for a table of our own.
+        paper: The paper, by its arXiv id.
         heads: Titles of the leading columns, such as ``Tested model`` and ``Level``.
         columns: Those of one section are together.
         rows: Those of one judge are together.
@@ -108,6 +109,7 @@ class Table:
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
     level: float = CONFIDENCE_LEVEL
+    paper: str = "arXiv:2606.04874"
 
     @property
     def sections(self) -> tuple[str, ...]:

@@ -1,0 +1,162 @@
+"""Tables of whole runs: the figures of their protocols by tested model and setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...errors import OptionError
+from ...judge.run_figures import columns_of, figures_of, run_figures, success_name
+from ...judge.summary import VALUE_ORDER
+from ...records.columns import Vector
+from ...records.judgement_table import JudgementTable
+from ...statistics.best import Contender
+from ...trajectories import RUN_PROTOCOLS, Figure, RunTable, run_protocol
+from .building import Draft, JudgeResults, Results, best_sets
+from .table import Cell, Column, Counts, Table, TableRow
+
+RUNS = RunTable(key="runs", title="Whole runs")
+"""The table of protocols that name none."""
+RUN_TABLE_KEYS: tuple[str, ...] = (
+    *(table.key for protocol in RUN_PROTOCOLS.values() for table in protocol.tables),
+    RUNS.key,
+)
+_HEADS = {"steps": "Steps"}
+
+
+def run_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
+    """The tables of the protocols of whole runs that results have something for.
+
+    Raises:
+        OptionError: If there is nothing for a table that is among ``names``.
+    """
+    tables: list[Table] = []
+    protocols = {p for judge in results.judges for p in _protocols(judge.columns)}
+    for name in sorted(protocols):
+        own = run_protocol(name)
+        for definition in (own.tables if own is not None else ()) or (RUNS,):
+            if not names or definition.key in names:
+                tables += _table(results, name, definition)
+    made = {table.key for table in tables}
+    if missing := [name for name in names if name in RUN_TABLE_KEYS and name not in made]:
+        raise OptionError(
+            f"--table {missing[0]}: there is nothing for it; it needs whole runs, graded under its "
+            "protocol"
+        )
+    return tuple(tables)
+
+
+def run_headlines(results: Results) -> Iterator[Table]:
+    """The rate of successful runs by tested model and setting, a table a protocol."""
+    for name in sorted({p for judge in results.judges for p in _protocols(judge.columns)}):
+        headline = RunTable(key="headline", title="Successful runs", figures=(success_name(name),))
+        yield from _table(results, name, headline)
+
+
+def _protocols(c: JudgementTable) -> set[str]:
+    is_run = c.codes["form"] == c.form_of_runs
+    codes: list[int] = c.codes["protocol"][is_run].tolist()
+    return {label for code in codes if (label := c.labels["protocol"][code]) is not None}
+
+
+def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Table]:
+    """The table, if any run has a figure for it."""
+    drafts = [d for judge in results.judges for d in _drafts(judge, protocol, definition)]
+    keys = dict.fromkeys(key for draft in drafts for _, key in draft.estimates)
+    if not keys:
+        return
+    known = [f for judge in results.judges for f in figures_of(judge.columns, protocol)]
+    columns = tuple(_columns(list(keys), known, protocol))
+    heads = ["Tested model", "Setting", *filter(None, [_HEADS.get(definition.split)])]
+    has_settings = any(draft.heads[1] for draft in drafts)
+    best = best_sets(drafts, columns, "tested models")
+    yield Table(
+        key=definition.key,
+        number=definition.number,
+        paper="" if (own := run_protocol(protocol)) is None else own.paper,
+        title=definition.title,
+        heads=tuple(h for i, h in enumerate(heads) if i != 1 or has_settings),
+        columns=columns,
+        rows=tuple(
+            TableRow(
+                judge=draft.judge,
+                heads=tuple(h for i, h in enumerate(draft.heads) if i != 1 or has_settings),
+                counts=draft.counts,
+                cells={
+                    column: Cell(estimate=estimate, best=best.get((i, column)))
+                    for column, estimate in draft.estimates.items()
+                },
+            )
+            for i, draft in enumerate(drafts)
+        ),
+    )
+
+
+def _columns(keys: Sequence[str], known: Sequence[Figure], protocol: str) -> Iterator[Column]:
+    figures = {figure.name: figure for figure in known}
+    for key in keys:
+        figure = figures.get(key)
+        if figure is None:  # success, or a figure of trials
+            is_success = key == success_name(protocol)
+            yield Column(
+                key=key,
+                title=key,
+                unit="percent",
+                better="higher" if is_success else None,
+                meaning="successful runs" if is_success else "",
+            )
+        else:
+            unit = "cost" if figure.bounds is None else "percent"
+            yield Column(
+                key=key, title=key, unit=unit, better=figure.better, meaning=figure.meaning
+            )
+
+
+def _drafts(judge: JudgeResults, protocol: str, definition: RunTable) -> Iterator[Draft]:
+    c = judge.columns
+    names = ["tested_model", "setting", *filter(None, [definition.split])]
+    labels = c.labels["protocol"]
+    profiles = c.codes["protocol"] == (labels.index(protocol) if protocol in labels else -1)
+    profiles &= c.codes["form"] == c.form_of_runs
+    keys = np.stack([c.codes[name] for name in names], axis=1)
+    parts: list[tuple[tuple[str, ...], Vector]] = []
+    for key in np.unique(keys[profiles], axis=0):
+        texts = tuple(c.labels[n][int(code)] for n, code in zip(names, key, strict=True))
+        if texts[-1] is not None:  # else the row says nothing of what the table is split by
+            rows = c.where(profiles & (keys == key).all(axis=1))
+            parts.append((tuple(text or "" for text in texts), rows))
+    for heads, rows in sorted(parts, key=lambda part: _place(part[0])):
+        figures = run_figures(c, rows, protocol)
+        wanted = definition.figures or tuple(figures)
+        estimates = {name: figures[name] for name in wanted if name in figures}
+        counts = Counts(rows=len(rows), scored=int(c.scored[rows].sum()))
+        yield Draft(judge.judge, heads).add(
+            "", counts, estimates, dict(_contenders(c, rows, protocol, {*estimates}))
+        )
+
+
+def _place(heads: tuple[str, ...]) -> tuple[object, ...]:
+    model, setting, *rest = heads
+    value = "".join(rest)
+    rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
+    return model.casefold(), model, setting, rank, len(value), value
+
+
+def _contenders(
+    c: JudgementTable, rows: Vector, protocol: str, wanted: set[str]
+) -> Iterator[tuple[str, Contender]]:
+    """What the figures with a direction are means of; ratios of totals are not compared."""
+    scored = rows[c.scored[rows] == 1]
+    success = success_name(protocol)
+    if success in wanted:
+        correct = c.correct[scored].astype(float)
+        yield success, Contender(values=correct, items=c.item[scored], cases=c.case[scored])
+    for figure in figures_of(c, protocol):
+        if figure.name in wanted and figure.better is not None and figure.per is None:
+            values, _ = columns_of(c, figure, scored)
+            at = scored[~np.isnan(values)]
+            yield (
+                figure.name,
+                Contender(values=values[~np.isnan(values)], items=c.item[at], cases=c.case[at]),
+            )
