@@ -30,6 +30,8 @@ from .errors import OptionError, shorten
 
 STATIC = "static"
 """The judge that is code alone, as a setting and in files."""
+Grounding = Literal["paper", "released", "answer-only"]
+"""Which right answers of a run count, see ``trajectories.planbench``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ..config import STATIC, Config, Names, Option
+from ..config import STATIC, Config, Grounding, Names, Option
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
-from ..trajectories.base import Grounding
 
 _SCORING = (
     "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "

@@ -1,4 +1,4 @@
-"""Code as the judge of whole runs: measures, diagnosis and success, without any model."""
+"""Judging whole runs: code measures and diagnoses, a model answers what only reading can tell."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from typing import Any
 
 import orjson
 
-from ..records import Unscored, Verdict
+from ..errors import AccessError, OptionError
+from ..protocols import Protocol
+from ..records import Condition, Item, Prediction, Unscored, Verdict
 from ..records.judgements import Diagnosis
-from ..records.trajectories import REMARKS
+from ..records.trajectories import REMARKS, Trajectory
+from ..rubrics import load_rubric
 from ..runs.loop import Job, Lane, Progress, run_lanes
 from ..runs.rows import BadRow
+from ..trajectories import Evaluation, Question
+from .llm_judge import LLMJudge, make_judge
 from .run_source import RunSource, RunTask
 from .session import Log, Run, RunConfig, run_in
+from .source import Task
 from .worker import Judgement, unusable
 
 CODE = "code"
@@ -27,14 +33,20 @@ class RunJudge:
 
     Args:
         source: Where the runs come from.
+        model: Answers the questions of evaluations; None where nobody does.
     """
 
-    name = CODE
-    waits = False
-
-    def __init__(self, source: RunSource) -> None:
+    def __init__(self, source: RunSource, model: LLMJudge | None = None) -> None:
+        self.name = CODE if model is None else model.name
+        self.waits = model is not None
         self._source = source
+        self._model = model
         self._head = orjson.dumps(source.identity, option=orjson.OPT_SORT_KEYS)
+        protocol = source.run_protocol
+        self._rubric = load_rubric(protocol.rubric) if model is not None else None
+        self._asking = Protocol(
+            name=protocol.name, shape="flags", rubrics={"plan": protocol.rubric}, checks=()
+        )
 
     def reject(self, row: BadRow, detail: str) -> Judgement:
         """The judgement of a run that can't be used."""
@@ -42,17 +54,36 @@ class RunJudge:
 
     def job(self, row: RunTask) -> Job[Judgement]:
         """The job of a run; raises RowError where it lacks what the protocol needs."""
-        judgement = self._judgement(row, sha256(self._head + row.digest).hexdigest()[:32])
+        run = row.trajectory
+        fingerprint = sha256(self._head + row.digest).hexdigest()[:32]
+        common = self._common(row, fingerprint)
+        if run is None or run.infrastructure_error:
+            return self._done(_unscored(self._source.name, row, common))
+        found = self._source.evaluator.evaluate(run)
+        common["groups"] = {**row.groups, **found.groups}
+        judgement = _verdict(found, common)
+        if self._model is None or self._rubric is None or found.question is None:
+            return self._done(judgement)
+        item = _item(row, run, found.question)
+        asked = self._model.job(Task(item, self._asking, self._rubric, (), row.digest, row.offset))
+        both = sha256(f"{fingerprint} {asked.fields['fingerprint']}".encode()).hexdigest()[:32]
+        judgement = judgement.model_copy(update={"fingerprint": both})
+        question = found.question
 
+        async def work() -> Judgement:
+            return _with_answer(judgement, await asked.work(), question)
+
+        return Job(_fields(judgement), work, asked.prefix)
+
+    def _done(self, judgement: Judgement) -> Job[Judgement]:
         async def work() -> Judgement:
             return judgement
 
-        names = "fingerprint item_id tested_model line case_id content_id groups".split()
-        return Job({name: getattr(judgement, name) for name in names}, work)
+        return Job(_fields(judgement), work)
 
-    def _judgement(self, row: RunTask, fingerprint: str) -> Judgement:
-        protocol, run = self._source.run_protocol, row.trajectory
-        common: dict[str, Any] = {
+    def _common(self, row: RunTask, fingerprint: str) -> dict[str, Any]:
+        protocol = self._source.run_protocol
+        return {
             "item_id": row.item_id,
             "case_id": row.case_id,
             "tested_model": row.tested_model,
@@ -63,36 +94,105 @@ class RunJudge:
             "line": row.line,
             "groups": row.groups,
         }
-        if run is None:
-            detail = f"{self._source.name}: no run of case {row.case_id}"
-            return Unscored(reason="missing", detail=detail, **common)
-        if run.infrastructure_error:
-            detail = run.infrastructure_error[:300]
-            return Unscored(reason="infrastructure", detail=detail, **common)
-        found = self._source.evaluator.evaluate(run)
-        common["groups"] = {**row.groups, **found.groups}
-        return Verdict(
-            is_correct=found.is_correct,
-            reasoning=found.reasoning,
-            findings=found.findings,
-            diagnosis=Diagnosis(
-                measures=dict(found.measures),
-                classes=dict(found.classes),
-                word=found.word,
-                first_error=found.first_error,
-            ),
-            cost_usd=0.0,
-            **common,
-        )
+
+
+def _item(row: RunTask, run: Trajectory, question: Question) -> Item:
+    """The question as an item of a judge of plans."""
+    return Item(
+        item_id=row.item_id,
+        case_id=row.case_id,
+        tested_model=row.tested_model,
+        split=None,
+        form="plan",
+        query=run.query,
+        system_prompt="",
+        files=(),
+        tools=None,
+        trajectory=(),
+        reference=None,
+        condition=Condition(),
+        response=question.text,
+        prediction=Prediction(kind="text", plan=question.text),
+        groups=row.groups,
+        line=row.line,
+    )
+
+
+def _fields(judgement: Judgement) -> dict[str, Any]:
+    names = "fingerprint item_id tested_model line case_id content_id groups".split()
+    return {name: getattr(judgement, name) for name in names}
+
+
+def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
+    """Of a run that broke, or that is not there."""
+    if row.trajectory is None:
+        detail = f"{log}: no run of case {row.case_id}"
+        return Unscored(reason="missing", detail=detail, **common)
+    detail = row.trajectory.infrastructure_error[:300]
+    return Unscored(reason="infrastructure", detail=detail, **common)
+
+
+def _verdict(found: Evaluation, common: dict[str, Any]) -> Verdict:
+    return Verdict(
+        is_correct=found.is_correct,
+        reasoning=found.reasoning,
+        findings=found.findings,
+        diagnosis=Diagnosis(
+            measures=dict(found.measures),
+            classes=dict(found.classes),
+            word=found.word,
+            first_error=found.first_error,
+        ),
+        cost_usd=0.0,
+        **common,
+    )
+
+
+def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Judgement:
+    """A verdict with what a model said of it; where it gave no answer, none: it is asked again."""
+    account = {name: getattr(answer, name) for name in ("raw", "usage", "cost_usd", "latency_s")}
+    if isinstance(answer, Unscored):
+        names = "item_id case_id tested_model protocol rubric judge fingerprint line groups".split()
+        common = {name: getattr(verdict, name) for name in names}
+        return Unscored(reason=answer.reason, detail=answer.detail, **common, **account)
+    says_yes = bool(answer.errors and answer.errors.get(question.code))
+    diagnosis = verdict.diagnosis or Diagnosis()
+    if says_yes:
+        classes = {**diagnosis.classes, question.of_class: question.code}
+        diagnosis = diagnosis.model_copy(update={"classes": classes})
+    return verdict.model_copy(
+        update={
+            **account,
+            "errors": {question.code: says_yes},
+            "diagnosis": diagnosis,
+            "doubt": answer.doubt,
+            "inconsistent": answer.inconsistent,
+            "reasoning": f"{verdict.reasoning}. {answer.reasoning}",
+        }
+    )
 
 
 def run_log(config: RunConfig, source: RunSource) -> Run:
-    """Carries out a run whose rows are runs of agents."""
-    named = replace(config, name=CODE, settings={"model": CODE})
+    """Carries out a run whose rows are runs of agents.
+
+    Raises:
+        OptionError: If no call of the judge can succeed.
+    """
+    spec = config.spec
+    is_code = spec.is_static
+    named = replace(config, name=CODE, settings={"model": CODE}) if is_code else config
 
     async def work(logs: Sequence[Log]) -> Progress:
-        lane = Lane(source, RunJudge(source), logs[0])
-        return await run_lanes([lane], concurrency=1, events=config.events)
+        model = None if is_code else make_judge(spec, (), config.resources)
+        lane = Lane(source, RunJudge(source, model), logs[0])
+        concurrency = 1 if is_code else spec.max_concurrency
+        try:
+            return await run_lanes([lane], concurrency=concurrency, events=config.events)
+        except AccessError as error:
+            raise OptionError(f"--judge {spec.model}: {error}") from None
+        finally:
+            if model is not None:
+                await model.close()
 
     run = run_in(named, work)
     if source.log_format:

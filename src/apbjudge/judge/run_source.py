@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 
 import orjson
 
+from ..config import Grounding
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import open_buffered, parse_object, replacing
 from ..protocols import AUTO, Protocol
@@ -20,7 +21,6 @@ from ..runs.rows import BadRow, parse_shard, row_error_of
 from ..trajectories import (
     Evaluator,
     EvaluatorSettings,
-    Grounding,
     LogEntry,
     TrajectoryProtocol,
     run_protocol,
@@ -241,12 +241,14 @@ def runs_of(
 
 def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
     """Refuses settings that have no effect on whole runs."""
-    specs = (*config.judge, *([config.escalate] if config.escalate else []))
-    if models := [spec.model for spec in specs if not spec.is_static]:
+    models = [spec.model for spec in config.judge if not spec.is_static]
+    if models and not protocol.rubric:
         raise OptionError(
             f"--judge: expected none, since code measures runs under {protocol.name}, got "
             f"{models[0]}"
         )
+    if len(config.judge) > 1 or config.escalate is not None:
+        raise OptionError(f"--judge: expected one at most under {protocol.name}, got several")
     for name in ("rubric", "data_root", "batch"):
         if getattr(config, name):
             option = f"--{name.replace('_', '-')}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, cast
 
+from ..config import Grounding
 from ..errors import RowError
 from ..records import Finding
 from ..records.trajectories import Trajectory
@@ -29,6 +30,21 @@ class LogEntry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What reading alone can tell of a run, for a judge that is a model.
+
+    Attributes:
+        text: What the judge reads.
+        code: Error code of the protocol's rubric for a yes.
+        of_class: Class that gets the code as its value then, whatever code found.
+    """
+
+    text: str
+    code: str
+    of_class: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """What code found of one run.
 
@@ -41,6 +57,7 @@ class Evaluation:
         reasoning: One sentence.
         findings: Facts with their place, such as a phrase that suggests a surrender.
         groups: Values of fields by which results can be broken down, such as ``steps``.
+        question: What a judge would be asked; None where code knows all.
     """
 
     is_correct: bool
@@ -51,6 +68,7 @@ class Evaluation:
     reasoning: str = ""
     findings: tuple[Finding, ...] = ()
     groups: Mapping[str, str] = field(default_factory=lambda: cast("Mapping[str, str]", {}))
+    question: Question | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +110,6 @@ class RunTable:
     number: str = ""
     figures: tuple[str, ...] = ()
     split: Literal["", "steps"] = ""
-
-
-Grounding = Literal["paper", "released", "answer-only"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +164,8 @@ class TrajectoryProtocol:
         needs_cases: What ``--cases`` must be; empty where it needs none.
         tables: The tables of a report.
         paper: What defines it, by its arXiv id; empty without.
+        rubric: Rubric by which a judge answers the questions of evaluations, shipped or a TOML
+            file; empty where none is asked.
     """
 
     name: str
@@ -159,3 +176,4 @@ class TrajectoryProtocol:
     needs_cases: str = ""
     tables: tuple[RunTable, ...] = ()
     paper: str = ""
+    rubric: str = ""
