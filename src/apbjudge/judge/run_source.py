@@ -104,6 +104,14 @@ class RunSource(JudgedSource):
             "grounding": self.grounding,
         }
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """The log's format, the file of outcomes, and what a reader of the figures has to know."""
+        outcomes = None if self.outcomes is None else str(self.outcomes)
+        return {
+            "log": {"format": self.log_format, "outcomes": outcomes, "remarks": dict(self.remarks)}
+        }
+
     def check(self) -> None:
         """Raises InputError where there is no such log."""
         if isinstance(self.rows, Path) and not self.rows.exists():

@@ -324,6 +324,7 @@ def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: P
     weights = None if config.source.rubric is None else config.source.rubric.weights
     summary = summarize(log.current(), judge=name, note=config.note, by=config.by, weights=weights)
     manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
+    manifest |= config.source.described
     log.write_manifest(manifest)
     if config.in_memory:
         return Run(None, summary, manifest, progress, tuple(log.current()))
@@ -384,6 +385,7 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
         "cases": _shown(source.cases),
         "data_root": _shown(root),
         "inputs": inputs_json(log.inputs),
+        **source.described,
         "identity": config.identity,
         "grades": list(source.rubric.scale.grades) if source.rubric else None,
         "codes": {c.code: c.name for c in source.rubric.criteria} if source.rubric else None,

@@ -102,6 +102,11 @@ class JudgedSource(RowSource):
         """What else must be equal for two sessions to be the same run."""
         return {}
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """What else the manifest says of the rows."""
+        return {}
+
 
 @dataclass(slots=True)
 class Source(JudgedSource):

@@ -139,6 +139,15 @@ class RunFolder:
         return Path(stated[0]), Path(stated[1]) if isinstance(stated[1], str) else None
 
     @property
+    def log(self) -> tuple[Path, str, Path | None] | None:
+        """The log of whole runs, its format and the file of outcomes; None for predictions."""
+        of, path = mapping(self.manifest.get("log")), self.inputs
+        if path is None or not isinstance(of.get("format"), str) or not of["format"]:
+            return None
+        outcomes = of.get("outcomes")
+        return path[0], of["format"], Path(outcomes) if isinstance(outcomes, str) else None
+
+    @property
     def input_digest(self) -> str:
         """SHA-256 of the predictions as they were judged; empty where that is not known."""
         return str(self.manifest.get("input_sha256") or "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from ..records import FileRef, HumanLabel, Item
 from ..records.consensus import Answers, answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
+from ..records.trajectories import Trajectory
+from ..trajectories.reading import read_log
 from .config import ReportConfig
 from .frames import JudgeRuns
 from .page.entries import Entry
@@ -27,6 +29,21 @@ _Key = tuple[str | None, str, str | None, int | None]
 
 _Place = tuple[RunFolder, int]
 """A run, and the offset of a row in its file."""
+
+
+def logs_of(
+    judges: Sequence[JudgeRuns], problems: Problems
+) -> list[tuple[str, Path, str, Path | None]]:
+    """The logs of whole runs that were judged: protocol, path, format and file of outcomes."""
+    logs: dict[tuple[str, Path, str, Path | None], None] = {}
+    for run in (run for judge in judges for run in judge.runs):
+        if (log := run.log) is None:
+            continue
+        if log[0].exists():
+            logs[run.protocol or "", *log] = None
+        else:
+            problems.append(f"{visible(str(log[0]))}: not found; its runs are shown without steps")
+    return list(logs)
 
 
 def sources_of(
@@ -47,7 +64,7 @@ def sources_of(
         return [(source(path, *own), "") for path in config.predictions]
     sources: dict[tuple[Path, Path | None, str], tuple[Source, str]] = {}
     for run in (run for judge in judges for run in judge.runs):
-        if run.inputs is None:
+        if run.inputs is None or run.log is not None:
             continue
         protocol = run.protocol or AUTO
         paths = (run.inputs[0], config.cases or run.inputs[1])
@@ -75,6 +92,7 @@ class ReportItems:
     sources: Sequence[tuple[Source, str]]
     labels: Labels | None
     problems: Problems
+    logs: Sequence[tuple[str, Path, str, Path | None]] = ()
     roots: Sequence[Path] = ()
 
     def __iter__(self) -> Iterator[Entry]:
@@ -90,6 +108,10 @@ class ReportItems:
             key = (task.protocol.name, task.item.item_id, task.item.tested_model, None)
             if (rows := places.pop(key, None)) is not None:
                 yield self._entry(key, rows, answers, task.item)
+        for protocol, run in self._runs():
+            key = (protocol, run.trajectory_id, run.tested_model, None)
+            if (rows := places.pop(key, None)) is not None:
+                yield replace(self._entry(key, rows, answers, None), trajectory=run)
         missing = [key[1] for key in places if key[0] is not None]
         if missing and self.sources:  # without any, another line says so, or nothing is known
             self.problems.append(
@@ -131,6 +153,16 @@ class ReportItems:
                     f"{visible(source.name)}: changed since it was judged; verdicts may be about "
                     "earlier responses"
                 )
+
+    def _runs(self) -> Iterator[tuple[str, Trajectory]]:
+        for protocol, path, format_, outcomes in self.logs:
+            try:
+                for entry in read_log(path, format_, outcomes=outcomes):
+                    if isinstance(entry.content, Trajectory):
+                        name = "outcome" if protocol == AUTO else protocol
+                        yield name, entry.content
+            except InputError as error:
+                self.problems.append(str(error))
 
     def _entry(
         self, key: _Key, places: Sequence[_Place | None], answers: Answers, item: Item | None

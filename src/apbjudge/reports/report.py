@@ -27,7 +27,7 @@ from ..records.run_folder import read_run
 from ..version import VERSION
 from .config import CHANGES, SETTINGS, ReportConfig
 from .frames import JudgeRuns, by_judge, judgement_frame
-from .judged_items import ReportItems, sources_of
+from .judged_items import ReportItems, logs_of, sources_of
 from .names import (
     Names,
     read_names,
@@ -220,7 +220,11 @@ class Report:
             )
         data_roots(config.data_root)  # refuses what is no folder
         items = ReportItems(
-            self.judges, sources_of(self.judges, config, self.problems), self.labels, self.problems
+            self.judges,
+            sources_of(self.judges, config, self.problems),
+            self.labels,
+            self.problems,
+            logs=logs_of(self.judges, self.problems),
         )
         against = self.reliability.judges if self.reliability else ()
         agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}

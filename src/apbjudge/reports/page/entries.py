@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.changes import Changes
 from ...records import FileRef, Item
+from ...records.trajectories import Trajectory
 from ...statistics.estimates import Estimate
 from ..paper.table import Table
 
@@ -32,6 +33,7 @@ class Entry:
             without labels.
         labels: One per rater: rater, is_correct, grade, errors, category, note.
         item: The item itself; None without the predictions.
+        trajectory: The run itself, where whole runs were judged; None without its log.
     """
 
     item_id: str
@@ -44,6 +46,7 @@ class Entry:
     human: Mapping[str, Any] | None = None
     labels: tuple[Mapping[str, Any], ...] = ()
     item: Item | None = None
+    trajectory: Trajectory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
