@@ -159,8 +159,7 @@ class ReportItems:
             try:
                 for entry in read_log(path, format_, outcomes=outcomes):
                     if isinstance(entry.content, Trajectory):
-                        name = "outcome" if protocol == AUTO else protocol
-                        yield name, entry.content
+                        yield protocol, entry.content
             except InputError as error:
                 self.problems.append(str(error))
 
