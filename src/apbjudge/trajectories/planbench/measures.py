@@ -87,7 +87,7 @@ def measures_of(
     of, answer, gold = verdicts(run, query), run.final_answer, query.correct_answer
     is_correct = of[grounding]
     measures: dict[str, float] = {
-        "turns": len(steps),
+        "turns": sum(step.source == "agent" for step in steps),
         "searches": len(searches),
         "forward searches": sum(s.by_inputs and not s.by_output for s in searches),
         "backward searches": sum(s.by_output and not s.by_inputs for s in searches),

@@ -1,89 +1,150 @@
-"""The protocol ``planbench-xl``: runs in the benchmark's environment, graded by its data."""
+"""The protocol ``planbench-xl``: its figures and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
+from typing import get_args
 
-import orjson
+from ..base import Figure, RunTable, TrajectoryProtocol
+from .data import BLOCKER_TYPES
+from .diagnosis import REUSES, Failure
+from .evaluator import NEEDS, evaluator_of
 
-from ...config import Grounding
-from ...errors import OptionError, RowError
-from ...records.trajectories import Trajectory
-from ..base import Evaluation, EvaluatorSettings, Figure, RunTable, TrajectoryProtocol
-from .data import PlanBenchData, load_data
-from .measures import measures_of, verdicts
-
-NEEDS = "the folder of the benchmark's data (queries.json, …)"
 RATE = (0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanBenchEvaluator:
-    """Evaluates runs by the benchmark's data.
-
-    Attributes:
-        data: What is asked, and which tools there are.
-        cases: Ids of the queries there should be runs of.
-        grounding: Which right answers count, see ``verdicts``.
-    """
-
-    data: PlanBenchData
-    cases: Collection[str]
-    grounding: Grounding = "paper"
-
-    @property
-    def digest(self) -> str:
-        """Hash of the data."""
-        return self.data.digest
-
-    def evaluate(self, trajectory: Trajectory) -> Evaluation:
-        """Evaluates a run.
-
-        Raises:
-            RowError: If the data has no such query.
-        """
-        query = self.data.queries.get(trajectory.case_id)
-        if query is None:
-            raise RowError("case_id", "a query of the benchmark's data", trajectory.case_id)
-        is_correct = verdicts(trajectory, query)[self.grounding]
-        return Evaluation(
-            is_correct=is_correct,
-            measures=measures_of(trajectory, query, self.data, self.grounding),
-        )
+def _count(name: str, of: str, per: str | None = None, meaning: str = "") -> Figure:
+    return Figure(name=name, of=of, per=per, meaning=meaning)
 
 
-def _evaluator(settings: EvaluatorSettings) -> PlanBenchEvaluator:
-    if settings.cases is None:
-        raise OptionError(f"--cases: expected {NEEDS}, got nothing")
-    data = load_data(settings.cases)
-    planned = None if settings.log is None else _planned(settings.log)
-    cases = {i: query for i, query in data.queries.items() if planned is None or i in planned}
-    return PlanBenchEvaluator(data, cases.keys(), settings.grounding)
-
-
-def _planned(log: Path) -> set[str] | None:
-    """The queries that a run folder was started with, which may be a sample; None if unknown."""
-    index = log / "progress" / "index.json"
-    try:
-        content: Any = orjson.loads(index.read_bytes())
-        return {str(entry["query_id"]) for entry in content["queries"]}
-    except (OSError, ValueError, TypeError, LookupError):
-        return None
-
-
-def _share(name: str, of: str, per: str, meaning: str = "") -> Figure:
+def _share(name: str, of: str, per: str | None = None, meaning: str = "") -> Figure:
     return Figure(name=name, of=of, per=per, bounds=RATE, meaning=meaning)
 
 
+FIGURES = (
+    Figure(
+        name="EGT precision",
+        of="EGT precision",
+        bounds=RATE,
+        better="higher",
+        meaning="datatypes obtained that lie on a path, of those obtained",
+    ),
+    _count("turns", "turns", meaning="responses of the model, per run"),
+    _count("EDT", "EDT", meaning="datatypes within reach, beyond those given"),
+    _count("S/C", "searches", "calls", "searches per call"),
+    Figure(
+        name="ITCR",
+        of="invalid calls",
+        per="calls",
+        bounds=RATE,
+        better="lower",
+        meaning="calls that can't be read or carried out",
+    ),
+    Figure(
+        name="UIRR",
+        of="untrusted calls",
+        per="calls",
+        bounds=RATE,
+        better="lower",
+        meaning="calls rejected for an untrusted input",
+    ),
+)
+SEARCHING = (
+    _share("EGT recall", "EGT recall", meaning="datatypes of the paths that were obtained"),
+    _count("F/B", "forward searches", "backward searches", "searches by inputs per one by output"),
+    _share("rejected calls", "rejected calls", "calls", "ITCR and UIRR together"),
+    _share("noisy runs", "uses noisy tools", meaning="runs that call a noisy tool"),
+    _count("noisy calls", "noisy calls", meaning="calls of noisy tools, per run"),
+    _count("noisy calls given any", "noisy calls", "uses noisy tools", "per run with any"),
+    _share("noisy share", "noisy calls", "calls", "calls of noisy tools, of all calls"),
+)
+READINGS = (
+    *(
+        _share(f"Accuracy ({name})", f"correct ({name})", meaning=f"with grounding {name}")
+        for name in ("paper", "released", "answer-only")
+    ),
+    _share("differs from released", "differs from released"),
+    _share("differs from answer-only", "differs from answer-only"),
+    _share("whole tokens", "correct, whole tokens", meaning="right, and not as part of a token"),
+    _share("exact", "correct, exact", meaning="right, and nothing else is stated"),
+)
+FAILURES = (
+    *(_share(name, f"failure={name}", meaning="of failed runs") for name in get_args(Failure)),
+    *(
+        _share(f"{name}, rule last", f"failure (last)={name}", meaning="of failed runs")
+        for name in ("Irrecoverable Drift", "Weak Recovery")
+    ),
+)
+ENDINGS = (Figure(name="ended:", of="termination=*", meaning="of failed runs, no Format Error"),)
+SELECTION = (
+    _share("(a) progress at hand", "N calls with progress at hand", "N calls"),
+    _share("(b) recent tool", "N calls of recent tools", "N calls"),
+    _share(
+        "(c) not recent",
+        "N calls with progress at hand, not recent",
+        "N calls with progress at hand",
+    ),
+    _share("(d) back after drift", "useful search after drift", meaning="of drifted runs"),
+    _count("N calls", "N calls", meaning="calls without progress, per failed run"),
+)
+BLOCKED = (
+    _count("blocked calls", "blocked calls", meaning="calls of blockers, per run"),
+    *(_share(f"{kind} blockers", kind, "blocked calls") for kind in BLOCKER_TYPES.values()),
+    *(
+        _share(f"{kind}: {reuse}", f"{kind}, {reuse}", kind)
+        for kind in BLOCKER_TYPES.values()
+        for reuse in REUSES
+    ),
+    _share("answer adopted", "answer adopted", "blocked calls"),
+)
+
+
+def _names(figures: Iterable[Figure]) -> tuple[str, ...]:
+    return tuple(figure.name for figure in figures)
+
+
+_MAIN = ("Accuracy", *_names(FIGURES))
 PLANBENCH = TrajectoryProtocol(
     name="planbench-xl",
     success="Accuracy",
-    figures=(Figure(name="turns", of="turns"),),
-    evaluator=_evaluator,
+    figures=(*FIGURES, *SEARCHING, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
+    evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="2606.22388",
-    tables=(RunTable(key="planbench", title="PlanBench-XL"),),
+    rubric="surrender",
+    tables=(
+        RunTable(key="planbench", title="PlanBench-XL", number="Table 3", figures=_MAIN),
+        RunTable(
+            key="planbench-steps",
+            title="PlanBench-XL by length of the shortest path",
+            figures=_MAIN,
+            split="steps",
+        ),
+        RunTable(
+            key="planbench-searching", title="Searches and noisy tools", figures=_names(SEARCHING)
+        ),
+        RunTable(
+            key="planbench-readings",
+            title="Accuracy by reading of a right answer",
+            figures=_names(READINGS),
+        ),
+        RunTable(
+            key="planbench-failures",
+            title="Failed runs by class",
+            number="Figure 6",
+            figures=_names(FAILURES),
+        ),
+        RunTable(
+            key="planbench-selection",
+            title="Calls without progress in failed runs",
+            number="Table 9",
+            figures=_names(SELECTION),
+        ),
+        RunTable(
+            key="planbench-blocked",
+            title="Values of blocked tools",
+            number="Figure 7",
+            figures=_names(BLOCKED),
+        ),
+    ),
 )
