@@ -13,19 +13,21 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
-from ..judge.run_figures import columns_of, figures_of, success_name
+from ..judge.run_figures import columns_of, figures_of, shown_k, success_name
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import judgements_path
 from ..statistics.coded import IntervalSettings
 from ..statistics.paired import (
     Difference,
+    compare_means,
     compare_ratios,
     compare_reliability,
     compare_verdicts,
     flips,
     with_families,
 )
+from ..statistics.passes import pass_at_k, pass_hat_k
 from ..statistics.ratings import Ratings
 from ..statistics.sample import Sample
 from .config import CompareConfig
@@ -322,6 +324,20 @@ class _Comparing:
             )
             if difference.difference.n_items:
                 yield difference
+        yield from self.trial_differences(one.correct[at], other.correct[other_at])
+
+    def trial_differences(self, one: Vector, other: Vector) -> Iterator[Difference]:
+        """Differences of pass^k and pass@k over cases, with the trials that both scored."""
+        both = self.scored[0] & self.scored[1]
+        clusters = self.sample.take(both).units(int(both.sum()))[0]
+        n = np.bincount(clusters)
+        if not len(n) or n.max() < 2:
+            return
+        successes = [np.bincount(clusters, weights=of).astype(np.int64) for of in (one, other)]
+        for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
+            for k in shown_k(int(n.min())):
+                values = [of(n, c, k) for c in successes]
+                yield compare_means(f"{name}{k}", *values, level=self.level)
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes

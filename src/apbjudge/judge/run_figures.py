@@ -95,12 +95,12 @@ def pass_figures(cases: Vector, correct: Vector) -> Figures:
     c, least = np.bincount(case, weights=correct).astype(np.int64), int(n.min())
     figures: dict[str, Estimate] = {}
     for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
-        for k in _shown_k(least):
+        for k in shown_k(least):
             figures[f"{name}{k}"] = bounded(of(n, c, k), Sample())
     return figures
 
 
-def _shown_k(n: int) -> list[int]:
+def shown_k(n: int) -> list[int]:
     """1 to n; of many, the powers of two and n itself."""
     if n <= MOST_TRIALS_SHOWN:
         return list(range(1, n + 1))

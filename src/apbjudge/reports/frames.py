@@ -21,7 +21,7 @@ from ..records.run_folder import RunFolder, read_run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "level")
+_GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "setting", "level")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +101,11 @@ def frame(
 
     Columns are those of ``judgements.jsonl`` that hold one value, the error codes ``E1`` to
     ``E6``, the grouping fields (``group_category`` and so on), ``entropy`` in bits and
-    ``p_correct`` (share of the judge's replies that said correct, 0 to 1), ``overridden``, and
-    with labels ``human_correct``, ``human_grade``, ``human_E1`` to ``human_E6``. What is missing
-    is NA or NaN. Booleans have the nullable type ``boolean``. Rows of one case have the same
-    ``case_id``, that of the first, also where only their content shows that they are.
+    ``p_correct`` (share of the judge's replies that said correct, 0 to 1), ``overridden``, what was
+    measured of whole runs (classes as ``class=value``, 1 or 0), and with labels ``human_correct``,
+    ``human_grade``, ``human_E1`` to ``human_E6``. What is missing is NA or NaN. Booleans have the
+    nullable type ``boolean``. Rows of one case have the same ``case_id``, that of the first, also
+    where only their content shows that they are.
 
     Args:
         runs: Runs, their folders, or files of judgements.
@@ -162,6 +163,7 @@ def _columns(table: JudgementTable) -> dict[str, Any]:
         "entropy": table.entropy,
         "p_correct": table.p_correct,
         "overridden": table.overridden,
+        **{name: table.measures[:, i] for i, name in enumerate(table.measure_names)},
     }
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 POINTS_SHOWN = 11
 FEW_CASES = 15
+GROUPS_ACROSS = 3
 _UNITS: dict[str, Unit] = {
     "Grade": "grade",
     "TC": "count",
@@ -122,8 +123,10 @@ def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
     """
     names = list(dict.fromkeys(name for group in block for name in group.figures))
     by = list(block[0].by)
-    has_levels = block[0].form != RUN
-    levelled = [name for name in names if "@" in name and has_levels]
+    if block[0].form == RUN and len(block) <= GROUPS_ACROSS:
+        yield _down(block, names, present)
+        return
+    levelled = [name for name in names if "@" in name and block[0].form != RUN]
     whole = [n for n in names if n not in levelled and not (by and OF_CODES.match(n))]
     more = ["setting"] if any(group.setting for group in block) else []
     rows = [
@@ -143,6 +146,14 @@ def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
     ]
     table = Table.of(["tested model", "distractors", *of], rows, align="lr" + "v" * len(of))
     yield replace(table, leads=2)
+
+
+def _down(block: list[Group], names: Sequence[str], present: set[str]) -> Table:
+    """Figures down and tested models across, since whole runs have many figures."""
+    heads = [" ".join(filter(None, (g.tested_model, g.setting, *g.by.values()))) for g in block]
+    rows: list[list[Cell]] = [["scored", *(f"{group.scored}/{group.n}" for group in block)]]
+    rows += [[name, *(_cell(name, group, present) for group in block)] for name in names]
+    return Table.of(["", *heads], rows, align="l" + "v" * len(block))
 
 
 def _lead(group: Group, more: Sequence[str]) -> Iterator[str]:

@@ -129,6 +129,14 @@ def compare_verdicts(
     return [difference for difference in differences if difference.difference.n_items]
 
 
+def compare_means(
+    name: str, first: Array, second: Array, *, level: float = CONFIDENCE_LEVEL
+) -> Difference:
+    """The difference of two means of values from 0 to 1 over the same independent units."""
+    rows = np.ones(len(first), dtype=bool)
+    return _mean_difference(name, (first, second), rows, Sample(), level)
+
+
 def _rate_difference(
     name: str, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
 ) -> Difference:

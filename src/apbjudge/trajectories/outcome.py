@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..errors import RowError
-from ..records.trajectories import Trajectory
+from ..records.trajectories import Trajectory, TrajectoryStep
 from .base import Evaluation, EvaluatorSettings, Figure, RunTable, TrajectoryProtocol
 
 NOT_STATED = "not stated"
@@ -40,12 +40,11 @@ class OutcomeEvaluator:
         agent = [step for step in trajectory.steps if step.source == "agent"]
         calls = [call for step in agent for call in step.calls]
         answers = [answer for step in agent for answer in step.observations]
-        answered = Counter(answer.call_id for answer in answers)
         errors = [answer.is_error for answer in answers if answer.is_error is not None]
         measures: dict[str, float] = {
             "turns": len(agent),
             "calls": len(calls),
-            "unanswered calls": sum(not answered[call.call_id] for call in calls),
+            "unanswered calls": sum(map(_unanswered, agent)),
             "repeated calls": len(calls) - len({(c.name, repr(c.arguments)) for c in calls}),
             "unreadable calls": sum(bool(call.parse_error) for call in calls),
         }
@@ -63,6 +62,13 @@ class OutcomeEvaluator:
             first_error=next((i for i, is_error in enumerate(failed) if is_error), None),
             reasoning=f"{'success' if success else 'failure'} as the log states{reward}",
         )
+
+
+def _unanswered(step: TrajectoryStep) -> int:
+    """Calls of a step that none of its answers is to."""
+    ids = Counter(call.call_id for call in step.calls)
+    ids.subtract(Counter(answer.call_id for answer in step.observations))
+    return sum(left for left in ids.values() if left > 0)
 
 
 def _evaluator(_: EvaluatorSettings) -> OutcomeEvaluator:

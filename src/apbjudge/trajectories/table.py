@@ -9,9 +9,10 @@ from importlib.metadata import entry_points
 from ..errors import OptionError
 from .base import TrajectoryProtocol
 from .outcome import OUTCOME
+from .planbench.protocol import PLANBENCH
 
 RUN_PROTOCOLS: Mapping[str, TrajectoryProtocol] = {
-    protocol.name: protocol for protocol in (OUTCOME,)
+    protocol.name: protocol for protocol in (OUTCOME, PLANBENCH)
 }
 ENTRY_POINT_GROUP = "apbjudge.trajectory_protocols"
 

@@ -75,7 +75,7 @@ FAILURES = (
         for name in ("Irrecoverable Drift", "Weak Recovery")
     ),
 )
-ENDINGS = (Figure(name="ended:", of="termination=*", meaning="of failed runs, no Format Error"),)
+ENDINGS = (Figure(name="ended", of="termination=*", meaning="of failed runs, no Format Error"),)
 SELECTION = (
     _share("(a) progress at hand", "N calls with progress at hand", "N calls"),
     _share("(b) recent tool", "N calls of recent tools", "N calls"),
@@ -91,7 +91,7 @@ BLOCKED = (
     _count("blocked calls", "blocked calls", meaning="calls of blockers, per run"),
     *(_share(f"{kind} blockers", kind, "blocked calls") for kind in BLOCKER_TYPES.values()),
     *(
-        _share(f"{kind}: {reuse}", f"{kind}, {reuse}", kind)
+        _share(f"{kind}, {reuse}", f"{kind}, {reuse}", kind)
         for kind in BLOCKER_TYPES.values()
         for reuse in REUSES
     ),
@@ -110,8 +110,8 @@ PLANBENCH = TrajectoryProtocol(
     figures=(*FIGURES, *SEARCHING, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
-    paper="2606.22388",
-    rubric="surrender",
+    paper="arXiv:2606.22388",
+    rubric="surrender@1",
     tables=(
         RunTable(key="planbench", title="PlanBench-XL", number="Table 3", figures=_MAIN),
         RunTable(
@@ -137,7 +137,6 @@ PLANBENCH = TrajectoryProtocol(
         RunTable(
             key="planbench-selection",
             title="Calls without progress in failed runs",
-            number="Table 9",
             figures=_names(SELECTION),
         ),
         RunTable(

@@ -1,0 +1,282 @@
+"""Whole runs of agents, graded from their log: by code, and by a model where reading is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import OptionError, Unscored, Verdict
+from apbjudge.errors import InputError, RefusalError
+from apbjudge.judge.merge import merge_runs
+from apbjudge.llm import ScriptedClient
+from apbjudge.records.trajectories import Outcome, Trajectory, trajectory_row
+from apbjudge.reports.summary import summary_text
+from apbjudge.trajectories import (
+    Evaluation,
+    EvaluatorSettings,
+    Figure,
+    Question,
+    TrajectoryProtocol,
+)
+from apbjudge.trajectories.outcome import OutcomeEvaluator
+from tests.support.runs import call_step, run_of, write_runs
+
+TASKS = (3, 0, 1, 4, 2)
+"""Successes of five tasks in four trials each."""
+
+
+def trials() -> list[Trajectory]:
+    return [
+        run_of(f"task{i}", trial, success=trial < successes)
+        for i, successes in enumerate(TASKS)
+        for trial in range(4)
+    ]
+
+
+def figures(run: apbjudge.Run) -> dict[str, Any]:
+    (group,) = run.summary.groups
+    return group.figures
+
+
+def test_trials_give_pass_hat_k_and_pass_at_k_by_hand(tmp_path: Path) -> None:
+    run = apbjudge.grade(write_runs(tmp_path / "runs.jsonl", *trials()))
+    found = {name: figures(run)[name].value for name in figures(run) if name.startswith("pass")}
+    # C(c, 2) / C(4, 2) = 3/6, 0, 0, 1, 1/6; 1 - C(4 - c, 2) / 6 = 1, 0, 1/2, 1, 5/6
+    assert found["pass^1"] == pytest.approx(0.5)
+    assert found["pass^2"] == pytest.approx((0.5 + 1 + 1 / 6) / 5)
+    assert found["pass^4"] == pytest.approx(0.2)
+    assert found["pass@2"] == pytest.approx((1 + 0.5 + 1 + 5 / 6) / 5)
+    assert found["pass@4"] == pytest.approx(0.8)
+    assert len(found) == 8
+    assert figures(run)["pass^2"].n_clusters == 5
+    assert figures(run)["success"].n_clusters == 5  # trials of a task are no independent runs
+    assert run.summary.judge == "code"
+    assert "pass@2" in summary_text(run.summary)
+
+
+def test_cases_with_fewer_runs_limit_k_and_are_named(tmp_path: Path) -> None:
+    run = apbjudge.grade(write_runs(tmp_path / "runs.jsonl", *trials()[:-1]))
+    assert "pass^3" in figures(run)
+    assert "pass^4" not in figures(run)
+    assert run.summary.warnings == (
+        "alder: cases have 3 to 4 scored runs (1 have 3): pass^k and pass@k end at k = 3",
+    )
+
+
+def test_settings_are_never_pooled(tmp_path: Path) -> None:
+    runs = [replace(run, setting=setting, trajectory_id=f"{setting}-{run.trajectory_id}")
+            for setting in ("plain", "block") for run in trials()]  # fmt: skip
+    run = apbjudge.grade(write_runs(tmp_path / "runs.jsonl", *runs), out=tmp_path / "out")
+    assert [(group.setting, group.n) for group in run.summary.groups] == [
+        ("block", 20),
+        ("plain", 20),
+    ]
+    assert "alder block" in summary_text(run.summary)
+    assert "block,,,20" in (tmp_path / "out/summary.csv").read_text()
+
+
+def test_runs_that_broke_are_unscored_and_both_readings_are_shown(tmp_path: Path) -> None:
+    broken = run_of("task9", success=None, infrastructure_error="the simulator crashed")
+    run = apbjudge.grade(write_runs(tmp_path / "runs.jsonl", *trials(), broken))
+    assert figures(run)["success"].n_items == 20
+    assert figures(run)["success, unscored as failures"].n_items == 21
+    assert figures(run)["success, unscored as failures"].value == pytest.approx(10 / 21)
+    (unscored,) = (j for j in run.judgements if isinstance(j, Unscored))
+    assert (unscored.reason, unscored.detail) == ("infrastructure", "the simulator crashed")
+
+
+def test_a_run_without_outcome_is_bad_input_and_costs_no_other(tmp_path: Path) -> None:
+    heard: list[str] = []
+    events = apbjudge.Events(progress=lambda progress: None, bad_row=heard.append)
+    log = write_runs(tmp_path / "runs.jsonl", run_of("a"), run_of("b", success=None), run_of("c"))
+    run = apbjudge.grade(log, events=events)
+    assert run.summary.scored == 2
+    (complaint,) = heard
+    assert complaint == (
+        f"{log}:2: field outcome: expected a reward or success, in the log or by --outcomes, "
+        "got nothing"
+    )
+
+
+def test_measures_of_outcome_are_counted_by_hand() -> None:
+    steps = (
+        call_step(),
+        call_step(),  # the same again
+        call_step("other", result="no such thing", is_error=True),
+        call_step("other", is_error=False),
+        replace(call_step("third"), observations=()),
+    )
+    run = run_of("a", steps=steps, outcome=Outcome(reward=0.5), termination="max_steps")
+    found = OutcomeEvaluator().evaluate(run)
+    assert found.measures == {
+        "turns": 5,
+        "calls": 5,
+        "repeated calls": 2,
+        "unanswered calls": 1,
+        "unreadable calls": 0,
+        "error answers": 1,
+        "marked answers": 2,
+        "reward": 0.5,
+    }
+    assert not found.is_correct
+    assert found.classes == {"termination": "max_steps"}
+    assert found.first_error == 2
+
+
+@pytest.mark.parametrize(
+    ("reward", "success"), [(1.0, True), (1 + 5e-7, True), (0.999, False), (2.0, False)]
+)
+def test_a_reward_of_one_is_success(reward: float, *, success: bool) -> None:
+    assert Outcome(reward=reward).is_success is success
+    assert Outcome(reward=reward, success=not success).is_success is not success
+
+
+def test_a_second_session_goes_on_and_a_grown_log_is_read_on(tmp_path: Path) -> None:
+    log = write_runs(tmp_path / "runs.jsonl", *trials()[:7])
+    out = tmp_path / "out"
+    first = apbjudge.grade(log, out=out)
+    again = apbjudge.grade(log, out=out)
+    assert (first.progress.done, again.progress.done, again.progress.skipped) == (7, 0, 7)
+    write_runs(log, *trials())
+    grown = apbjudge.grade(log, out=out)
+    assert (grown.progress.done, grown.progress.skipped, grown.summary.totals.rows) == (13, 7, 20)
+    with pytest.raises(OptionError, match="other settings"):
+        apbjudge.grade(log, out=out, protocol=FAMILY)
+
+
+def test_shards_of_a_log_make_the_whole(tmp_path: Path) -> None:
+    log = write_runs(tmp_path / "runs.jsonl", *trials())
+    parts = [apbjudge.grade(log, out=tmp_path / f"p{i}", shard=f"{i}/2") for i in (1, 2)]
+    assert sum(part.summary.totals.rows for part in parts) == 20
+    merged = merge_runs([tmp_path / "p1", tmp_path / "p2"], tmp_path / "merged")
+    whole = apbjudge.grade(log)
+    assert merged.summary.groups[0].figures == whole.summary.groups[0].figures
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"judge": "openai/x"}, "--judge: expected none, since code measures runs under outcome"),
+        ({"judge": ["static", "openai/x"]}, "--judge: expected none"),
+        ({"rubric": "apb-holistic@1"}, "--rubric: expected nothing, since outcome grades runs"),
+        ({"batch": True}, "--batch: expected"),
+        ({"by": ("topic",)}, "--by: expected some of"),
+    ],
+)
+def test_settings_without_effect_on_runs_are_refused(
+    settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    log = write_runs(tmp_path / "runs.jsonl", run_of("a"))
+    with pytest.raises(OptionError, match=message):
+        apbjudge.grade(log, protocol="outcome", **settings)
+
+
+def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        apbjudge.grade(tmp_path / "none.jsonl", protocol="outcome")
+
+
+# Own protocols, and questions to a model ----------------------------------------------------------
+
+
+@dataclass
+class Family:
+    """Asks whether failed runs gave up; one case is expected that no run is of."""
+
+    cases: Collection[str] = ()
+    digest: str = "data-1"
+
+    def evaluate(self, trajectory: Trajectory) -> Evaluation:
+        success = bool(trajectory.outcome and trajectory.outcome.is_success)
+        question = Question(trajectory.steps[-1].text, "Surrender", "ending")
+        return Evaluation(
+            is_correct=success,
+            measures={"steps": len(trajectory.steps), "long": len(trajectory.steps) - 1},
+            classes={} if success else {"ending": "wrong value"},
+            reasoning="counted",
+            groups={"steps": "1-5"},
+            question=None if success else question,
+        )
+
+
+def family(settings: EvaluatorSettings) -> Family:
+    return Family(cases=[f"task{i}" for i in range(6)])
+
+
+FAMILY = TrajectoryProtocol(
+    name="family",
+    success="solved",
+    figures=(Figure(name="steps", of="steps"), Figure(name="ended", of="ending=*")),
+    evaluator=family,
+    rubric="surrender@1",
+)
+
+
+def reply(*, gives_up: bool) -> str:
+    grade, verdict = (0.0, False) if gives_up else (1.0, True)
+    return json.dumps(
+        {"reasoning": "read", "Surrender": gives_up, "grade": grade, "is_correct": verdict}
+    )
+
+
+def test_cases_without_a_run_are_missing_and_not_forgotten() -> None:
+    rows = [trajectory_row(run) for run in trials()]
+    run = apbjudge.grade(rows, protocol=FAMILY)
+    (missing,) = (j for j in run.judgements if isinstance(j, Unscored))
+    assert (missing.reason, missing.case_id, missing.tested_model) == ("missing", "task5", "alder")
+    assert run.summary.totals.unscored == {"missing": 1}
+    strange = apbjudge.grade([*rows, trajectory_row(run_of("task77"))], protocol=FAMILY)
+    assert strange.summary.totals.unscored == {"missing": 1, "bad_input": 1}
+
+
+def test_a_model_is_asked_about_failed_runs_alone_and_its_answer_is_a_flag() -> None:
+    asked: list[str] = []
+
+    def answer(request: Any) -> str:
+        asked.append(str(request.messages[-1]["content"]))
+        return reply(gives_up=len(asked) <= 4)
+
+    rows = [trajectory_row(run) for run in trials()]
+    client = ScriptedClient(answer)
+    run = apbjudge.grade(rows, protocol=FAMILY, judge="openai/x", client=client)
+    assert len(asked) == 10
+    assert all("It is here." in text for text in asked)
+    verdicts = [j for j in run.judgements if isinstance(j, Verdict)]
+    flags = [v.errors for v in verdicts if v.errors is not None]
+    assert flags.count({"Surrender": True}) == 4
+    assert len(flags) == 10
+    endings = [v.diagnosis.classes.get("ending") for v in verdicts if v.diagnosis]
+    assert endings.count("Surrender") == 4
+    assert endings.count("wrong value") == 6
+    assert endings.count(None) == 10
+    assert run.summary.judge == "openai/x"
+    assert run.summary.totals.calls == 10
+
+
+def test_a_model_that_declines_leaves_the_run_to_be_asked_again(tmp_path: Path) -> None:
+    log = write_runs(tmp_path / "runs.jsonl", *trials())
+
+    def decline(request: Any) -> str:
+        raise RefusalError("no")
+
+    first = apbjudge.grade(
+        log, protocol=FAMILY, judge="openai/x", client=ScriptedClient(decline), out=tmp_path / "o"
+    )
+    assert first.summary.totals.unscored == {"missing": 1, "refusal": 10}
+    assert all(j.tested_model == "alder" for j in first.judgements if isinstance(j, Unscored))
+
+
+def test_own_protocols_state_what_was_measured() -> None:
+    run = apbjudge.grade([trajectory_row(run) for run in trials()], protocol=FAMILY)
+    found = figures(run)
+    assert found["steps"].value == 3.0
+    assert found["ending=wrong value"].n_items == 10  # of failed runs, which alone have an ending
+    frame = apbjudge.frame(run)
+    assert frame["steps"].dropna().eq(3).all()
+    assert frame["group_steps"].dropna().eq("1-5").all()

@@ -1,0 +1,131 @@
+"""Ratios of totals over whole runs: their intervals, and the difference of two of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.regression.linear_model import OLS, WLS
+
+from apbjudge.statistics.estimates import Array
+from apbjudge.statistics.paired import compare_means, compare_ratios
+from apbjudge.statistics.proportions import ratio_of_sums
+from apbjudge.statistics.sample import Sample
+
+COUNTS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=3, max_size=40)
+
+
+def arrays(rows: list[tuple[int, int]]) -> tuple[Array, Array]:
+    return np.array([float(a) for a, _ in rows]), np.array([float(b) for _, b in rows])
+
+
+@given(COUNTS)
+def test_a_ratio_has_the_value_and_error_of_weighted_least_squares(
+    rows: list[tuple[int, int]],
+) -> None:
+    """Sum over sum is the weighted mean of the ratios; its error is the HC1 one."""
+    above, below = arrays(rows)
+    estimate = ratio_of_sums(above, below, Sample())
+    fit = WLS(above / below, np.ones(len(rows)), weights=below).fit(cov_type="HC1")
+    assert estimate.value == pytest.approx(fit.params[0], abs=1e-9)
+    if estimate.method == "t-ratio" and estimate.low is not None and estimate.high is not None:
+        half = (estimate.high - estimate.low) / 2
+        normal_half = 1.959964 * fit.bse[0]
+        assert half >= normal_half * (1 - 1e-6)  # Student's t is never narrower
+        if len(rows) > 30 and half < 1.2 * normal_half:
+            assert half == pytest.approx(normal_half, rel=0.2)
+
+
+@given(COUNTS)
+def test_clusters_that_are_single_rows_change_nothing(rows: list[tuple[int, int]]) -> None:
+    above, below = arrays(rows)
+    alone = ratio_of_sums(above, below, Sample())
+    assert ratio_of_sums(above, below, Sample(clusters=np.arange(len(rows)))) == alone
+
+
+def test_bounded_ratios_keep_within_their_bounds_and_0_of_many_has_an_upper_end() -> None:
+    calls = np.full(327, 10.0)
+    estimate = ratio_of_sums(np.zeros(327), calls, Sample(), bounds=(0.0, 1.0))
+    assert (estimate.value, estimate.low) == (0.0, 0.0)
+    assert estimate.high == pytest.approx(0.0116, abs=1e-3)  # Wilson at 0 of 327
+
+
+def test_ratios_without_spread_or_rows_have_no_interval() -> None:
+    same = ratio_of_sums(np.full(5, 2.0), np.ones(5), Sample())
+    assert (same.value, same.low, same.method) == (2.0, None, "no-spread")
+    assert ratio_of_sums(np.zeros(0), np.zeros(0), Sample()).value is None
+    one = ratio_of_sums(np.array([3.0]), np.array([2.0]), Sample())
+    assert (one.value, one.low, one.note) == (1.5, None, "one cluster shows no spread")
+
+
+def test_intervals_of_ratios_cover_what_they_claim() -> None:
+    """Searches per call of 40 runs with a common difficulty: 95 % intervals, 2,000 samples."""
+    rng, hits = np.random.default_rng(5), 0
+    for _ in range(2000):
+        hardness = rng.gamma(2.0, 1.0, 40)
+        calls = 1 + rng.poisson(4 * hardness)
+        searches = rng.poisson(6 * hardness)
+        estimate = ratio_of_sums(searches.astype(float), calls.astype(float), Sample())
+        true = 12 / 9  # E searches = 6 * 2, E calls = 1 + 4 * 2
+        hits += estimate.low is not None and estimate.low <= true <= (estimate.high or 0)
+    assert 0.925 <= hits / 2000 <= 0.975
+
+
+@given(COUNTS)
+def test_a_ratio_against_itself_differs_by_nothing(rows: list[tuple[int, int]]) -> None:
+    pair = arrays(rows)
+    difference = compare_ratios("r", pair, pair)
+    assert difference.difference.value == 0
+    assert difference.p_value is None
+    assert difference.difference.note == "the items show no spread"
+
+
+@given(COUNTS, st.integers(0, 1000))
+def test_means_that_differ_have_the_error_of_the_paired_differences(
+    rows: list[tuple[int, int]], seed: int
+) -> None:
+    first, _ = arrays(rows)
+    second = np.random.default_rng(seed).permutation(first) + np.arange(len(first))
+    ones = np.ones(len(first))
+    found = compare_ratios("mean", (first, ones), (second, ones))
+    fit = OLS(first - second, ones).fit()
+    assert found.difference.value == pytest.approx(fit.params[0], abs=1e-9)
+    if found.detectable is not None:  # (1.96 + 0.84) standard errors
+        assert found.detectable / 2.801585 == pytest.approx(fit.bse[0], rel=1e-4)
+
+
+def test_items_without_a_value_in_one_run_count_in_neither() -> None:
+    nan = float("nan")
+    one = np.array([1.0, nan, 3.0, 2.0]), np.array([1.0, 1.0, 2.0, 1.0])
+    other = np.array([2.0, 5.0, nan, 1.0]), np.array([1.0, 1.0, 1.0, 1.0])
+    found = compare_ratios("r", one, other)
+    assert found.difference.n_items == 2
+    assert (found.first.value, found.second.value) == (1.5, 1.5)
+    empty = compare_ratios("r", (np.full(3, nan), np.ones(3)), (np.ones(3), np.ones(3)))
+    assert (empty.difference.value, empty.difference.n_items) == (None, 0)
+
+
+def test_difficulty_that_both_share_cancels() -> None:
+    rng = np.random.default_rng(2)
+    hardness = rng.gamma(2.0, 5.0, 300)
+    ones = np.ones(300)
+    first, second = hardness + rng.normal(0, 0.3, 300) + 0.5, hardness + rng.normal(0, 0.3, 300)
+    paired = compare_ratios("turns", (first, ones), (second, ones))
+    assert paired.is_count
+    assert paired.p_value is not None
+    assert paired.p_value < 1e-6
+    alone = ratio_of_sums(first, ones, Sample())
+    assert alone.low is not None
+    assert alone.high is not None
+    assert alone.high - alone.low > 1.0  # far wider than the difference that the pairs show
+    shuffled = compare_ratios("turns", (first, ones), (rng.permutation(second), ones))
+    assert shuffled.p_value is not None
+    assert shuffled.p_value > 1e-3
+
+
+def test_means_of_rates_are_compared_over_the_same_units() -> None:
+    found = compare_means("pass^2", np.array([1.0, 0.5, 0.0, 1.0]), np.array([0.5, 0.5, 0.0, 0.5]))
+    assert found.difference.value == pytest.approx(0.25)
+    assert (found.first.value, found.second.value) == (0.625, 0.375)
+    assert not found.is_count
