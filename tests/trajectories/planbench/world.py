@@ -122,9 +122,7 @@ def data_files() -> dict[str, Any]:
         },
         "baseline_tools.json": list(tools.values()),
         "noisy_tools.json": [tool for n, of in INTERFACES.items() for tool in _siblings(n, *of)],
-        "blocker_tools.json": [
-            tool for n, of in INTERFACES.items() for tool in _stand_ins(n, *of)
-        ],
+        "blocker_tools.json": [tool for n, of in INTERFACES.items() for tool in _stand_ins(n, *of)],
         "datatypes.json": [{"name": datatype, "aliases": []} for datatype in RECORD],
         "database.json": {"order_cases": {"only": RECORD}},
     }
