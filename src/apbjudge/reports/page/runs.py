@@ -96,7 +96,9 @@ def _letters(steps: tuple[TrajectoryStep, ...], word: str) -> dict[int, str]:
     Environments say which calls were executed. In logs that don't, all calls of the agent were.
     """
     if any(step.execution for step in steps):
-        executed = [int(step.execution is not None and step.execution.was_executed) for step in steps]
+        executed = [
+            int(step.execution is not None and step.execution.was_executed) for step in steps
+        ]
     else:
         executed = [len(step.calls) if step.source == "agent" else 0 for step in steps]
     if sum(executed) != len(word):
