@@ -46,7 +46,7 @@ def pass_hat_k(n: Ids, c: Ids, k: int) -> Array:
 
 def _checked(n: Ids, c: Ids, k: int) -> tuple[Ids, Ids]:
     trials, successes = np.asarray(n), np.asarray(c)
-    least = int(trials.min(initial=k))
+    least = int(trials.min()) if trials.size else k
     if not 1 <= k <= least:
         raise ValueError(f"k: expected 1 to {least}, the least number of trials of a task, got {k}")
     if np.any((successes < 0) | (successes > trials)):
