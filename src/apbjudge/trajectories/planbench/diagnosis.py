@@ -270,7 +270,7 @@ def termination_of(run: Trajectory, query: Query) -> str:
         is_exhausted = run.termination != HTTP_400 and 2 * searches > len(last)
         return "Search exhaustion" if is_exhausted else "Unfinished"
     target = query.target_datatype
-    if contains(run.final_answer, query.correct_answer):
+    if contains_token(run.final_answer, query.correct_answer):
         has_target = any(trusted_output(step) == target for step in run.steps)
         return "Right but contaminated" if has_target else "Right but ungrounded"
     stated = {
