@@ -162,7 +162,7 @@ def first_error(run: Trajectory, found: Walk) -> int | None:
     last = max((call.step for call in found.calls if call.is_progress), default=-1)
     for i, step in enumerate(run.steps[last + 1 :], start=last + 1):
         is_failed_search = step.retrieval is not None and step.retrieval.tools is None
-        if step.kind != "retrieve" or is_failed_search:
+        if step.kind in {"call", "answer", "invalid"} or is_failed_search:
             return i
     return None
 
