@@ -202,6 +202,16 @@ def test_a_search_reuses_a_datatype_that_is_not_held() -> None:
     assert "implicit, unused" in _reuses(run.search("copy"))  # it has a real one by now
 
 
+def test_a_search_by_the_name_of_a_misleading_datatype() -> None:
+    run = _blocked("near").search("loan")
+    run.trace[-1]["request"]["input_information"] = ["Copy note"]
+    assert "misleading, search reused" in _reuses(run)
+    run.trace[-1]["request"]["input_information"] = ["copy notes"]
+    assert "misleading, unused" in _reuses(run)
+    run.trace[-1]["request"]["input_information"] = 7
+    assert "misleading, unused" in _reuses(run)
+
+
 def test_a_value_that_could_come_from_elsewhere_is_ambiguous() -> None:
     run = LibraryRun("q2", blocked=["copy_of_loan", "shelf_of_title_at_branch"])
     run.search("loan", output="copy").search("title", "branch").call("title_of_loan")
