@@ -93,7 +93,7 @@ def _stand_ins(name: str, inputs: tuple[str, ...], output: str) -> Iterable[dict
 
 def data_files() -> dict[str, Any]:
     """The content of the data folder by file."""
-    composite = {"copy_of_card": {"tool_sequence": PATHS["t3"], "steps": 3}}
+    composite = {"copy_of_card": {"tool_sequence": PATHS["t3"][0], "steps": 3}}
     tools = {n: _tool(n, *of, **composite.get(n, {})) for n, of in INTERFACES.items()}
     return {
         "queries.json": [
@@ -129,7 +129,7 @@ def data_files() -> dict[str, Any]:
 
 
 def write_data(folder: Path, **changed: Any) -> Path:
-    """Writes the data folder; a change of a file (by its name without ``.json``) to None omits it."""
+    """Writes the data folder; files are changed by name without ``.json``, or left out for None."""
     folder.mkdir(parents=True, exist_ok=True)
     files = data_files() | {f"{name}.json": content for name, content in changed.items()}
     for name, content in files.items():

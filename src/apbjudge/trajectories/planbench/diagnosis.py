@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from ...records import Finding
-from ...records.trajectories import Execution, FoundTool, Trajectory
+from ...records.trajectories import Execution, FoundTool, Trajectory, TrajectoryStep
 from .answers import as_text, contains, contains_token
 from .data import BLOCKER_TYPES, PlanBenchData, Query
 from .folder import HTTP_400
@@ -162,7 +162,7 @@ def first_error(run: Trajectory, found: Walk) -> int | None:
     last = max((call.step for call in found.calls if call.is_progress), default=-1)
     for i, step in enumerate(run.steps[last + 1 :], start=last + 1):
         is_failed_search = step.retrieval is not None and step.retrieval.tools is None
-        if step.kind != "retrieve" or is_failed_search:
+        if step.kind in {"call", "answer", "invalid"} or is_failed_search:
             return i
     return None
 
@@ -202,6 +202,8 @@ def blocked_measures(run: Trajectory, query: Query, data: PlanBenchData) -> dict
     a later call, executed or not, has it as an argument; ``search reused``, a later search starts
     from its datatype, which no executable tool has supplied; ``ambiguous``, a value reused that the
     run could have from elsewhere (the query, an earlier argument, another tool); ``unused``.
+    Misleading blockers declare datatypes that the environment matches no search with, so that only
+    a search for the datatype by its name counts for them.
     ``answer adopted`` counts calls whose value the final answer states, unless the right answer
     contains it. Apart from ``blocked calls``, nothing is stated of a run that called no blocker.
     """
@@ -237,11 +239,24 @@ def _reuse(run: Trajectory, query: Query, at: int, done: Execution) -> str:
                 return "value reused"
             is_ambiguous = True
         if i > at and step.retrieval is not None and done.output_datatype not in held:
-            is_searched |= done.output_datatype in step.retrieval.inputs
+            is_searched |= done.output_datatype in _starts(step)
         if step.execution is not None and step.calls[0].name != tool:
             from_elsewhere |= as_text(step.execution.output_value) == value
         held |= {trusted_output(step)}
     return "search reused" if is_searched else "ambiguous" if is_ambiguous else "unused"
+
+
+def _starts(step: TrajectoryStep) -> set[str]:
+    """The datatypes that a search starts from: those matched, and the words asked for as names."""
+    request: Any = step.extra.get("request")
+    asked: Any = (
+        cast("dict[str, Any]", request).get("input_information")
+        if isinstance(request, dict)
+        else None
+    )
+    phrases = cast("list[Any]", asked) if isinstance(asked, list) else []
+    names = {"_".join(str(phrase).lower().split()) for phrase in phrases}
+    return names.union(step.retrieval.inputs if step.retrieval else ())
 
 
 def _arguments(run: Trajectory, at: int) -> set[str]:
@@ -270,7 +285,7 @@ def termination_of(run: Trajectory, query: Query) -> str:
         is_exhausted = run.termination != HTTP_400 and 2 * searches > len(last)
         return "Search exhaustion" if is_exhausted else "Unfinished"
     target = query.target_datatype
-    if contains(run.final_answer, query.correct_answer):
+    if contains_token(run.final_answer, query.correct_answer):
         has_target = any(trusted_output(step) == target for step in run.steps)
         return "Right but contaminated" if has_target else "Right but ungrounded"
     stated = {

@@ -328,7 +328,8 @@ def _step(entry: _Entry, turn: _Turn, callable_names: set[str]) -> TrajectorySte
     notes = (Observation(feedback),) if feedback else ()
     kind = _KINDS[entry.action]
     if kind == "retrieve":
-        return TrajectoryStep("agent", kind, text, retrieval=_retrieval(entry))
+        asked = {"request": entry.request} if entry.request else {}
+        return TrajectoryStep("agent", kind, text, retrieval=_retrieval(entry), extra=asked)
     if kind == "call":
         call, execution = _call(entry, callable_names)
         if entry.tool_result is not None:
