@@ -20,6 +20,7 @@ from ...errors import RowError
 from ...records.trajectories import LogPlace, Trajectory, trajectory_of
 from . import LogFormat
 from .derived import final_answer_of, query_of, remarks_of
+from .fields import list_in, object_in, objects_in, text_in
 
 OURS = "apbjudge"
 """Key of our own annotations in an ``extra``."""
@@ -55,11 +56,11 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     prompts: list[str] = []
     rows: list[dict[str, Any]] = []
     unknown: list[Any] = []
-    for number, step in enumerate(_items(entry, "steps", is_needed=True)):
-        if not isinstance(step, dict) or step.get("source") not in _SOURCES:
+    for number, step in enumerate(list_in(entry, "steps", is_needed=True)):
+        fields = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
+        if fields.get("source") not in _SOURCES:
             unknown.append(step)
             continue
-        fields = cast("dict[str, Any]", step)
         if fields.get("is_copied_context") is True:
             remarks["copied context"] += 1
             continue
@@ -74,12 +75,12 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     if unknown:
         remarks["unknown steps"] = len(unknown)
         extra["unknown_steps"] = unknown
-    inside = len(_items(entry, "subagent_trajectories"))
+    inside = len(list_in(entry, "subagent_trajectories"))
     remarks["sub-agents"] = max(remarks["sub-agents"], inside)
     if own:
         extra.pop("final_metrics", None)  # made of the usage, and nothing else
 
-    agent = _object(entry, "agent")
+    agent = object_in(entry, "agent")
     name = agent.get("name")
     model = own.get("tested_model", agent.get("model_name") or (name if name != UNKNOWN else ""))
     about = _rest(agent, _READ_OF_AGENT, "agent.")
@@ -95,10 +96,10 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
             "case_id": own_id,
             "tested_model": model or "",
             "system_prompt": "\n\n".join(prompts),
-            "tools": None if tools is None else _items(agent, "tool_definitions", "agent."),
+            "tools": None if tools is None else list_in(agent, "tool_definitions", "agent."),
             "usage": _usage(entry),
             **own,
-            "extra": extra | own.get("extra", {}),
+            "extra": extra | object_in(own, "extra", f"extra.{OURS}."),
             "steps": rows,
             "place": asdict(replace(place, format="atif", version=known[1])),
         }
@@ -121,55 +122,57 @@ def _step(step: Mapping[str, Any], where: str, remarks: Counter[str]) -> dict[st
     if isinstance(step.get("message"), list):
         extra["message"] = step["message"]
     row: dict[str, Any] = {"source": step["source"], "text": text}
-    thought = step.get("reasoning_content")
-    if thought is not None and not isinstance(thought, str):
-        raise RowError(f"{where}reasoning_content", "text", thought)
-    if thought:
+    if thought := text_in(step, "reasoning_content", where):
         row["thought"] = thought
 
-    for number, call in _objects(step, "tool_calls", where):
+    calls: list[dict[str, Any]] = []
+    for number, call in objects_in(step, "tool_calls", where):
         at = f"{where}tool_calls.{number}."
-        row.setdefault("calls", []).append(_call(call, at))
+        calls.append(_call(call, at))
         if rest := _rest(call, _READ_OF_CALL, at):
             extra.setdefault("tool_calls", {})[str(number)] = rest
-    observation = _object(step, "observation", where)
-    for number, result in _objects(observation, "results", f"{where}observation."):
-        at = f"{where}observation.results.{number}."
-        content = result.get("content")
-        rest = _rest(result, _READ_OF_RESULT, at)
-        if isinstance(content, list) and (joined := _text(content, remarks)) is not None:
-            rest["content"], content = content, joined
-        row.setdefault("observations", []).append(
-            {"content": content, "call_id": _id(result, "source_call_id", at), **_own(result, at)}
-        )
-        remarks["sub-agents"] += len(_items(result, "subagent_trajectory_ref", at))
+    results: list[dict[str, Any]] = []
+    observation = object_in(step, "observation", where)
+    for number, result in objects_in(observation, "results", f"{where}observation."):
+        answer, rest = _result(result, f"{where}observation.results.{number}.", remarks)
+        results.append(answer)
         if rest:
             extra.setdefault("results", {})[str(number)] = rest
-    if "calls" in row:
-        row["kind"] = "call"
+    row |= {"calls": calls, "kind": "call"} if calls else {}
+    row |= {"observations": results} if results else {}
     own = _own(step, where)
-    return {**row, **own, "extra": extra | own.get("extra", {})}
+    return {**row, **own, "extra": extra | object_in(own, "extra", f"{where}extra.{OURS}.")}
+
+
+def _result(
+    result: Mapping[str, Any], where: str, remarks: Counter[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A result as a row of our own format, and the fields that this has no place for."""
+    content = result.get("content")
+    rest = _rest(result, _READ_OF_RESULT, where)
+    if isinstance(content, list) and (text := _text(cast("Any", content), remarks)) is not None:
+        rest["content"], content = content, text
+    remarks["sub-agents"] += len(list_in(result, "subagent_trajectory_ref", where))
+    call_id = text_in(result, "source_call_id", where)
+    return {"content": content, "call_id": call_id, **_own(result, where)}, rest
 
 
 def _call(call: Mapping[str, Any], where: str) -> dict[str, Any]:
-    name = call.get("function_name")
     arguments = call.get("arguments")
     problem = ""
     if isinstance(arguments, str):
         try:
-            value: object = orjson.loads(arguments)
+            value: Any = orjson.loads(arguments)
         except orjson.JSONDecodeError as error:
             problem = str(error)
         else:
-            arguments = value if isinstance(value, dict) else arguments
+            arguments = cast("Any", value if isinstance(value, dict) else arguments)
     if not isinstance(arguments, dict):
         problem = problem or "no JSON object"
-    if name is not None and not isinstance(name, str):
-        raise RowError(f"{where}function_name", "text", name)
     return {
-        "name": name or "",
+        "name": text_in(call, "function_name", where),
         "arguments": cast("Any", arguments),
-        "call_id": _id(call, "tool_call_id", where),
+        "call_id": text_in(call, "tool_call_id", where),
         "parse_error": problem,
         **_own(call, where),
     }
@@ -181,8 +184,9 @@ def _text(value: object, remarks: Counter[str]) -> str | None:
         return value or ""
     if not isinstance(value, list):
         return None
-    parts = cast("list[Any]", value)
-    if not all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts):
+    items = cast("list[Any]", value)
+    parts = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+    if len(parts) < len(items) or not all(isinstance(part.get("type"), str) for part in parts):
         return None
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     remarks["attachments"] += len(parts) - len(texts)
@@ -192,13 +196,14 @@ def _text(value: object, remarks: Counter[str]) -> str | None:
 def _usage(entry: Mapping[str, Any]) -> dict[str, float]:
     """The counts that the log states for the run, else the sums of those of its steps."""
     if entry.get("final_metrics") is not None:
-        final = _object(entry, "final_metrics")
+        final = object_in(entry, "final_metrics")
         counts = {k: v for k, v in final.items() if k != "total_steps"}
-        return dict(_numbers(_object(final, "extra", "final_metrics.") | counts))
+        return dict(_numbers(object_in(final, "extra", "final_metrics.") | counts))
     sums: Counter[str] = Counter()
-    for step in _items(entry, "steps"):
-        if isinstance(step, dict) and step.get("is_copied_context") is not True:
-            metrics = _object(cast("dict[str, Any]", step), "metrics")
+    for number, step in enumerate(list_in(entry, "steps")):
+        fields = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
+        if fields.get("is_copied_context") is not True:
+            metrics = object_in(fields, "metrics", f"steps.{number}.")
             sums.update({f"total_{name}": value for name, value in _numbers(metrics)})
     return dict(sums)
 
@@ -213,50 +218,14 @@ def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _own(holder: Mapping[str, Any], where: str) -> dict[str, Any]:
-    return _object(_object(holder, "extra", where), OURS, f"{where}extra.")
+    return object_in(object_in(holder, "extra", where), OURS, f"{where}extra.")
 
 
 def _rest(holder: Mapping[str, Any], read: frozenset[str], where: str = "") -> dict[str, Any]:
     """What is not read otherwise, and the ``extra`` without what is ours."""
     rest = {name: value for name, value in holder.items() if name not in read and value is not None}
-    foreign = {k: v for k, v in _object(holder, "extra", where).items() if k != OURS}
+    foreign = {k: v for k, v in object_in(holder, "extra", where).items() if k != OURS}
     return rest | {"extra": foreign} if foreign else rest
-
-
-def _object(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
-    value = holder.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise RowError(f"{where}{name}", "an object", value)
-    return cast("dict[str, Any]", value)
-
-
-def _items(
-    holder: Mapping[str, Any], name: str, where: str = "", *, is_needed: bool = False
-) -> list[Any]:
-    value = holder.get(name)
-    if value is None and not is_needed:
-        return []
-    if not isinstance(value, list):
-        raise RowError(f"{where}{name}", "a list", value)
-    return cast("list[Any]", value)
-
-
-def _objects(
-    holder: Mapping[str, Any], name: str, where: str
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, value in enumerate(_items(holder, name, where)):
-        if not isinstance(value, dict):
-            raise RowError(f"{where}{name}.{number}", "an object", value)
-        yield number, cast("dict[str, Any]", value)
-
-
-def _id(holder: Mapping[str, Any], name: str, where: str) -> str:
-    value = holder.get(name)
-    if value is not None and not isinstance(value, str):
-        raise RowError(f"{where}{name}", "text", value)
-    return value or ""
 
 
 ATIF = LogFormat(name="atif", title="ATIF", recognises=_is_atif, read=_read)

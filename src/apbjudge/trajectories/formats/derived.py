@@ -36,7 +36,9 @@ def remarks_of(steps: Sequence[TrajectoryStep]) -> Counter[str]:
         unnamed = sum(not result.call_id for result in step.observations)
         open_calls = sum(not call.call_id or call.call_id not in answered for call in calls)
         remarks["calls without results"] += max(0, open_calls - unnamed)
+        is_apart = step.source == "environment"
         remarks["results without calls"] += sum(
-            bool(result.call_id) and result.call_id not in known for result in step.observations
+            result.call_id not in known if result.call_id else is_apart
+            for result in step.observations
         )
     return +remarks
