@@ -1,4 +1,7 @@
-"""JSON files of any size, one element at a time; memory stays at one element."""
+"""JSON files of any size, one element at a time; memory stays at one element.
+
+NaN and infinities are read, since Inspect writes them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 from collections.abc import Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from ..errors import InputError, RowError, shorten
 from ..jsonl import MAX_LINE_BYTES
@@ -86,7 +89,7 @@ class _Text:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._json = json.JSONDecoder(parse_constant=_no_number)
+        self._json = json.JSONDecoder()
         self._text, self._at, self._bytes, self._is_whole = "", 0, 0, False
         try:
             self._file = path.open("rb")
@@ -154,8 +157,6 @@ class _Text:
                 is_cut = "Unterminated" in error.msg or len(self._text) - error.pos < _LONGEST_MARK
                 if not is_cut:
                     raise RowError("line", "JSON", problem) from None
-            except ValueError as error:
-                raise RowError("line", "JSON", str(error)) from None
             except RecursionError:
                 message = "JSON nested at most a few hundred levels deep"
                 raise RowError("line", message, "deeper nesting") from None
@@ -212,7 +213,3 @@ class _Text:
                     return
         except RowError as error:
             raise InputError(f"{self._path}: {error}") from None
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text}, which is no JSON")

@@ -139,11 +139,12 @@ def _run(value: _Value, format_: LogFormat, place: LogPlace) -> Trajectory | Row
     entry: Any = value.value
     try:
         if isinstance(entry, RowError):
-            raise entry
+            raise entry  # noqa: TRY301 - it is one of those below
         if isinstance(entry, list) and format_ is MESSAGES:
             entry = {"messages": cast("Any", entry)}
         if not isinstance(entry, dict):
-            raise RowError("line", f"a run, as {format_.title}", cast("Any", entry))
+            wanted = f"a run, as {format_.title}"
+            raise RowError("line", wanted, cast("Any", entry))  # noqa: TRY301
         return format_.read(cast("dict[str, Any]", entry), place, value.around)
     except Exception as error:  # noqa: BLE001 - one odd run must not cost the others
         return row_error_of(error)
@@ -222,7 +223,8 @@ def _layout(path: Path) -> Layout:
     try:
         value: Any = orjson.loads(first)
     except orjson.JSONDecodeError:
-        is_start = first[:1] == b"[" or first in (b"{", b"[") or first.endswith((b",", b"{", b"["))
+        runs_on = not following or first.endswith((b",", b"{", b"["))
+        is_start = first[:1] in (b"[", b"{") and (first[:1] == b"[" or runs_on)
         if not is_start or (following and _is_json(following)):
             return "lines"
         return "array" if first[:1] == b"[" else "object"
