@@ -199,6 +199,24 @@ def test_messages_are_those_of_openai() -> None:
     assert last == {"role": "assistant", "content": "3"}
 
 
+def test_messages_of_the_environment_and_of_users() -> None:
+    ring = TrajectoryStep(
+        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(Observation(None, "u1"),)
+    )
+    odd = (ToolCall("tick"), ToolCall("tock"))
+    notice = TrajectoryStep(
+        "environment", text="Closed.", calls=odd, observations=(Observation([1]),)
+    )
+    run = example(system_prompt="", steps=(ring, notice, TrajectoryStep("system", text="Stop.")))
+    asked, rung, closed, told, stop = to_messages(run)["messages"]
+    assert (asked["role"], asked["tool_calls"][0]["function"]["name"]) == ("user", "ring")
+    assert rung == {"role": "tool", "tool_call_id": "u1", "content": ""}
+    assert closed == {"role": "tool", "content": "Closed."}
+    assert told == {"role": "tool", "content": "[1]"}
+    assert stop == {"role": "system", "content": "Stop."}
+    assert left_out(run, "messages")["calls of the environment"] == 2
+
+
 def chat_messages() -> st.SearchStrategy[list[dict[str, Any]]]:
     """Chats in which calls have ids of their own, and what answers them follows at once."""
 

@@ -91,7 +91,8 @@ def _messages(step: TrajectoryStep) -> Iterator[dict[str, Any]]:
     for result in step.observations:
         ids = {"tool_call_id": result.call_id, "name": result.name}
         named = {name: value for name, value in ids.items() if value}
-        yield {"role": "tool", **named, "content": _text(result.content)}
+        content = "" if result.content is None else _text(result.content)
+        yield {"role": "tool", **named, "content": content}
 
 
 def _text(value: Any) -> str:
@@ -288,7 +289,8 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
     """
     counts: Counter[str] = Counter()
     for step in trajectory.steps:
-        results = step.observations
+        calls, results = step.calls, step.observations
+        is_environment = step.source == "environment"
         counts["retrieval facts"] += step.retrieval is not None
         counts["execution facts"] += step.execution is not None
         counts["kinds of steps"] += step.kind not in ("message", "call")
@@ -296,6 +298,7 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
         counts["marks of errors"] += sum(r.is_error is True for r in results)
         if target == "messages":
             counts["reasoning"] += bool(step.thought)
+            counts["calls of the environment"] += len(calls) if is_environment else 0
             counts["other fields of steps"] += len(step.extra)
         else:
             counts.update(_not_in_atif(step, results))
