@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apbjudge.errors import RowError
 from apbjudge.records.trajectories import (
     Execution,
     FoundTool,
@@ -110,7 +111,7 @@ def example(**changes: Any) -> Trajectory:
                 "Both at once.",
                 "Let me think.",
                 (ToolCall("add", {"x": 1}, "c1"), ToolCall("add", "{x", "c2", "no JSON object")),
-                (Observation({"sum": 3}, "c2", "add", False), Observation("3", "c1")),
+                (Observation({"sum": 3}, "c2", "add", True), Observation("3", "c1")),
             ),
             TrajectoryStep("agent", text="3"),
         ),
@@ -198,6 +199,24 @@ def test_messages_are_those_of_openai() -> None:
     assert last == {"role": "assistant", "content": "3"}
 
 
+def test_messages_of_the_environment_and_of_users() -> None:
+    ring = TrajectoryStep(
+        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(Observation(None, "u1"),)
+    )
+    odd = (ToolCall("tick"), ToolCall("tock"))
+    notice = TrajectoryStep(
+        "environment", text="Closed.", calls=odd, observations=(Observation([1]),)
+    )
+    run = example(system_prompt="", steps=(ring, notice, TrajectoryStep("system", text="Stop.")))
+    asked, rung, closed, told, stop = to_messages(run)["messages"]
+    assert (asked["role"], asked["tool_calls"][0]["function"]["name"]) == ("user", "ring")
+    assert rung == {"role": "tool", "tool_call_id": "u1", "content": ""}
+    assert closed == {"role": "tool", "content": "Closed."}
+    assert told == {"role": "tool", "content": "[1]"}
+    assert stop == {"role": "system", "content": "Stop."}
+    assert left_out(run, "messages")["calls of the environment"] == 2
+
+
 def chat_messages() -> st.SearchStrategy[list[dict[str, Any]]]:
     """Chats in which calls have ids of their own, and what answers them follows at once."""
 
@@ -240,6 +259,14 @@ def test_a_chat_survives_the_way_through_atif(messages: list[dict[str, Any]]) ->
     assert to_messages(back) == to_messages(read)
     assert to_messages(back)["messages"] == messages
     assert to_messages(back)["tools"] == entry["tools"]
+
+
+@pytest.mark.parametrize("write", [to_messages, to_atif])
+def test_what_is_nested_too_deeply_is_refused(write: Any) -> None:
+    deep = orjson.loads(b'{"a":' * 500 + b"1" + b"}" * 500)
+    step = TrajectoryStep("agent", "call", calls=(ToolCall("add", deep, "c1"),))
+    with pytest.raises(RowError, match="expected values that can be written as JSON"):
+        write(example(steps=(step,)))
 
 
 # What is lost -------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 import orjson
 
+from ..errors import RowError
 from ..records.trajectories import Observation, Trajectory, TrajectoryStep, trajectory_row
 from .formats.atif import OURS, UNKNOWN
 from .formats.derived import final_answer_of, query_of
@@ -29,6 +30,7 @@ _TOTALS: Mapping[str, type | tuple[type, ...]] = {
     "total_cached_tokens": int,
     "total_cost_usd": (int, float),
 }
+_WRITABLE = "values that can be written as JSON"
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -40,6 +42,9 @@ def to_messages(trajectory: Trajectory) -> dict[str, Any]:
     Calls that a user makes stand in ``tool_calls`` of the user's message, as τ² has them; what the
     environment says without being asked is a message of a tool without ``tool_call_id``. Results
     that are values are written as JSON.
+
+    Raises:
+        RowError: If a value is nested too deeply (about 250 levels) for JSON to be written.
     """
     messages: list[dict[str, Any]] = []
     if trajectory.system_prompt:
@@ -86,11 +91,15 @@ def _messages(step: TrajectoryStep) -> Iterator[dict[str, Any]]:
     for result in step.observations:
         ids = {"tool_call_id": result.call_id, "name": result.name}
         named = {name: value for name, value in ids.items() if value}
-        yield {"role": "tool", **named, "content": _text(result.content)}
+        content = "" if result.content is None else _text(result.content)
+        yield {"role": "tool", **named, "content": content}
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    try:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise RowError("steps", _WRITABLE, str(error)) from None
 
 
 # ATIF ---------------------------------------------------------------------------------------------
@@ -101,8 +110,14 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
 
     What ATIF has no field for is kept under ``extra.apbjudge`` of the trajectory, its steps, calls
     and results, where our reader finds it. Where the run was read is not written.
+
+    Raises:
+        RowError: As in ``to_messages``.
     """
-    row = trajectory_row(trajectory)
+    try:
+        row = trajectory_row(trajectory)
+    except ValueError as error:
+        raise RowError("steps", _WRITABLE, str(error)) from None
     extra: dict[str, Any] = row.pop("extra", {})
     model = trajectory.tested_model
     agent = {"name": model or UNKNOWN, "version": UNKNOWN}
@@ -274,14 +289,16 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
     """
     counts: Counter[str] = Counter()
     for step in trajectory.steps:
-        results = step.observations
+        calls, results = step.calls, step.observations
+        is_environment = step.source == "environment"
         counts["retrieval facts"] += step.retrieval is not None
         counts["execution facts"] += step.execution is not None
         counts["kinds of steps"] += step.kind not in ("message", "call")
         counts["results as values"] += sum(not isinstance(r.content, str) for r in results)
-        counts["marks of errors"] += sum(r.is_error is not None for r in results)
+        counts["marks of errors"] += sum(r.is_error is True for r in results)
         if target == "messages":
             counts["reasoning"] += bool(step.thought)
+            counts["calls of the environment"] += len(calls) if is_environment else 0
             counts["other fields of steps"] += len(step.extra)
         else:
             counts.update(_not_in_atif(step, results))
