@@ -10,17 +10,23 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
 import orjson
+from pydantic import ValidationError
 
 from ...errors import OptionError
 from ...records import Item
+from ...records.judgements import Diagnosis
+from ...records.trajectories import Trajectory
 from ...rubrics import load_rubric
 from .entries import Entry, Pictures
 from .index import Index
 from .items import case_key, case_view, judgement_view, prediction_view
+from .runs import run_view, task_view
+from .values import View
 
 BLOCK_TYPE = "application/octet-stream"
 """Type of the script elements that hold data."""
@@ -116,7 +122,8 @@ class Details:
             ValueError: If it has not one judgement, or None, for each judge.
         """
         self.index.add(entry)
-        item, rows = entry.item, [row or {} for row in entry.judgements]
+        item, run = entry.item, entry.trajectory
+        rows = [row or {} for row in entry.judgements]
         findings = _findings(rows)
         details = {
             "item": {
@@ -127,7 +134,8 @@ class Details:
                 "line": entry.line,
                 "groups": {k: v for k, v in entry.groups.items() if v is not None},
             },
-            "case": None if item is None else self._case(item),
+            "case": self._case(item) if item else run and self._task(run),
+            "run": run and run_view(run, _diagnosis(rows)),
             "prediction": prediction_view(item, findings) if item or findings else None,
             "judgements": [row and judgement_view(row) for row in entry.judgements],
             "labels": [dict(label) for label in entry.labels] or None,
@@ -136,7 +144,8 @@ class Details:
         self._items.add(to_json({k: v for k, v in details.items() if v is not None}))
         self._rubrics.update(ref for row in rows if isinstance(ref := row.get("rubric"), str))
         reasons = [row.get("reasoning") or row.get("detail") or "" for row in rows]
-        self._texts.add(to_json([item.query if item else "", *reasons]))
+        query = item.query if item else run.query if run else ""
+        self._texts.add(to_json([query, *reasons]))
 
     def close(self) -> None:
         """Writes the records that are not yet in a block."""
@@ -169,13 +178,20 @@ class Details:
             for shown, file in zip(view["files"], item.files, strict=True):
                 if url := self._pictures(item, file):
                     shown["url"] = url
-        tools = view.pop("tools")
-        if tools is not None:
-            view["tools"] = self._once(self._tools, tools)
-        number = self._once(self.cases, view)
+        number = self._shared(view)
         if digest:
             self._numbers[digest] = number
         return number
+
+    def _task(self, run: Trajectory) -> int:
+        return self._shared(task_view(run))
+
+    def _shared(self, view: View) -> int:
+        """The number of a case, whose list of tools is a record of its own."""
+        tools = view.pop("tools", None)
+        if tools is not None:
+            view["tools"] = self._once(self._tools, tools)
+        return self._once(self.cases, view)
 
     def _once(self, chunks: Chunks, value: object) -> int:
         """The number of a record, which is written when it is new."""
@@ -196,6 +212,15 @@ def _code_names(ref: str) -> dict[str, str]:
         return {criterion.code: criterion.name for criterion in load_rubric(ref).criteria}
     except OptionError:
         return {}
+
+
+def _diagnosis(rows: list[Mapping[str, Any]]) -> Diagnosis | None:
+    """What the first judge that measured the run says of it."""
+    for row in rows:
+        if row.get("diagnosis") is not None:
+            with suppress(ValidationError):
+                return Diagnosis.model_validate(row["diagnosis"])
+    return None
 
 
 def _findings(rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

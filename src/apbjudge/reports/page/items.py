@@ -24,16 +24,10 @@ from ...records import (
     message_calls,
 )
 from .alignment import align
-
-View = dict[str, Any]
+from .values import View, as_json, present, safe
 
 CALLS_SHOWN = 400
 """Calls of a prediction that are shown; of the others only the number."""
-
-_MAX_DEPTH = 40
-"""Values nested deeper are shown as text: what reads and writes the page has limits of its own."""
-_MAX_EXACT = 2**53
-"""Whole numbers beyond it would be rounded in the page, and are shown as text."""
 
 
 # The case ----------------------------------------------------------------------------------------
@@ -55,16 +49,16 @@ def case_view(item: Item) -> View:
     condition, replacement, reference = item.condition, item.condition.replacement, item.reference
     return {
         "query": item.query,
-        **_present(system=item.system_prompt),
+        **present(system=item.system_prompt),
         "files": [{"type": file.type, "path": file.path} for file in item.files],
         "tools": None if item.tools is None else _tools(item.tools, condition),
         "trajectory": [_message(message) for message in item.trajectory],
         "reference": reference
         and {
-            **_present(plan=reference.plan, idle=_idle(reference.steps)),
+            **present(plan=reference.plan, idle=_idle(reference.steps)),
             "calls": _calls(reference.steps),
         },
-        "condition": _present(
+        "condition": present(
             horizon=condition.horizon,
             extraneous=list(condition.extraneous),
             broken_tool=condition.broken_tool,
@@ -104,9 +98,9 @@ def _tools(tools: Toolset, condition: Condition) -> list[View]:
             "broken": tool.name == condition.broken_tool,
             "replacement": tool.name == replacement,
         }
-        shown = _present(
+        shown = present(
             description=tool.description,
-            parameters=_safe(tool.parameters),
+            parameters=safe(tool.parameters),
             cost=tool.cost,
             marks=[mark for mark, holds in marks.items() if holds],
         )
@@ -128,8 +122,8 @@ def _message(message: Mapping[str, Any]) -> View:
     answered_tool = next((name for name in names if isinstance(name, str)), None)
     return {
         "role": role if isinstance(role, str) else "assistant" if calls else "message",
-        "text": "\n\n".join([*filter(None, texts), *([_as_json(rest)] if rest else [])]),
-        **_present(calls=[_call(call) for call in calls], name=answered_tool),
+        "text": "\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
+        **present(calls=[_call(call) for call in calls], name=answered_tool),
     }
 
 
@@ -170,7 +164,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         parts = (_part(part) for part in cast("list[Any]", value))
         return "\n".join(part for part in parts if part)
-    return _as_json(value)
+    return as_json(value)
 
 
 def _part(part: Any) -> str:
@@ -182,7 +176,7 @@ def _part(part: Any) -> str:
     for key in ("text", "content"):
         if isinstance(spec.get(key), str | list):
             return _text(spec[key])
-    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else _as_json(spec)
+    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else as_json(spec)
 
 
 # The prediction ----------------------------------------------------------------------------------
@@ -210,11 +204,11 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any]]) ->
     strangers = {id(call) for call in unknown_calls(item)}
     views = _calls(prediction.steps, limit=CALLS_SHOWN)
     for view, call in zip(views, shown, strict=True):
-        view.update(_present(where=call.where, unknown=id(call) in strangers or None))
+        view.update(present(where=call.where, unknown=id(call) in strangers or None))
     reference = item.reference
     return {
         "kind": prediction.kind,
-        **_present(
+        **present(
             plan=prediction.plan,
             idle=_idle(prediction.steps),
             n_calls=len(calls) if len(calls) > len(shown) else None,
@@ -234,20 +228,20 @@ def _calls(steps: Sequence[Step], *, limit: int | None = None) -> list[View]:
         for i, call in enumerate(step.calls):
             # A plan's step is its one call, whose reason serves as the thought.
             thought = step.thought if i == 0 and step.thought != call.reason else ""
-            views.append({**_call(call), "step": number, **_present(thought=thought)})
+            views.append({**_call(call), "step": number, **present(thought=thought)})
         if limit is not None and len(views) >= limit:
             break
     return views[:limit]
 
 
 def _call(call: Call) -> View:
-    return {"name": call.name, "arguments": _safe(call.arguments), **_present(reason=call.reason)}
+    return {"name": call.name, "arguments": safe(call.arguments), **present(reason=call.reason)}
 
 
 def _idle(steps: Sequence[Step]) -> list[View]:
     """The steps that call nothing."""
     return [
-        {"step": number, **_present(thought=step.thought)}
+        {"step": number, **present(thought=step.thought)}
         for number, step in enumerate(steps, 1)
         if not step.calls
     ][:CALLS_SHOWN]
@@ -266,7 +260,7 @@ _HOLDER = re.compile(
 def _finding(finding: Mapping[str, Any], calls: Sequence[Call]) -> View:
     where = str(finding.get("where") or "")
     index = _place(where, calls)
-    view = _present(**{name: finding.get(name) for name in _FINDING}, call=index)
+    view = present(**{name: finding.get(name) for name in _FINDING}, call=index)
     if index is None:
         return view
     _, _, path = where.partition(calls[index].where)
@@ -301,13 +295,13 @@ def _inside(path: str, arguments: Mapping[str, Any]) -> View:
 
 _JUDGEMENT = (
     "judge kind protocol rubric is_correct grade errors category decided_by overrides inconsistent "
-    "doubt reasoning reply_fields reason detail plan_cost uses_distractor matches_reference raw "
-    "usage cost_usd latency_s fingerprint"
+    "doubt reasoning reply_fields diagnosis reason detail plan_cost uses_distractor "
+    "matches_reference raw usage cost_usd latency_s fingerprint"
 ).split()
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("is_correct", "inconsistent", "uses_distractor", "matches_reference"), bool),
     **dict.fromkeys(("grade", "category", "plan_cost", "cost_usd", "latency_s"), (int, float)),
-    **dict.fromkeys(("errors", "doubt", "usage", "reply_fields"), dict),
+    **dict.fromkeys(("errors", "doubt", "usage", "reply_fields", "diagnosis"), dict),
     "overrides": list,
 }
 """Types of the columns that are no text."""
@@ -326,47 +320,8 @@ def judgement_view(row: Mapping[str, Any]) -> View:
         if isinstance(value, type_):
             view[name] = value
         elif value is not None and type_ is str:
-            view[name] = _as_json(value)
+            view[name] = as_json(value)
     listed: list[Any] = view.get("overrides", [])
     view["overrides"] = [change for change in listed if isinstance(change, dict)]
     view["inconsistent"] = view.get("inconsistent") or None
-    return _present(**view)
-
-
-# Values ------------------------------------------------------------------------------------------
-
-
-def _present(**values: Any) -> dict[str, Any]:
-    """The values without None and empty ones; false and zero stay."""
-    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
-
-
-def _safe(value: Any) -> Any:
-    """A value that JSON and the page can hold; parts nested too deep and huge numbers as text."""
-    try:
-        written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)  # none beyond _MAX_EXACT
-    except orjson.JSONEncodeError:
-        return _cut(value)
-    nested = written.count(b"{") + written.count(b"[")  # brackets in texts count too: no harm
-    return value if nested <= _MAX_DEPTH else _cut(value)
-
-
-def _cut(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, dict | list) and depth >= _MAX_DEPTH:
-        return _as_json(cast("object", value))
-    if isinstance(value, dict):
-        spec = cast("dict[str, Any]", value)
-        return {name: _cut(child, depth + 1) for name, child in spec.items()}
-    if isinstance(value, list):
-        return [_cut(child, depth + 1) for child in cast("list[Any]", value)]
-    if isinstance(value, int) and abs(value) > _MAX_EXACT:
-        return str(value)
-    return value
-
-
-def _as_json(value: object) -> str:
-    """A value as a text to be read."""
-    try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    except orjson.JSONEncodeError:
-        return "(nested too deeply to be shown)"
+    return present(**view)

@@ -296,5 +296,5 @@
         planCell(label, ours), when(view.reference, () => planCell("Reference", theirs))));
   };
 
-  apb.parts = { ...apb.parts, callCard, chain, codeName, generalFindings, marksOf, plans, toolName };
+  apb.parts = { ...apb.parts, callCard, chain, codeName, findingNote, generalFindings, marksOf, plans, toolName };
 })();

@@ -17,6 +17,8 @@
     budget: "the budget was used up",
     bad_input: "the row of the input is unusable",
     error: "the judge failed",
+    missing: "there is no run of this case",
+    infrastructure: "the run broke, and not by the tested model's fault",
   };
 
   // Verdict marks --------------------------------------------------------------------------------

@@ -50,6 +50,8 @@ FIGURES = (
     ),
 )
 SEARCHING = (
+    _count("searches", "searches", meaning="searches for tools, malformed ones too, per run"),
+    _count("calls", "calls", meaning="tool calls, malformed ones too, per run"),
     _share("EGT recall", "EGT recall", meaning="datatypes of the paths that were obtained"),
     _count("F/B", "forward searches", "backward searches", "searches by inputs per one by output"),
     _share("rejected calls", "rejected calls", "calls", "ITCR and UIRR together"),

@@ -1,0 +1,222 @@
+"""A whole run of an agent as plain JSON for the report page.
+
+Keys without a value are left out. Texts are unchanged, but for the end of very long ones: the page
+itself makes invisible characters visible and never reads a text as markup.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import orjson
+
+from ...errors import RowError
+from ...records.judgements import Diagnosis
+from ...records.tools import read_tool
+from ...records.trajectories import (
+    REMARKS,
+    Execution,
+    Observation,
+    Retrieval,
+    ToolCall,
+    Trajectory,
+    TrajectoryStep,
+)
+from .values import View, as_json, present, safe
+
+STEPS_SHOWN = 5_000
+"""Steps of a run that the page has; of the others only the number."""
+TEXT_SHOWN = 20_000
+"""Characters of one text that the page has; a note at its end says how many are left out."""
+
+
+def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
+    """A run with its steps, and what a diagnosis says of them.
+
+    Args:
+        trajectory: The run.
+        diagnosis: Whose word and first error are marked at the steps; None for no marks.
+
+    Returns:
+        ``trial``, ``setting``, ``termination``, ``broke`` (what broke that was not the tested
+        model's), ``success``, ``reward``, ``usage``, ``place`` (format and line of the log),
+        ``answer`` (left out where there is none), ``word``, ``first_error`` (number of a step),
+        ``remarks`` (name, count and meaning), ``n_steps`` when not all are shown, ``extra``, and
+        ``steps``. A step has ``number`` (from 1), ``source``, ``kind``, ``text``, ``thought``,
+        ``calls`` (name; arguments, or ``raw`` where they are no object or too long; error),
+        ``observations`` (text, call: index in ``calls``, name, is_error), ``retrieval``,
+        ``execution``, ``extra`` and ``word``: the letters of its executed calls.
+    """
+    outcome, place, steps = trajectory.outcome, trajectory.place, trajectory.steps
+    word = "" if diagnosis is None else diagnosis.word
+    first_error = None if diagnosis is None else diagnosis.first_error
+    letters = _letters(steps, word)
+    answer = trajectory.final_answer
+    return {
+        **present(
+            trial=trajectory.trial,
+            setting=trajectory.setting,
+            termination=trajectory.termination,
+            broke=_text(trajectory.infrastructure_error),
+            success=outcome and outcome.is_success,
+            reward=outcome and outcome.reward,
+            usage=trajectory.usage,
+            place=" ".join(filter(None, [place.format, place.version]))
+            + (f", run {place.line}" if place.line else ""),
+            word=word,
+            first_error=None if first_error is None else first_error + 1,
+            remarks=[
+                present(name=name, count=count, meaning=REMARKS.get(name))
+                for name, count in trajectory.remarks.items()
+            ],
+            n_steps=len(steps) if len(steps) > STEPS_SHOWN else None,
+            extra=_extra(trajectory.extra),
+        ),
+        **({} if answer is None else {"answer": _text(answer)}),
+        "steps": [
+            _step(number, step, letters.get(number, ""))
+            for number, step in enumerate(steps[:STEPS_SHOWN], 1)
+        ],
+    }
+
+
+def task_view(trajectory: Trajectory) -> View:
+    """What all runs of a task share, in the form of ``case_view``."""
+    tools = trajectory.tools
+    return {
+        "query": _text(trajectory.query),
+        **present(system=_text(trajectory.system_prompt)),
+        **({} if tools is None else {"tools": [_definition(tool) for tool in tools]}),
+    }
+
+
+def _letters(steps: tuple[TrajectoryStep, ...], word: str) -> dict[int, str]:
+    """The letters of each step, by its number; none where it is not clear whose they are.
+
+    Environments say which calls were executed. In logs that don't, all calls of the agent were.
+    """
+    if any(step.execution for step in steps):
+        executed = [
+            int(step.execution is not None and step.execution.was_executed) for step in steps
+        ]
+    else:
+        executed = [len(step.calls) if step.source == "agent" else 0 for step in steps]
+    if sum(executed) != len(word):
+        return {}
+    letters = iter(word)
+    return {
+        number: "".join(next(letters) for _ in range(n))
+        for number, n in enumerate(executed, 1)
+        if n
+    }
+
+
+def _step(number: int, step: TrajectoryStep, word: str) -> View:
+    return {
+        "number": number,
+        "source": step.source,
+        "kind": step.kind,
+        **present(
+            text=_text(step.text),
+            thought=_text(step.thought),
+            calls=[_call(call) for call in step.calls],
+            observations=[_observation(seen, step.calls) for seen in step.observations],
+            retrieval=step.retrieval and _retrieval(step.retrieval),
+            execution=step.execution and _execution(step.execution),
+            word=word,
+            extra=_extra(step.extra),
+        ),
+    }
+
+
+def _call(call: ToolCall) -> View:
+    view: View = {"name": call.name, **present(error=call.parse_error)}
+    if isinstance(call.arguments, dict):
+        arguments = safe(call.arguments)
+        if len(orjson.dumps(arguments, option=orjson.OPT_NON_STR_KEYS)) <= TEXT_SHOWN:
+            return {**view, "arguments": arguments}
+    return {**view, **present(raw=_text(call.arguments))}
+
+
+def _observation(seen: Observation, calls: tuple[ToolCall, ...]) -> View:
+    """An answer; the only call of a step is the one that an answer without an id is to."""
+    ids = [call.call_id for call in calls]
+    call = ids.index(seen.call_id) if seen.call_id and seen.call_id in ids else None
+    if not seen.call_id and len(calls) == 1:
+        call = 0
+    return {
+        "text": _text(seen.content),
+        **present(call=call, name=seen.name, is_error=seen.is_error or None),
+    }
+
+
+def _retrieval(search: Retrieval) -> View:
+    """A search; ``tools`` (name, inputs, output, type, mark) is left out where it failed."""
+    asked_for = {"inputs": search.by_inputs, "output": search.by_output}
+    view = present(
+        by=[name for name, holds in asked_for.items() if holds],
+        inputs=list(search.inputs),
+        outputs=list(search.outputs),
+    )
+    if search.tools is None:
+        return view
+    tools = [
+        {
+            "name": tool.name,
+            **present(
+                inputs=list(tool.inputs),
+                output=tool.output,
+                type=tool.tool_type,
+                mark=_mark(tool.tool_type),
+            ),
+        }
+        for tool in search.tools
+    ]
+    return {**view, "tools": tools}
+
+
+def _execution(facts: Execution) -> View:
+    value = facts.output_value
+    return {
+        "executed": facts.was_executed,
+        **present(
+            rejection=facts.rejection,
+            success=facts.success,
+            datatype=facts.output_datatype,
+            value=None if value is None else _text(value),
+            provenance=facts.provenance if facts.was_executed else None,
+            type=facts.tool_type,
+            mark=_mark(facts.tool_type),
+        ),
+    }
+
+
+def _mark(tool_type: str) -> str | None:
+    """What a tool's type says against it."""
+    if tool_type.startswith("block"):
+        return "blocked"
+    return "noisy" if tool_type.startswith("nois") else None
+
+
+def _definition(tool: Any) -> View:
+    """A tool that was offered, as in ``case_view``; what can't be read stands as it came."""
+    try:
+        known = read_tool(tool, "tools")
+    except RowError:
+        return {"name": "", **present(parameters=safe(tool))}
+    described = present(description=known.description, parameters=safe(known.parameters))
+    return {"name": known.name, **described}
+
+
+def _extra(fields: dict[str, Any]) -> str:
+    return _text(cast("object", fields)) if fields else ""
+
+
+def _text(value: object) -> str:
+    """A text, or a value as JSON; the end of a very long one is left out."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else as_json(value)
+    if len(text) <= TEXT_SHOWN:
+        return text
+    return f"{text[:TEXT_SHOWN]}\n[{len(text) - TEXT_SHOWN:,} more characters, see the log]"

@@ -1,0 +1,375 @@
+// A whole run of an agent: what was measured of it, and its steps one by one. A step's inside is
+// made when it is first unfolded, so that runs of thousands of steps open at once.
+(() => {
+  "use strict";
+  const apb = (globalThis.apb = globalThis.apb || {});
+  const {
+    aside, callCard, code, count, details, facts, findingNote, heading, hidden, named, node,
+    pretty, section, toolName, when, words,
+  } = apb.parts;
+
+  const UNFOLDED = 8; // a run of at most so many steps is shown unfolded
+  const CLIP = { characters: 1200, lines: 16 };
+  const PREVIEW = 160;
+
+  const KINDS = {
+    retrieve: "searches for tools", answer: "answers", invalid: "✕ no valid action",
+  };
+  const LETTERS = { P: "progress", N: "no progress" };
+  const TOOL_MARKS = { blocked: "⊘ blocked tool", noisy: "⚠ noisy tool" };
+  const REJECTIONS = {
+    untrusted_input_rejected: "an input comes from an untrusted tool",
+    missing_required_input: "a required input is not known yet",
+  };
+  const PROVENANCE = {
+    trusted: "trusted", untrusted: "untrusted: from a noisy or blocked tool", none: "no value",
+  };
+
+  // Long texts -----------------------------------------------------------------------------------
+
+  // Where a text is clipped; its length where it is short enough. Never inside a pair of units.
+  const clipAt = (value) => {
+    let at = 0;
+    for (let lines = 0; lines < CLIP.lines && at !== -1; lines += 1) at = value.indexOf("\n", at + 1);
+    const end = Math.min(at === -1 ? value.length : at, CLIP.characters);
+    if (value.length <= 1.25 * end) return value.length;
+    return /[\ud800-\udbff]/.test(value[end - 1]) ? end - 1 : end;
+  };
+
+  const clipped = (value) => {
+    const end = clipAt(value);
+    const shown = node("pre.answer-text", { dir: "auto" }, value.slice(0, end));
+    if (end === value.length) return shown;
+    const button = node("button.more", { type: "button", "aria-expanded": "false" });
+    const show = (isWhole) => {
+      shown.replaceChildren(apb.text(isWhole ? value : `${value.slice(0, end)}…`));
+      button.setAttribute("aria-expanded", String(isWhole));
+      button.textContent = isWhole ? "Show less" :
+        `Show all ${count(value.length, "character", "characters")}`;
+    };
+    button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
+    show(false);
+    return [shown, button];
+  };
+
+  // What a step says in one line -----------------------------------------------------------------
+
+  const tag = (kind, ...said) => node(`span.tag.${kind}`, said);
+  const toolMark = (mark) => when(named(TOOL_MARKS, mark), () => tag(mark, TOOL_MARKS[mark]));
+  const letterMark = (letter) => node(letter === "P" ? "span.letter.progress" : "span.letter",
+    letter, hidden(`, ${named(LETTERS, letter) || "executed"}`));
+
+  const tagsOf = (view, step) => {
+    const execution = step.execution || {};
+    const failed = (step.observations || []).some((seen) => seen.is_error);
+    return [
+      when(step.number === view.run.first_error, () => tag("wrong", "✕ first went wrong here")),
+      [...step.word || ""].map(letterMark),
+      toolMark(execution.mark),
+      when(execution.executed === false, () => tag("wrong", "✕ not executed")),
+      when(step.retrieval && !step.retrieval.tools, () => tag("wrong", "✕ search failed")),
+      when(failed, () => tag("wrong", "✕ error")),
+      when((step.calls || []).some((call) => call.error), () => tag("wrong", "✕ unreadable call")),
+      when(findingsOf(view, step).length, () => tag("noisy", "found by code")),
+    ].flat().filter(Boolean);
+  };
+
+  const findingsOf = (view, step) =>
+    view.findings.filter((found) => numberIn(found.where) === step.number);
+
+  // A finding's place counts from 0, as steps do in a log.
+  const numberIn = (where) => {
+    const place = /^steps\[(\d+)\]/.exec(where);
+    return place ? Number(place[1]) + 1 : undefined;
+  };
+
+  const titleOf = (step) => {
+    const names = (step.calls || []).map(toolName);
+    const kind = when(named(KINDS, step.kind), () => node("span.kind", KINDS[step.kind]));
+    return [kind, ...names].filter(Boolean).flatMap((one, i) => (i ? [", ", one] : [one]));
+  };
+
+  const foundLine = ({ tools }) => {
+    if (!tools) return "";
+    const marked = (mark) => tools.filter((tool) => tool.mark === mark).length;
+    const [blocked, noisy] = [marked("blocked"), marked("noisy")];
+    return [count(tools.length, "tool", "tools") + " returned",
+      blocked ? `${blocked} blocked` : "", noisy ? `${noisy} noisy` : ""].filter(Boolean).join(", ");
+  };
+
+  const previewOf = (step) => {
+    const [call] = step.calls || [];
+    const given = call && (call.arguments ?? call.raw);
+    const said = step.retrieval ? foundLine(step.retrieval) :
+      given !== undefined ? pretty(given) : step.text || step.thought ||
+      (step.observations || []).map((seen) => seen.text).join(" ");
+    return String(said).slice(0, 4 * PREVIEW).replace(/\s+/g, " ").slice(0, PREVIEW);
+  };
+
+  // The inside of a step -------------------------------------------------------------------------
+
+  const rawCall = (call) => node("div.call", node("p.call-head", toolName(call)), clipped(call.raw));
+
+  const answer = (seen) => node(seen.is_error ? "div.observation.failed" : "div.observation",
+    node("p.role", seen.name ? ["Answer of ", node("code", { dir: "auto" }, seen.name)] : "Answer",
+      when(seen.is_error, () => tag("wrong", "✕ marked as an error"))),
+    seen.text ? clipped(seen.text) : node("p.muted.small", "empty"));
+
+  const callWithAnswers = (view, step, call, index) => {
+    const seen = (step.observations || []).filter((one) => one.call === index);
+    const isOpen = step.execution || step.retrieval;
+    return node("li",
+      call.raw === undefined ? callCard(view, call, {}) : rawCall(call),
+      when(call.error, () =>
+        node("p.note.suspected", node("strong", "! Unreadable arguments"), `: ${call.error}`)),
+      seen.map(answer),
+      when(!seen.length && !isOpen, () => node("p.muted.small", "Nothing answers this call.")));
+  };
+
+  const foundTool = (tool) => node("li",
+    toolName(tool), " ",
+    when(tool.inputs || tool.output, () => node("span.muted", { dir: "auto" },
+      `${(tool.inputs || []).join(", ")} → ${tool.output || "nothing"}`)),
+    toolMark(tool.mark),
+    when(tool.type, () => node("span.muted.small", ` ${tool.type}`)));
+
+  const retrieval = (found) => node("div.found",
+    facts([
+      ["searched by", (found.by || []).join(" and ") || undefined],
+      ["inputs taken as", found.inputs && found.inputs.join(", ")],
+      ["output taken as", found.outputs && found.outputs.join(", ")],
+    ]),
+    node("p.role", found.tools ? foundLine(found) : "The search failed."),
+    when(found.tools && found.tools.length, () => node("ul", found.tools.map(foundTool))));
+
+  const execution = (done) => facts([
+    ["executed", done.executed ? "yes" : "no"],
+    ["rejected", when(done.rejection, () => {
+      const why = named(REJECTIONS, done.rejection);
+      return why ? `${why} (${done.rejection})` : done.rejection;
+    })],
+    ["the tool reports", when(typeof done.success === "boolean", () =>
+      (done.success ? "success" : "✕ failure"))],
+    ["value", when(done.executed, () => [
+      when(done.datatype, () => `${done.datatype} = `),
+      done.value === undefined ? "nothing" : words(done.value, "span.words", CLIP.characters)])],
+    ["provenance", when(done.provenance, () => named(PROVENANCE, done.provenance) || done.provenance)],
+    ["kind of tool", when(done.type, () => [done.type, toolMark(done.mark)])],
+  ]);
+
+  const inside = (view, step) => {
+    const loose = (step.observations || []).filter((seen) => seen.call === undefined);
+    return [
+      findingsOf(view, step).map((found) => findingNote(view, found)),
+      aside("Thought", step.thought),
+      when(step.text, () => words(step.text)),
+      when(step.calls, () => node("ul.calls",
+        step.calls.map((call, index) => callWithAnswers(view, step, call, index)))),
+      when(step.retrieval, () => retrieval(step.retrieval)),
+      when(step.execution, () => execution(step.execution)),
+      loose.map(answer),
+      when(step.extra, () => details("Other fields of the log", () => code(step.extra))),
+    ].flat().filter(Boolean);
+  };
+
+  // Steps ----------------------------------------------------------------------------------------
+
+  // A step of the list: its node, its button, and show(isOpen).
+  const stepItem = (view, step) => {
+    const id = `step-${step.number}`;
+    const body = node("div.step-body", { id, hidden: true });
+    const button = node("button.step-toggle",
+      { type: "button", "aria-expanded": "false", "aria-controls": id },
+      node("span.number", hidden("step "), step.number), " ",
+      node("span.source", step.source), " ",
+      node("span.title", { dir: "auto" }, titleOf(step), " ", tagsOf(view, step)), " ",
+      node("span.preview", { dir: "auto" }, previewOf(step)));
+    const show = (isOpen) => {
+      if (isOpen && !body.firstChild) {
+        const made = inside(view, step);
+        body.append(...(made.length ? made : [node("p.muted.small", "empty")]));
+      }
+      body.hidden = !isOpen;
+      button.setAttribute("aria-expanded", String(isOpen));
+    };
+    button.addEventListener("click", () => show(body.hidden));
+    const isWrong = step.number === view.run.first_error;
+    const head = node(`h${Math.min(view.level + 2, 6)}.step-head`, button);
+    return { node: node(isWrong ? "li.step.wrong" : "li.step", head, body), button, show };
+  };
+
+  const KEYS = {
+    ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, Home: -Infinity, End: Infinity,
+  };
+
+  // Arrow keys, Home and End go through buttons. Of a row of them that is one stop of the tab key,
+  // the button that was used last is the stop.
+  const withArrows = (host, buttons, isOneStop) => {
+    const stop = (to) => buttons.forEach((one, at) => one.setAttribute("tabindex", at === to ? 0 : -1));
+    const numbers = new Map(buttons.map((one, at) => [one, at]));
+    if (isOneStop) {
+      stop(0);
+      host.addEventListener("focusin", ({ target }) => numbers.has(target) && stop(numbers.get(target)));
+    }
+    host.addEventListener("keydown", (event) => {
+      const at = numbers.get(event.target);
+      if (at === undefined || !Object.hasOwn(KEYS, event.key)) return;
+      if (event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      buttons[Math.min(buttons.length - 1, Math.max(0, at + KEYS[event.key]))].focus();
+    });
+    return host;
+  };
+
+  const stepList = (view, items) => {
+    const button = (label, isOpen) => {
+      const made = node("button", { type: "button" }, label);
+      made.addEventListener("click", () => items.forEach((item) => item.show(isOpen)));
+      return made;
+    };
+    const { run } = view;
+    return section(view.level + 1, "steps", "Steps", [
+      node("p.step-tools", button("Unfold all", true), " ", button("Fold all", false), " ",
+        node("span.muted.small", count(items.length, "step", "steps"),
+          when(run.n_steps, () => ` of ${run.n_steps}: the log has the others`))),
+      withArrows(node("ol.step-list", { role: "list" }, items.map((item) => item.node)),
+        items.map((item) => item.button), false),
+    ]);
+  };
+
+  // The run as a whole ---------------------------------------------------------------------------
+
+  const number = (value) => (Number.isInteger(value) ? value.toLocaleString("en") :
+    String(Number(value.toPrecision(4))));
+
+  // What each judge measured, side by side, the classes first.
+  const measured = (view) => {
+    const judges = view.data.judgements.filter((said) => said.diagnosis);
+    const rows = ["classes", "measures"].flatMap((kind) =>
+      [...new Set(judges.flatMap((said) => Object.keys(said.diagnosis[kind] || {})))]
+        .map((name) => [kind, name]));
+    if (!rows.length) return null;
+    const cell = (said, kind, name) => {
+      const value = named(said.diagnosis[kind] || {}, name);
+      return value === undefined ? node("td.muted", "–") :
+        node("td", { dir: "auto" }, Number.isFinite(value) ? number(value) : value);
+    };
+    const head = judges.map((said) => node("th", { scope: "col", dir: "auto" }, said.judge || "judge"));
+    const region = { tabindex: 0, role: "region", "aria-label": "Measures" };
+    return node("div.box", region, node("table.measures",
+      node("thead", node("tr", node("td", hidden("measure")), head)),
+      node("tbody", rows.map(([kind, name]) => node("tr",
+        node("th", { scope: "row", dir: "auto" }, name), judges.map((said) => cell(said, kind, name)))))));
+  };
+
+  const outcomeOf = ({ success, reward }) => {
+    const said = success === undefined ? null : success ? "✓ success" : "✕ failure";
+    return [said, reward === undefined ? null : `reward ${number(reward)}`].filter(Boolean).join(", ");
+  };
+
+  const about = ({ run }) => facts([
+    ["outcome in the log", outcomeOf(run) || "not stated"],
+    ["ended", run.termination], ["setting", run.setting], ["trial", run.trial],
+    ["used", when(run.usage, () =>
+      Object.entries(run.usage).map(([name, value]) => `${number(value)} ${name}`).join(", "))],
+    ["from", run.place],
+  ]);
+
+  // One button a letter; it leads to the step of its call.
+  const strip = (view, goTo) => {
+    const { run } = view;
+    const letters = run.steps.flatMap((step) => [...step.word || ""].map((letter) => ({ letter, step })));
+    if (!run.word) return null;
+    const progress = [...run.word].filter((letter) => letter === "P").length;
+    const label = `${count(run.word.length, "executed call", "executed calls")}, ` +
+      `${progress} of them progress (P)`;
+    if (!letters.length) {
+      return [node("p.role", label), node("p.word-text", run.word),
+        node("p.muted.small", "Which letter is of which call is not clear from this log.")];
+    }
+    const buttons = letters.map(({ letter, step }, at) => {
+      const [call] = step.calls || [];
+      const made = node(letter === "P" ? "button.letter.progress" : "button.letter", {
+        type: "button", title: `step ${step.number}`,
+        "aria-label": `${letter}, call ${at + 1}, step ${step.number}` +
+          `${call ? `, ${call.name}` : ""}: ${named(LETTERS, letter) || "executed"}`,
+      }, letter);
+      made.addEventListener("click", () => goTo(step.number));
+      return made;
+    });
+    return [node("p.role", label), withArrows(node("div.word",
+      { role: "toolbar", "aria-label": `Executed calls: ${label}` }, buttons), buttons, true)];
+  };
+
+  const jump = (goTo, to, ...label) => {
+    const made = node("button.jump", { type: "button" }, label);
+    made.addEventListener("click", () => goTo(to));
+    return made;
+  };
+
+  const firstError = ({ run }, goTo) => {
+    const at = run.first_error;
+    const step = run.steps[at - 1];
+    if (at === undefined) return null;
+    if (!step) return node("p.wrong-line", `✕ First went wrong at step ${at}, which is not on this page.`);
+    return node("p.wrong-line", "✕ First went wrong at ",
+      jump(goTo, at, `step ${at}`, when(step.calls, () => [": ", titleOf(step)])));
+  };
+
+  const findings = (view, goTo) => view.findings.map((found) => {
+    const at = numberIn(found.where);
+    if (!view.run || !view.run.steps[at - 1]) return findingNote(view, found, found.where);
+    const note = findingNote(view, found);
+    note.append(" ", jump(goTo, at, `step ${at}`));
+    return note;
+  });
+
+  // Which judge the marks at the steps are of, where there are several.
+  const whose = (view) => {
+    const judges = view.data.judgements.filter((said) => said.diagnosis);
+    return when(judges.length > 1, () => node("p.muted.small",
+      `The marks at the steps are those of ${judges[0].judge || "the first judge"}.`));
+  };
+
+  const remarks = ({ run }) => when(run.remarks, () => details(
+    count(run.remarks.length, "remark of the log's reader", "remarks of the log's reader"),
+    () => node("ul.remarks.small", run.remarks.map((said) => node("li",
+      `${said.count} ${said.name}`, when(said.meaning, () => `: ${said.meaning}`))))));
+
+  const summary = (view, goTo) => {
+    const { run, level } = view;
+    return section(level + 1, "run", "Run", [
+      about(view),
+      when(run.broke, () => node("p.note.suspected", node("strong", "! The environment broke"),
+        ": ", run.broke)),
+      firstError(view, goTo), findings(view, goTo), strip(view, goTo), whose(view),
+      node("div.run-parts",
+        node("section.final", heading(level + 2, "Final answer"),
+          run.answer === undefined ? node("p.muted", "The run ends without an answer.") :
+            words(run.answer || "(empty)")),
+        when(view.data.judgements.some((said) => said.diagnosis), () =>
+          node("section.measured", heading(level + 2, "Measured"), measured(view)))),
+      remarks(view),
+      when(run.extra, () => details("Other fields of the log", () => code(run.extra))),
+    ].flat());
+  };
+
+  // The sections of a run; without its log only what was measured and found.
+  const run = (view) => {
+    if (!view.run) {
+      return section(view.level + 1, "run", "Run", [findings(view), measured(view)].flat());
+    }
+    const items = view.run.steps.map((step) => stepItem(view, step));
+    const goTo = (at) => {
+      const { button, node: made, show } = items[at - 1];
+      show(true);
+      made.scrollIntoView({ block: "start" });
+      button.focus({ preventScroll: true });
+    };
+    if (items.length <= UNFOLDED) items.forEach((item) => item.show(true));
+    else if (items[view.run.first_error - 1]) items[view.run.first_error - 1].show(true);
+    return [summary(view, goTo), stepList(view, items)];
+  };
+
+  apb.parts = { ...apb.parts, run };
+})();
