@@ -125,6 +125,10 @@ def test_a_useful_tool_at_hand() -> None:
     m = evaluate(run).measures
     assert (m["N calls"], m["N calls with progress at hand"]) == (1, 1)
     assert (m["N calls of recent tools"], m["N calls with progress at hand, not recent"]) == (1, 0)
+    two_ago = evaluate(run.search("due").call("member_of_card_old")).measures
+    assert two_ago["N calls of recent tools"] == 2
+    assert two_ago["N calls with progress at hand, not recent"] == 0
+    del run.trace[2:]
     run.search("due").search("due").call("member_of_card_old")
     m = evaluate(run).measures
     assert (m["N calls"], m["N calls with progress at hand"]) == (2, 2)
@@ -222,6 +226,12 @@ def test_a_value_that_could_come_from_elsewhere_is_ambiguous() -> None:
     guessed = LibraryRun("q2", blocked=["copy_of_loan"]).call("shelf_of_copy", copy="####")
     guessed.search("loan", output="copy").call(ODD).call("shelf_of_copy", copy="####")
     assert "implicit, ambiguous" in _reuses(guessed)
+    own = LibraryRun("q2", blocked=["copy_of_loan"]).search("loan", output="copy")
+    own.call(ODD, loan="####").call("shelf_of_copy", copy="####")
+    assert "implicit, ambiguous" in _reuses(own)
+    asked = _blocked("odd").call("shelf_of_copy", copy="east")
+    asked.trace[1]["tool_result"]["output_value"] = "east"  # as in the query
+    assert "implicit, ambiguous" in _reuses(asked)
 
 
 def test_an_adopted_answer() -> None:
@@ -230,6 +240,9 @@ def test_an_adopted_answer() -> None:
     found = evaluate(run)
     assert (found.measures["answer adopted"], found.measures["implicit, unused"]) == (1, 1)
     assert found.classes["termination"] == "Untrusted value of the target"
+    run.trace[1]["tool_result"]["output_value"] = "K"
+    right = evaluate(run.answer("K K-5"))
+    assert right.measures["answer adopted"] == 0  # the right answer contains it
 
 
 # How it ended -------------------------------------------------------------------------------------
@@ -245,6 +258,10 @@ def test_ends_without_an_answer() -> None:
     for _ in range(8):
         run.search("card")
     assert _end(run) == "Search exhaustion"
+    late = LibraryRun("q1").along(*PATH[:2])
+    for action in [late.babble] * 9 + [lambda: late.search("card")] * 6:
+        action()
+    assert _end(late) == "Search exhaustion"
     assert _end(run.stop("runtime_error_http_400")) == "Unfinished"
     assert _end(LibraryRun("q1")) == "Unfinished"
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
-from apbjudge.records.trajectories import LogPlace, ToolCall, Trajectory, TrajectoryStep
+from apbjudge.records.trajectories import Execution, LogPlace, ToolCall, Trajectory, TrajectoryStep
 from apbjudge.trajectories.planbench.answers import contains, contains_token, equals
 from apbjudge.trajectories.planbench.evaluator import PlanBenchEvaluator
 from apbjudge.trajectories.planbench.measures import closure
 
-from .evaluating import DATA, evaluate, figures
+from .evaluating import DATA, evaluate, figures, trajectory
 from .world import INTERFACES, NOISY, PATHS, TOOLS, LibraryRun
 
 
@@ -67,6 +67,28 @@ def test_noisy_calls_count_even_if_rejected() -> None:
     assert evaluate(blocker).measures["noisy calls"] == 0
 
 
+def test_noisy_tools_are_known_by_name_or_type() -> None:
+    run = LibraryRun("q1").search("card").call("member_of_card_old").call("member_of_card_cached")
+    run.trace[1]["request"]["name"] = "of_a_later_release"
+    assert evaluate(run).measures["noisy calls"] == 2
+
+
+def test_calls_that_the_environment_blocks_are_no_fault() -> None:
+    run = LibraryRun("q1").search("card").call("teleport")
+    run.trace[-1]["blocked"] = True
+    measures = evaluate(run).measures
+    assert (measures["calls"], measures["rejected calls"]) == (1, 0)
+    assert trajectory(run).steps[1].execution == Execution(rejection="blocked")
+
+
+def test_older_logs_do_not_state_the_provenance() -> None:
+    run = LibraryRun("q1").search("card").call("member_of_card").call("member_of_card", card="C-9")
+    for entry in run.trace[1:]:
+        del entry["tool_result"]["output_provenance"]
+    executions = [step.execution for step in trajectory(run).steps[1:]]
+    assert [done and done.provenance for done in executions] == ["trusted", "none"]
+
+
 def test_noisy_figures() -> None:
     clean = LibraryRun("q1").along("member_of_card")
     noisy = LibraryRun("q1").search("card").call("member_of_card_old").call("member_of_card_cached")
@@ -88,6 +110,9 @@ def test_edt_follows_all_tools_seen() -> None:
     assert evaluate(run).measures["EDT"] == 0  # nothing leads there yet
     run.search("card", output="member").search("member", output="loan")
     assert evaluate(run).measures["EDT"] == 4  # though nothing was called
+    unseen = LibraryRun("q1").along("member_of_card")
+    unseen.trace[0]["retrieval_result"]["tools"] = []
+    assert evaluate(unseen).measures["EDT"] == 1  # what was obtained counts anyway
     only = LibraryRun("q1").search("card", only=["member_of_card_old"])
     assert evaluate(only).measures["EDT"] == 1  # a noisy tool widens it too
 
@@ -167,13 +192,14 @@ def test_strict_matching_stands_beside() -> None:
         ("not approved", "Approved", (True, True, False)),
         ("order 10", "1", (True, False, False)),
         ("2026-04-16", "2026-04", (True, False, False)),
+        ("2026-04-16", "04-16", (True, False, False)),
         ("it costs 42.0", "42", (True, False, False)),
         ("it costs 42.", 42, (True, True, False)),
         ("acct\n tok", "acct  _TOK_", (True, True, True)),
         ("anything", "", (False, False, False)),
         ("anything", None, (False, False, False)),
         (None, "x", (False, False, False)),
-        ('{"a": 1}', {"a": 1}, (True, True, True)),
+        ('{"a": 1, "b": 2}', {"b": 2, "a": 1}, (True, True, True)),
     ],
 )
 def test_matching(text: object, value: object, expected: tuple[bool, ...]) -> None:

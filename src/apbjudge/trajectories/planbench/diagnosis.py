@@ -97,7 +97,7 @@ def walk(run: Trajectory, query: Query, data: PlanBenchData) -> Walk:
     returned: dict[str, int] = {}
 
     def is_useful(tool: FoundTool) -> bool:
-        is_clean = tool.name in data.baseline and tool.name not in blocked
+        is_clean = tool.name in data.baseline
         return is_clean and held.issuperset(tool.inputs) and is_new(tool.output)
 
     def is_new(datatype: str) -> bool:

@@ -131,7 +131,6 @@ class _Progress:
     """A file of ``progress/queries``; the parts of it that are read."""
 
     query_id: str = ""
-    status: str = ""
     turns: tuple[_Turn, ...] = ()
     latest_state: _State = field(default_factory=_State)
     resume_checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
@@ -264,7 +263,7 @@ def _result_of(progress: _Progress) -> tuple[dict[str, Any], str]:
         return {"trace": (), **progress.final_result}, ""
     messages = [str(turn.error["message"]) for turn in progress.turns if turn.error]
     row = {"query_id": progress.query_id, "trace": progress.latest_state.steps_trace}
-    if messages and progress.status == "pending" and _HTTP_400.search(messages[-1].lower()):
+    if messages and _HTTP_400.search(messages[-1].lower()):
         return {**row, "status": "failed", "stop_reason": HTTP_400}, ""
     broke = f"unfinished after {len(progress.latest_state.steps_trace)} turns"
     return row, f"{broke}: {shorten(messages[-1])}" if messages else broke
