@@ -106,7 +106,7 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
     extra: dict[str, Any] = row.pop("extra", {})
     model = trajectory.tested_model
     agent = {"name": model or UNKNOWN, "version": UNKNOWN}
-    if _is_known_agent(about := extra.get("agent"), model):
+    if _is_agent(extra.get("agent"), model):
         agent |= extra.pop("agent")
     if model:
         agent["model_name"] = model
@@ -151,9 +151,9 @@ _WRITTEN = frozenset(
 )
 
 
-def _is_known_agent(about: object, model: str) -> bool:
+def _is_agent(about: object, model: str) -> bool:
     """Whether ATIF can hold what a log says of its agent, and our reader finds it there."""
-    if not isinstance(about, dict):
+    if not about or not isinstance(about, dict):
         return False
     fields = cast("dict[str, Any]", about)
     return (
@@ -182,35 +182,47 @@ def _atif_step(number: int, row: dict[str, Any]) -> dict[str, Any]:
         step["timestamp"] = extra.pop("timestamp")
     calls: list[dict[str, Any]] = []
     if source == "agent":
-        if "thought" in own:
-            step["reasoning_content"] = own.pop("thought")
-        if isinstance(extra.get("model_name"), str):
-            step["model_name"] = extra.pop("model_name")
-        metrics = extra.get("metrics")
-        if isinstance(metrics, dict) and all(
-            _fits(value, _METRICS.get(name)) for name, value in cast("Any", metrics).items()
-        ):
-            step["metrics"] = extra.pop("metrics")
-        if calls := own.pop("calls", []):
-            step["tool_calls"] = [
-                _atif_call(call, f"call-{number}-{place}") for place, call in enumerate(calls, 1)
-            ]
+        calls = own.pop("calls", [])
+        step |= _agent_only(number, own, extra, calls)
     elif source != "user":
         own["source"] = source  # else it might be taken for the system prompt
-    ids = {call.get("call_id") for call in calls}
+    ids = {call["call_id"] for call in calls if "call_id" in call}
     if results := own.pop("observations", []):
         step["observation"] = {"results": [_atif_result(result, ids) for result in results]}
-    if own.pop("kind", "message") != (kind := "call" if calls else "message"):
-        own["kind"] = row.get("kind", "message")
+    kind = own.pop("kind", "message")
+    if kind != ("call" if calls else "message"):
+        own["kind"] = kind
     if extra:
         own["extra"] = extra
     return step | _ours(own)
 
 
-def _atif_call(own: dict[str, Any], made_up_id: str) -> dict[str, Any]:
+def _agent_only(
+    number: int, own: dict[str, Any], extra: dict[str, Any], calls: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Fields that only steps of the agent may have; what is put there is taken out of the rest."""
+    step: dict[str, Any] = {}
+    if "thought" in own:
+        step["reasoning_content"] = own.pop("thought")
+    if isinstance(extra.get("model_name"), str):
+        step["model_name"] = extra.pop("model_name")
+    metrics = extra.get("metrics")
+    if isinstance(metrics, dict) and all(
+        _fits(value, _METRICS.get(name)) for name, value in cast("Any", metrics).items()
+    ):
+        step["metrics"] = extra.pop("metrics")
+    if calls:
+        step["tool_calls"] = [
+            _atif_call(call, f"call-{number}-{place}") for place, call in enumerate(calls, 1)
+        ]
+    return step
+
+
+def _atif_call(row: dict[str, Any], made_up_id: str) -> dict[str, Any]:
+    own = dict(row)
     call_id = own.pop("call_id", "")
-    arguments = own.pop("arguments", None)
-    call = {
+    arguments: Any = own.pop("arguments", None)
+    call: dict[str, Any] = {
         "tool_call_id": call_id or made_up_id,
         "function_name": own.pop("name"),
         "arguments": arguments if isinstance(arguments, dict) else {},
@@ -222,9 +234,10 @@ def _atif_call(own: dict[str, Any], made_up_id: str) -> dict[str, Any]:
     return call | _ours(own)
 
 
-def _atif_result(own: dict[str, Any], ids: set[str | None]) -> dict[str, Any]:
+def _atif_result(row: dict[str, Any], ids: set[str]) -> dict[str, Any]:
+    own = dict(row)
     result: dict[str, Any] = {}
-    if own.get("call_id") in ids - {None}:
+    if own.get("call_id") in ids:
         result["source_call_id"] = own.pop("call_id")
     content = own.pop("content")
     result["content"] = content if content is None else _text(content)

@@ -11,16 +11,17 @@ from ...records.trajectories import LogPlace, Trajectory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFormat:
-    """A format of logs.
+    """A format of logs in JSON, of which an entry is one run.
 
     Attributes:
-        name: As after ``--from``.
-        title: For messages, such as ``τ²-bench results``.
-        recognises: Whether an entry (one run) of a log is of this format, by its content.
-        read: Makes a trajectory of an entry, where it is, and the members of the file around it;
-            raises RowError where it can't.
-        member: Key under which a file-level object holds the entries; empty where a run is a line
-            of JSONL, an element of a JSON array or the whole file.
+        name: As on the command line.
+        title: As in messages.
+        recognises: Whether an entry is of this format, by its content.
+        read: Makes the run of an entry, the place that it is in and the members of the file around
+            it; raises RowError where it can't be read.
+        member: Key under which an object that is the whole file lists the entries; empty where
+            none does. In any format a run may be a line of JSONL, an element of an array or a
+            file of its own.
     """
 
     name: str

@@ -56,10 +56,10 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     rows: list[dict[str, Any]] = []
     unknown: list[Any] = []
     for number, step in enumerate(_items(entry, "steps", is_needed=True)):
-        if not isinstance(step, dict) or step.get("source") not in _SOURCES:
+        fields = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
+        if fields.get("source") not in _SOURCES:
             unknown.append(step)
             continue
-        fields = cast("dict[str, Any]", step)
         if fields.get("is_copied_context") is True:
             remarks["copied context"] += 1
             continue
@@ -98,7 +98,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
             "tools": None if tools is None else _items(agent, "tool_definitions", "agent."),
             "usage": _usage(entry),
             **own,
-            "extra": extra | own.get("extra", {}),
+            "extra": extra | _object(own, "extra", f"extra.{OURS}."),
             "steps": rows,
             "place": asdict(replace(place, format="atif", version=known[1])),
         }
@@ -127,28 +127,36 @@ def _step(step: Mapping[str, Any], where: str, remarks: Counter[str]) -> dict[st
     if thought:
         row["thought"] = thought
 
+    calls: list[dict[str, Any]] = []
     for number, call in _objects(step, "tool_calls", where):
         at = f"{where}tool_calls.{number}."
-        row.setdefault("calls", []).append(_call(call, at))
+        calls.append(_call(call, at))
         if rest := _rest(call, _READ_OF_CALL, at):
             extra.setdefault("tool_calls", {})[str(number)] = rest
+    results: list[dict[str, Any]] = []
     observation = _object(step, "observation", where)
     for number, result in _objects(observation, "results", f"{where}observation."):
-        at = f"{where}observation.results.{number}."
-        content = result.get("content")
-        rest = _rest(result, _READ_OF_RESULT, at)
-        if isinstance(content, list) and (joined := _text(content, remarks)) is not None:
-            rest["content"], content = content, joined
-        row.setdefault("observations", []).append(
-            {"content": content, "call_id": _id(result, "source_call_id", at), **_own(result, at)}
-        )
-        remarks["sub-agents"] += len(_items(result, "subagent_trajectory_ref", at))
+        answer, rest = _result(result, f"{where}observation.results.{number}.", remarks)
+        results.append(answer)
         if rest:
             extra.setdefault("results", {})[str(number)] = rest
-    if "calls" in row:
-        row["kind"] = "call"
+    row |= {"calls": calls, "kind": "call"} if calls else {}
+    row |= {"observations": results} if results else {}
     own = _own(step, where)
-    return {**row, **own, "extra": extra | own.get("extra", {})}
+    return {**row, **own, "extra": extra | _object(own, "extra", f"{where}extra.{OURS}.")}
+
+
+def _result(
+    result: Mapping[str, Any], where: str, remarks: Counter[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A result as a row of our own format, and the fields that this has no place for."""
+    content = result.get("content")
+    rest = _rest(result, _READ_OF_RESULT, where)
+    if isinstance(content, list) and (text := _text(cast("Any", content), remarks)) is not None:
+        rest["content"], content = content, text
+    remarks["sub-agents"] += len(_items(result, "subagent_trajectory_ref", where))
+    call_id = _id(result, "source_call_id", where)
+    return {"content": content, "call_id": call_id, **_own(result, where)}, rest
 
 
 def _call(call: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -157,11 +165,11 @@ def _call(call: Mapping[str, Any], where: str) -> dict[str, Any]:
     problem = ""
     if isinstance(arguments, str):
         try:
-            value: object = orjson.loads(arguments)
+            value: Any = orjson.loads(arguments)
         except orjson.JSONDecodeError as error:
             problem = str(error)
         else:
-            arguments = value if isinstance(value, dict) else arguments
+            arguments = cast("Any", value if isinstance(value, dict) else arguments)
     if not isinstance(arguments, dict):
         problem = problem or "no JSON object"
     if name is not None and not isinstance(name, str):
@@ -181,8 +189,9 @@ def _text(value: object, remarks: Counter[str]) -> str | None:
         return value or ""
     if not isinstance(value, list):
         return None
-    parts = cast("list[Any]", value)
-    if not all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts):
+    items = cast("list[Any]", value)
+    parts = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+    if len(parts) < len(items) or not all(isinstance(part.get("type"), str) for part in parts):
         return None
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     remarks["attachments"] += len(parts) - len(texts)
@@ -196,9 +205,10 @@ def _usage(entry: Mapping[str, Any]) -> dict[str, float]:
         counts = {k: v for k, v in final.items() if k != "total_steps"}
         return dict(_numbers(_object(final, "extra", "final_metrics.") | counts))
     sums: Counter[str] = Counter()
-    for step in _items(entry, "steps"):
-        if isinstance(step, dict) and step.get("is_copied_context") is not True:
-            metrics = _object(cast("dict[str, Any]", step), "metrics")
+    for number, step in enumerate(_items(entry, "steps")):
+        fields = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
+        if fields.get("is_copied_context") is not True:
+            metrics = _object(fields, "metrics", f"steps.{number}.")
             sums.update({f"total_{name}": value for name, value in _numbers(metrics)})
     return dict(sums)
 
