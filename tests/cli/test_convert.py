@@ -126,7 +126,6 @@ def test_runs_that_cannot_be_read_are_named_and_the_code_is_1(apbjudge: Command)
         ("log.jsonl log.jsonl --to jsonl", "OUT: expected another file than the log"),
         ("no.jsonl o.jsonl --to jsonl", "no.jsonl: "),
         ("log.jsonl o.jsonl --to cases --tools log.jsonl", "log.jsonl: expected a JSON list of"),
-        ("log.jsonl o.jsonl --to jsonl --from fax", "fax"),
     ],
 )
 def test_unusable_input_ends_with_code_2_and_one_line(
