@@ -13,7 +13,7 @@ from .conftest import NAMES, example
 HEAVY = set("litellm instructor openai matplotlib pandas sklearn statsmodels scipy".split())
 NETWORK = {"httpx", "aiohttp", "requests"}
 MEDIUM = {"numpy", "jinja2", "orjson", "jsonschema"}
-_SHOWN = ["grade", "prompt", "rubric", "audit", "calibrate", "report", "label", "doctor"]
+_SHOWN = ["grade", "prompt", "rubric", "audit", "calibrate", "report", "label", "doctor", "convert"]
 STAGES: dict[str, list[list[str]]] = {
     "package": [],
     "help": [["--help"]],

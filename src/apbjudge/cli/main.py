@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "plan-labels": "Prints how many labels are needed and samples the rows to label next.",
     "report": "Shows runs: the paper's tables, figures, and a page with every item.",
     "label": "Serves a local page on which humans label items, until Ctrl-C.",
+    "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
     "rubric": "Lists and shows rubrics.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
     "cache": "Shows or clears the cached replies of earlier runs.",

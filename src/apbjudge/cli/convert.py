@@ -1,0 +1,96 @@
+"""``apbjudge convert``: logs of runs in other formats, and their steps as predictions."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import click
+from pydantic import Field
+
+from ..config import Config, Option
+from ..errors import visible
+from .options import Values, command, print_problems, shown, take
+
+if TYPE_CHECKING:
+    from ..trajectories.convert import Conversion
+
+
+class ConvertOptions(Config):
+    """What is converted, and how."""
+
+    source: Annotated[Path, Option(is_argument=True, metavar="IN")] = Field(
+        description="Log of runs of agents, a file or folder."
+    )
+    out: Annotated[Path, Option(is_argument=True)] = Field(
+        description="File to write, a row a line; for atif also an empty folder, or a new name "
+        "without a suffix: a file for each run."
+    )
+    to: Literal["messages", "atif", "jsonl", "cases"] = Field(
+        description="Chat messages, ATIF trajectories, our own format, which loses nothing, or "
+        "each step of the agent as a prediction for grade --protocol step-wise."
+    )
+    from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(
+        default="auto", description="Format of the log; auto: as its content shows."
+    )
+    outcomes: Path | None = Field(
+        default=None, description="File with rewards or successes of runs, joined on id."
+    )
+    tools: Path | None = Field(
+        default=None,
+        description="For cases: JSON list of the tools' definitions, for runs whose log has none.",
+    )
+    tested_model: str = Field(
+        default="", description="Name of the tested model, for runs whose log names none."
+    )
+    steps: int = Field(
+        default=1, ge=1, le=3, description="For cases: steps that make one prediction."
+    )
+    at: Literal["all", "quartiles"] = Field(
+        default="all",
+        description="For cases: every step of the agent, or those after a quarter, a half and "
+        "three quarters of them.",
+    )
+    overwrite: bool = Field(default=False, description="Replace the file that is there.")
+
+
+@command(ConvertOptions)
+def convert(values: Values) -> int:
+    """Converts logs of agents' runs, or makes step-wise predictions of their steps.
+
+    Exit code 0: done; 1: done, but some runs could not be read; 2: unusable input or options.
+    """
+    from ..trajectories.convert import convert as write
+
+    options = take(ConvertOptions, values)
+    settings = options.model_dump(exclude={"source", "out", "steps"})
+    done = write(options.source, options.out, k=options.steps, **settings)
+    for line in _account(done, options.to):
+        click.echo(visible(line), err=True)
+    if options.to == "cases" and done.rows:
+        following = shlex.join(["grade", str(done.out), "--protocol", "step-wise"])
+        click.echo(visible(f"next: apbjudge {following}"), err=True)
+    return print_problems(done.problems)
+
+
+_LEFT_OUT = {
+    "messages": "not written: chat messages have no field for it",
+    "atif": "kept under extra.apbjudge: ATIF has no field for it",
+    "cases": "not in the rows",
+}
+
+
+def _account(done: Conversion, to: str) -> Iterator[str]:
+    """What was read, remarked and written, and what was not."""
+    from ..records.trajectories import REMARKS
+
+    yield f"format: {done.format}"
+    for name, count in sorted(done.remarks.items()):
+        yield f"{count} {name}: {REMARKS.get(name, 'see the log')}"
+    for name, count in sorted(done.left_out.items()):
+        yield f"{count} {name}: {_LEFT_OUT[to]}"
+    made = f"{done.rows} {'files' if done.is_folder else 'rows'} from {done.runs} runs"
+    unread = f", {n} unreadable" if (n := len(done.problems)) else ""
+    yield f"written: {shown(done.out)} ({made}{unread})"

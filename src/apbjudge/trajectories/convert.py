@@ -1,0 +1,216 @@
+"""Logs of runs as files of another format, or as step-wise predictions to be graded."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import orjson
+
+from ..errors import InputError, OptionError, RowError, shorten
+from ..jsonl import is_replaceable, replacing
+from ..records.tools import build_toolset
+from ..records.trajectories import Trajectory, trajectory_row
+from .reading import detect, read_log
+from .steps import Places, step_rows
+from .writing import left_out, to_atif, to_messages
+
+Target = Literal["messages", "atif", "jsonl", "cases"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What became of a log.
+
+    Attributes:
+        format: Format of the log, as after ``--from``.
+        out: What was written.
+        is_folder: Whether that is a folder with a file for each run.
+        runs: Runs that were read.
+        rows: Rows or files that were written.
+        remarks: How often something occurred in the log, by its name in ``REMARKS``.
+        left_out: How often something has no field in the target, by what it is.
+        problems: A line for each run that could not be read or written.
+    """
+
+    format: str
+    out: Path
+    is_folder: bool
+    runs: int
+    rows: int
+    remarks: Mapping[str, int]
+    left_out: Mapping[str, int]
+    problems: tuple[str, ...]
+
+
+def convert(
+    source: str | Path,
+    out: str | Path,
+    *,
+    to: Target,
+    from_: str = "auto",
+    outcomes: str | Path | None = None,
+    tools: str | Path | None = None,
+    tested_model: str = "",
+    k: int = 1,
+    at: Places = "all",
+    overwrite: bool = False,
+) -> Conversion:
+    """Writes the runs of a log in another format; memory stays at one run.
+
+    The output appears in one step, once all of it is written.
+
+    Args:
+        source: The log, a file or folder.
+        out: File for the rows. For ``atif`` also an empty folder, or a new name without a suffix:
+            each run is a file in it.
+        to: ``messages``: a row with chat messages for each run. ``atif``: a trajectory of that
+            format. ``jsonl``: a row of our own format, which loses nothing. ``cases``: step-wise
+            predictions, see ``step_rows``.
+        from_: Format of the log; ``auto``: as its content shows.
+        outcomes: File with the outcomes of runs, for logs that state none.
+        tools: For ``cases``: JSON file with the list of tools, for runs whose log has none.
+        tested_model: Name of the tested model, for runs whose log names none.
+        k: For ``cases``: steps that make one prediction, 1 to 3.
+        at: For ``cases``: which steps of the agent are predictions.
+        overwrite: Whether a file that is there is replaced.
+
+    Raises:
+        InputError: If a file is unusable, or no run of the log can be read.
+        OptionError: If an option is unusable or has no effect, or something else is at ``out``.
+    """
+    source, out = Path(source), Path(out)
+    for name, is_set in (("tools", tools is not None), ("steps", k != 1), ("at", at != "all")):
+        if is_set and to != "cases":
+            raise OptionError(f"--{name}: expected --to cases with it, got --to {to}")
+    is_folder = to == "atif" and (out.is_dir() or not (out.suffix or out.exists()))
+    _check_replaceable(source, out, is_folder=is_folder, overwrite=overwrite)
+    definitions = None if tools is None else _read_tools(Path(tools))
+    format_ = detect(source) if from_ == "auto" else from_
+    entries = read_log(source, format_, outcomes=None if outcomes is None else Path(outcomes))
+
+    runs = rows = 0
+    remarks: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    problems: list[str] = []
+    with (_folder if is_folder else _file)(out) as write:
+        for entry in entries:
+            run = entry.content
+            try:
+                if isinstance(run, RowError):
+                    raise run
+                if not run.tested_model:
+                    run = replace(run, tested_model=tested_model)
+                lines, missing = _converted(run, to, k, at, definitions)
+            except RowError as error:
+                problems.append(f"{source}:{entry.line}: {error}")
+                continue
+            runs += 1
+            for line in lines:
+                rows += 1
+                write(line, f"{rows:06}-{run.trajectory_id}")
+            remarks.update(run.remarks)
+            lost.update(missing)
+        if not runs:
+            more = f"; the first of {len(problems)}: {problems[0]}" if problems else ""
+            raise InputError(f"{source}: expected runs of agents, got none that can be read{more}")
+    return Conversion(format_, out, is_folder, runs, rows, remarks, lost, tuple(problems))
+
+
+def _converted(
+    run: Trajectory, to: Target, k: int, at: Places, tools: Sequence[Any] | None
+) -> tuple[list[bytes], Mapping[str, int]]:
+    """The lines that a run becomes, and what they lack."""
+    try:
+        if to == "cases":
+            rows = list(step_rows(run, k=k, at=at, tools=tools))
+            missing = _not_in_cases(run, rows)
+        else:
+            rows = [_WRITERS[to](run)]
+            missing = {} if to == "jsonl" else left_out(run, to)
+        return [orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows], missing
+    except (TypeError, ValueError) as error:  # what is nested too deeply, in orjson and pydantic
+        raise RowError("steps", "values that can be written as JSON", str(error)) from None
+
+
+_WRITERS: Mapping[str, Callable[[Trajectory], dict[str, Any]]] = {
+    "messages": to_messages,
+    "atif": to_atif,
+    "jsonl": trajectory_row,
+}
+
+
+def _not_in_cases(run: Trajectory, rows: Sequence[object]) -> dict[str, int]:
+    users = (len(step.calls) for step in run.steps if step.source == "user")
+    counts = {
+        "outcome": int(run.outcome is not None),
+        "user-side calls": sum(users),
+        "retrieval facts": sum(step.retrieval is not None for step in run.steps),
+        "execution facts": sum(step.execution is not None for step in run.steps),
+        "runs with too few steps of the agent": int(not rows),
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _read_tools(path: Path) -> tuple[Any, ...]:
+    try:
+        tools: Any = orjson.loads(path.read_bytes())
+        build_toolset(tools, None, "tools")
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    except (orjson.JSONDecodeError, RowError) as error:
+        raise InputError(f"{path}: expected a JSON list of tools, got none: {error}") from None
+    if not isinstance(tools, list):
+        raise InputError(f"{path}: expected a JSON list of tools, got {shorten(tools)}")
+    return tuple(cast("list[Any]", tools))
+
+
+# Output -------------------------------------------------------------------------------------------
+
+Write = Callable[[bytes, str], object]
+"""Takes a row, and a name for it where it gets a file of its own."""
+
+
+def _check_replaceable(source: Path, out: Path, *, is_folder: bool, overwrite: bool) -> None:
+    if is_folder:
+        if out.exists() and any(out.iterdir()):
+            raise OptionError(f"OUT: expected a new or an empty folder, got {str(out)!r}")
+    elif out.is_dir():
+        raise OptionError(f"OUT: expected a file, got the folder {str(out)!r}")
+    elif is_replaceable(out) and out.exists():
+        if source.exists() and out.samefile(source):
+            raise OptionError(f"OUT: expected another file than the log, got {str(out)!r}")
+        if out.stat().st_size and not overwrite:
+            raise OptionError(
+                f"OUT: {str(out)!r} exists; choose another name, or --overwrite to replace it"
+            )
+
+
+@contextmanager
+def _file(out: Path) -> Generator[Write]:
+    with replacing(out) as file:
+        yield lambda line, _: file.write(line)
+
+
+@contextmanager
+def _folder(out: Path) -> Generator[Write]:
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir()
+        yield lambda line, name: (temporary / _file_name(name)).write_bytes(line)
+        temporary.rename(out)
+    except OSError as error:
+        raise InputError(f"{out}: can't be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _file_name(name: str) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:80]}.json"

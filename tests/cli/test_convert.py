@@ -1,0 +1,137 @@
+"""``apbjudge convert`` from the command line: what it says, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from apbjudge.records.trajectories import (
+    LogPlace,
+    Observation,
+    Outcome,
+    ToolCall,
+    Trajectory,
+    TrajectoryStep,
+    trajectory_row,
+)
+
+from .conftest import Command
+
+TOOL = {"name": "find", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
+
+
+@pytest.fixture(autouse=True)
+def log(apbjudge: Command) -> Path:
+    """Two runs, in the folder in which the commands run."""
+    call = TrajectoryStep(
+        "agent",
+        "call",
+        thought="Look.",
+        calls=(ToolCall("find", {"n": 7}, "c1"), ToolCall("find", {"n": "8"}, "c2")),
+        observations=(Observation("here", "c1"), Observation("there", "c2")),
+    )
+    for number in range(2):
+        run = Trajectory(
+            trajectory_id=f"t{number}",
+            case_id=f"t{number}",
+            tested_model="",
+            query="Where?",
+            steps=(TrajectoryStep("user", text="Where?"), call, TrajectoryStep("agent", text="!")),
+            outcome=Outcome(success=True),
+            remarks={"parallel calls": 1},
+            place=LogPlace("trajectories"),
+        )
+        with Path("log.jsonl").open("ab") as file:
+            file.write(orjson.dumps(trajectory_row(run), option=orjson.OPT_APPEND_NEWLINE))
+    Path("tools.json").write_text(json.dumps([TOOL]), encoding="utf-8")
+    return Path("log.jsonl")
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_steps_of_a_log_are_graded(apbjudge: Command) -> None:
+    options = ("--tools", "tools.json", "--tested-model", "alder")
+    done = apbjudge("convert", "log.jsonl", "steps.jsonl", "--to", "cases", *options)
+    assert (done.code, done.out) == (0, "")
+    assert done.err.splitlines() == [
+        "format: trajectories",
+        "2 parallel calls: messages that make several calls: kept as one step",
+        "2 outcome: not in the rows",
+        "written: steps.jsonl (4 rows from 2 runs)",
+        "next: apbjudge grade steps.jsonl --protocol step-wise",
+    ]
+    graded = apbjudge(*"grade steps.jsonl --protocol step-wise --out run".split())
+    assert graded.code == 0
+    found = {row["item_id"]: row for row in rows("run/judgements.jsonl")}
+    assert {name: row["is_correct"] for name, row in found.items()} == {
+        "t0-step0": False,
+        "t0-step1": True,
+        "t1-step0": False,
+        "t1-step1": True,
+    }
+    assert {row["tested_model"] for row in found.values()} == {"alder"}
+    assert {row["case_id"] for row in found.values()} == {"t0", "t1"}
+
+
+def test_options_reach_the_conversion(apbjudge: Command) -> None:
+    line = "convert log.jsonl o.jsonl --to cases --from trajectories --steps 2 --at quartiles"
+    assert apbjudge(*line.split()).code == 0
+    assert [row["id"] for row in rows("o.jsonl")] == ["t0-step0-k2", "t1-step0-k2"]
+    Path("s.toml").write_text('to = "cases"\nfrom = "trajectories"\nsteps = 2', encoding="utf-8")
+    done = apbjudge("convert", "log.jsonl", "o.jsonl", "--config", "s.toml", "--overwrite")
+    assert done.code == 0
+    assert len(rows("o.jsonl")) == 2
+
+
+@pytest.mark.parametrize(
+    ("to", "text"),
+    [
+        ("messages", "2 reasoning: not written: chat messages have no field for it"),
+        ("atif", "2 outcome: kept under extra.apbjudge: ATIF has no field for it"),
+        ("jsonl", "written: o.jsonl (2 rows from 2 runs)"),
+    ],
+)
+def test_what_a_format_lacks_is_said(apbjudge: Command, to: str, text: str) -> None:
+    done = apbjudge("convert", "log.jsonl", "o.jsonl", "--to", to)
+    assert (done.code, done.out) == (0, "")
+    assert text in done.err.splitlines()
+    assert "next: " not in done.err
+
+
+def test_runs_that_cannot_be_read_are_named_and_the_code_is_1(apbjudge: Command) -> None:
+    with Path("log.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"steps": "\\u001b[31m"}\n')
+    done = apbjudge("convert", "log.jsonl", "runs", "--to", "atif")
+    assert (done.code, done.out) == (1, "")
+    last, complaint = done.err.splitlines()[-2:]
+    assert last == "written: runs (2 files from 2 runs, 1 unreadable)"
+    assert complaint.startswith("log.jsonl:3: field ")
+    assert "\x1b" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("log.jsonl o.jsonl", "--to: expected one of messages, atif, jsonl, cases, got nothing"),
+        ("log.jsonl o.jsonl --to html", "--to: expected one of messages, atif, jsonl, cases, got"),
+        ("log.jsonl o.jsonl --to cases --steps 4", "--steps: expected a whole number from 1 to 3"),
+        ("log.jsonl o.jsonl --to atif --steps 2", "--steps: expected --to cases with it"),
+        ("log.jsonl tools.json --to jsonl", "OUT: 'tools.json' exists; choose another name"),
+        ("log.jsonl log.jsonl --to jsonl", "OUT: expected another file than the log"),
+        ("no.jsonl o.jsonl --to jsonl", "no.jsonl: "),
+        ("log.jsonl o.jsonl --to cases --tools log.jsonl", "log.jsonl: expected a JSON list of"),
+    ],
+)
+def test_unusable_input_ends_with_code_2_and_one_line(
+    apbjudge: Command, line: str, text: str
+) -> None:
+    done = apbjudge("convert", *line.split())
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert text in done.err
+    assert not Path("o.jsonl").exists()
