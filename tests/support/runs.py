@@ -47,3 +47,39 @@ def write_runs(path: Path, *runs: Trajectory) -> Path:
     rows = (orjson.dumps(trajectory_row(run), option=orjson.OPT_APPEND_NEWLINE) for run in runs)
     path.write_bytes(b"".join(rows))
     return path
+
+
+def write_judged(folder: Path, setting: str, rows: list[dict[str, Any]], **fields: Any) -> Path:
+    """A finished run under planbench-xl, as the run loop leaves it.
+
+    Args:
+        folder: Where it goes.
+        setting: Condition of all runs.
+        rows: Of each run: is_correct, measures, classes, and perhaps steps.
+        **fields: Further columns of all rows.
+    """
+    folder.mkdir(parents=True)
+    lines: list[bytes] = []
+    for i, row in enumerate(rows):
+        judgement: dict[str, Any] = {
+            "item_id": f"q{i}",
+            "case_id": f"q{i}",
+            "tested_model": "alder",
+            "protocol": "planbench-xl",
+            "rubric": "planbench-xl@1",
+            "judge": "code",
+            "kind": "verdict",
+            "grade": None,
+            "errors": None,
+            "category": None,
+            "is_correct": row["is_correct"],
+            "diagnosis": {"measures": row.get("measures", {}), "classes": row.get("classes", {})},
+            "groups": {"setting": setting, "steps": row.get("steps")},
+            **fields,
+        }
+        lines.append(orjson.dumps(judgement, option=orjson.OPT_APPEND_NEWLINE))
+    (folder / "judgements.jsonl").write_bytes(b"".join(lines))
+    identity = {"judge": {"model": "static"}, "protocol": "planbench-xl"}
+    manifest = {"identity": identity, "settings": {"model": "code"}, "state": "done"}
+    (folder / "manifest.json").write_bytes(orjson.dumps(manifest))
+    return folder

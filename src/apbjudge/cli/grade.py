@@ -57,7 +57,7 @@ class GradeOptions(Gates, GradeConfig):
 
 @command(Predictions, GradeOptions, JudgeSpec, omit=["model"])
 def grade(values: Values) -> int:
-    """Grades predictions, or whole runs of agents from their logs, and prints the results.
+    """Grades predictions, or whole runs from their logs, and prints the results.
 
     Exit code 0: done; 1: done, with more unscored rows than allowed (--max-unscored); 2: unusable
     input or options; 3: a gate failed (--fail-under).

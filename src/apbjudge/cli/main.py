@@ -15,7 +15,7 @@ from ..errors import ApbJudgeError
 from ..version import VERSION
 
 COMMANDS: Mapping[str, str] = {
-    "grade": "Grades predictions and prints the results.",
+    "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
     "merge": "Puts the runs of all shards together into one run.",
     "prompt": "Prints what a judge would get for an item.",
     "doctor": "Checks a judge's endpoint: key, model, reply formats, logprobs, pictures, length.",

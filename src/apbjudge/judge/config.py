@@ -106,14 +106,11 @@ class InputConfig(Config):
 
     protocol: str = Field(
         default="auto",
-        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; "
-        "for whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each "
-        "row's split or fields, that of a log is outcome.",
+        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or "
+        "auto: the protocol follows from each row's split or fields.",
     )
     cases: Path | None = Field(
-        default=None,
-        description="JSONL file of cases, joined with the predictions on id; for planbench-xl the "
-        "folder of the benchmark's data.",
+        default=None, description="JSONL file of cases, joined with the predictions on id."
     )
     rubric: str | None = Field(
         default=None,
@@ -137,6 +134,17 @@ class GradeConfig(Limits, InputConfig):
         "Run": "data_root overwrite cache batch shard",
     }
 
+    protocol: str = Field(
+        default="auto",
+        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; "
+        "for whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each "
+        "row's split or fields, that of a log is outcome.",
+    )
+    cases: Path | None = Field(
+        default=None,
+        description="JSONL file of cases, joined with the predictions on id; for planbench-xl the "
+        "folder of the benchmark's data.",
+    )
     judge: Annotated[tuple[JudgeSpec, ...], Option(metavar="MODEL")] = Field(
         default_factory=lambda: (JudgeSpec(),),
         description="static (no network; the default), or a litellm model such as openai/gpt-5, "

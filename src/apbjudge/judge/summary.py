@@ -122,7 +122,7 @@ class Summary:
             "warnings": list(self.warnings),
             "confidence_level": CONFIDENCE_LEVEL,
             "totals": asdict(self.totals) | {"scored": self.scored},
-            "groups": [asdict(group) for group in self.groups],
+            "groups": [asdict(g) | {"counts": list(g.counts)} for g in self.groups],
             "gates": [gate.to_json() for gate in self.gates],
         }
 

@@ -16,4 +16,6 @@ class Record(BaseModel):
 def row_error(error: ValidationError) -> RowError:
     """The first complaint of a validation, as one about a row."""
     first = error.errors()[0]
+    if first["type"] == "missing":
+        return RowError(".".join(map(str, first["loc"])), "a value", None)
     return RowError(".".join(map(str, first["loc"])) or "row", first["msg"], first["input"])

@@ -32,6 +32,7 @@ PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)
 """Everything by which a judgement is grouped; a run has few different values of it."""
 
 _MODEL, _DECIDED_BY = PROFILE.index("tested_model"), PROFILE.index("decided_by")
+_SETTING = PROFILE.index("setting")
 
 
 @dataclass(slots=True)
@@ -210,9 +211,15 @@ class JudgementTable(Scores):
         return self.keys(by_model=True, by_protocol=False)
 
     def keys(self, *, by_model: bool, by_protocol: bool) -> Vector:
-        """Keys of the items, under the same tested model or protocol where these count."""
+        """Keys of the items, under the same tested model or protocol where these count.
+
+        Runs in another setting are as those under another protocol.
+        """
         models = [model_key(p[_MODEL]) if by_model else 0 for p in self.profiles]
-        protocols = [short_key("protocol", p[0] or "") * by_protocol for p in self.profiles]
+        protocols = [
+            short_key("protocol", p[0] or "", *filter(None, [p[_SETTING]])) * by_protocol
+            for p in self.profiles
+        ]
         of = np.array(models, dtype=np.uint64) ^ np.array(protocols, dtype=np.uint64)
         return self.item ^ of[self.profile]
 

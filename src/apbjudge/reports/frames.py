@@ -21,7 +21,7 @@ from ..records.run_folder import RunFolder, read_run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "level")
+_GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "setting", "level")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ from .page.entries import Entry
 
 MAX_PICTURE_BYTES = 4 * 1024 * 1024
 
-_Key = tuple[str | None, str, str | None, int | None]
-"""Protocol, item, tested model; and the line of a row that never became an item."""
+_Key = tuple[str | None, str, str | None, int | str | None]
+"""Protocol, item, tested model; and the setting of a run, or the line of what became no item."""
 
 _Place = tuple[RunFolder, int]
 """A run, and the offset of a row in its file."""
@@ -109,7 +109,7 @@ class ReportItems:
             if (rows := places.pop(key, None)) is not None:
                 yield self._entry(key, rows, answers, task.item)
         for protocol, run in self._runs():
-            key = (protocol, run.trajectory_id, run.tested_model, None)
+            key = (protocol, run.trajectory_id, run.tested_model, run.setting)
             if (rows := places.pop(key, None)) is not None:
                 yield replace(self._entry(key, rows, answers, None), trajectory=run)
         missing = [key[1] for key in places if key[0] is not None]
@@ -202,11 +202,12 @@ def _label_view(label: HumanLabel) -> dict[str, Any]:
 
 def _keys(table: JudgementTable, run: RunFolder) -> Iterator[_Key]:
     """What tells each row's item from others; of one without protocol, perhaps its line alone."""
-    names = (table.values("protocol"), table.item_id.values, table.values("tested_model"))
-    for at, (protocol, item_id, tested_model) in enumerate(zip(*names, strict=True)):
+    fields = (table.values(name) for name in ("protocol", "tested_model", "setting"))
+    names = zip(table.item_id.values, *fields, strict=True)
+    for at, (item_id, protocol, tested_model, setting) in enumerate(names):
         if protocol is None or item_id is None:
             line = run.row_at(int(table.position[at])).get("line")
             line = line if isinstance(line, int) else None
             yield None, item_id or f"{run.place}, line {line}", tested_model, line
         else:
-            yield protocol, item_id, tested_model, None
+            yield protocol, item_id, tested_model, setting

@@ -1,5 +1,156 @@
-"""Stand-in until merged."""
+"""The steps of a run as step-wise predictions, each to be judged on what came before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal
+
+import orjson
+
+from ..errors import OptionError, RowError
+from ..records.trajectories import ToolCall, Trajectory, TrajectoryStep
+
+Places = Literal["all", "quartiles"]
+
+NOT_STATED = "not stated"
+"""The tested model of a run whose log names none."""
 
 
-def step_rows(trajectory, *, k=1, at="all", tools=None):
-    yield {}
+def step_rows(
+    trajectory: Trajectory,
+    *,
+    k: int = 1,
+    at: Places = "all",
+    tools: Sequence[Any] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yields rows in the published step-wise format, where the prediction is what the agent did.
+
+    A row holds what the agent had seen by then and nothing later: neither the results of the
+    predicted calls nor, where the agent speaks first, the query. Calls of the user and their
+    results are left out, since they are the user's own. There is no reference.
+
+    With k above 1, later predicted steps may rest on results that the row does not show, since the
+    real agent saw them.
+
+    Args:
+        trajectory: The run.
+        k: Steps of the agent that make one prediction, 1 to 3; no row where fewer are left.
+        at: ``all``: at every step of the agent. ``quartiles``: where a quarter, a half and three
+            quarters of them are done.
+        tools: Definitions of the tools, for a run whose log has none; without either the row
+            claims none.
+
+    Raises:
+        OptionError: If k is out of range.
+        RowError: If a value can't be written as JSON.
+    """
+    if k not in (1, 2, 3):
+        raise OptionError(f"--steps: expected a whole number from 1 to 3, got {k}")
+    steps = trajectory.steps
+    turns = [place for place, step in enumerate(steps) if step.source == "agent"]
+    n = len(turns)
+    chosen = range(n) if at == "all" else sorted({n * quarter // 4 for quarter in (1, 2, 3)})
+    asked_at = next(
+        (i for i, step in enumerate(steps) if step.source == "user" and step.text), len(steps)
+    )
+    is_said = asked_at < len(steps) and steps[asked_at].text == trajectory.query
+    hidden = _ids(steps, "user") - _ids(steps, "agent")
+    defined = tools if trajectory.tools is None else trajectory.tools
+    offered = {} if defined is None else {"tools_json": _json(defined, "tools")}
+    before: list[str] = []
+    start = 0
+    for number in chosen:
+        predicted = turns[number : number + k]
+        if len(predicted) < k:
+            return
+        at_step = predicted[0]
+        for place in range(start, at_step):
+            shown = _messages(steps[place], hidden)
+            before.extend(_json(message, f"steps[{place}]") for message in shown)
+        start = at_step
+        response = [_prediction(steps[place]) for place in predicted]
+        text = _json(response[0] if k == 1 else response, f"steps[{at_step}]")
+        yield {
+            "id": f"{trajectory.trajectory_id}-step{number}{f'-k{k}' if k > 1 else ''}",
+            "case_id": trajectory.case_id,
+            "split": "step_wise_planning",
+            "planning_regime": "Step-wise",
+            "prediction_horizon": k,
+            "source": trajectory.place.format,
+            "stage": ("early", "middle", "late")[3 * number // n],
+            "system_prompt": trajectory.system_prompt,
+            "query": "" if is_said and at_step < asked_at else trajectory.query,
+            **offered,
+            "trajectory_prefix_json": f"[{','.join(before)}]",
+            "tested_model": trajectory.tested_model or NOT_STATED,
+            "model_response": _TAG.sub(_escaped, text),
+        }
+
+
+_TAG = re.compile(r"<(?=/?(?:tool|function|invoke|think))|\[(?=TOOL_CALLS\])", re.IGNORECASE)
+"""What the reader of replies takes for the beginning of a call, or the end of the thinking, also
+inside a text; JSON has another spelling for the character."""
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
+
+
+def _ids(steps: Sequence[TrajectoryStep], source: str) -> AbstractSet[str]:
+    return {call.call_id for step in steps if step.source == source for call in step.calls}
+
+
+def _prediction(step: TrajectoryStep) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "thought": "\n\n".join(filter(None, (step.thought, step.text))),
+        "tool_calls": [_call(call) for call in step.calls],
+    }
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def _messages(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict[str, Any]]:
+    """What the agent saw of a step, and made of it, as chat messages."""
+    if step.source == "user":
+        if step.text or not step.calls:
+            yield {"role": "user", "content": step.text}
+        return
+    if step.source == "environment":
+        if step.text:
+            yield {"role": "tool", "content": step.text}
+    else:
+        message: dict[str, Any] = {
+            "role": "assistant" if step.source == "agent" else "system",
+            "content": step.text,
+        }
+        if step.thought:
+            message["thought"] = step.thought
+        if step.calls:
+            message["content"] = step.text or None
+            message["tool_calls"] = [
+                {**({"id": call.call_id} if call.call_id else {}), **_call(call)}
+                for call in step.calls
+            ]
+        yield message
+    for result in step.observations:
+        if result.call_id in hidden:
+            continue
+        content = result.content
+        facts = {"tool_call_id": result.call_id, "name": result.name, "is_error": result.is_error}
+        yield {
+            "role": "tool",
+            **{name: value for name, value in facts.items() if value},
+            "content": content if isinstance(content, str) else _json(content, "observations"),
+        }
+
+
+def _json(value: object, field: str) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise RowError(field, "values that can be written as JSON", str(error)) from None

@@ -9,9 +9,11 @@ from importlib.metadata import entry_points
 from ..errors import OptionError
 from .base import TrajectoryProtocol
 from .outcome import OUTCOME
+from .planbench.protocol import PLANBENCH
+from .slate import SLATE
 
 RUN_PROTOCOLS: Mapping[str, TrajectoryProtocol] = {
-    protocol.name: protocol for protocol in (OUTCOME,)
+    protocol.name: protocol for protocol in (OUTCOME, PLANBENCH, SLATE)
 }
 ENTRY_POINT_GROUP = "apbjudge.trajectory_protocols"
 

@@ -89,7 +89,9 @@ def dot_chart(
     return figure
 
 
-def bar_chart(marks: Marks, names: Names, *, titles: Mapping[str, str]) -> MplFigure:
+def bar_chart(
+    marks: Marks, names: Names, *, titles: Mapping[str, str], of: str = "cases"
+) -> MplFigure:
     """A stacked bar per tested model, whose parts are shares of its rows by column."""
     from matplotlib.patches import Patch
 
@@ -105,7 +107,7 @@ def bar_chart(marks: Marks, names: Names, *, titles: Mapping[str, str]) -> MplFi
                 lefts[mark.name] += mark.value
     name_rows(axes, labels(names, NAME_ROOM))
     undecided = "; open end: undecided" if min(lefts.values()) < _FULL else ""
-    value_axis(axes, "x", "percent", (0.0, 1.0), f"Share of cases, %{undecided}", grid=False)
+    value_axis(axes, "x", "percent", (0.0, 1.0), f"Share of {of}, %{undecided}", grid=False)
     patches = [
         Patch(facecolor=fill.colour, hatch=fill.hatch, edgecolor=INK, linewidth=0.5)
         for fill in fills.values()

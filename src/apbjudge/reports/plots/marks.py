@@ -57,15 +57,18 @@ class Mark:
 
 
 def table_marks(table: Table, judge: str, columns: str) -> list[Mark]:
-    """The values of one judge, by row, in the columns whose keys match a regular expression."""
+    """The values of one judge, by row, in the columns whose keys match a regular expression.
+
+    The last head of a row is its place; where there are three, that in the middle is the section.
+    """
     wanted = [column for column in table.columns if re.fullmatch(columns, column.key)]
     return [
         Mark(
             judge=judge,
             name=row.heads[0],
-            section=column.section,
+            section=row.heads[1] if len(row.heads) > 2 else column.section,
             column=column.key,
-            at=row.heads[1] if len(row.heads) > 1 else "",
+            at=row.heads[-1] if len(row.heads) > 1 else "",
             unit=column.unit,
             value=cell.estimate.value,
             low=cell.estimate.low,

@@ -88,6 +88,37 @@ MEASURES = {
 }
 
 
+FAILURES = {
+    name: name
+    for name in (
+        *("No Traction", "Stalled", "Irrecoverable Drift", "Weak Recovery"),
+        "Format Error",
+    )
+}
+KINDS = ("explicit", "implicit", "misleading")
+BLOCKERS = {f"{kind} blockers": f"{kind.capitalize()} failure" for kind in KINDS[:2]} | {
+    "misleading blockers": "Misleading tool"
+}
+REUSES = {
+    "value reused": "Value reused",
+    "search reused": "Search reused",
+    "ambiguous": "Ambiguous",
+    "unused": "Unused",
+}
+
+
+def _named_with_setting(marks: list[Mark]) -> list[Mark]:
+    """Marks whose name says their setting, where there are several."""
+    several = len({mark.at for mark in marks}) > 1
+    return [replace(m, name=f"{m.name}, {m.at}", at="") if several else m for m in marks]
+
+
+def _by_kind_of_blocker(marks: list[Mark]) -> list[Mark]:
+    """Marks by what was done with a value, whose name says the kind of the blocker."""
+    split = [(mark, *mark.column.split(", ")) for mark in _named_with_setting(marks)]
+    return [replace(m, name=f"{m.name}, {kind}", column=reuse) for m, kind, reuse in split]
+
+
 def _without_both_e2(marks: list[Mark]) -> list[Mark]:
     """Without protocols that have E2-H and E2-S, which share a place."""
     both = {m.section for m in marks if m.column == "E2-H"}
@@ -259,6 +290,61 @@ SPECS = (
         # F1 is in percent here too
         highlights=lambda marks: extremes([replace(mark, unit="percent") for mark in marks]),
         names=by_value,
+    ),
+    _Spec(
+        key="runs-success",
+        tables={"outcome": "", "planbench": "", "slate": ""},
+        columns="success|Accuracy|execution success",
+        title="Successful runs by tested model and setting",
+        alt="A row of points per tested model, one for each setting.",
+        draw=partial(dot_chart, series="section", axis="Successful runs, %"),
+        select=lambda marks: [replace(mark, section=mark.at, at="") for mark in marks],
+        names=by_value,
+    ),
+    _curve_spec(
+        "runs-steps",
+        {"planbench-steps": ""},
+        "Successful runs by the length of the shortest path",
+        across="Calls on the shortest path",
+        columns="Accuracy",
+        up="Successful runs, %",
+    ),
+    *(
+        _Spec(
+            key=key,
+            tables={table: ""},
+            columns="|".join(titles),
+            title=title,
+            alt="A stacked bar per tested model and setting.",
+            draw=partial(bar_chart, titles=titles, of=of),
+            select=_named_with_setting,
+            highlights=partial(extremes, titles=titles),
+            intervals=False,
+        )
+        for key, table, titles, title, of in (
+            (
+                "runs-failures",
+                "planbench-failures",
+                FAILURES,
+                "Failed runs by class",
+                "failed runs",
+            ),
+            (
+                *("runs-blocked", "planbench-blocked", BLOCKERS),
+                *("Blocked alternatives that runs call, by kind", "calls of blockers"),
+            ),
+        )
+    ),
+    _Spec(
+        key="runs-reuse",
+        tables={"planbench-blocked": ""},
+        columns=f"(?:{'|'.join(KINDS)}), (?:{'|'.join(REUSES)})",
+        title="What runs do with the values of blocked alternatives",
+        alt="A stacked bar per tested model, setting and kind of blocker.",
+        draw=partial(bar_chart, titles=REUSES, of="calls of the kind"),
+        select=_by_kind_of_blocker,
+        highlights=partial(extremes, titles=REUSES),
+        intervals=False,
     ),
 )
 

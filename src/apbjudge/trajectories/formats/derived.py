@@ -1,0 +1,44 @@
+"""What follows from the steps of a run, whatever log they come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...records.trajectories import TrajectoryStep
+
+
+def query_of(steps: Sequence[TrajectoryStep]) -> str:
+    """The first thing that the user says; empty where nothing."""
+    return next((step.text for step in steps if step.source == "user" and step.text), "")
+
+
+def final_answer_of(steps: Sequence[TrajectoryStep]) -> str | None:
+    """The text of the agent with which the run ends; None where it ends otherwise."""
+    if steps and steps[-1].source == "agent" and not steps[-1].calls and steps[-1].text:
+        return steps[-1].text
+    return None
+
+
+def remarks_of(steps: Sequence[TrajectoryStep]) -> Counter[str]:
+    """Counts of what can be seen in the steps themselves.
+
+    A result without an id, in a step with calls, answers one of these that no other result names.
+    """
+    remarks: Counter[str] = Counter()
+    answered = {result.call_id for step in steps for result in step.observations}
+    known = {call.call_id for step in steps for call in step.calls}
+    for step in steps:
+        calls = step.calls
+        remarks["parallel calls"] += len(calls) > 1
+        remarks["user-side calls"] += len(calls) if step.source == "user" else 0
+        remarks["unreadable arguments"] += sum(not isinstance(c.arguments, dict) for c in calls)
+        unnamed = sum(not result.call_id for result in step.observations)
+        open_calls = sum(not call.call_id or call.call_id not in answered for call in calls)
+        remarks["calls without results"] += max(0, open_calls - unnamed)
+        is_apart = step.source == "environment"
+        remarks["results without calls"] += sum(
+            result.call_id not in known if result.call_id else is_apart
+            for result in step.observations
+        )
+    return +remarks

@@ -1,0 +1,47 @@
+"""Whether a text states a value."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_MARKS = re.compile(r"[*_`\"']")
+_BLANKS = re.compile(r"\s+")
+_JOINED = "-.,:/"
+"""A token is a run of letters and digits, or several of these joined by one of these signs."""
+
+
+def normalised(value: Any) -> str:
+    """The value as the benchmark compares it: lower case, without marks and runs of blanks."""
+    return _BLANKS.sub(" ", _MARKS.sub("", as_text(value).lower())).strip()
+
+
+def as_text(value: Any) -> str:
+    """A value of a tool as the environment compares arguments; empty for None."""
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return str(value)
+
+
+def contains(text: Any, value: Any) -> bool:
+    """The benchmark's own test: ``1`` is in ``10``, and ``approved`` in ``not approved``."""
+    part = normalised(value)
+    return bool(part) and part in normalised(text)
+
+
+def contains_token(text: Any, value: Any) -> bool:
+    """Likewise, but only as whole tokens: ``2026-04`` is not in ``2026-04-16``."""
+    part = normalised(value)
+    if not part:
+        return False
+    bounded = rf"(?<!\w)(?<!\w[{_JOINED}]){re.escape(part)}(?![{_JOINED}]?\w)"
+    return re.search(bounded, normalised(text)) is not None
+
+
+def equals(text: Any, value: Any) -> bool:
+    """Whether the text is the value and nothing else, but for marks, blanks and a full stop."""
+    part = normalised(value)
+    return bool(part) and normalised(text).removesuffix(".") == part.removesuffix(".")

@@ -1,0 +1,124 @@
+"""The evaluator of the protocol ``planbench-xl``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ...config import Grounding
+from ...errors import OptionError, RowError
+from ...records.trajectories import Trajectory
+from ..base import Evaluation, EvaluatorSettings, Question
+from .data import PlanBenchData, load_data
+from .diagnosis import (
+    blocked_measures,
+    failure_of,
+    findings_of,
+    first_error,
+    selection_measures,
+    termination_of,
+    walk,
+)
+from .measures import measures_of, verdicts
+
+NEEDS = "the folder of the benchmark's data (queries.json, …)"
+SURRENDER = "Surrender"
+"""Code of the rubric ``surrender``, and then the class of how the run ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBenchEvaluator:
+    """Evaluates runs by the benchmark's data.
+
+    Attributes:
+        data: What is asked, and which tools there are.
+        cases: Ids of the queries there should be runs of.
+        grounding: Which right answers count, see ``verdicts``.
+    """
+
+    data: PlanBenchData
+    cases: Collection[str]
+    grounding: Grounding = "paper"
+
+    @property
+    def digest(self) -> str:
+        """Hash of the data."""
+        return self.data.digest
+
+    def evaluate(self, trajectory: Trajectory) -> Evaluation:
+        """Evaluates a run.
+
+        Raises:
+            RowError: If the data has no such query, or the run does not say what the environment
+                answered, as only its own logs do.
+        """
+        run, data = trajectory, self.data
+        query = data.queries.get(run.case_id)
+        if query is None:
+            raise RowError("case_id", "a query of the benchmark's data", run.case_id)
+        for i, step in enumerate(run.steps):
+            is_call = step.kind == "call" or step.execution is not None
+            if (is_call and not (step.calls and step.execution)) or (
+                step.kind == "retrieve" and step.retrieval is None
+            ):
+                expected = "what the environment answered (execution, retrieval)"
+                raise RowError(f"steps.{i}", expected, step.kind)
+        found = walk(run, query, data)
+        measures = measures_of(run, query, data, self.grounding)
+        measures |= blocked_measures(run, query, data)
+        groups = {"steps": str(min(len(path.tools) for path in data.paths[query.task_id]))}
+        if verdicts(run, query)[self.grounding]:
+            return Evaluation(
+                is_correct=True,
+                measures=measures,
+                word=found.word,
+                reasoning="The answer states the right value",
+                groups=groups,
+            )
+        failure = failure_of(found.word, run.termination)
+        last = failure_of(found.word, run.termination, rule="last")
+        classes: dict[str, str] = {"failure": failure, "failure (last)": last}
+        has_ended_by_itself = failure != "Format Error"
+        if has_ended_by_itself:
+            classes["termination"] = termination_of(run, query)
+        asks = has_ended_by_itself and run.final_answer
+        return Evaluation(
+            is_correct=False,
+            measures=measures | selection_measures(found, failure),
+            classes=classes,
+            word=found.word,
+            first_error=first_error(run, found),
+            reasoning=": ".join([failure, *filter(None, [classes.get("termination")])]),
+            findings=tuple(findings_of(run)),
+            groups=groups,
+            question=Question(str(run.final_answer), SURRENDER, "termination") if asks else None,
+        )
+
+
+def evaluator_of(settings: EvaluatorSettings) -> PlanBenchEvaluator:
+    """The evaluator for a log; see ``TrajectoryProtocol``.
+
+    Raises:
+        OptionError: If it is not said where the data is.
+        InputError: If the data is unusable.
+    """
+    if settings.cases is None:
+        raise OptionError(f"--cases: expected {NEEDS}, got nothing")
+    data = load_data(settings.cases)
+    planned = None if settings.log is None else _planned(settings.log)
+    cases = {i: query for i, query in data.queries.items() if planned is None or i in planned}
+    return PlanBenchEvaluator(data, cases.keys(), settings.grounding)
+
+
+def _planned(log: Path) -> set[str] | None:
+    """The queries that a run folder was started with, which may be a sample; None if unknown."""
+    index = log / "progress" / "index.json"
+    try:
+        content: Any = orjson.loads(index.read_bytes())
+        return {str(entry["query_id"]) for entry in content["queries"]}
+    except (OSError, ValueError, TypeError, LookupError):
+        return None

@@ -1,0 +1,113 @@
+"""What one run did: searches, calls, datatypes reached, and whether its answer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from ...config import Grounding
+from ...records.trajectories import Trajectory, TrajectoryStep
+from .answers import contains, contains_token, equals
+from .data import PlanBenchData, Query
+
+UNTRUSTED_INPUT = "untrusted_input_rejected"
+
+
+def trusted_output(step: TrajectoryStep) -> str:
+    """Datatype that the step's call obtained from an executable tool; empty for none."""
+    done = step.execution
+    return done.output_datatype if done is not None and done.provenance == "trusted" else ""
+
+
+def verdicts(run: Trajectory, query: Query) -> Mapping[Grounding, bool]:
+    """Whether the answer counts as right, under each reading of "grounded".
+
+    It must contain the right value (arXiv:2606.22388, app. B.8.1), and
+
+    * ``answer-only``: nothing else;
+    * ``paper``: an executable tool must have returned the target datatype;
+    * ``released``: moreover it must contain no value that a noisy tool or a blocker returned for
+      the target datatype, even if it is the same value. That is what the authors' code does, and
+      it fails right answers which contain a value of a noisy tool that was called.
+    """
+    says = run.final_answer is not None and contains(run.final_answer, query.correct_answer)
+    has_target = any(trusted_output(step) == query.target_datatype for step in run.steps)
+    return {
+        "answer-only": says,
+        "paper": says and has_target,
+        "released": says and has_target and not is_contaminated(run, query),
+    }
+
+
+def is_contaminated(run: Trajectory, query: Query) -> bool:
+    """Whether the answer contains a value that an untrusted tool returned for the target."""
+    return any(
+        done.provenance == "untrusted"
+        and done.output_datatype == query.target_datatype
+        and contains(run.final_answer, done.output_value)
+        for step in run.steps
+        if (done := step.execution) is not None
+    )
+
+
+def closure(held: Collection[str], interfaces: Iterable[tuple[frozenset[str], str]]) -> set[str]:
+    """All datatypes that follow from some by tools, each given as inputs and output."""
+    reached, waiting = {*held}, {*interfaces}
+    while ready := {tool for tool in waiting if tool[0] <= reached}:
+        waiting -= ready
+        reached.update(output for _, output in ready)
+    return reached
+
+
+def measures_of(
+    run: Trajectory, query: Query, data: PlanBenchData, grounding: Grounding
+) -> dict[str, float]:
+    """The measures of a run (app. B.8.1), such that every figure is a mean or ratio of them.
+
+    ``searches`` and ``calls`` count malformed ones too. ``EDT`` are the datatypes within reach
+    beyond those held at the start: what follows from them and from trusted outputs by any tool
+    retrieved, noisy tools and blockers included. A run that obtained nothing has no ``EGT
+    precision``. Searches by inputs and output count as neither forward nor backward.
+    """
+    steps = run.steps
+    searches = [step.retrieval for step in steps if step.retrieval is not None]
+    calls = [(step.calls[0], done) for step in steps if (done := step.execution) is not None]
+    rejected = [done.rejection for _, done in calls if not done.was_executed]
+    untrusted = rejected.count(UNTRUSTED_INPUT)
+    invalid = len(rejected) - untrusted - rejected.count("blocked")
+    noisy = sum(
+        call.name in data.noisy or done.tool_type.lower().startswith("noisy")
+        for call, done in calls
+    )
+    executed = {output for step in steps if (output := trusted_output(step))}
+    interfaces = {
+        (frozenset(tool.inputs), tool.output) for search in searches for tool in search.tools or ()
+    }
+    truth = frozenset[str]().union(*(path.datatypes for path in data.paths[query.task_id]))
+    on_path = executed & truth
+    of, answer, gold = verdicts(run, query), run.final_answer, query.correct_answer
+    is_correct = of[grounding]
+    measures: dict[str, float] = {
+        "turns": sum(step.source == "agent" for step in steps),
+        "searches": len(searches),
+        "forward searches": sum(s.by_inputs and not s.by_output for s in searches),
+        "backward searches": sum(s.by_output and not s.by_inputs for s in searches),
+        "calls": len(calls),
+        "invalid calls": invalid,
+        "untrusted calls": untrusted,
+        "rejected calls": invalid + untrusted,
+        "noisy calls": noisy,
+        "uses noisy tools": noisy > 0,
+        "EDT": len(closure(query.input_datatypes | executed, interfaces) - query.input_datatypes),
+        "executed datatypes": len(executed),
+        "executed on path": len(on_path),
+        "ground truth datatypes": len(truth),
+        "EGT recall": len(on_path) / len(truth),
+        **{f"correct ({name})": value for name, value in of.items()},
+        "correct, whole tokens": is_correct and contains_token(answer, gold),
+        "correct, exact": is_correct and equals(answer, gold),
+        "differs from released": is_correct != of["released"],
+        "differs from answer-only": is_correct != of["answer-only"],
+    }
+    if executed:
+        measures["EGT precision"] = len(on_path) / len(executed)
+    return {name: float(value) for name, value in measures.items()}

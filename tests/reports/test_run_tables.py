@@ -1,0 +1,141 @@
+"""Tables, figures and comparisons of whole runs, from finished runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import OptionError
+from apbjudge.errors import InputError
+from apbjudge.reports.comparison import comparison_text
+from apbjudge.reports.paper.formatting import tables_latex, tables_markdown
+from apbjudge.reports.report import report as open_report
+from apbjudge.statistics.estimates import Estimate
+from tests.support.runs import write_judged
+
+FAILED = {"Irrecoverable Drift": 110, "Format Error": 21, "No Traction": 12, "Weak Recovery": 9}
+
+
+def published() -> list[dict[str, Any]]:
+    """Runs that give the shares printed for one model (arXiv:2606.22388, table 3 and figure 6)."""
+    right = [{"is_correct": True, "measures": {"turns": 20}, "steps": "5"}] * 164
+    wrong = [
+        {
+            "is_correct": False,
+            "measures": {"turns": 26},
+            "classes": {"failure": name},
+            "steps": "6",
+        }
+        for name, count in FAILED.items()
+        for _ in range(count)
+    ]
+    return right + wrong
+
+
+def cells(table: Any, row: int = 0) -> dict[str, Estimate]:
+    return {key: cell.estimate for (_, key), cell in table.rows[row].cells.items()}
+
+
+def test_published_shares_follow_from_counts(tmp_path: Path) -> None:
+    run = write_judged(tmp_path / "default", "default", published())
+    main, steps, failures = open_report(run).tables[:3]
+    assert main.number == "Table 3"
+    assert cells(main)["Accuracy"].value == pytest.approx(0.5190, abs=5e-5)  # 164 of 316
+    assert (cells(main)["Accuracy"].low, cells(main)["Accuracy"].high) == pytest.approx(
+        (0.4640, 0.5736), abs=5e-4
+    )
+    assert cells(main)["turns"].value == pytest.approx((164 * 20 + 152 * 26) / 316)
+    shares = cells(failures)
+    assert shares["Irrecoverable Drift"].value == pytest.approx(0.724, abs=5e-4)
+    assert shares["Format Error"].value == pytest.approx(0.138, abs=5e-4)
+    assert shares["Stalled"].value == 0  # no run is of the class, and the class is stated
+    assert {e.n_items for e in shares.values()} == {152}
+    assert [row.heads for row in steps.rows] == [
+        ("alder", "default", "5"),
+        ("alder", "default", "6"),
+    ]
+
+
+def test_settings_of_one_model_are_rows_of_one_table(tmp_path: Path) -> None:
+    runs = [write_judged(tmp_path / name, name, published()) for name in ("default", "mixed")]
+    report = open_report(runs)
+    (table, *_) = report.tables
+    assert [row.heads for row in table.rows] == [("alder", "default"), ("alder", "mixed")]
+    assert {row.judge for row in table.rows} == {"code"}
+    assert {figure.key for figure in report.figures} == {
+        "runs-success",
+        "runs-steps",
+        "runs-failures",
+    }
+    text = tables_markdown(report.tables)
+    assert "PlanBench-XL (Table 3; --table planbench)" in text
+    assert "Layout: Table 3 of arXiv:2606.22388" in tables_latex(report.tables)
+
+
+def test_the_best_model_of_a_setting_is_marked(tmp_path: Path) -> None:
+    weak = [{"is_correct": i % 4 == 0} for i in range(200)]
+    strong = [{"is_correct": i % 4 != 0} for i in range(200)]
+    runs = [
+        write_judged(tmp_path / "weak", "default", weak, tested_model="birch"),
+        write_judged(tmp_path / "strong", "default", strong),
+    ]
+    (table, *_) = open_report(runs).tables
+    marks = {row.heads[0]: row.cells["", "Accuracy"].best for row in table.rows}
+    assert marks == {"alder": True, "birch": False}
+
+
+def test_a_table_that_nothing_is_there_for_is_refused(tmp_path: Path) -> None:
+    run = write_judged(tmp_path / "default", "default", published())
+    with pytest.raises(OptionError, match="--table outcome: there is nothing for it"):
+        _ = open_report(run, tables=("outcome",)).tables
+    assert [t.key for t in open_report(run, tables=("planbench",)).tables] == ["planbench"]
+
+
+def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:
+    plain = [
+        {"is_correct": i % 2 == 0, "measures": {"turns": 20 + i % 7, "searches": 6, "calls": 4}}
+        for i in range(100)
+    ]
+    block = [
+        {
+            "is_correct": i % 4 == 0,
+            "measures": {"turns": 25 + i % 7, "searches": 9, "calls": 4 + i % 2},
+        }
+        for i in range(100)
+    ]
+    one = write_judged(tmp_path / "default", "default", plain)
+    other = write_judged(tmp_path / "mixed", "mixed", block)
+    compared = apbjudge.compare(one, other)
+    found = {difference.name: difference for difference in compared.differences}
+    assert compared.differing == ("setting",)
+    assert found["Accuracy"].difference.value == pytest.approx(0.25)
+    assert found["turns"].difference.value == pytest.approx(-5)
+    assert found["turns"].difference.note == "the items show no spread"  # each differs by 5
+    assert found["S/C"].difference.value == pytest.approx(6 / 4 - 900 / 450)
+    assert found["S/C"].p_value is not None
+    assert found["S/C"].p_value < 1e-6
+    assert "setting mixed" in comparison_text(compared)
+    (gate,) = compared.gate(margin=0.5)
+    assert gate.passed
+    (gate,) = apbjudge.compare(one, other, primary=("Accuracy",)).gate(margin=0.1)
+    assert not gate.passed
+
+
+@pytest.mark.parametrize(
+    "diagnosis",
+    [{"measures": {"turns": "many"}}, {"classes": {"failure": 3}}, {"measures": [1]}, "turns"],
+)
+def test_damaged_diagnoses_cost_their_row_alone(diagnosis: Any, tmp_path: Path) -> None:
+    run = write_judged(tmp_path / "run", "default", published())
+    lines = (run / "judgements.jsonl").read_text().splitlines()
+    damaged = write_judged(tmp_path / "bad", "default", [published()[0]], diagnosis=diagnosis)
+    bad = (damaged / "judgements.jsonl").read_text()
+    (run / "judgements.jsonl").write_text("\n".join([bad.strip(), *lines[1:]]) + "\n")
+    report = open_report(run)
+    assert report.tables[0].rows[0].counts[""].rows == 315
+    assert any("field diagnosis: expected measures and classes" in p for p in report.problems)
+    with pytest.raises(InputError, match="field diagnosis"):
+        _ = open_report(damaged).tables

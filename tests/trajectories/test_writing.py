@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.records.trajectories import (
+    Execution,
+    FoundTool,
+    LogPlace,
+    Observation,
+    Outcome,
+    Retrieval,
+    ToolCall,
+    Trajectory,
+    TrajectoryStep,
+)
+from apbjudge.trajectories.formats.atif import ATIF
+from apbjudge.trajectories.writing import left_out, to_atif, to_messages
+
+PLACE = LogPlace(format="test", file="run.jsonl", line=3)
+BACK = LogPlace(format="atif", version="1.8", file="out.jsonl", line=1)
+
+texts = st.text(st.characters(codec="utf-8"), max_size=8)
+ids = st.text("ab1", min_size=1, max_size=2)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+objects = st.dictionaries(texts | st.sampled_from(["extra", "agent", "calls"]), values, max_size=2)
+step_extras = objects | st.fixed_dictionaries(
+    {},
+    optional={
+        "timestamp": st.sampled_from(["2026-01-02T03:04:05Z", "yesterday", 7]),
+        "model_name": st.sampled_from(["m", 1, None]),
+        "metrics": st.sampled_from([{"prompt_tokens": 3}, {"prompt_tokens": "3"}, {"new": 1}, []]),
+    },
+)
+calls = st.builds(ToolCall, texts, values, ids | st.just(""), texts)
+results = st.builds(Observation, values, ids | st.just(""), texts, st.none() | st.booleans())
+retrievals = st.builds(
+    Retrieval,
+    st.booleans(),
+    tools=st.none() | st.tuples() | st.tuples(st.builds(FoundTool, texts, st.tuples(texts))),
+)
+executions = st.builds(Execution, st.booleans(), output_value=values)
+steps = st.builds(
+    TrajectoryStep,
+    st.sampled_from(["system", "user", "agent", "environment"]),
+    st.sampled_from(["message", "call", "retrieve", "answer", "invalid"]),
+    texts,
+    texts,
+    st.lists(calls, max_size=3).map(tuple),
+    st.lists(results, max_size=3).map(tuple),
+    st.none() | retrievals,
+    st.none() | executions,
+    step_extras,
+)
+agents = st.fixed_dictionaries(
+    {}, optional={"name": texts | st.just("unknown"), "version": texts, "extra": values}
+)
+trajectories = st.builds(
+    Trajectory,
+    trajectory_id=ids,
+    case_id=ids,
+    tested_model=texts | st.sampled_from(["unknown", "model"]),
+    trial=st.none() | st.integers(0, 5),
+    setting=texts,
+    query=texts,
+    system_prompt=texts,
+    tools=st.none() | st.lists(values | objects, max_size=2).map(tuple),
+    steps=st.lists(steps, max_size=4).map(tuple),
+    final_answer=st.none() | texts,
+    termination=texts,
+    infrastructure_error=texts,
+    outcome=st.none() | st.builds(Outcome, st.none() | st.floats(0, 1), st.none() | st.booleans()),
+    usage=st.dictionaries(
+        st.sampled_from(["total_prompt_tokens", "total_cost_usd", "total_steps", "time"]),
+        st.sampled_from([0.0, 3.0, 1.5]),
+    ),
+    place=st.just(PLACE),
+    remarks=st.dictionaries(st.sampled_from(["attachments", "sub-agents"]), st.integers(1, 3)),
+    extra=objects | st.fixed_dictionaries({"agent": agents, "final_metrics": values}),
+)
+
+
+def written(trajectory: Trajectory) -> dict[str, Any]:
+    return orjson.loads(orjson.dumps(to_atif(trajectory)))
+
+
+def example(**changes: Any) -> Trajectory:
+    made = Trajectory(
+        trajectory_id="run",
+        case_id="case",
+        tested_model="model",
+        query="Add 1 and 2.",
+        system_prompt="You add.",
+        tools=({"type": "function", "function": {"name": "add"}},),
+        steps=(
+            TrajectoryStep("user", text="Add 1 and 2."),
+            TrajectoryStep(
+                "agent",
+                "call",
+                "Both at once.",
+                "Let me think.",
+                (ToolCall("add", {"x": 1}, "c1"), ToolCall("add", "{x", "c2", "no JSON object")),
+                (Observation({"sum": 3}, "c2", "add", False), Observation("3", "c1")),
+            ),
+            TrajectoryStep("agent", text="3"),
+        ),
+        final_answer="3",
+        outcome=Outcome(1.0),
+        usage={"total_prompt_tokens": 12.0},
+        place=PLACE,
+    )
+    return replace(made, **changes)
+
+
+# ATIF ---------------------------------------------------------------------------------------------
+
+
+@given(trajectories)
+def test_what_is_written_as_atif_is_read_again_whole(trajectory: Trajectory) -> None:
+    place = replace(BACK, version="")
+    assert ATIF.read(written(trajectory), place, {}) == replace(trajectory, place=BACK)
+
+
+@given(trajectories)
+def test_what_is_written_keeps_the_rules_of_atif(trajectory: Trajectory) -> None:
+    row = written(trajectory)
+    assert row.keys() == {
+        *("schema_version", "trajectory_id", "agent", "steps", "final_metrics", "extra")
+    }
+    assert isinstance(row["agent"]["name"], str)
+    assert isinstance(row["agent"]["version"], str)
+    assert [step["step_id"] for step in row["steps"]] == list(range(1, len(row["steps"]) + 1))
+    assert row["steps"]
+    agents_only = {"reasoning_content", "tool_calls", "model_name", "metrics"}
+    for step in row["steps"]:
+        assert step["source"] in ("system", "user", "agent")
+        assert isinstance(step["message"], str)
+        assert step["source"] == "agent" or not agents_only & step.keys()
+        own = [call["tool_call_id"] for call in step.get("tool_calls", [])]
+        assert "" not in own
+        assert all(isinstance(call["arguments"], dict) for call in step.get("tool_calls", []))
+        for result in step.get("observation", {}).get("results", []):
+            assert result.get("source_call_id", own[0] if own else None) in (own or [None])
+            assert isinstance(result["content"], str | None)
+    totals = row["final_metrics"].get("total_prompt_tokens", 0)
+    assert totals == int(totals)
+
+
+def test_the_fields_that_atif_has_are_used() -> None:
+    row = to_atif(example())
+    assert [step["source"] for step in row["steps"]] == ["system", "user", "agent", "agent"]
+    assert row["agent"]["model_name"] == "model"
+    assert row["agent"]["tool_definitions"] == [{"type": "function", "function": {"name": "add"}}]
+    step = row["steps"][2]
+    assert step["message"] == "Both at once."
+    assert step["reasoning_content"] == "Let me think."
+    assert [call["tool_call_id"] for call in step["tool_calls"]] == ["c1", "c2"]
+    assert step["tool_calls"][0]["arguments"] == {"x": 1}
+    assert [r["source_call_id"] for r in step["observation"]["results"]] == ["c2", "c1"]
+    assert json.loads(step["observation"]["results"][0]["content"]) == {"sum": 3}
+    assert row["final_metrics"] == {"total_prompt_tokens": 12}
+    assert row["extra"]["apbjudge"]["outcome"] == {"reward": 1.0}
+    assert "final_answer" not in row["extra"]["apbjudge"]
+
+
+def test_writing_does_not_change_the_run() -> None:
+    step = TrajectoryStep("agent", extra={"timestamp": "2026-01-02T03:04:05Z", "metrics": {}})
+    trajectory = example(steps=(step,), extra={"agent": {"version": "2"}})
+    before = json.dumps(to_atif(trajectory))
+    assert json.dumps(to_atif(trajectory)) == before
+    assert step.extra.keys() == {"timestamp", "metrics"}
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+def test_messages_are_those_of_openai() -> None:
+    row = to_messages(example(trial=0, setting="block", termination="done"))
+    assert (row["id"], row["case_id"]) == ("run", "case")
+    assert (row["reward"], row["trial"], row["setting"]) == (1.0, 0, "block")
+    assert "success" not in row
+    system, user, first, two, one, last = row["messages"]
+    assert system == {"role": "system", "content": "You add."}
+    assert user == {"role": "user", "content": "Add 1 and 2."}
+    assert [call["function"]["arguments"] for call in first["tool_calls"]] == ['{"x":1}', "{x"]
+    assert two == {"role": "tool", "tool_call_id": "c2", "name": "add", "content": '{"sum":3}'}
+    assert one == {"role": "tool", "tool_call_id": "c1", "content": "3"}
+    assert last == {"role": "assistant", "content": "3"}
+
+
+def chat_messages() -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Chats in which calls have ids of their own, and what answers them follows at once."""
+
+    def turn(number: int) -> st.SearchStrategy[list[dict[str, Any]]]:
+        said = st.one_of(
+            st.fixed_dictionaries({"role": st.just("user"), "content": texts}),
+            st.fixed_dictionaries({"role": st.just("assistant"), "content": texts}),
+        )
+
+        def with_calls(arguments: list[dict[str, Any]], answers: list[str]) -> list[dict[str, Any]]:
+            asked = [
+                {
+                    "id": f"c{number}-{place}",
+                    "type": "function",
+                    "function": {"name": "f", "arguments": orjson.dumps(value).decode()},
+                }
+                for place, value in enumerate(arguments)
+            ]
+            told = [
+                {"role": "tool", "tool_call_id": call["id"], "content": answer}
+                for call, answer in zip(reversed(asked), answers, strict=False)
+            ]
+            return [{"role": "assistant", "content": None, "tool_calls": asked}, *told]
+
+        called = st.builds(
+            with_calls, st.lists(objects, min_size=1, max_size=3), st.lists(texts, max_size=3)
+        )
+        return said.map(lambda one: [one]) | called
+
+    turns = st.tuples(*(turn(number) for number in range(4)))
+    return turns.map(lambda parts: [message for part in parts for message in part])
+
+
+@given(chat_messages())
+def test_a_chat_survives_the_way_through_atif(messages: list[dict[str, Any]]) -> None:
+    formats = pytest.importorskip("apbjudge.trajectories.formats.messages")
+    entry = {"id": "run", "tested_model": "model", "messages": messages, "tools": [{"name": "f"}]}
+    read = formats.MESSAGES.read(entry, PLACE, {})
+    back = ATIF.read(written(read), BACK, {})
+    assert to_messages(back) == to_messages(read)
+    assert to_messages(back)["messages"] == messages
+    assert to_messages(back)["tools"] == entry["tools"]
+
+
+# What is lost -------------------------------------------------------------------------------------
+
+
+def test_what_a_format_cannot_hold_is_counted() -> None:
+    user = TrajectoryStep(
+        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(Observation("", "u1"),)
+    )
+    search = TrajectoryStep(
+        "agent", "retrieve", retrieval=Retrieval(), execution=Execution(), extra={"turn": 2}
+    )
+    run = example(steps=(*example().steps, user, search), extra={"seed": 1, "host": "x"}, trial=1)
+    common = {
+        "retrieval facts": 1,
+        "execution facts": 1,
+        "kinds of steps": 1,
+        "results as values": 1,
+        "marks of errors": 1,
+    }
+    assert left_out(run, "messages") == common | {
+        "reasoning": 1,
+        "other fields of steps": 1,
+        "other fields": 2,
+    }
+    assert left_out(run, "atif") == common | {
+        "user-side calls": 1,
+        "unreadable arguments": 1,
+        "names of answering tools": 1,
+        "results for calls of other steps": 1,
+        "outcome": 1,
+        "case and trial": 1,
+    }
+
+
+def test_nothing_is_left_out_of_a_plain_chat() -> None:
+    said = (TrajectoryStep("user", text="Hello"), TrajectoryStep("agent", text="Hello"))
+    run = example(steps=said, outcome=None)
+    assert left_out(run, "messages") == {}
+    assert left_out(run, "atif") == {}
