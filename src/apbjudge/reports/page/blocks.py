@@ -10,22 +10,19 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
 import orjson
-from pydantic import ValidationError
 
 from ...errors import OptionError
 from ...records import Item
-from ...records.judgements import Diagnosis
 from ...records.trajectories import Trajectory
 from ...rubrics import load_rubric
 from .entries import Entry, Pictures
 from .index import Index
 from .items import case_key, case_view, judgement_view, prediction_view
-from .runs import run_view, task_view
+from .runs import diagnosis_of, run_view, task_view
 from .values import View
 
 BLOCK_TYPE = "application/octet-stream"
@@ -135,7 +132,7 @@ class Details:
                 "groups": {k: v for k, v in entry.groups.items() if v is not None},
             },
             "case": self._case(item) if item else run and self._task(run),
-            "run": run and run_view(run, _diagnosis(rows)),
+            "run": run and run_view(run, diagnosis_of(rows)),
             "prediction": prediction_view(item, findings) if item or findings else None,
             "judgements": [row and judgement_view(row) for row in entry.judgements],
             "labels": [dict(label) for label in entry.labels] or None,
@@ -212,15 +209,6 @@ def _code_names(ref: str) -> dict[str, str]:
         return {criterion.code: criterion.name for criterion in load_rubric(ref).criteria}
     except OptionError:
         return {}
-
-
-def _diagnosis(rows: list[Mapping[str, Any]]) -> Diagnosis | None:
-    """What the first judge that measured the run says of it."""
-    for row in rows:
-        if row.get("diagnosis") is not None:
-            with suppress(ValidationError):
-                return Diagnosis.model_validate(row["diagnosis"])
-    return None
 
 
 def _findings(rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nlargest
 from typing import Any, cast
 from urllib.parse import urlencode
 
 from .entries import Entry
+from .runs import diagnosis_of
 
 NO_FLAGS = -1
 """Stands for the flags of a verdict that has none, not even unset ones."""
@@ -34,7 +35,8 @@ _FACTS = {
     "uses_distractor": "uses a distractor",
     "matches_reference": "same tools as the reference",
 }
-"""Properties of the prediction, whoever judged it, and the names of their groups."""
+"""Properties of the prediction, whoever judged it, and the names of their groups; classes of a
+whole run are groups by their own names."""
 
 _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "human": ("Judge and humans differ", {"human": "differs", "sort": "human"}),
@@ -287,10 +289,11 @@ def _differing(*judges: Sequence[str]) -> tuple[int, int]:
     return sum(len({*group}) > 1 for group in several), len(several)
 
 
-def _facts(rows: Iterable[Mapping[str, Any] | None]) -> dict[str, str]:
+def _facts(rows: Sequence[Mapping[str, Any] | None]) -> dict[str, str]:
     facts: dict[str, str] = {}
     for row in rows:
         for column, name in _FACTS.items():
             if row is not None and row.get(column) is not None:
                 facts.setdefault(name, "yes" if row[column] else "no")
-    return facts
+    diagnosis = diagnosis_of(rows)
+    return facts if diagnosis is None else {**diagnosis.classes, **facts}

@@ -6,9 +6,12 @@ itself makes invisible characters visible and never reads a text as markup.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from ...errors import RowError
 from ...records.judgements import Diagnosis
@@ -16,6 +19,7 @@ from ...records.tools import read_tool
 from ...records.trajectories import (
     REMARKS,
     Execution,
+    LogPlace,
     Observation,
     Retrieval,
     ToolCall,
@@ -30,6 +34,19 @@ TEXT_SHOWN = 20_000
 """Characters of one text that the page has; a note at its end says how many are left out."""
 
 
+def diagnosis_of(rows: Sequence[Mapping[str, Any] | None]) -> Diagnosis | None:
+    """What the first judge that measured a run says of it.
+
+    Args:
+        rows: Rows of ``judgements.jsonl``; a diagnosis that can't be read counts as none.
+    """
+    for row in rows:
+        if row and row.get("diagnosis") is not None:
+            with suppress(ValidationError):
+                return Diagnosis.model_validate(row["diagnosis"])
+    return None
+
+
 def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
     """A run with its steps, and what a diagnosis says of them.
 
@@ -39,7 +56,7 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
 
     Returns:
         ``trial``, ``setting``, ``termination``, ``broke`` (what broke that was not the tested
-        model's), ``success``, ``reward``, ``usage``, ``place`` (format and line of the log),
+        model's), ``success``, ``reward``, ``usage``, ``place`` (where in the log, in words),
         ``answer`` (left out where there is none), ``word``, ``first_error`` (number of a step),
         ``remarks`` (name, count and meaning), ``n_steps`` when not all are shown, ``extra``, and
         ``steps``. A step has ``number`` (from 1), ``source``, ``kind``, ``text``, ``thought``,
@@ -47,7 +64,7 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
         ``observations`` (text, call: index in ``calls``, name, is_error), ``retrieval``,
         ``execution``, ``extra`` and ``word``: the letters of its executed calls.
     """
-    outcome, place, steps = trajectory.outcome, trajectory.place, trajectory.steps
+    outcome, steps = trajectory.outcome, trajectory.steps
     word = "" if diagnosis is None else diagnosis.word
     first_error = None if diagnosis is None else diagnosis.first_error
     letters = _letters(steps, word)
@@ -61,8 +78,7 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
             success=outcome and outcome.is_success,
             reward=outcome and outcome.reward,
             usage=trajectory.usage,
-            place=" ".join(filter(None, [place.format, place.version]))
-            + (f", run {place.line}" if place.line else ""),
+            place=_place(trajectory.place),
             word=word,
             first_error=None if first_error is None else first_error + 1,
             remarks=[
@@ -90,15 +106,19 @@ def task_view(trajectory: Trajectory) -> View:
     }
 
 
+def _place(place: LogPlace) -> str:
+    log = " ".join(filter(None, [place.format, place.version]))
+    run = f"run {place.line}" if place.line else ""
+    return ", ".join(filter(None, [log, place.file, run]))
+
+
 def _letters(steps: tuple[TrajectoryStep, ...], word: str) -> dict[int, str]:
     """The letters of each step, by its number; none where it is not clear whose they are.
 
     Environments say which calls were executed. In logs that don't, all calls of the agent were.
     """
     if any(step.execution for step in steps):
-        executed = [
-            int(step.execution is not None and step.execution.was_executed) for step in steps
-        ]
+        executed = [int(bool(step.execution and step.execution.was_executed)) for step in steps]
     else:
         executed = [len(step.calls) if step.source == "agent" else 0 for step in steps]
     if sum(executed) != len(word):
@@ -131,11 +151,11 @@ def _step(number: int, step: TrajectoryStep, word: str) -> View:
 
 def _call(call: ToolCall) -> View:
     view: View = {"name": call.name, **present(error=call.parse_error)}
-    if isinstance(call.arguments, dict):
-        arguments = safe(call.arguments)
-        if len(orjson.dumps(arguments, option=orjson.OPT_NON_STR_KEYS)) <= TEXT_SHOWN:
-            return {**view, "arguments": arguments}
-    return {**view, **present(raw=_text(call.arguments))}
+    given: Any = call.arguments
+    arguments = safe(given)
+    if isinstance(given, dict) and len(orjson.dumps(arguments)) <= TEXT_SHOWN:
+        return {**view, "arguments": arguments}
+    return {**view, **present(raw=_text(given))}
 
 
 def _observation(seen: Observation, calls: tuple[ToolCall, ...]) -> View:
@@ -209,10 +229,10 @@ def _definition(tool: Any) -> View:
 
 
 def _extra(fields: dict[str, Any]) -> str:
-    return _text(cast("object", fields)) if fields else ""
+    return _text(fields) if fields else ""
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     """A text, or a value as JSON; the end of a very long one is left out."""
     if value is None:
         return ""

@@ -5,11 +5,11 @@
   const apb = (globalThis.apb = globalThis.apb || {});
   const {
     aside, callCard, code, count, details, facts, findingNote, heading, hidden, named, node,
-    pretty, section, toolName, when, words,
+    section, toolName, when, words,
   } = apb.parts;
 
   const UNFOLDED = 8; // a run of at most so many steps is shown unfolded
-  const CLIP = { characters: 1200, lines: 16 };
+  const CLIP = { characters: 900, lines: 12 };
   const PREVIEW = 160;
 
   const KINDS = {
@@ -97,11 +97,13 @@
       blocked ? `${blocked} blocked` : "", noisy ? `${noisy} noisy` : ""].filter(Boolean).join(", ");
   };
 
+  const argumentsLine = (given) => Object.entries(given).map(([name, value]) =>
+    `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
+
   const previewOf = (step) => {
     const [call] = step.calls || [];
-    const given = call && (call.arguments ?? call.raw);
     const said = step.retrieval ? foundLine(step.retrieval) :
-      given !== undefined ? pretty(given) : step.text || step.thought ||
+      call ? call.raw || argumentsLine(call.arguments || {}) : step.text || step.thought ||
       (step.observations || []).map((seen) => seen.text).join(" ");
     return String(said).slice(0, 4 * PREVIEW).replace(/\s+/g, " ").slice(0, PREVIEW);
   };
@@ -122,16 +124,16 @@
       call.raw === undefined ? callCard(view, call, {}) : rawCall(call),
       when(call.error, () =>
         node("p.note.suspected", node("strong", "! Unreadable arguments"), `: ${call.error}`)),
-      seen.map(answer),
+      when(seen.length, () => (step.retrieval && step.retrieval.tools ?
+        details("The answer as the agent got it", () => seen.map(answer)) : seen.map(answer))),
       when(!seen.length && !isOpen, () => node("p.muted.small", "Nothing answers this call.")));
   };
 
   const foundTool = (tool) => node("li",
-    toolName(tool), " ",
+    toolName(tool), toolMark(tool.mark), " ",
     when(tool.inputs || tool.output, () => node("span.muted", { dir: "auto" },
       `${(tool.inputs || []).join(", ")} → ${tool.output || "nothing"}`)),
-    toolMark(tool.mark),
-    when(tool.type, () => node("span.muted.small", ` ${tool.type}`)));
+    when(tool.type, () => node("span.muted", `, ${tool.type}`)));
 
   const retrieval = (found) => node("div.found",
     facts([
@@ -177,12 +179,13 @@
   // A step of the list: its node, its button, and show(isOpen).
   const stepItem = (view, step) => {
     const id = `step-${step.number}`;
+    const title = [...titleOf(step), ...tagsOf(view, step).flatMap((made) => [" ", made])];
     const body = node("div.step-body", { id, hidden: true });
     const button = node("button.step-toggle",
       { type: "button", "aria-expanded": "false", "aria-controls": id },
       node("span.number", hidden("step "), step.number), " ",
       node("span.source", step.source), " ",
-      node("span.title", { dir: "auto" }, titleOf(step), " ", tagsOf(view, step)), " ",
+      when(title.length, () => node("span.title", { dir: "auto" }, title)), " ",
       node("span.preview", { dir: "auto" }, previewOf(step)));
     const show = (isOpen) => {
       if (isOpen && !body.firstChild) {
@@ -249,15 +252,16 @@
       [...new Set(judges.flatMap((said) => Object.keys(said.diagnosis[kind] || {})))]
         .map((name) => [kind, name]));
     if (!rows.length) return null;
+    const title = judges.length === 1 ? ["Measured"] : judges.map((said) => said.judge || "judge");
     const cell = (said, kind, name) => {
       const value = named(said.diagnosis[kind] || {}, name);
       return value === undefined ? node("td.muted", "–") :
         node("td", { dir: "auto" }, Number.isFinite(value) ? number(value) : value);
     };
-    const head = judges.map((said) => node("th", { scope: "col", dir: "auto" }, said.judge || "judge"));
     const region = { tabindex: 0, role: "region", "aria-label": "Measures" };
     return node("div.box", region, node("table.measures",
-      node("thead", node("tr", node("td", hidden("measure")), head)),
+      node("thead", node("tr", node("td", hidden("measure")),
+        title.map((name) => node("th", { scope: "col", dir: "auto" }, name)))),
       node("tbody", rows.map(([kind, name]) => node("tr",
         node("th", { scope: "row", dir: "auto" }, name), judges.map((said) => cell(said, kind, name)))))));
   };
@@ -271,7 +275,7 @@
     ["outcome in the log", outcomeOf(run) || "not stated"],
     ["ended", run.termination], ["setting", run.setting], ["trial", run.trial],
     ["used", when(run.usage, () =>
-      Object.entries(run.usage).map(([name, value]) => `${number(value)} ${name}`).join(", "))],
+      Object.entries(run.usage).map(([name, value]) => `${name} ${number(value)}`).join(", "))],
     ["from", run.place],
   ]);
 
@@ -338,20 +342,19 @@
 
   const summary = (view, goTo) => {
     const { run, level } = view;
-    return section(level + 1, "run", "Run", [
-      about(view),
-      when(run.broke, () => node("p.note.suspected", node("strong", "! The environment broke"),
-        ": ", run.broke)),
-      firstError(view, goTo), findings(view, goTo), strip(view, goTo), whose(view),
-      node("div.run-parts",
-        node("section.final", heading(level + 2, "Final answer"),
-          run.answer === undefined ? node("p.muted", "The run ends without an answer.") :
-            words(run.answer || "(empty)")),
-        when(view.data.judgements.some((said) => said.diagnosis), () =>
-          node("section.measured", heading(level + 2, "Measured"), measured(view)))),
-      remarks(view),
-      when(run.extra, () => details("Other fields of the log", () => code(run.extra))),
-    ].flat());
+    return section(level + 1, "run", "Run", node("div.run-parts",
+      node("div.about-run", [
+        about(view),
+        when(run.broke, () => node("p.note.suspected", node("strong", "! The environment broke"),
+          ": ", run.broke)),
+        firstError(view, goTo), findings(view, goTo), strip(view, goTo), whose(view),
+        heading(level + 2, "Final answer"),
+        run.answer === undefined ? node("p.muted", "The run ends without an answer.") :
+          words(run.answer || "(empty)"),
+        remarks(view),
+        when(run.extra, () => details("Other fields of the log", () => code(run.extra))),
+      ]),
+      measured(view)));
   };
 
   // The sections of a run; without its log only what was measured and found.

@@ -1,0 +1,386 @@
+"""What the report page gets to know of a whole run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.records.judgements import Diagnosis
+from apbjudge.records.trajectories import (
+    Execution,
+    FoundTool,
+    LogPlace,
+    Observation,
+    Outcome,
+    Retrieval,
+    ToolCall,
+    Trajectory,
+    TrajectoryStep,
+)
+from apbjudge.reports.page import runs
+from apbjudge.reports.page.html import write_report
+from apbjudge.reports.page.runs import run_view, task_view
+
+from .page.reports import Page, report
+from .page.runs import (
+    ANSWER,
+    BLOCKED,
+    EXECUTED,
+    FAILED_SEARCH,
+    LONG_ANSWER,
+    REJECTED,
+    SEARCH,
+    explored,
+    judged,
+    trajectory,
+)
+
+HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e\0"
+
+
+# One run -----------------------------------------------------------------------------------------
+
+
+def test_a_run_with_all_that_its_log_and_its_diagnosis_say() -> None:
+    run, diagnosis = explored(6)
+    view = run_view(run, diagnosis)
+    steps = view.pop("steps")
+    assert view == {
+        "trial": 2,
+        "setting": "block",
+        "termination": "final_answer_wrong",
+        "success": False,
+        "reward": 0.25,
+        "usage": {"prompt_tokens": 181234.0},
+        "place": "planbench-xl, result.jsonl, run 3",
+        "word": "PN",
+        "first_error": 5,
+        "remarks": [
+            {
+                "name": "cut content",
+                "count": 3,
+                "meaning": "text that the log itself cut or left out",
+            }
+        ],
+        "answer": "It is shipment S-9.",
+    }
+    assert [(step["number"], step["source"], step["kind"]) for step in steps] == [
+        (1, "user", "message"),
+        (2, "agent", "retrieve"),
+        (3, "agent", "call"),
+        (4, "agent", "call"),
+        (5, "agent", "call"),
+        (6, "agent", "answer"),
+    ]
+    assert [step.get("word") for step in steps] == [None, None, "P", None, "N", None]
+
+
+def test_a_run_of_which_little_is_known() -> None:
+    view = run_view(trajectory(place=LogPlace("messages"), final_answer=None), None)
+    user = {"number": 1, "source": "user", "kind": "message", "text": "Where is order O-7?"}
+    assert view == {"place": "messages", "steps": [user]}
+    assert run_view(trajectory(final_answer=""), None)["answer"] == ""
+    assert run_view(trajectory(outcome=Outcome()), None).get("success") is None
+
+
+def test_a_search_says_which_of_its_tools_are_blocked_or_noisy() -> None:
+    nothing = replace(SEARCH, retrieval=Retrieval(by_inputs=True, tools=()))
+    steps = run_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)["steps"]
+    search, failed, empty = (step["retrieval"] for step in steps[1:])
+    of = {"inputs": ["order_id"]}
+    assert search == {
+        "by": ["inputs"],
+        "inputs": ["order_id"],
+        "tools": [
+            {"name": "track_order", **of, "output": "shipment_id", "type": "baseline"},
+            {
+                "name": "track_order_old",
+                **of,
+                "output": "shipment_id",
+                "type": "noisy_misleading",
+                "mark": "noisy",
+            },
+            {
+                "name": "track_parcel",
+                **of,
+                "output": "parcel_id",
+                "type": "blocker_misleading",
+                "mark": "blocked",
+            },
+        ],
+    }
+    assert failed == {"by": ["output"]}
+    assert empty == {"by": ["inputs"], "tools": []}
+
+
+def test_what_became_of_a_call() -> None:
+    steps = run_view(trajectory(EXECUTED, REJECTED, BLOCKED), None)["steps"][1:]
+    assert [step["execution"] for step in steps] == [
+        {
+            "executed": True,
+            "success": True,
+            "datatype": "shipment_id",
+            "value": "S-9",
+            "provenance": "trusted",
+            "type": "baseline",
+        },
+        {"executed": False, "rejection": "untrusted_input_rejected"},
+        {
+            "executed": True,
+            "success": False,
+            "datatype": "parcel_id",
+            "provenance": "untrusted",
+            "type": "blocker_misleading",
+            "mark": "blocked",
+        },
+    ]
+    assert steps[0]["observations"] == [{"text": '{\n  "shipment_id": "S-9"\n}', "call": 0}]
+    assert steps[1]["observations"] == [{"text": "not accepted", "call": 0, "is_error": True}]
+
+
+def test_answers_go_to_the_call_that_they_name_or_the_only_one() -> None:
+    calls = (ToolCall("a", {}, "1"), ToolCall("b", {}, "2"))
+    seen = tuple(Observation(text, id_) for text, id_ in (("x", "2"), ("y", ""), ("z", "9")))
+    step = TrajectoryStep("agent", "call", calls=calls, observations=seen)
+    views = run_view(trajectory(step), None)["steps"][1]["observations"]
+    assert [view.get("call") for view in views] == [1, None, None]
+    alone = replace(step, calls=calls[:1], observations=(Observation("y"), Observation("z", "9")))
+    views = run_view(trajectory(alone), None)["steps"][1]["observations"]
+    assert [view.get("call") for view in views] == [0, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "view"),
+    [
+        ({"a": [1, None]}, {"arguments": {"a": [1, None]}}),
+        ({}, {"arguments": {}}),
+        ({"n": 2**60}, {"arguments": {"n": str(2**60)}}),
+        ('{"a": ', {"raw": '{"a": ', "error": "cut off"}),
+        ([1, 2], {"raw": "[\n  1,\n  2\n]"}),
+        (None, {}),
+        ("", {}),
+    ],
+)
+def test_arguments_that_are_no_object_are_shown_as_text(arguments: Any, view: Any) -> None:
+    call = ToolCall("look", arguments, parse_error=view.get("error", ""))
+    shown = run_view(trajectory(TrajectoryStep("agent", "call", calls=(call,))), None)
+    assert shown["steps"][1]["calls"] == [{"name": "look", **view}]
+
+
+# Letters -----------------------------------------------------------------------------------------
+
+
+def test_without_facts_of_the_environment_every_call_of_the_agent_has_a_letter() -> None:
+    calls = (ToolCall("a"), ToolCall("b"))
+    agent, user = (TrajectoryStep(who, "call", calls=calls) for who in ("agent", "user"))
+    run = trajectory(agent, user, replace(agent, calls=calls[:1]))
+    view = run_view(run, Diagnosis(word="PNP"))
+    assert [step.get("word") for step in view["steps"]] == [None, "PN", None, "P"]
+
+
+@pytest.mark.parametrize("word", ["P", "PPP"])
+def test_letters_that_are_more_or_fewer_than_the_calls_are_of_no_step(word: str) -> None:
+    view = run_view(trajectory(EXECUTED, REJECTED, BLOCKED), Diagnosis(word=word))
+    assert view["word"] == word
+    assert not any("word" in step for step in view["steps"])
+
+
+@given(st.lists(st.sampled_from([SEARCH, EXECUTED, REJECTED, BLOCKED, ANSWER]), max_size=12))
+def test_the_letters_of_the_steps_are_the_word(steps: list[TrajectoryStep]) -> None:
+    executed = [step for step in steps if step.execution and step.execution.was_executed]
+    word = "".join("P" if step is EXECUTED else "N" for step in executed)
+    # A run of which the environment says nothing of any call has no word.
+    view = run_view(trajectory(*steps, REJECTED), Diagnosis(word=word))
+    assert "".join(step.get("word", "") for step in view["steps"]) == word
+
+
+# Limits ------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_a_very_long_text_is_left_out_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs, "TEXT_SHOWN", 10)
+    step = TrajectoryStep(
+        "agent",
+        "call",
+        text="short",
+        calls=(ToolCall("look", {"a": "b" * 20}),),
+        observations=(Observation("0123456789" * 200),),
+    )
+    view = run_view(trajectory(step), None)["steps"][1]
+    assert view["text"] == "short"
+    assert view["observations"][0]["text"] == "0123456789\n[1,990 more characters, see the log]"
+    assert view["calls"][0]["raw"].startswith('{\n  "a": "\n[')
+
+
+def test_of_a_very_long_run_the_first_steps_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "STEPS_SHOWN", 3)
+    run, diagnosis = explored(6)
+    view = run_view(run, diagnosis)
+    assert [step["number"] for step in view["steps"]] == [1, 2, 3]
+    assert (view["n_steps"], view["first_error"]) == (6, 5)
+    assert [step.get("word") for step in view["steps"]] == [None, None, "P"]
+
+
+# What runs of a task share -----------------------------------------------------------------------
+
+
+def test_definitions_of_tools_in_other_forms_are_read_and_those_in_none_shown() -> None:
+    function = {"name": "f", "description": "d", "parameters": {"type": "object"}}
+    view = task_view(trajectory(tools=({"type": "function", "function": function}, {"x": 1})))
+    assert view["query"] == "Where is order O-7?"
+    assert [(tool["name"], tool.get("parameters")) for tool in view["tools"]] == [
+        ("f", {"type": "object"}),
+        ("", {"x": 1}),
+    ]
+    assert view["tools"][0]["description"] == "d"
+    assert task_view(trajectory(tools=()))["tools"] == []
+    assert "tools" not in task_view(trajectory())
+
+
+def test_runs_of_a_task_share_its_texts_and_tools_in_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    run, diagnosis = explored(8)
+    other = replace(run, trajectory_id="run-2", trial=3, system_prompt="Another prompt.")
+    entries = [
+        judged(run, diagnosis),
+        judged(replace(run, trajectory_id="run-1b"), diagnosis.model_copy(update={"classes": {}})),
+        judged(other, None),
+    ]
+    write_report(report(entries, judges=("code",)), path)
+    page = Page(path)
+    items, cases, tools = (page.records(name) for name in ("items", "cases", "tools"))
+    assert [item["case"] for item in items] == [0, 0, 1]
+    assert [case["system"] for case in cases] == [run.system_prompt, "Another prompt."]
+    assert [case["tools"] for case in cases] == [0, 0]
+    assert [tool["name"] for tool in tools[0]] == ["track_order"]
+    assert items[0]["run"] == run_view(run, diagnosis)
+    assert items[2]["run"] == run_view(other, None)
+    assert items[0]["judgements"][0]["diagnosis"] == diagnosis.model_dump()
+    assert page.records("texts")[0] == [run.query, "the answer is not grounded"]
+    failure = {"names": ["Weak Recovery"], "of": [0, -1, -1]}
+    assert page.blocks["index"]["groups"]["failure"] == failure
+
+
+@pytest.mark.parametrize("damaged", ["text", 7, {"word": 5}, {"measures": {"turns": "many"}}])
+def test_a_diagnosis_that_can_not_be_read_marks_nothing(tmp_path: Path, damaged: Any) -> None:
+    path = tmp_path / "report.html"
+    run, diagnosis = explored(8)
+    entries = [judged(run, damaged), judged(run, diagnosis)]
+    write_report(report(entries, judges=("code",)), path)
+    first, second = Page(path).records("items")
+    assert first["run"] == run_view(run, None)
+    assert second["run"] == run_view(run, diagnosis)
+
+
+# Texts of others ---------------------------------------------------------------------------------
+
+
+def run_of(text: str) -> tuple[Trajectory, Diagnosis]:
+    """A run with the same text in every place that takes one."""
+    step = TrajectoryStep(
+        "agent",
+        "call",
+        text=text,
+        thought=text,
+        calls=(ToolCall(text, {text: {text: [text]}}, text), ToolCall(text, text, text, text)),
+        observations=(
+            Observation(text, text, text, is_error=True),
+            Observation({text: text}, "?", text),
+        ),
+        retrieval=Retrieval(
+            inputs=(text,), outputs=(text,), tools=(FoundTool(text, (text,), text, text),)
+        ),
+        execution=Execution(
+            was_executed=True,
+            rejection=text,
+            output_datatype=text,
+            output_value=text,
+            tool_type=text,
+        ),
+        extra={text: text},
+    )
+    run = trajectory(
+        step,
+        trajectory_id=text,
+        case_id=text,
+        tested_model=text,
+        setting=text,
+        query=text,
+        system_prompt=text,
+        tools=({"name": text, "description": text}, text),
+        final_answer=text,
+        termination=text,
+        infrastructure_error=text,
+        outcome=Outcome(reward=0.5),
+        usage={text: 1.0},
+        place=LogPlace(text, text, text, 1),
+        remarks={text: 1},
+        extra={text: text},
+    )
+    return run, Diagnosis(measures={text: 1.0}, classes={text: text}, word="P", first_error=1)
+
+
+def test_no_text_of_a_run_changes_what_the_page_is_made_of(tmp_path: Path) -> None:
+    pages: list[Page] = []
+    for text in ("harmless", HOSTILE):
+        run, diagnosis = run_of(text)
+        finding = {"code": None, "certainty": "suspected", "where": text, "message": text}
+        entry = judged(run, diagnosis, findings=[finding], judge=text)
+        write_report(report([entry], judges=(text,)), tmp_path / "report.html")
+        pages.append(Page(tmp_path / "report.html"))
+    harmless, hostile = pages
+    assert hostile.tags == harmless.tags
+    assert len(hostile.scripts) == len(harmless.scripts)
+    assert hostile.records("items")[0]["run"] == run_view(*run_of(HOSTILE))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES, VALUES)
+def test_whatever_a_call_is_given_and_gets_reaches_the_page(given_: Any, got: Any) -> None:
+    step = TrajectoryStep(
+        "agent", "call", calls=(ToolCall("look", given_),), observations=(Observation(got),)
+    )
+    view = orjson.loads(orjson.dumps(run_view(trajectory(step), None)))["steps"][1]
+    (call,), (seen,) = view["calls"], view["observations"]
+    if isinstance(given_, dict):
+        assert call["arguments"] == given_
+    elif isinstance(given_, str) or given_ is None:
+        assert call.get("raw", "") == (given_ or "")
+    else:
+        assert orjson.loads(call["raw"]) == given_
+    if isinstance(got, str) or got is None:
+        assert seen["text"] == (got or "")
+    else:
+        assert orjson.loads(seen["text"]) == got
+
+
+def test_values_nested_too_deeply_are_text() -> None:
+    deep: Any = "bottom"
+    for _ in range(300):
+        deep = {"in": [deep]}
+    step = TrajectoryStep(
+        "agent", "call", calls=(ToolCall("look", deep),), observations=(Observation(deep),)
+    )
+    view = run_view(trajectory(step), None)["steps"][1]
+    assert orjson.dumps(view)
+    assert view["observations"][0]["text"] == "(nested too deeply to be shown)"
+
+
+def test_long_answers_are_whole() -> None:
+    assert run_view(trajectory(BLOCKED), None)["steps"][1]["observations"][0]["text"] == LONG_ANSWER
