@@ -129,7 +129,7 @@ class GradeConfig(Limits, InputConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
-        "Logs of runs": "from_ outcomes grounding",
+        "Logs of runs": "from_ outcomes tested_model grounding",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root overwrite cache batch shard",
     }
@@ -200,6 +200,9 @@ class GradeConfig(Limits, InputConfig):
     outcomes: Path | None = Field(
         default=None,
         description="JSONL or CSV file with the rewards of runs, joined with the log on id.",
+    )
+    tested_model: str = Field(
+        default="", description="Name of the tested model, for runs whose log names none."
     )
     grounding: Grounding = Field(
         default="paper",

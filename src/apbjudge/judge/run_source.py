@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -27,7 +27,7 @@ from ..trajectories import (
 )
 from ..trajectories.outcome import OUTCOME
 from ..trajectories.reading import detect, read_log
-from ..trajectories.steps import step_rows
+from ..trajectories.steps import NOT_STATED, step_rows
 from .config import GradeConfig
 from .source import JudgedSource, Rows, Source, source_of
 
@@ -73,6 +73,7 @@ class RunSource(JudgedSource):
         log_format: Name of the log's format; empty for runs in memory.
         outcomes: File of outcomes, joined with the runs by id.
         grounding: See ``EvaluatorSettings``.
+        tested_model: Name of the tested model of runs whose log names none.
         remarks: How often something occurred in the runs read so far that a reader has to know.
     """
 
@@ -81,6 +82,7 @@ class RunSource(JudgedSource):
     log_format: str = ""
     outcomes: Path | None = None
     grounding: Grounding = "paper"
+    tested_model: str = NOT_STATED
     remarks: dict[str, int] = field(default_factory=dict[str, int])
     rows_name: ClassVar[str] = "log"
 
@@ -121,7 +123,8 @@ class RunSource(JudgedSource):
         """Yields id and tested model of every run."""
         for entry in self._entries():
             if isinstance(entry.content, Trajectory):
-                yield entry.content.trajectory_id, entry.content.tested_model
+                run = entry.content
+                yield run.trajectory_id, run.tested_model or self.tested_model
 
     def __iter__(self) -> Iterator[RunTask | BadRow]:
         """Yields an entry for every run, and one for every case that no run is of."""
@@ -168,12 +171,17 @@ class RunSource(JudgedSource):
         if self.evaluator.cases and run.case_id not in self.evaluator.cases:
             wrong = RowError("case_id", f"a case of {self.cases}", run.case_id)
             return BadRow(
-                entry.line, wrong, entry.digest, entry.offset, run.trajectory_id, run.tested_model
+                entry.line,
+                wrong,
+                entry.digest,
+                entry.offset,
+                run.trajectory_id,
+                run.tested_model or self.tested_model,
             )
         return RunTask(
             item_id=run.trajectory_id,
             case_id=run.case_id,
-            tested_model=run.tested_model,
+            tested_model=run.tested_model or self.tested_model,
             setting=run.setting,
             trajectory=run,
             digest=entry.digest,
@@ -183,7 +191,7 @@ class RunSource(JudgedSource):
 
     def _missing(self, settings: dict[tuple[str, str], set[str]]) -> Iterator[RunTask]:
         """A task for every case that a tested model has no run of in one of its settings."""
-        for (model, setting), cases in (settings or {("not stated", ""): set[str]()}).items():
+        for (model, setting), cases in (settings or {(self.tested_model, ""): set[str]()}).items():
             for case in self.evaluator.cases:
                 if case not in cases and (self.shard is None or self.shard.holds(case)):
                     digest = sha256(f"{case}\0{model}\0{setting}".encode()).digest()
@@ -241,6 +249,7 @@ def runs_of(
         log_format="" if log is None else detect(log) if is_auto else config.from_,
         outcomes=config.outcomes,
         grounding=config.grounding,
+        tested_model=config.tested_model or NOT_STATED,
         protocol=protocol.name,
         cases=config.cases,
         shard=None if config.shard is None else parse_shard(config.shard),
@@ -309,4 +318,5 @@ def _step_rows(log: Path, config: GradeConfig, events: Events) -> Iterator[dict[
         if isinstance(entry.content, RowError):
             events.bad_row(f"{log}:{entry.line}: {entry.content}")
         else:
-            yield from step_rows(entry.content)
+            run = entry.content
+            yield from step_rows(replace(run, tested_model=run.tested_model or config.tested_model))

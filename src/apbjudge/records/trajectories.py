@@ -177,7 +177,7 @@ class Trajectory:
     Attributes:
         trajectory_id: Unique together with ``tested_model``.
         case_id: The task; trials and settings of one task share it.
-        tested_model: The agent or its model.
+        tested_model: The agent or its model; empty where the log names none.
         trial: Number of the repetition, as the log counts; None without.
         setting: Condition under which the environment ran, such as ``block``; empty without.
         query: The first thing that the user asked.

@@ -26,9 +26,12 @@ def remarks_of(steps: Sequence[TrajectoryStep]) -> Counter[str]:
     A result without an id, in a step with calls, answers one of these that no other result names.
     """
     remarks: Counter[str] = Counter()
+    odd = [step for step in steps if not _is_plain(step)]
+    if not odd:
+        return remarks
     answered = {result.call_id for step in steps for result in step.observations}
     known = {call.call_id for step in steps for call in step.calls}
-    for step in steps:
+    for step in odd:
         calls = step.calls
         remarks["parallel calls"] += len(calls) > 1
         remarks["user-side calls"] += len(calls) if step.source == "user" else 0
@@ -42,3 +45,15 @@ def remarks_of(steps: Sequence[TrajectoryStep]) -> Counter[str]:
             for result in step.observations
         )
     return +remarks
+
+
+def _is_plain(step: TrajectoryStep) -> bool:
+    """Whether there is nothing to remark: no call, or one of the agent with its answer."""
+    calls, answers = step.calls, step.observations
+    if not calls and not answers:
+        return True
+    if len(calls) != 1 or len(answers) != 1 or step.source != "agent":
+        return False
+    call = calls[0]
+    is_answered = call.call_id != "" and call.call_id == answers[0].call_id
+    return is_answered and isinstance(call.arguments, dict)

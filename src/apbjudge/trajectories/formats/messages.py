@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,6 +34,7 @@ _READ_OF_MESSAGE = frozenset(
     "role type content tool_calls function_call reasoning_content reasoning thought name "
     "tool_call_id call_id output arguments is_error error id summary status refusal".split()
 )
+_RARE = frozenset("reasoning_content reasoning thought refusal function_call".split())
 _SYSTEM, _USER, _RESULT = ("system", "developer"), ("user", "human"), ("tool", "function")
 
 
@@ -70,7 +71,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
         run,
         trajectory_id=own_id,
         case_id=case or own_id,
-        tested_model=first_text(entry, _MODEL_KEYS[:2]) or model or "not stated",
+        tested_model=first_text(entry, _MODEL_KEYS[:2]) or model or "",
         trial=number,
         setting=first_text(entry, ("setting",)),
         query=first_text(entry, ("query",)) or run.query,
@@ -127,24 +128,34 @@ def outcome_of(entry: Mapping[str, Any]) -> Outcome | None:
 # Messages -----------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
 class _Step:
     """A step that is still being put together."""
 
-    source: StepSource
-    texts: list[str] = field(default_factory=list[str])
-    thoughts: list[str] = field(default_factory=list[str])
-    calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    answers: list[Observation] = field(default_factory=list[Observation])
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
-    is_item: bool = False
+    __slots__ = ("answers", "calls", "extra", "is_item", "source", "text", "thought")
+
+    def __init__(self, source: StepSource, *, is_item: bool = False) -> None:
+        self.source: StepSource = source
+        self.text = self.thought = ""
+        self.calls: list[ToolCall] = []
+        self.answers: list[Observation] = []
+        self.extra: dict[str, Any] = {}
+        self.is_item = is_item
+
+    def say(self, text: str) -> None:
+        """Adds to the text."""
+        self.text = "\n".join(filter(None, (self.text, text)))
+
+    def think(self, text: str) -> None:
+        """Adds to the reasoning."""
+        self.thought = "\n\n".join(filter(None, (self.thought, text)))
 
     def done(self) -> TrajectoryStep:
+        """The step."""
         return TrajectoryStep(
             self.source,
             "call" if self.calls else "message",
-            "\n".join(filter(None, self.texts)),
-            "\n\n".join(filter(None, self.thoughts)),
+            self.text,
+            self.thought,
             tuple(self.calls),
             tuple(self.answers),
             extra=self.extra,
@@ -166,7 +177,7 @@ def conversation(messages: list[Any]) -> Trajectory:
     return Trajectory(
         trajectory_id="-",
         case_id="-",
-        tested_model="not stated",
+        tested_model="",
         query=query_of(steps),
         system_prompt="\n\n".join(reader.prompts),
         steps=steps,
@@ -206,7 +217,9 @@ class _Reader:
 
     def _unknown(self, message: Any) -> None:
         self.remarks["unknown steps"] += 1
-        self.steps.append(_Step("environment", extra={"message": message}))
+        step = _Step("environment")
+        step.extra["message"] = message
+        self.steps.append(step)
 
     def _system(self, row: dict[str, Any]) -> None:
         step = _Step("system")
@@ -214,7 +227,7 @@ class _Reader:
         if self.steps:
             self.steps.append(step)
         else:
-            self.prompts.append("\n".join(filter(None, step.texts)))
+            self.prompts.append(step.text)
 
     def _said(self, row: dict[str, Any], source: StepSource) -> None:
         last = self.steps[-1] if self.steps else None
@@ -222,19 +235,21 @@ class _Reader:
         goes_on = is_item and last is not None and last.is_item and not last.answers
         step = last if goes_on and last is not None else _Step(source, is_item=is_item)
         n_answers = self._content(step, row.get("content"))
-        for name in ("reasoning_content", "reasoning", "thought"):
-            if isinstance(row.get(name), str):
-                step.thoughts.append(row[name])
-        if isinstance(row.get("refusal"), str):
-            step.texts.append(row["refusal"])
+        if not _RARE.isdisjoint(row):
+            for name in ("reasoning_content", "reasoning", "thought"):
+                if isinstance(row.get(name), str):
+                    step.think(row[name])
+            if isinstance(row.get("refusal"), str):
+                step.say(row["refusal"])
+            if isinstance(row.get("function_call"), dict):
+                self._call(step, row["function_call"])
         calls: Any = row.get("tool_calls")
         for call in cast("list[Any]", calls) if isinstance(calls, list) else ():
             self._call(step, call)
-        if isinstance(row.get("function_call"), dict):
-            self._call(step, row["function_call"])
-        rest = {name: value for name, value in row.items() if name not in _READ_OF_MESSAGE}
-        step.extra.update(rest)
-        if not goes_on and not (n_answers and not step.texts and not step.calls):
+        if not row.keys() <= _READ_OF_MESSAGE:
+            rest = {name: value for name, value in row.items() if name not in _READ_OF_MESSAGE}
+            step.extra.update(rest)
+        if not goes_on and not (n_answers and not step.text and not step.calls):
             self.steps.append(step)
 
     def _item(self, row: dict[str, Any], kind: str) -> None:
@@ -245,14 +260,14 @@ class _Reader:
             self.steps.append(last)
         if kind == "reasoning":
             parts: Any = row.get("summary") or row.get("content") or []
-            last.thoughts.extend(_texts(parts))
+            last.think("\n\n".join(_texts(parts)))
         else:
             self._call(last, {**row, "id": row.get("call_id") or row.get("id")})
 
     def _content(self, step: _Step, content: Any) -> int:
         """Puts the parts of a content into a step; returns how many of them are results."""
         if content is None or isinstance(content, str):
-            step.texts.append(content or "")
+            step.say(content or "")
             return 0
         if not isinstance(content, list):
             step.extra["content"] = content
@@ -268,11 +283,11 @@ class _Reader:
                 self._result({**of, "tool_call_id": of.get("tool_use_id")})
                 n_answers += 1
             elif kind in ("thinking", "reasoning"):
-                step.thoughts.append(str(of.get("thinking") or of.get("text") or ""))
+                step.think(str(of.get("thinking") or of.get("text") or ""))
             elif isinstance(of.get("text"), str):
-                step.texts.append(of["text"])
+                step.say(of["text"])
             elif isinstance(of.get("refusal"), str):
-                step.texts.append(of["refusal"])
+                step.say(of["refusal"])
             else:
                 n_other += 1
         if n_other:
