@@ -187,6 +187,18 @@ def test_measures_of_several_judges_stand_side_by_side(page: Any, tmp_path: Path
     expect(run).to_contain_text("The marks at the steps are those of a.")
 
 
+def test_of_many_measures_the_first_are_shown_until_all_are_wanted(page: Any, tmp_path: Path):
+    made, diagnosis = explored(9)
+    many = diagnosis.model_copy(update={"measures": {f"measure {n}": n / 3 for n in range(20)}})
+    write_report(report([judged(made, many)]), tmp_path / "r.html")
+    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
+    rows = run.locator(".measures tbody tr:visible")
+    expect(rows).to_have_count(8)
+    for shown in (21, 8):
+        run.get_by_role("button", name="All 21 measures").click()
+        expect(rows).to_have_count(shown)
+
+
 # Jumps, keys and folds ---------------------------------------------------------------------------
 
 
