@@ -358,8 +358,9 @@ def test_every_text_of_a_run_is_shown(page: Any, url: str):
     step = replace(made.steps[1], retrieval=FAILED_SEARCH.retrieval)
     view = run_view(replace(made, steps=(*made.steps, step)), diagnosis)
     poison = Poison()
-    data = {"run": poison.into(view), "case": poison.into(task_view(made)), "judgements": []}
-    data["run"]["word"] = data["run"]["steps"][1]["word"] = "P"
+    shown: Any = poison.into(view)
+    shown["word"] = shown["steps"][1]["word"] = "P"
+    data = {"run": shown, "case": poison.into(task_view(made)), "judgements": []}
     opened(page, url)
     page.evaluate("data => document.body.replaceChildren(apb.itemView(data))", data)
     run = page.locator("article")
