@@ -360,7 +360,7 @@ def test_every_text_of_a_run_is_shown(page: Any, url: str):
     poison = Poison()
     shown: Any = poison.into(view)
     shown["word"] = shown["steps"][1]["word"] = "P"
-    data = {"run": shown, "case": poison.into(task_view(made)), "judgements": []}
+    data: dict[str, Any] = {"run": shown, "case": poison.into(task_view(made)), "judgements": []}
     opened(page, url)
     page.evaluate("data => document.body.replaceChildren(apb.itemView(data))", data)
     run = page.locator("article")
