@@ -187,6 +187,18 @@ def test_measures_of_several_judges_stand_side_by_side(page: Any, tmp_path: Path
     expect(run).to_contain_text("The marks at the steps are those of a.")
 
 
+def test_of_many_measures_the_first_are_shown_until_all_are_wanted(page: Any, tmp_path: Path):
+    made, diagnosis = explored(9)
+    many = diagnosis.model_copy(update={"measures": {f"measure {n}": n / 3 for n in range(20)}})
+    write_report(report([judged(made, many)]), tmp_path / "r.html")
+    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
+    rows = run.locator(".measures tbody tr:visible")
+    expect(rows).to_have_count(8)
+    for shown in (21, 8):
+        run.get_by_role("button", name="All 21 measures").click()
+        expect(rows).to_have_count(shown)
+
+
 # Jumps, keys and folds ---------------------------------------------------------------------------
 
 
@@ -346,8 +358,9 @@ def test_every_text_of_a_run_is_shown(page: Any, url: str):
     step = replace(made.steps[1], retrieval=FAILED_SEARCH.retrieval)
     view = run_view(replace(made, steps=(*made.steps, step)), diagnosis)
     poison = Poison()
-    data = {"run": poison.into(view), "case": poison.into(task_view(made)), "judgements": []}
-    data["run"]["word"] = data["run"]["steps"][1]["word"] = "P"
+    shown: Any = poison.into(view)
+    shown["word"] = shown["steps"][1]["word"] = "P"
+    data: dict[str, Any] = {"run": shown, "case": poison.into(task_view(made)), "judgements": []}
     opened(page, url)
     page.evaluate("data => document.body.replaceChildren(apb.itemView(data))", data)
     run = page.locator("article")

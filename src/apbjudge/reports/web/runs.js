@@ -11,6 +11,7 @@
   const UNFOLDED = 8; // a run of at most so many steps is shown unfolded
   const CLIP = { characters: 900, lines: 12 };
   const PREVIEW = 160;
+  const MEASURES = 8; // rows of a longer table that are shown at once
 
   const KINDS = {
     retrieve: "searches for tools", answer: "answers", invalid: "✕ no valid action",
@@ -258,12 +259,23 @@
       return value === undefined ? node("td.muted", "–") :
         node("td", { dir: "auto" }, Number.isFinite(value) ? number(value) : value);
     };
+    const body = (some, isHidden) => node("tbody", { hidden: isHidden },
+      some.map(([kind, name]) => node("tr", node("th", { scope: "row", dir: "auto" }, name),
+        judges.map((said) => cell(said, kind, name)))));
+    const first = rows.length <= 1.5 * MEASURES ? rows.length : MEASURES;
+    const others = body(rows.slice(first), true);
+    const more = node("button.more", { type: "button", "aria-expanded": "false" },
+      `All ${rows.length} measures`);
+    more.addEventListener("click", () => {
+      others.hidden = !others.hidden;
+      more.setAttribute("aria-expanded", String(!others.hidden));
+    });
     const region = { tabindex: 0, role: "region", "aria-label": "Measures" };
     return node("div.box", region, node("table.measures",
       node("thead", node("tr", node("td", hidden("measure")),
         title.map((name) => node("th", { scope: "col", dir: "auto" }, name)))),
-      node("tbody", rows.map(([kind, name]) => node("tr",
-        node("th", { scope: "row", dir: "auto" }, name), judges.map((said) => cell(said, kind, name)))))));
+      body(rows.slice(0, first)), when(first < rows.length, () => others)),
+    when(first < rows.length, () => more));
   };
 
   const outcomeOf = ({ success, reward }) => {
