@@ -173,7 +173,8 @@ def actions_of(run: Trajectory, case: SlateCase) -> Iterator[Action]:
     """The actions of a run in order.
 
     Steps of the agent say in ``extra`` which ``substep`` they are for; then a step without is
-    talk. Where none says it, each step but an ``answer`` is for the substep at its place.
+    talk. Where none says it, each step but an ``answer`` is for the substep at its place. A run
+    without any such step has no actions.
 
     Raises:
         RowError: If that does not fit the plan, a step makes several calls, or a call has no one
@@ -194,6 +195,8 @@ def actions_of(run: Trajectory, case: SlateCase) -> Iterator[Action]:
             yield _action(i, step, mark, case)
         return
     agent = [(i, step) for i, step in agent if step.kind != "answer"]
+    if not agent:
+        return
     if len(agent) != len(ids):
         expected = f"extra.substep, or one step of the agent for each of {len(ids)} substeps"
         raise RowError("steps", expected, f"{len(agent)} steps of the agent")
