@@ -172,6 +172,14 @@ def test_an_error_is_no_output_even_with_the_right_content() -> None:
         assert (found.is_correct, found.measures["arguments matched"]) == (False, 3)
 
 
+def test_no_arguments_may_be_left_out_of_the_log() -> None:
+    plan = [{"step": "1.1", "tool": "find"}]
+    case = CASE | {"plan": plan, "outputs": {"1.1": {"id": "B4"}}}
+    for arguments, error, matched in (({}, "", 1), (None, "", 1), (None, "cut off", 0)):
+        call = does("1.1", "find", arguments, {"id": "B4"}, parse_error=error)
+        assert evaluate(call, case=case).measures["arguments matched exactly"] == matched
+
+
 def test_outputs_written_as_json_text_are_read() -> None:
     text = replace(FIND, observations=(Observation('{"id": "B4"}'),))
     assert counts(evaluate(text, THINK, BOOK, WARN)) == (4, 3, 3, 3, 1)

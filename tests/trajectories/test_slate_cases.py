@@ -147,8 +147,11 @@ def test_lesser_faults_are_reported_and_cost_nothing(
     assert [*load_cases(file).by_id] == ["berth"]
 
 
-def test_the_same_tool_with_a_substep_in_between_is_not_suspected() -> None:
-    assert rules(with_step(4, tool="find")) == []
+def test_the_same_tool_is_suspected_in_the_next_group_and_not_after_another_substep() -> None:
+    row = with_step(4, tool="find")
+    assert rules(row) == []
+    del row["plan"][2]
+    assert rules(row) == [("same-tool-again", "suspected", "plan[3].tool")]
 
 
 # Files --------------------------------------------------------------------------------------------

@@ -1,4 +1,13 @@
-"""The evaluator of the protocol ``slate``: a given execution of a plan against its case."""
+"""The evaluator of the protocol ``slate``: a given execution of a plan against its case.
+
+An execution of one's own is a row of our format for trajectories, with a step for each substep:
+
+    {"trajectory_id": "r1", "case_id": "c1", "tested_model": "m", "place": {"format": "trajectories"},
+     "steps": [{"source": "agent", "kind": "call", "extra": {"substep": "1.1", "output": "matched"},
+                "calls": [{"name": "find_berth", "arguments": {"ship": "Alma"}}],
+                "observations": [{"content": {"id": "B4"}}]},
+               {"source": "agent", "text": "No tool is needed.", "extra": {"substep": "1.3"}}]}
+"""
 
 from __future__ import annotations
 
