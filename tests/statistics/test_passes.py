@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import beta, gammaln
+from scipy.stats import t
 
-from apbjudge.statistics.passes import pass_at_k, pass_hat_k
+from apbjudge.statistics.passes import mean_over_tasks, pass_at_k, pass_hat_k
+from apbjudge.statistics.proportions import bounded, counted
+from apbjudge.statistics.sample import Sample
+from tests.statistics.builders import ends
 
 TASKS = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8)
 AIRLINE = [0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 4, 2, 0, 2, 1, 1, 4, 0, 4, 3, 0, 0, 4]
@@ -58,11 +63,23 @@ def test_more_trials_help_one_and_hurt_the_other(tasks: list[tuple[int, int]]) -
         assert np.all(pass_hat_k(n, c, k + 1) <= pass_hat_k(n, c, k) + 1e-15)
 
 
-def test_many_trials_overflow_nothing() -> None:
-    n, c = np.array([100_000]), np.array([50_000])
-    assert pass_hat_k(n, c, 10)[0] == pytest.approx(0.5**10, rel=1e-3)
-    assert pass_at_k(n, c, 2000)[0] == 1.0
-    assert pass_hat_k(n, c, 2000)[0] >= 0.0
+@pytest.mark.parametrize("k", [1, 10, 500, 2000])
+def test_many_trials_overflow_nothing_and_lose_no_digits(k: int) -> None:
+    n, c = np.full(3, 100_000), np.array([99_990, 50_000, 2000])
+
+    def log_choose(of: object) -> object:
+        return gammaln(of + 1) - gammaln(of - k + 1)
+
+    assert pass_hat_k(n, c, k) == pytest.approx(np.exp(log_choose(c) - log_choose(n)), rel=1e-7)
+    fails = np.exp(log_choose(n - c) - log_choose(n), where=n - c >= k, out=np.zeros(3))
+    assert pass_at_k(n, c, k) == pytest.approx(1 - fails, rel=1e-7)
+
+
+def test_counts_may_be_unsigned_and_trials_one_number() -> None:
+    """Unsigned numbers wrap below 0: 0 - 1 would be 255 successes."""
+    few = np.array([0, 1, 4], dtype=np.uint8)
+    assert pass_hat_k(4, few, 2).tolist() == [0, 0, 1]
+    assert pass_at_k(np.full(3, 4, dtype=np.uint8), few, 2).tolist() == [0, 0.5, 1]
 
 
 @pytest.mark.parametrize("function", [pass_at_k, pass_hat_k])
@@ -73,3 +90,50 @@ def test_k_beyond_the_trials_of_a_task_is_refused(function: object) -> None:
             function(n, c, k)  # type: ignore[operator]
     with pytest.raises(ValueError, match="c: expected successes"):
         function(n, np.array([1, 4]), 1)  # type: ignore[operator]
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+N_TASKS, N_TRIALS = 40, 4
+
+
+def test_the_mean_over_tasks_has_an_interval_over_tasks() -> None:
+    estimate = mean_over_tasks(pass_hat_k(4, np.array(AIRLINE), 1))
+    assert (estimate.value, estimate.n_items, estimate.n_clusters) == (0.31, 25, 25)
+    low, high = ends(estimate)
+    half = t.ppf(0.975, 24) * np.std(np.array(AIRLINE) / 4, ddof=1) / 5
+    assert high - low == pytest.approx(2 * half, rel=0.1)  # Student's, but inside 0 and 1
+    certain = mean_over_tasks(pass_hat_k(4, np.array(AIRLINE), 4))
+    assert ends(certain) == pytest.approx(ends(counted(4, 25)))
+    wide = ends(mean_over_tasks(pass_hat_k(4, np.array(AIRLINE), 1), level=0.99))
+    assert wide[0] < low < high < wide[1]
+    assert mean_over_tasks(np.array([])).value is None
+
+
+@pytest.mark.parametrize(
+    ("ability", "k"), [((2.0, 3.0), 1), ((2.0, 3.0), 2), ((0.4, 3.0), 2), ((6.0, 0.7), 4)]
+)
+def test_intervals_hold_the_true_value_as_often_as_they_claim(
+    ability: tuple[float, float], k: int
+) -> None:
+    """Forty tasks in four trials each. Of 400 samples 95 % is 0.915 to 0.985; more near 0 and 1."""
+    rng, (a, b) = np.random.default_rng(30), ability
+    c = rng.binomial(N_TRIALS, rng.beta(a, b, (400, N_TASKS)))
+    truths = {
+        pass_hat_k: beta(a + k, b) / beta(a, b),
+        pass_at_k: 1 - beta(a, b + k) / beta(a, b),
+    }
+    for of, truth in truths.items():
+        values = of(N_TRIALS, c, k)
+        intervals = np.array([ends(mean_over_tasks(row)) for row in values])
+        held = np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1]))
+        assert 0.915 <= held <= (0.985 if 0.1 < truth < 0.9 else 1.0), of
+        assert np.mean(values) == pytest.approx(truth, abs=0.01)
+
+
+def test_intervals_over_single_trials_would_be_too_narrow() -> None:
+    rng = np.random.default_rng(31)
+    c = rng.binomial(N_TRIALS, rng.beta(0.4, 0.4, (300, N_TASKS)))
+    of_trials = (np.arange(N_TRIALS) < c[..., None]).reshape(300, -1).astype(float)
+    intervals = np.array([ends(bounded(row, Sample())) for row in of_trials])
+    assert np.mean((intervals[:, 0] <= 0.5) & (intervals[:, 1] >= 0.5)) < 0.85

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from .estimates import Array, Ids
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids
+from .proportions import bounded
+from .sample import Sample
 
 
-def pass_at_k(n: Ids, c: Ids, k: int) -> Array:
+def pass_at_k(n: Ids | int, c: Ids, k: int) -> Array:
     """The chance that at least one of k trials succeeds: 1 - C(n - c, k) / C(n, k).
 
     Source: Chen et al. 2021 (arXiv:2107.03374), section 2.1.
 
     Args:
-        n: Shape (m,): trials of each task.
+        n: Shape (m,): trials of each task; one number where all have as many.
         c: Shape (m,): successes among them, 0 to n.
         k: Trials that one may take, from 1 to the least n.
 
     Returns:
-        Shape (m,), 0 to 1; their mean over tasks is the figure.
+        Shape (m,), 0 to 1; see ``mean_over_tasks``.
 
     Raises:
         ValueError: If k is more than the trials of a task, or the counts are none.
@@ -34,7 +36,7 @@ def pass_at_k(n: Ids, c: Ids, k: int) -> Array:
     return 1.0 - _share_of_subsets(trials, trials - successes, k)
 
 
-def pass_hat_k(n: Ids, c: Ids, k: int) -> Array:
+def pass_hat_k(n: Ids | int, c: Ids, k: int) -> Array:
     """The chance that all of k trials succeed (pass^k): C(c, k) / C(n, k).
 
     Source: Yao et al. 2024 (tau-bench, arXiv:2406.12045), section 3. Arguments, result and errors
@@ -44,19 +46,38 @@ def pass_hat_k(n: Ids, c: Ids, k: int) -> Array:
     return _share_of_subsets(trials, successes, k)
 
 
-def _checked(n: Ids, c: Ids, k: int) -> tuple[Ids, Ids]:
-    trials, successes = np.asarray(n), np.asarray(c)
-    least = int(trials.min()) if trials.size else k
+def mean_over_tasks(values: Array, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
+    """The mean of pass@k or pass^k over tasks, with an interval over tasks.
+
+    A task is one unit, however many trials it had: trials of a task are alike, and taken for
+    independent they would make the interval too narrow.
+
+    Args:
+        values: Shape (m,): a value for each task, 0 to 1.
+        level: Confidence level.
+
+    Returns:
+        The estimate, by the methods of ``proportions.bounded``; no value without tasks.
+    """
+    return bounded(values, Sample(), level=level)
+
+
+def _checked(n: Ids | int, c: Ids, k: int) -> tuple[Array, Array]:
+    """Both in one shape, as floats: unsigned counts would wrap below 0."""
+    trials, successes = np.broadcast_arrays(np.asarray(n, float), np.asarray(c, float))
+    least = trials.min(initial=np.inf)
     if not 1 <= k <= least:
-        raise ValueError(f"k: expected 1 to {least}, the least number of trials of a task, got {k}")
-    if np.any((successes < 0) | (successes > trials)):
+        raise ValueError(
+            f"k: expected 1 to {least:.0f}, the least number of trials of a task, got {k}"
+        )
+    if not np.all((successes >= 0) & (successes <= trials)):
         raise ValueError("c: expected successes from 0 to the number of trials")
     return trials, successes
 
 
-def _share_of_subsets(n: Ids, of: Ids, k: int) -> Array:
+def _share_of_subsets(n: Array, of: Array, k: int) -> Array:
     """C(of, k) / C(n, k) as a product, which neither overflows nor loses digits."""
-    share = np.ones(np.shape(n))
+    share = np.ones(n.shape)
     for i in range(k):
         share *= np.maximum(of - i, 0) / (n - i)
     return share

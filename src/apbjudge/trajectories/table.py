@@ -10,7 +10,7 @@ from ..errors import OptionError
 from .base import TrajectoryProtocol
 from .outcome import OUTCOME
 from .planbench.protocol import PLANBENCH
-from .slate import SLATE
+from .slate.protocol import SLATE
 
 RUN_PROTOCOLS: Mapping[str, TrajectoryProtocol] = {
     protocol.name: protocol for protocol in (OUTCOME, PLANBENCH, SLATE)

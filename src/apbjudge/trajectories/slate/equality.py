@@ -1,0 +1,120 @@
+"""When two JSON values are equal: exactly, or written in another way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from ...records.loose_json import as_list, as_object
+
+Schema = Mapping[str, Any]
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 35 and 35.0 are, true and 1 are not."""
+    return _is_equal(one, other, {}, _is_same_leaf)
+
+
+def is_equivalent(one: Any, other: Any, schema: Schema) -> bool:
+    """Whether two JSON values are equal up to how they are written.
+
+    Equal are a number and its text (35 and ``"35.00"``, not ``"035"``), a boolean and its text,
+    ISO 8601 dates of one moment, texts that differ in case and blanks, and words that are the same
+    member of a declared enum up to case, blanks, hyphens and underscores. Two texts are compared as
+    numbers only where the schema declares a number: ``"1.10"`` may be a version.
+
+    Args:
+        one: JSON.
+        other: JSON.
+        schema: JSON Schema of both, as far as it is known.
+    """
+    return _is_equal(one, other, schema, _is_equivalent_leaf)
+
+
+def _is_equal(
+    one: Any, other: Any, schema: Schema, is_equal_leaf: Callable[[Any, Any, Schema], bool]
+) -> bool:
+    members, others = as_object(one), as_object(other)
+    if members is not None and others is not None:
+        parts = as_object(schema.get("properties")) or {}
+        return members.keys() == others.keys() and all(
+            _is_equal(value, others[name], as_object(parts.get(name)) or {}, is_equal_leaf)
+            for name, value in members.items()
+        )
+    listed, other_listed = as_list(one), as_list(other)
+    if listed is not None and other_listed is not None:
+        items = as_object(schema.get("items")) or {}
+        return len(listed) == len(other_listed) and all(
+            _is_equal(*pair, items, is_equal_leaf)
+            for pair in zip(listed, other_listed, strict=True)
+        )
+    return is_equal_leaf(one, other, schema)
+
+
+def _is_same_leaf(one: Any, other: Any, _: Schema) -> bool:
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def _is_equivalent_leaf(one: Any, other: Any, schema: Schema) -> bool:
+    if _is_same_leaf(one, other, schema):
+        return True
+    kind = schema.get("type")
+    is_number = any(each in ("number", "integer") for each in as_list(kind) or [kind])
+    if is_number or not (isinstance(one, str) and isinstance(other, str)):
+        for read in (_number, _boolean):
+            value = read(one)
+            if value is not None and value == read(other):
+                return True
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return False
+    enum = [each for each in as_list(schema.get("enum")) or () if isinstance(each, str)]
+    member, other_member = _member(one, enum), _member(other, enum)
+    if member and other_member:
+        return member == other_member
+    moment = _moment(one)
+    if moment is not None and moment == _moment(other):
+        return True
+    return _folded(one) == _folded(other)
+
+
+_NUMBER = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\s*")
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, str):
+        return Decimal(value.strip()) if _NUMBER.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return Decimal(value if isinstance(value, int) else repr(value))
+
+
+def _boolean(value: Any) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(_folded(value))
+    return value if isinstance(value, bool) else None
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def _member(text: str, enum: list[str]) -> str:
+    """The member of an enum that a text is, if it can be only one; empty otherwise."""
+    if text in enum:
+        return text
+    alike = {each for each in enum if _word(each) == _word(text)}
+    return alike.pop() if len(alike) == 1 else ""
+
+
+def _word(text: str) -> str:
+    return _folded(re.sub(r"[_-]", " ", text))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

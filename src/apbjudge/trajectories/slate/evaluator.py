@@ -1,0 +1,248 @@
+"""The evaluator of the protocol ``slate``: a given execution of a plan against its case.
+
+An execution of one's own is a row of our format for trajectories, with a step for each substep:
+
+    {"trajectory_id": "r1", "case_id": "c1", "tested_model": "m", "place": {"format": "trajectories"},
+     "steps": [{"source": "agent", "kind": "call", "extra": {"substep": "1.1", "output": "matched"},
+                "calls": [{"name": "find_berth", "arguments": {"ship": "Alma"}}],
+                "observations": [{"content": {"id": "B4"}}]},
+               {"source": "agent", "text": "No tool is needed.", "extra": {"substep": "1.3"}}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+from ...errors import OptionError, RowError
+from ...records import Finding
+from ...records.loose_json import lenient
+from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from ..base import Evaluation, EvaluatorSettings
+from .cases import PlanStep, SlateCase, SlateTool, load_cases, resolved, validate
+from .equality import is_equivalent, is_same
+
+NEEDS = "a JSONL file of SLATE cases"
+OutputTag = Literal["matched", "equivalent", "default", "error"]
+"""Where a simulated output comes from: recorded for this very call, for one that means the same,
+the tool's default, or nothing but an error."""
+OUTPUT_TAGS: tuple[OutputTag, ...] = get_args(OutputTag)
+
+
+class Action(NamedTuple):
+    """What a run did for a substep.
+
+    Attributes:
+        place: Position of the step in the trajectory.
+        substep: The substep that it is for.
+        call: The call; None for none.
+        is_readable: Whether it says what the agent wants: a call, or to do without.
+        output: What the call returned, which may be None; empty where it returned nothing.
+        tag: Where the output comes from; empty where the log says nothing.
+    """
+
+    place: int
+    substep: str
+    call: ToolCall | None
+    is_readable: bool
+    output: tuple[Any, ...]
+    tag: str
+
+
+class Comparison(NamedTuple):
+    """Whether an action agrees with the reference, each given that the one before it holds.
+
+    Attributes:
+        action: Both call a tool, or neither.
+        tool: They call the same.
+        arguments: With arguments that are equal up to how they are written.
+        exact: With the same JSON.
+    """
+
+    action: bool = False
+    tool: bool = False
+    arguments: bool = False
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlateEvaluator:
+    """Compares runs with the reference plans and outputs of their cases."""
+
+    by_id: Mapping[str, SlateCase]
+    digest: str = ""
+
+    @property
+    def cases(self) -> Collection[str]:
+        """Ids of the cases."""
+        return self.by_id.keys()
+
+    def evaluate(self, trajectory: Trajectory) -> Evaluation:
+        """Evaluates a run; see ``protocol`` for what is measured.
+
+        Success is that all final outputs (``SlateCase.final``) are the recorded ones, whatever
+        happened before. A substep that the run never reached agrees with the reference in nothing.
+        References, in the plan and in the agent's arguments, are resolved from the agent's own
+        earlier outputs: a wrong output that is passed on is a wrong output, not a wrong argument.
+        One that leads nowhere is equal to itself alone. Arguments are compared where the tool is
+        right, and agree as a whole or not at all.
+
+        Raises:
+            RowError: If there is no such case, its plan calls no tool, or the run does not say
+                which step is for which substep and what its calls returned.
+        """
+        case = self.by_id.get(trajectory.case_id)
+        if case is None:
+            raise RowError("case_id", "a case of the file of cases", trajectory.case_id)
+        if not case.calls:
+            raise RowError("case_id", "a case whose plan calls a tool", trajectory.case_id)
+        try:
+            return _evaluation(case, list(actions_of(trajectory, case)))
+        except RecursionError:
+            raise RowError("steps", "values nested less deeply", trajectory.case_id) from None
+
+
+def _evaluation(case: SlateCase, actions: list[Action]) -> Evaluation:
+    plan = {step.step: step for step in case.substeps}
+    outputs: dict[str, Any] = {}
+    comparisons = dict.fromkeys(plan, Comparison())
+    for action in actions:
+        comparisons[action.substep] = _compare(action, plan[action.substep], case, outputs)
+        if action.output:
+            outputs[action.substep] = action.output[0]
+    wrong = [
+        step for step in case.final
+        if step not in outputs or not is_same(outputs[step], case.outputs[step])
+    ]  # fmt: skip
+    last = next((action.output for action in reversed(actions) if action.call), ())
+    is_last_right = bool(last) and is_same(last[0], case.outputs[case.calls[-1].step])
+    found = comparisons.values()
+    measures: dict[str, float] = {
+        "substeps": len(plan),
+        "actions identified": sum(each.action for each in found),
+        "calls due": len(case.calls),
+        "tools matched": sum(each.tool for each in found),
+        "arguments matched": sum(each.arguments for each in found),
+        "arguments matched exactly": sum(each.exact for each in found),
+        "last output right": float(is_last_right),
+    }
+    if tags := [action.tag for action in actions if action.tag]:
+        measures["tagged outputs"] = len(tags)
+        measures |= {f"{tag} outputs": tags.count(tag) for tag in OUTPUT_TAGS}
+    departure = next((s for s in plan if not _agrees(comparisons[s], plan[s])), "")
+    outcome = "all final outputs are the reference's"
+    if wrong:
+        outcome = f"the output of {', '.join(wrong)} is not the reference's"
+    return Evaluation(
+        is_correct=not wrong,
+        measures=measures,
+        first_error=next((a.place for a in actions if a.substep == departure), None),
+        reasoning=outcome
+        + (f"; the run departs from the plan at {departure}" if departure else ""),
+        findings=tuple(map(_of_case, validate(case))),
+        groups={"category": case.category} if case.category else {},
+    )
+
+
+def _compare(
+    action: Action, expected: PlanStep, case: SlateCase, outputs: Mapping[str, Any]
+) -> Comparison:
+    call = action.call
+    is_identified = action.is_readable and (call is None) == (expected.tool is None)
+    if call is None or not is_identified or call.name != expected.tool:
+        return Comparison(is_identified)
+    tool = case.tools_by_name.get(call.name) or SlateTool(name=call.name)
+    passed = call.arguments
+    if passed is None and not call.parse_error:  # as logs write a call without arguments
+        passed = dict[str, Any]()
+    both = resolved(expected.arguments, outputs), resolved(passed, outputs)
+    return Comparison(
+        action=True,
+        tool=True,
+        arguments=is_equivalent(*both, tool.arguments_schema),
+        exact=is_same(*both),
+    )
+
+
+def _agrees(comparison: Comparison, expected: PlanStep) -> bool:
+    return comparison.action if expected.tool is None else comparison.arguments
+
+
+def _of_case(finding: Finding) -> Finding:
+    """A fault of the case, which decides nothing about a run."""
+    where = f"case.{finding.where}"
+    return finding.model_copy(update={"certainty": "suspected", "where": where})
+
+
+# Actions ------------------------------------------------------------------------------------------
+
+
+def actions_of(run: Trajectory, case: SlateCase) -> Iterator[Action]:
+    """The actions of a run in order.
+
+    Steps of the agent say in ``extra`` which ``substep`` they are for; then a step without is
+    talk. Where none says it, each step but an ``answer`` is for the substep at its place. A run
+    without any such step has no actions.
+
+    Raises:
+        RowError: If that does not fit the plan, a step makes several calls, or a call has no one
+            output (one that can't be read or is tagged ``error`` may have none).
+    """
+    agent = [(i, step) for i, step in enumerate(run.steps) if step.source == "agent"]
+    ids = [step.step for step in case.substeps]
+    if any("substep" in step.extra for _, step in agent):
+        seen: set[str] = set()
+        for i, step in agent:
+            mark = step.extra.get("substep")
+            if mark is None and not step.calls:
+                continue
+            if mark not in ids or mark in seen:
+                expected = "a substep of the plan that no other step is for"
+                raise RowError(f"steps.{i}.extra.substep", expected, mark)
+            seen.add(mark)
+            yield _action(i, step, mark, case)
+        return
+    agent = [(i, step) for i, step in agent if step.kind != "answer"]
+    if not agent:
+        return
+    if len(agent) != len(ids):
+        expected = f"extra.substep, or one step of the agent for each of {len(ids)} substeps"
+        raise RowError("steps", expected, f"{len(agent)} steps of the agent")
+    for (i, step), substep in zip(agent, ids, strict=True):
+        yield _action(i, step, substep, case)
+
+
+def _action(index: int, step: TrajectoryStep, substep: str, case: SlateCase) -> Action:
+    if len(step.calls) > 1:
+        raise RowError(f"steps.{index}.calls", "one call or none", f"{len(step.calls)} calls")
+    is_readable = step.kind != "invalid"
+    if not step.calls:
+        return Action(index, substep, None, is_readable, (), "")
+    call, tag = step.calls[0], step.extra.get("output", "")
+    if tag and tag not in OUTPUT_TAGS:
+        raise RowError(f"steps.{index}.extra.output", f"one of {', '.join(OUTPUT_TAGS)}", tag)
+    answers = [each for each in step.observations if each.call_id == call.call_id]
+    answers = answers or step.observations
+    has_failed = tag == "error" or call.parse_error or not is_readable
+    if len(answers) != 1 and not (has_failed and not answers):
+        raise RowError(f"steps.{index}.observations", "one output of the call", len(answers))
+    if has_failed or answers[0].is_error:
+        return Action(index, substep, call, is_readable, (), tag)
+    content = answers[0].content
+    if isinstance(content, str) and not isinstance(case.outputs.get(substep), str):
+        value, is_json = lenient(content)
+        content = value if is_json else content
+    return Action(index, substep, call, is_readable, (content,), tag)
+
+
+def evaluator_of(settings: EvaluatorSettings) -> SlateEvaluator:
+    """The evaluator for a log; see ``TrajectoryProtocol``.
+
+    Raises:
+        OptionError: If it is not said where the cases are.
+        InputError: If they are unusable.
+    """
+    if settings.cases is None:
+        raise OptionError(f"--cases: expected {NEEDS}, got nothing")
+    return SlateEvaluator(*load_cases(settings.cases))

@@ -1,0 +1,69 @@
+"""The protocol ``slate``: its figures and table.
+
+Figures are ratios of sums over runs, with cases as clusters. Names and definitions are those of
+section 6.1 of the paper; where it leaves a gap, see ``SlateEvaluator.evaluate`` for our choice.
+SLATE grades how a given plan is executed, not planning.
+"""
+
+from __future__ import annotations
+
+from ..base import Figure, RunTable, TrajectoryProtocol
+from .evaluator import NEEDS, OUTPUT_TAGS, evaluator_of
+
+RATE = (0.0, 1.0)
+
+
+def _share(name: str, of: str, per: str | None, meaning: str) -> Figure:
+    return Figure(name=name, of=of, per=per, bounds=RATE, better="higher", meaning=meaning)
+
+
+FIGURES = (
+    _share("TMR", "tools matched", "calls due", "calls of the plan made with the right tool"),
+    _share("AIA", "actions identified", "substeps", "substeps rightly done with or without a tool"),
+    _share(
+        "arguments matched",
+        "arguments matched",
+        "tools matched",
+        "calls of the right tool with equal arguments, however written",
+    ),
+    _share(
+        "exact arguments",
+        "arguments matched exactly",
+        "tools matched",
+        "calls of the right tool with the same arguments",
+    ),
+    _share("last output right", "last output right", None, "success by the last call alone"),
+)
+OUTPUTS = tuple(
+    Figure(
+        name=f"{tag} outputs",
+        of=f"{tag} outputs",
+        per="tagged outputs",
+        bounds=RATE,
+        meaning=f"simulated outputs marked {tag}",
+    )
+    for tag in OUTPUT_TAGS
+)
+SUCCESS = "execution success"
+
+SLATE = TrajectoryProtocol(
+    name="slate",
+    success=SUCCESS,
+    figures=(*FIGURES, *OUTPUTS),
+    evaluator=evaluator_of,
+    needs_cases=NEEDS,
+    paper="arXiv:2604.12126",
+    tables=(
+        RunTable(
+            key="slate",
+            title="SLATE",
+            number="Table 3",
+            figures=(SUCCESS, *(figure.name for figure in FIGURES)),
+        ),
+        RunTable(
+            key="slate-outputs",
+            title="Where simulated outputs come from",
+            figures=tuple(figure.name for figure in OUTPUTS),
+        ),
+    ),
+)

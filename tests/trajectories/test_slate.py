@@ -1,0 +1,360 @@
+"""Executions of SLATE plans, graded: every measure, and the shipped examples with their truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apbjudge
+from apbjudge.errors import OptionError, RowError
+from apbjudge.records.trajectories import (
+    LogPlace,
+    Observation,
+    ToolCall,
+    Trajectory,
+    TrajectoryStep,
+    trajectory_of,
+)
+from apbjudge.trajectories import Evaluation, EvaluatorSettings
+from apbjudge.trajectories.slate import SLATE, SlateCase, SlateEvaluator, load_cases
+from apbjudge.trajectories.slate.evaluator import OUTPUT_TAGS
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories" / "slate"
+REFERENCE = "OUTPUT_FROM_STEP_1.1.id"
+CASE: dict[str, Any] = {
+    "id": "berth",
+    "query": "Reserve a berth for the Alma and warn the pilot.",
+    "category": "harbour",
+    "plan": [
+        {"step": "1"},
+        {"step": "1.1", "tool": "find", "arguments": {"ship": "Alma"}},
+        {"step": "1.2"},
+        {"step": "2"},
+        {"step": "2.1", "tool": "book", "arguments": {"berth": REFERENCE, "nights": 2}},
+        {"step": "2.2", "tool": "warn", "arguments": {"berth": REFERENCE}},
+    ],
+    "tools": [
+        {"name": "find", "arguments": {"ship": {}}, "results": {"id": {}}},
+        {"name": "book", "arguments": {"berth": {}, "nights": {"type": "integer"}}},
+        {"name": "warn", "arguments": {"berth": {}}},
+    ],
+    "outputs": {"1.1": {"id": "B4"}, "2.1": {"fee": 58}, "2.2": "done"},
+}
+"""Two final outputs: those of 2.1 and 2.2."""
+
+
+def does(
+    substep: str, tool: str, arguments: Any, output: Any, tag: str = "", **call: Any
+) -> TrajectoryStep:
+    """A step of the agent with a call and its output."""
+    extra = {"substep": substep} | ({"output": tag} if tag else {})
+    called = ToolCall(tool, arguments, f"c{substep}", **call)
+    answers = () if output is None else (Observation(output, f"c{substep}"),)
+    return TrajectoryStep("agent", "call", calls=(called,), observations=answers, extra=extra)
+
+
+FIND = does("1.1", "find", {"ship": "Alma"}, {"id": "B4"})
+THINK = TrajectoryStep("agent", text="It is deep enough.", extra={"substep": "1.2"})
+BOOK = does("2.1", "book", {"berth": "B4", "nights": 2}, {"fee": 58})
+WARN = does("2.2", "warn", {"berth": REFERENCE}, "done")
+
+
+def run(*steps: TrajectoryStep, case: str = "berth") -> Trajectory:
+    return Trajectory(
+        trajectory_id="r1",
+        case_id=case,
+        tested_model="alder",
+        steps=(TrajectoryStep("user", text="Reserve a berth."), *steps),
+        place=LogPlace("trajectories"),
+    )
+
+
+def evaluate(*steps: TrajectoryStep, case: dict[str, Any] = CASE) -> Evaluation:
+    parsed = SlateCase.model_validate(case)
+    return SlateEvaluator({parsed.case_id: parsed}).evaluate(run(*steps))
+
+
+def counts(found: Evaluation) -> tuple[float, ...]:
+    """Identified actions of 4, matching tools and arguments of 3, exact ones, the last output."""
+    names = ("actions identified", "tools matched", "arguments matched")
+    more = ("arguments matched exactly", "last output right")
+    return tuple(found.measures[name] for name in (*names, *more))
+
+
+def test_the_reference_itself_is_right_in_all() -> None:
+    found = evaluate(FIND, THINK, BOOK, WARN)
+    assert (found.is_correct, found.first_error, found.findings) == (True, None, ())
+    assert counts(found) == (4, 3, 3, 3, 1)
+    assert (found.measures["substeps"], found.measures["calls due"]) == (4, 3)
+    assert found.groups == {"category": "harbour"}
+    assert "tagged outputs" not in found.measures
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_correct", "expected", "first_error"),
+    [
+        pytest.param((FIND, THINK), False, (2, 1, 1, 1, 0), None, id="stops early"),
+        pytest.param((), False, (0, 0, 0, 0, 0), None, id="does nothing"),
+        pytest.param((FIND, THINK, WARN), False, (3, 2, 2, 2, 1), None, id="leaves one out"),
+        pytest.param(
+            (FIND, does("1.2", "tide", {}, "high"), BOOK, WARN), True, (3, 3, 3, 3, 1), 2,
+            id="a call where none is due",
+        ),
+        pytest.param(
+            (FIND, THINK, TrajectoryStep("agent", extra={"substep": "2.1"}), WARN),
+            False, (3, 2, 2, 2, 1), 3, id="no call where one is due",
+        ),
+        pytest.param(
+            (FIND, THINK, does("2.1", "warn", {"berth": "B4"}, "done"), WARN),
+            False, (4, 2, 2, 2, 1), 3, id="another tool",
+        ),
+        pytest.param(
+            (FIND, THINK, does("2.1", "book", {"berth": "b4", "nights": "2.0"}, {"fee": 58}), WARN),
+            True, (4, 3, 3, 2, 1), None, id="arguments written in another way",
+        ),
+        pytest.param(
+            (FIND, THINK, does("2.1", "book", {"berth": "B4"}, {"fee": 58}), WARN),
+            True, (4, 3, 2, 2, 1), 3, id="an argument is missing",
+        ),
+        pytest.param(
+            (FIND, THINK, BOOK, does("2.2", "warn", {"berth": "B4"}, "Done")),
+            False, (4, 3, 3, 3, 0), None, id="the last output is not exactly the reference's",
+        ),
+        pytest.param(
+            (FIND, replace(THINK, kind="invalid"), BOOK, WARN), True, (3, 3, 3, 3, 1), 2,
+            id="an action that can't be read is not one without a call",
+        ),
+        pytest.param(
+            (FIND, THINK, does("2.1", "book", "{berth", None, parse_error="no JSON"), WARN),
+            False, (4, 3, 2, 2, 1), 3, id="arguments that can't be read",
+        ),
+    ],
+)  # fmt: skip
+def test_measures_by_hand(
+    steps: tuple[TrajectoryStep, ...],
+    is_correct: bool,
+    expected: tuple[float, ...],
+    first_error: int | None,
+) -> None:
+    found = evaluate(*steps)
+    assert (found.is_correct, counts(found), found.first_error) == (
+        is_correct,
+        expected,
+        first_error,
+    )
+
+
+def test_references_are_resolved_from_the_agent_s_own_outputs_never_from_the_reference() -> None:
+    """A wrong output that is passed on is one wrong argument, not three."""
+    lost = does("1.1", "find", {"ship": "Elma"}, {"id": "B0"}, "default")
+    book = does("2.1", "book", {"berth": "B0", "nights": 2}, {"fee": 0}, "default")
+    warn = does("2.2", "warn", {"berth": REFERENCE}, "nobody there", "default")
+    assert counts(evaluate(lost, THINK, book, warn)) == (4, 3, 2, 2, 0)
+    # What the reference would have passed is not what this agent had before it.
+    assert counts(evaluate(lost, THINK, BOOK, warn)) == (4, 3, 1, 1, 0)
+    # Nothing had been found at all, or only later.
+    assert counts(evaluate(THINK, BOOK, WARN)) == (3, 2, 1, 1, 1)
+    assert counts(evaluate(THINK, BOOK, FIND, WARN)) == (4, 3, 2, 2, 1)
+
+
+def test_an_error_is_no_output_even_with_the_right_content() -> None:
+    for error in (
+        replace(BOOK, extra={"substep": "2.1", "output": "error"}),
+        replace(BOOK, observations=(Observation({"fee": 58}, "c2.1", is_error=True),)),
+    ):
+        found = evaluate(FIND, THINK, error, WARN)
+        assert (found.is_correct, found.measures["arguments matched"]) == (False, 3)
+
+
+def test_no_arguments_may_be_left_out_of_the_log() -> None:
+    plan = [{"step": "1.1", "tool": "find"}]
+    case = CASE | {"plan": plan, "outputs": {"1.1": {"id": "B4"}}}
+    for arguments, error, matched in (({}, "", 1), (None, "", 1), (None, "cut off", 0)):
+        call = does("1.1", "find", arguments, {"id": "B4"}, parse_error=error)
+        assert evaluate(call, case=case).measures["arguments matched exactly"] == matched
+
+
+def test_outputs_written_as_json_text_are_read() -> None:
+    text = replace(FIND, observations=(Observation('{"id": "B4"}'),))
+    assert counts(evaluate(text, THINK, BOOK, WARN)) == (4, 3, 3, 3, 1)
+    number = CASE | {"outputs": CASE["outputs"] | {"2.2": "35"}}
+    as_text = replace(WARN, observations=(Observation("35", "c2.2"),))
+    assert evaluate(FIND, THINK, BOOK, as_text, case=number).is_correct
+    unquoted = replace(WARN, observations=(Observation(35, "c2.2"),))
+    assert not evaluate(FIND, THINK, BOOK, unquoted, case=number).is_correct
+
+
+def test_tags_are_counted_and_only_where_the_log_has_any() -> None:
+    tags = ("matched", "default", "default")
+    tagged = [
+        replace(step, extra=step.extra | {"output": tag})
+        for step, tag in zip((FIND, BOOK, WARN), tags, strict=True)
+    ]
+    found = evaluate(tagged[0], THINK, *tagged[1:]).measures
+    assert found["tagged outputs"] == 3
+    assert [found[f"{tag} outputs"] for tag in OUTPUT_TAGS] == [1, 0, 2, 0]
+
+
+def test_faults_of_the_case_are_shown_and_decide_nothing() -> None:
+    tools = [tool for tool in CASE["tools"] if tool["name"] != "warn"]
+    found = evaluate(FIND, THINK, BOOK, WARN, case=CASE | {"tools": tools})
+    assert found.is_correct
+    assert [(f.rule, f.certainty, f.where) for f in found.findings] == [
+        ("unknown-tool", "suspected", "case.plan[5].tool")
+    ]
+
+
+# Which step is for which substep ------------------------------------------------------------------
+
+
+def unmarked(*steps: TrajectoryStep) -> tuple[TrajectoryStep, ...]:
+    return tuple(replace(step, extra={}) for step in steps)
+
+
+def test_steps_without_marks_are_for_the_substeps_in_their_order() -> None:
+    steps = unmarked(FIND, THINK, BOOK, WARN)
+    assert counts(evaluate(*steps)) == (4, 3, 3, 3, 1)
+    answer = TrajectoryStep("agent", "answer", "Berth B4.")
+    assert counts(evaluate(*steps, answer)) == (4, 3, 3, 3, 1)
+    talk = TrajectoryStep("agent", text="Let me see.")
+    assert counts(evaluate(talk, FIND, THINK, BOOK, WARN, answer)) == (4, 3, 3, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("steps", "field"),
+    [
+        (unmarked(FIND, THINK, BOOK), "steps"),
+        (unmarked(FIND, THINK, BOOK, WARN, THINK), "steps"),
+        ((FIND, THINK, BOOK, *unmarked(WARN)), "steps.4.extra.substep"),
+        ((FIND, THINK, BOOK, FIND), "steps.4.extra.substep"),
+        ((replace(FIND, extra={"substep": "1"}),), "steps.1.extra.substep"),
+        ((replace(FIND, extra={"substep": ["1.1"]}),), "steps.1.extra.substep"),
+        ((replace(FIND, calls=FIND.calls * 2),), "steps.1.calls"),
+        ((replace(FIND, observations=()),), "steps.1.observations"),
+        ((replace(FIND, observations=FIND.observations * 2),), "steps.1.observations"),
+        ((replace(FIND, extra={"substep": "1.1", "output": "guess"}),), "steps.1.extra.output"),
+    ],
+    ids="fewer more unmarked twice group list parallel no-output outputs tag".split(),
+)
+def test_a_run_that_does_not_say_what_is_needed_is_bad_input(
+    steps: tuple[TrajectoryStep, ...], field: str
+) -> None:
+    with pytest.raises(RowError) as error:
+        evaluate(*steps)
+    assert error.value.field == field
+
+
+def test_unknown_cases_and_cases_without_calls_are_unscored() -> None:
+    plain = SlateCase.model_validate({"id": "talk", "query": "", "plan": [{"step": "1.1"}]})
+    evaluator = SlateEvaluator({"talk": plain})
+    with pytest.raises(RowError, match="a case whose plan calls a tool"):
+        evaluator.evaluate(run(replace(THINK, extra={}), case="talk"))
+    with pytest.raises(RowError, match="a case of the file of cases"):
+        evaluator.evaluate(run(case="berth"))
+
+
+def test_values_nested_too_deeply_are_bad_input() -> None:
+    deep: Any = "end"
+    for _ in range(3000):
+        deep = [deep]
+    with pytest.raises(RowError, match="nested less deeply"):
+        evaluate(does("1.1", "find", {"ship": deep}, {"id": 1}))
+
+
+# Any plan -----------------------------------------------------------------------------------------
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> dict[str, Any]:
+    """Plans whose calls take literals or the value of any earlier call."""
+    plan: list[dict[str, Any]] = [{"step": "1"}, {"step": "1.1", "tool": "t0", "arguments": {}}]
+    for i in range(2, draw(st.integers(2, 6))):
+        calls = [step["step"] for step in plan if step.get("tool")]
+        if draw(st.booleans()):
+            value = draw(
+                st.sampled_from([f"OUTPUT_FROM_STEP_{c}.v" for c in calls]) | st.integers()
+            )
+            plan.append({"step": f"1.{i}", "tool": f"t{i}", "arguments": {"a": value}})
+        else:
+            plan.append({"step": f"1.{i}"})
+    calls = [step["step"] for step in plan if step.get("tool")]
+    tools = [{"name": s["tool"], "results": {"v": {}}} for s in plan if s.get("tool")]
+    values = draw(st.lists(st.integers(0, 99), min_size=len(calls), max_size=len(calls)))
+    outputs = {call: {"v": value} for call, value in zip(calls, values, strict=True)}
+    return {"id": "berth", "query": "", "plan": plan, "tools": tools, "outputs": outputs}
+
+
+@given(plans(), st.data())
+def test_a_run_is_right_as_far_as_it_follows_the_plan(
+    case: dict[str, Any], data: st.DataObject
+) -> None:
+    steps = [
+        does(s["step"], s["tool"], s["arguments"], case["outputs"][s["step"]])
+        if s.get("tool")
+        else TrajectoryStep("agent", extra={"substep": s["step"]})
+        for s in case["plan"][1:]
+    ]
+    reached = data.draw(st.integers(0, len(steps)))
+    found = evaluate(*steps[:reached], case=case)
+    n_calls = sum(bool(step.calls) for step in steps[:reached])
+    assert found.is_correct == (n_calls == len(case["outputs"]))
+    assert counts(found)[:4] == (reached, n_calls, n_calls, n_calls)
+    assert found.measures["substeps"] == len(steps)
+
+
+# The protocol and the examples --------------------------------------------------------------------
+
+
+def test_every_figure_is_made_of_measures_that_there_are() -> None:
+    step = replace(FIND, extra=FIND.extra | {"output": "matched"})
+    measures = evaluate(step, THINK, BOOK, WARN).measures
+    names = {figure.name for figure in SLATE.figures} | {SLATE.success}
+    for figure in SLATE.figures:
+        assert figure.of in measures
+        assert figure.per is None or figure.per in measures
+        assert measures[figure.of] <= measures.get(str(figure.per), 1)
+    assert all(set(table.figures) <= names for table in SLATE.tables)
+
+
+def example_runs() -> list[Trajectory]:
+    lines = (EXAMPLES / "runs.jsonl").read_bytes().splitlines()
+    return [trajectory_of(orjson.loads(line)) for line in lines]
+
+
+def test_the_examples_are_graded_as_they_state() -> None:
+    evaluator = SLATE.evaluator(EvaluatorSettings(cases=EXAMPLES / "cases.jsonl"))
+    assert len(evaluator.digest) == 64
+    runs = example_runs()
+    assert {run.case_id for run in runs} == {*evaluator.cases}
+    for example in runs:
+        found, truth = evaluator.evaluate(example), example.extra["truth"]
+        assert example.outcome is not None
+        assert found.is_correct == example.outcome.success, example.trajectory_id
+        assert {name: found.measures[name] for name in truth} == truth, example.trajectory_id
+    assert {run.outcome.is_success for run in runs if run.outcome} == {True, False}
+
+
+def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
+    cases = EXAMPLES / "cases.jsonl"
+    some = tmp_path / "runs.jsonl"
+    lines = (EXAMPLES / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    some.write_bytes(b"".join(lines[:7]))  # all of alder's but that of "image"
+    graded = apbjudge.grade(some, protocol=SLATE, cases=cases)
+    (unscored,) = (j for j in graded.judgements if isinstance(j, apbjudge.Unscored))
+    assert (graded.summary.scored, unscored.reason, unscored.case_id) == (7, "missing", "image")
+    with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
+        apbjudge.grade(some, protocol=SLATE)
+    with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
+        SLATE.evaluator(EvaluatorSettings())
+
+
+def test_one_suspected_fault_among_the_example_cases() -> None:
+    evaluator = SlateEvaluator(*load_cases(EXAMPLES / "cases.jsonl"))
+    rules = [(r.case_id, f.rule) for r in example_runs() for f in evaluator.evaluate(r).findings]
+    assert rules == [("beds", "same-tool-again")] * 2
