@@ -25,7 +25,7 @@ from apbjudge.trajectories import Evaluation, EvaluatorSettings
 from apbjudge.trajectories.slate import SLATE, SlateCase, SlateEvaluator, load_cases
 from apbjudge.trajectories.slate.evaluator import OUTPUT_TAGS
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories" / "slate"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "runs"
 REFERENCE = "OUTPUT_FROM_STEP_1.1.id"
 CASE: dict[str, Any] = {
     "id": "berth",
@@ -323,12 +323,12 @@ def test_every_figure_is_made_of_measures_that_there_are() -> None:
 
 
 def example_runs() -> list[Trajectory]:
-    lines = (EXAMPLES / "runs.jsonl").read_bytes().splitlines()
+    lines = (EXAMPLES / "slate_runs.jsonl").read_bytes().splitlines()
     return [trajectory_of(orjson.loads(line)) for line in lines]
 
 
 def test_the_examples_are_graded_as_they_state() -> None:
-    evaluator = SLATE.evaluator(EvaluatorSettings(cases=EXAMPLES / "cases.jsonl"))
+    evaluator = SLATE.evaluator(EvaluatorSettings(cases=EXAMPLES / "slate_cases.jsonl"))
     assert len(evaluator.digest) == 64
     runs = example_runs()
     assert {run.case_id for run in runs} == {*evaluator.cases}
@@ -341,9 +341,9 @@ def test_the_examples_are_graded_as_they_state() -> None:
 
 
 def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
-    cases = EXAMPLES / "cases.jsonl"
-    some = tmp_path / "runs.jsonl"
-    lines = (EXAMPLES / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    cases = EXAMPLES / "slate_cases.jsonl"
+    some = tmp_path / "slate_runs.jsonl"
+    lines = (EXAMPLES / "slate_runs.jsonl").read_bytes().splitlines(keepends=True)
     some.write_bytes(b"".join(lines[:7]))  # all of alder's but that of "image"
     graded = apbjudge.grade(some, protocol=SLATE, cases=cases)
     (unscored,) = (j for j in graded.judgements if isinstance(j, apbjudge.Unscored))
@@ -355,6 +355,6 @@ def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
 
 
 def test_one_suspected_fault_among_the_example_cases() -> None:
-    evaluator = SlateEvaluator(*load_cases(EXAMPLES / "cases.jsonl"))
+    evaluator = SlateEvaluator(*load_cases(EXAMPLES / "slate_cases.jsonl"))
     rules = [(r.case_id, f.rule) for r in example_runs() for f in evaluator.evaluate(r).findings]
     assert rules == [("beds", "same-tool-again")] * 2

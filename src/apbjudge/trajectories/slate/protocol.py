@@ -44,21 +44,33 @@ OUTPUTS = tuple(
     )
     for tag in OUTPUT_TAGS
 )
+COSTS = (
+    Figure(name="seconds", of="used seconds"),
+    Figure(name="input tokens", of="used prompt_tokens"),
+    Figure(name="output tokens", of="used completion_tokens"),
+    Figure(name="model calls", of="used calls"),
+)
 SUCCESS = "execution success"
 
 SLATE = TrajectoryProtocol(
     name="slate",
     success=SUCCESS,
-    figures=(*FIGURES, *OUTPUTS),
+    figures=(*FIGURES, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2604.12126",
     tables=(
         RunTable(
             key="slate",
-            title="SLATE",
-            number="Table 3",
+            title="Execution of given plans",
+            number="Tables 3 and 4",
             figures=(SUCCESS, *(figure.name for figure in FIGURES)),
+        ),
+        RunTable(
+            key="slate-costs",
+            title="What an execution takes, per case",
+            number="Table 5",
+            figures=(SUCCESS, *(figure.name for figure in COSTS)),
         ),
         RunTable(
             key="slate-outputs",
