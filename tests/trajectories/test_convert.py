@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+import apbjudge
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.trajectories import (
     LogPlace,
@@ -25,6 +26,7 @@ from apbjudge.records.trajectories import (
 from apbjudge.trajectories.convert import Target, convert
 from apbjudge.trajectories.steps import step_rows
 from apbjudge.trajectories.writing import to_atif, to_messages
+from tests.support.runs import run_of, write_runs
 
 TARGETS: tuple[Target, ...] = ("messages", "atif", "jsonl", "cases")
 RUN = Trajectory(
@@ -249,3 +251,16 @@ def test_one_run_is_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(module, "read_log", entries)
     assert convert(tmp_path / "log", tmp_path / "o.jsonl", to="jsonl", from_="any").runs == 3
+
+
+def test_last_messages_are_rows_to_be_labelled(tmp_path: Path) -> None:
+    silent = run_of("b", steps=run_of("b").steps[:-1])
+    talks = run_of("a", final_answer="It can't be found.")
+    log = write_runs(tmp_path / "log.jsonl", talks, silent)
+    done = convert(log, tmp_path / "answers.jsonl", to="answers")
+    (line,) = (tmp_path / "answers.jsonl").read_text().splitlines()
+    row = json.loads(line)
+    assert (row["id"], row["model_response"]) == ("a-0", "It can't be found.")
+    assert done.left_out == {"runs without a last message": 1}
+    run = apbjudge.grade(tmp_path / "answers.jsonl", rubric="surrender@1", protocol="holistic")
+    assert run.summary.totals.rows == 1

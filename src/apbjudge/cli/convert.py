@@ -28,9 +28,10 @@ class ConvertOptions(Config):
         description="File to write, a row a line; for atif also an empty folder, or a new name "
         "without a suffix: a file for each run."
     )
-    to: Literal["messages", "atif", "jsonl", "cases"] = Field(
-        description="Chat messages, ATIF trajectories, our own format, which loses nothing, or "
-        "each step of the agent as a prediction for grade --protocol step-wise."
+    to: Literal["messages", "atif", "jsonl", "cases", "answers"] = Field(
+        description="Chat messages, ATIF trajectories, our own format, which loses nothing, each "
+        "step of the agent as a prediction for grade --protocol step-wise, or the last message of "
+        "each run, to be labelled or judged by a rubric of your own."
     )
     from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(
         default="auto", description="Format of the log; auto: as its content shows."
@@ -79,6 +80,7 @@ _LEFT_OUT = {
     "messages": "not written: chat messages have no field for it",
     "atif": "kept under extra.apbjudge: ATIF has no field for it",
     "cases": "not in the rows",
+    "answers": "not in the rows",
 }
 
 

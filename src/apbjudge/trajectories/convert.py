@@ -19,10 +19,10 @@ from ..jsonl import is_replaceable, replacing
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory, trajectory_row
 from .reading import detect, read_log
-from .steps import Places, step_rows
+from .steps import Places, answer_row, step_rows
 from .writing import left_out, to_atif, to_messages
 
-Target = Literal["messages", "atif", "jsonl", "cases"]
+Target = Literal["messages", "atif", "jsonl", "cases", "answers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def convert(
             each run is a file in it.
         to: ``messages``: a row with chat messages for each run. ``atif``: a trajectory of that
             format. ``jsonl``: a row of our own format, which loses nothing. ``cases``: step-wise
-            predictions, see ``step_rows``.
+            predictions, see ``step_rows``. ``answers``: last messages, see ``answer_row``.
         from_: Format of the log; ``auto``: as its content shows.
         outcomes: File with the outcomes of runs, for logs that state none.
         tools: For ``cases``: JSON file with the list of tools, for runs whose log has none.
@@ -132,6 +132,10 @@ def _converted(
         if to == "cases":
             rows = list(step_rows(run, k=k, at=at, tools=tools))
             missing = _not_in_cases(run, rows)
+        elif to == "answers":
+            answer = answer_row(run)
+            rows = [] if answer is None else [answer]
+            missing = {} if rows else {"runs without a last message": 1}
         else:
             rows = [_WRITERS[to](run)]
             missing = {} if to == "jsonl" else left_out(run, to)

@@ -1,4 +1,4 @@
-"""The steps of a run as step-wise predictions, each to be judged on what came before it."""
+"""The steps of a run as step-wise predictions, and its last message as a prediction of its own."""
 
 from __future__ import annotations
 
@@ -87,6 +87,25 @@ def step_rows(
             "tested_model": trajectory.tested_model or NOT_STATED,
             "model_response": _TAG.sub(_escaped, text),
         }
+
+
+def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
+    """The last message of a run as a prediction to be judged or labelled by a rubric of one's own.
+
+    It has the id of the run, so that labels of the one are labels of the other. None where the run
+    ends without a message.
+    """
+    if trajectory.final_answer is None:
+        return None
+    return {
+        "id": trajectory.trajectory_id,
+        "case_id": trajectory.case_id,
+        "planning_regime": "Holistic",
+        "source": trajectory.place.format,
+        "query": trajectory.query,
+        "tested_model": trajectory.tested_model or NOT_STATED,
+        "model_response": trajectory.final_answer,
+    }
 
 
 _TAG = re.compile(r"<(?=/?(?:tool|function|invoke|think))|\[(?=TOOL_CALLS\])", re.IGNORECASE)
