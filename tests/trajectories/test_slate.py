@@ -311,15 +311,36 @@ def test_a_run_is_right_as_far_as_it_follows_the_plan(
 # The protocol and the examples --------------------------------------------------------------------
 
 
-def test_every_figure_is_made_of_measures_that_there_are() -> None:
+def test_every_figure_is_made_of_what_there_is() -> None:
     step = replace(FIND, extra=FIND.extra | {"output": "matched"})
-    measures = evaluate(step, THINK, BOOK, WARN).measures
+    case = SlateCase.model_validate(CASE)
+    used = {"seconds": 1.5, "prompt_tokens": 9, "completion_tokens": 4, "calls": 4}
+    given = replace(run(step, THINK, BOOK, WARN), usage=used)
+    measures = SlateEvaluator({"berth": case}).evaluate(given).measures
     names = {figure.name for figure in SLATE.figures} | {SLATE.success}
     for figure in SLATE.figures:
-        assert figure.of in measures
-        assert figure.per is None or figure.per in measures
-        assert measures[figure.of] <= measures.get(str(figure.per), 1)
+        assert figure.of in measures or figure.of.startswith("failure=")
+        assert figure.per is None or measures[figure.of] <= measures[figure.per]
+    assert [measures[f"used {name}"] for name in used] == [1.5, 9, 4, 4]
     assert all(set(table.figures) <= names for table in SLATE.tables)
+
+
+@pytest.mark.parametrize(
+    ("steps", "failure"),
+    [
+        ((FIND, THINK, BOOK, WARN), None),
+        ((FIND, does("1.2", "tide", {}, "high"), BOOK, WARN), None),  # it ends well
+        ((FIND, THINK, BOOK), "wrong action"),
+        ((FIND, THINK, does("2.1", "warn", {"berth": "B4"}, "no"), WARN), "wrong tool"),
+        ((FIND, THINK, does("2.1", "book", {"berth": "B5"}, "no")), "wrong arguments"),
+        ((FIND, THINK, does("2.1", "book", BOOK.calls[0].arguments, "no"), WARN), "wrong output"),
+    ],
+)
+def test_failed_runs_are_classed_by_their_first_departure(
+    steps: tuple[TrajectoryStep, ...], failure: str | None
+) -> None:
+    assert evaluate(*steps).classes == ({} if failure is None else {"failure": failure})
+    assert failure is None or f"failure={failure}" in {figure.of for figure in SLATE.figures}
 
 
 def example_runs() -> list[Trajectory]:
@@ -345,11 +366,17 @@ def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
     some = tmp_path / "runs.jsonl"
     lines = (EXAMPLES / "runs.jsonl").read_bytes().splitlines(keepends=True)
     some.write_bytes(b"".join(lines[:7]))  # all of alder's but that of "image"
-    graded = apbjudge.grade(some, protocol=SLATE, cases=cases)
+    graded = apbjudge.grade(some, protocol="slate", cases=cases)
+    (group,) = graded.summary.groups
+    sums = {"TMR": (17, 18), "AIA": (20, 23), "arguments matched": (15, 17)}
+    for name, (above, below) in sums.items():
+        assert group.figures[name].value == pytest.approx(above / below)
+    assert group.figures["execution success"].value == pytest.approx(5 / 7)
+    assert group.figures["wrong arguments"].value == pytest.approx(1)  # both failed runs
     (unscored,) = (j for j in graded.judgements if isinstance(j, apbjudge.Unscored))
     assert (graded.summary.scored, unscored.reason, unscored.case_id) == (7, "missing", "image")
     with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
-        apbjudge.grade(some, protocol=SLATE)
+        apbjudge.grade(some, protocol="slate")
     with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
         SLATE.evaluator(EvaluatorSettings())
 

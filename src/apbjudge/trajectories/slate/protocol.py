@@ -7,8 +7,10 @@ SLATE grades how a given plan is executed, not planning.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from ..base import Figure, RunTable, TrajectoryProtocol
-from .evaluator import NEEDS, OUTPUT_TAGS, evaluator_of
+from .evaluator import NEEDS, OUTPUT_TAGS, Fault, evaluator_of
 
 RATE = (0.0, 1.0)
 
@@ -44,12 +46,25 @@ OUTPUTS = tuple(
     )
     for tag in OUTPUT_TAGS
 )
+FAILURES = tuple(
+    Figure(name=fault, of=f"failure={fault}", meaning="first departure, of failed runs")
+    for fault in get_args(Fault)
+)
+COSTS = tuple(
+    Figure(name=name, of=f"used {of}", better="lower", meaning="per run, as the log states")
+    for name, of in (
+        ("seconds", "seconds"),
+        ("input tokens", "prompt_tokens"),
+        ("output tokens", "completion_tokens"),
+        ("model calls", "calls"),
+    )
+)
 SUCCESS = "execution success"
 
 SLATE = TrajectoryProtocol(
     name="slate",
     success=SUCCESS,
-    figures=(*FIGURES, *OUTPUTS),
+    figures=(*FIGURES, *FAILURES, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2604.12126",
@@ -64,6 +79,17 @@ SLATE = TrajectoryProtocol(
             key="slate-outputs",
             title="Where simulated outputs come from",
             figures=tuple(figure.name for figure in OUTPUTS),
+        ),
+        RunTable(
+            key="slate-failures",
+            title="Where failed executions depart from the plan",
+            figures=tuple(figure.name for figure in FAILURES),
+        ),
+        RunTable(
+            key="slate-costs",
+            title="What an execution takes",
+            number="Table 5",
+            figures=tuple(figure.name for figure in COSTS),
         ),
     ),
 )
