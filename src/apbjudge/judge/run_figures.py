@@ -14,8 +14,8 @@ import numpy as np
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
 from ..statistics.estimates import Array, Estimate
-from ..statistics.passes import pass_at_k, pass_hat_k
-from ..statistics.proportions import bounded, ratio_of_sums
+from ..statistics.passes import mean_over_tasks, pass_at_k, pass_hat_k
+from ..statistics.proportions import ratio_of_sums
 from ..statistics.sample import Sample
 from ..trajectories import Figure, run_protocol
 from .metrics import Figures, rate
@@ -96,7 +96,7 @@ def pass_figures(cases: Vector, correct: Vector) -> Figures:
     figures: dict[str, Estimate] = {}
     for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
         for k in shown_k(least):
-            figures[f"{name}{k}"] = bounded(of(n, c, k), Sample())
+            figures[f"{name}{k}"] = mean_over_tasks(of(n, c, k))
     return figures
 
 

@@ -61,7 +61,7 @@ class RunJudge:
             return self._done(_unscored(self._source.name, row, common))
         found = self._source.evaluator.evaluate(run)
         common["groups"] = {**row.groups, **found.groups}
-        judgement = _verdict(found, common)
+        judgement = _verdict(found, run, common)
         if self._model is None or self._rubric is None or found.question is None:
             return self._done(judgement)
         item = _item(row, run, found.question)
@@ -132,13 +132,14 @@ def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
     return Unscored(reason="infrastructure", detail=detail, **common)
 
 
-def _verdict(found: Evaluation, common: dict[str, Any]) -> Verdict:
+def _verdict(found: Evaluation, run: Trajectory, common: dict[str, Any]) -> Verdict:
+    used = {f"used {name}": float(count) for name, count in run.usage.items()}
     return Verdict(
         is_correct=found.is_correct,
         reasoning=found.reasoning,
         findings=found.findings,
         diagnosis=Diagnosis(
-            measures=dict(found.measures),
+            measures={**found.measures, **used},
             classes=dict(found.classes),
             word=found.word,
             first_error=found.first_error,

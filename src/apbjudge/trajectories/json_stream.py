@@ -166,11 +166,14 @@ class _Text:
             if not self._more():
                 raise RowError("line", "JSON", problem)
 
+    def _unusable(self, error: RowError) -> InputError:
+        return InputError(f"{self._path}: expected {error.expected}, got {error.got}")
+
     def value(self) -> Any:
         try:
             return self._value()[0]
         except RowError as error:
-            raise InputError(f"{self._path}: {error}") from None
+            raise self._unusable(error) from None
 
     def elements(self, number: int) -> Iterator[Element]:
         """Yields the elements of an array that begins here, and what is wrong with it."""
@@ -212,4 +215,4 @@ class _Text:
                 if self._take(",", "}") == "}":
                     return
         except RowError as error:
-            raise InputError(f"{self._path}: {error}") from None
+            raise self._unusable(error) from None

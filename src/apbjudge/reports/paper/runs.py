@@ -64,7 +64,8 @@ def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Ta
     """The table, if any run has a figure for it."""
     drafts = [d for judge in results.judges for d in _drafts(judge, protocol, definition)]
     keys = dict.fromkeys(key for draft in drafts for _, key in draft.estimates)
-    if not keys:
+    is_more = len(definition.figures) != 1
+    if not keys or (is_more and {*keys} <= {success_name(protocol)}):
         return
     known = [f for judge in results.judges for f in figures_of(judge.columns, protocol)]
     columns = tuple(_columns(list(keys), known, protocol))

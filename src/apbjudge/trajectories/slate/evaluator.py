@@ -13,7 +13,7 @@ An execution of one's own is a row of our format for trajectories, with a step f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from ...errors import OptionError, RowError
@@ -89,8 +89,7 @@ class SlateEvaluator:
         References, in the plan and in the agent's arguments, are resolved from the agent's own
         earlier outputs: a wrong output that is passed on is a wrong output, not a wrong argument.
         One that leads nowhere is equal to itself alone. Arguments are compared where the tool is
-        right, and agree as a whole or not at all. What the log says of tokens, calls and seconds
-        is passed on (``used …``).
+        right, and agree as a whole or not at all.
 
         Raises:
             RowError: If there is no such case, its plan calls no tool, or the run does not say
@@ -102,11 +101,9 @@ class SlateEvaluator:
         if not case.calls:
             raise RowError("case_id", "a case whose plan calls a tool", trajectory.case_id)
         try:
-            found = _evaluation(case, list(actions_of(trajectory, case)))
+            return _evaluation(case, list(actions_of(trajectory, case)))
         except RecursionError:
             raise RowError("steps", "values nested less deeply", trajectory.case_id) from None
-        used = {f"used {name}": amount for name, amount in trajectory.usage.items()}
-        return replace(found, measures={**found.measures, **used})
 
 
 def _evaluation(case: SlateCase, actions: list[Action]) -> Evaluation:

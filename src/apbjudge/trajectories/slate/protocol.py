@@ -50,14 +50,11 @@ FAILURES = tuple(
     Figure(name=fault, of=f"failure={fault}", meaning="first departure, of failed runs")
     for fault in get_args(Fault)
 )
-COSTS = tuple(
-    Figure(name=name, of=f"used {of}", better="lower", meaning="per run, as the log states")
-    for name, of in (
-        ("seconds", "seconds"),
-        ("input tokens", "prompt_tokens"),
-        ("output tokens", "completion_tokens"),
-        ("model calls", "calls"),
-    )
+COSTS = (
+    Figure(name="seconds", of="used seconds"),
+    Figure(name="input tokens", of="used prompt_tokens"),
+    Figure(name="output tokens", of="used completion_tokens"),
+    Figure(name="model calls", of="used calls"),
 )
 SUCCESS = "execution success"
 
@@ -71,25 +68,25 @@ SLATE = TrajectoryProtocol(
     tables=(
         RunTable(
             key="slate",
-            title="SLATE",
-            number="Table 3",
+            title="Execution of given plans",
+            number="Tables 3 and 4",
             figures=(SUCCESS, *(figure.name for figure in FIGURES)),
+        ),
+        RunTable(
+            key="slate-costs",
+            title="What an execution takes, per case",
+            number="Table 5",
+            figures=(SUCCESS, *(figure.name for figure in COSTS)),
+        ),
+        RunTable(
+            key="slate-failures",
+            title="Where failed executions first depart from the plan",
+            figures=tuple(figure.name for figure in FAILURES),
         ),
         RunTable(
             key="slate-outputs",
             title="Where simulated outputs come from",
             figures=tuple(figure.name for figure in OUTPUTS),
-        ),
-        RunTable(
-            key="slate-failures",
-            title="Where failed executions depart from the plan",
-            figures=tuple(figure.name for figure in FAILURES),
-        ),
-        RunTable(
-            key="slate-costs",
-            title="What an execution takes",
-            number="Table 5",
-            figures=tuple(figure.name for figure in COSTS),
         ),
     ),
 )
