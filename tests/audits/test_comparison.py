@@ -327,7 +327,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "no version": (lambda v: v.pop("card"), "card", "version 1 of the card, got nothing"),
     "later version": (lambda v: v.update(card=2), "card", "version 1 of the card, got 2"),
     "true": (lambda v: v.update(card=True), "card", "version 1 of the card, got True"),
-    "no judge": (lambda v: v.pop("judge"), "judge", "a value"),
+    "no judge": (lambda v: v.pop("judge"), "judge", "Field required"),
     "size": (lambda v: v.update(size="big"), "size", "got 'big'"),
     "seed": (lambda v: v.update(seed="1"), "seed", "got '1'"),
     "probes": (lambda v: v.update(probes={}), "probes", "got"),

@@ -64,8 +64,13 @@ def test_prompt_schema_and_validation_know_the_same_grades(rubric: Rubric) -> No
     assert grades_in_prompt(rubric) == (grades, grades)
     assert sorted(model.model_json_schema()["properties"]["grade"]["enum"]) == sorted(grades)
     tried = [i / 100 for i in range(-20, 121)]
-    accepted = [g for g in tried if _accepts(model, reply(g))]
+    own = dict.fromkeys(rubric.codes, False)
+    accepted = [g for g in tried if _accepts(model, {**_stated(g), **own})]
     assert accepted == sorted(grades)
+
+
+def _stated(grade: float) -> dict[str, Any]:
+    return {"reasoning": "r", "grade": grade, "is_correct": True}
 
 
 def _accepts(model: type[Any], values: dict[str, Any]) -> bool:

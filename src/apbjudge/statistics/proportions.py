@@ -289,7 +289,10 @@ def ratio_of_sums(
     if moments.variance == 0 or moments.df == 0:
         return replace(estimate, method="no-spread")
     half = t_quantile(0.5 + level / 2, moments.effective_df) * sqrt(moments.variance)
-    return replace(estimate, low=moments.value - half, high=moments.value + half, method="t-ratio")
+    low, high = moments.value - half, moments.value + half
+    if numerators.min() >= 0:  # counts are never below 0
+        low = max(0.0, low)
+    return replace(estimate, low=low, high=high, method="t-ratio")
 
 
 def without_interval(moments: Moments, level: float) -> Estimate:

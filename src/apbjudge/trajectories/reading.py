@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -63,7 +64,10 @@ def detect(path: Path) -> str:
         if (path / "metadata.json").is_file():
             wanted = "result.jsonl or progress/queries beside metadata.json"
             raise InputError(f"{path}: expected {wanted}, as PlanBench-XL writes them")
-        return detect(_files(path)[0])
+        for file in _files(path):
+            with suppress(InputError):
+                return detect(file)
+        raise InputError(f"{path}: expected files of runs ({_NAMES}), got none that is known")
     if _layout(path) == "archive":
         return INSPECT.name
     for value in islice(_values(path), _LOOKED_AT):

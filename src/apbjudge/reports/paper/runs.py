@@ -22,6 +22,7 @@ RUN_TABLE_KEYS: tuple[str, ...] = (
     *(table.key for protocol in RUN_PROTOCOLS.values() for table in protocol.tables),
     RUNS.key,
 )
+SUCCESS_MEANING = "successful runs"
 _HEADS = {"steps": "Steps"}
 
 
@@ -35,9 +36,9 @@ def run_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]
     protocols = {p for judge in results.judges for p in _protocols(judge.columns)}
     for name in sorted(protocols):
         own = run_protocol(name)
-        for definition in (own.tables if own is not None else ()) or (RUNS,):
+        for i, definition in enumerate((own.tables if own is not None else ()) or (RUNS,)):
             if not names or definition.key in names:
-                tables += _table(results, name, definition)
+                tables += (t for t in _table(results, name, definition) if i == 0 or _says_more(t))
     made = {table.key for table in tables}
     if missing := [name for name in names if name in RUN_TABLE_KEYS and name not in made]:
         raise OptionError(
@@ -54,6 +55,11 @@ def run_headlines(results: Results) -> Iterator[Table]:
         yield from _table(results, name, headline)
 
 
+def _says_more(table: Table) -> bool:
+    """Whether a table has more than the rate of success, which the first one has."""
+    return len(table.columns) > 1 or table.columns[0].meaning != SUCCESS_MEANING
+
+
 def _protocols(c: JudgementTable) -> set[str]:
     is_run = c.codes["form"] == c.form_of_runs
     codes: list[int] = c.codes["protocol"][is_run].tolist()
@@ -64,8 +70,7 @@ def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Ta
     """The table, if any run has a figure for it."""
     drafts = [d for judge in results.judges for d in _drafts(judge, protocol, definition)]
     keys = dict.fromkeys(key for draft in drafts for _, key in draft.estimates)
-    is_more = len(definition.figures) != 1
-    if not keys or (is_more and {*keys} <= {success_name(protocol)}):
+    if not keys:
         return
     known = [f for judge in results.judges for f in figures_of(judge.columns, protocol)]
     columns = tuple(_columns(list(keys), known, protocol))
@@ -105,7 +110,7 @@ def _columns(keys: Sequence[str], known: Sequence[Figure], protocol: str) -> Ite
                 title=key,
                 unit="percent",
                 better="higher" if is_success else None,
-                meaning="successful runs" if is_success else "",
+                meaning=SUCCESS_MEANING if is_success else "",
             )
         else:
             unit = "cost" if figure.bounds is None else "percent"
