@@ -316,12 +316,30 @@ def test_every_figure_is_made_of_measures_that_there_are() -> None:
     measures = evaluate(step, THINK, BOOK, WARN).measures
     names = {figure.name for figure in SLATE.figures} | {SLATE.success}
     for figure in SLATE.figures:
-        if figure.of.startswith("used "):  # what the log states of the run, of any protocol
+        if figure.of.startswith(("used ", "failure=")):  # what the log states; classes
             continue
         assert figure.of in measures
         assert figure.per is None or figure.per in measures
         assert measures[figure.of] <= measures.get(str(figure.per), 1)
     assert all(set(table.figures) <= names for table in SLATE.tables)
+
+
+@pytest.mark.parametrize(
+    ("steps", "failure"),
+    [
+        ((FIND, THINK, BOOK, WARN), None),
+        ((FIND, does("1.2", "tide", {}, "high"), BOOK, WARN), None),  # it ends well
+        ((FIND, THINK, BOOK), "wrong action"),
+        ((FIND, THINK, does("2.1", "warn", {"berth": "B4"}, "no"), WARN), "wrong tool"),
+        ((FIND, THINK, does("2.1", "book", {"berth": "B5"}, "no")), "wrong arguments"),
+        ((FIND, THINK, does("2.1", "book", BOOK.calls[0].arguments, "no"), WARN), "wrong output"),
+    ],
+)
+def test_failed_runs_are_classed_by_their_first_departure(
+    steps: tuple[TrajectoryStep, ...], failure: str | None
+) -> None:
+    assert evaluate(*steps).classes == ({} if failure is None else {"failure": failure})
+    assert failure is None or f"failure={failure}" in {figure.of for figure in SLATE.figures}
 
 
 def example_runs() -> list[Trajectory]:
@@ -347,11 +365,17 @@ def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
     some = tmp_path / "slate_runs.jsonl"
     lines = (EXAMPLES / "slate_runs.jsonl").read_bytes().splitlines(keepends=True)
     some.write_bytes(b"".join(lines[:7]))  # all of alder's but that of "image"
-    graded = apbjudge.grade(some, protocol=SLATE, cases=cases)
+    graded = apbjudge.grade(some, protocol="slate", cases=cases)
+    (group,) = graded.summary.groups
+    sums = {"TMR": (17, 18), "AIA": (20, 23), "arguments matched": (15, 17)}
+    for name, (above, below) in sums.items():
+        assert group.figures[name].value == pytest.approx(above / below)
+    assert group.figures["execution success"].value == pytest.approx(5 / 7)
+    assert group.figures["wrong arguments"].value == 1  # of the two that fail
     (unscored,) = (j for j in graded.judgements if isinstance(j, apbjudge.Unscored))
     assert (graded.summary.scored, unscored.reason, unscored.case_id) == (7, "missing", "image")
     with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
-        apbjudge.grade(some, protocol=SLATE)
+        apbjudge.grade(some, protocol="slate")
     with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
         SLATE.evaluator(EvaluatorSettings())
 

@@ -2,7 +2,8 @@
 
 An execution of one's own is a row of our format for trajectories, with a step for each substep:
 
-    {"trajectory_id": "r1", "case_id": "c1", "tested_model": "m", "place": {"format": "trajectories"},
+    {"trajectory_id": "r1", "case_id": "c1", "tested_model": "m",
+     "place": {"format": "trajectories"},
      "steps": [{"source": "agent", "kind": "call", "extra": {"substep": "1.1", "output": "matched"},
                 "calls": [{"name": "find_berth", "arguments": {"ship": "Alma"}}],
                 "observations": [{"content": {"id": "B4"}}]},
@@ -28,6 +29,8 @@ OutputTag = Literal["matched", "equivalent", "default", "error"]
 """Where a simulated output comes from: recorded for this very call, for one that means the same,
 the tool's default, or nothing but an error."""
 OUTPUT_TAGS: tuple[OutputTag, ...] = get_args(OutputTag)
+Fault = Literal["wrong action", "wrong tool", "wrong arguments", "wrong output"]
+"""How a failed run first departs from the reference; ``wrong output`` where no action does."""
 
 
 class Action(NamedTuple):
@@ -130,13 +133,15 @@ def _evaluation(case: SlateCase, actions: list[Action]) -> Evaluation:
     if tags := [action.tag for action in actions if action.tag]:
         measures["tagged outputs"] = len(tags)
         measures |= {f"{tag} outputs": tags.count(tag) for tag in OUTPUT_TAGS}
-    departure = next((s for s in plan if not _agrees(comparisons[s], plan[s])), "")
+    faults = ((s, fault) for s in plan if (fault := _fault(comparisons[s], plan[s])))
+    departure, fault = next(faults, ("", "wrong output"))
     outcome = "all final outputs are the reference's"
     if wrong:
         outcome = f"the output of {', '.join(wrong)} is not the reference's"
     return Evaluation(
         is_correct=not wrong,
         measures=measures,
+        classes={"failure": fault} if wrong else {},
         first_error=next((a.place for a in actions if a.substep == departure), None),
         reasoning=outcome
         + (f"; the run departs from the plan at {departure}" if departure else ""),
@@ -165,8 +170,13 @@ def _compare(
     )
 
 
-def _agrees(comparison: Comparison, expected: PlanStep) -> bool:
-    return comparison.action if expected.tool is None else comparison.arguments
+def _fault(comparison: Comparison, expected: PlanStep) -> Fault | None:
+    """The first thing in which an action differs from the reference; None where it agrees."""
+    if not comparison.action:
+        return "wrong action"
+    if expected.tool is None or comparison.arguments:
+        return None
+    return "wrong arguments" if comparison.tool else "wrong tool"
 
 
 def _of_case(finding: Finding) -> Finding:

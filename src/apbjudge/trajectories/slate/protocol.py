@@ -7,8 +7,10 @@ SLATE grades how a given plan is executed, not planning.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from ..base import Figure, RunTable, TrajectoryProtocol
-from .evaluator import NEEDS, OUTPUT_TAGS, evaluator_of
+from .evaluator import NEEDS, OUTPUT_TAGS, Fault, evaluator_of
 
 RATE = (0.0, 1.0)
 
@@ -44,6 +46,10 @@ OUTPUTS = tuple(
     )
     for tag in OUTPUT_TAGS
 )
+FAILURES = tuple(
+    Figure(name=fault, of=f"failure={fault}", meaning="first departure, of failed runs")
+    for fault in get_args(Fault)
+)
 COSTS = (
     Figure(name="seconds", of="used seconds"),
     Figure(name="input tokens", of="used prompt_tokens"),
@@ -55,7 +61,7 @@ SUCCESS = "execution success"
 SLATE = TrajectoryProtocol(
     name="slate",
     success=SUCCESS,
-    figures=(*FIGURES, *OUTPUTS, *COSTS),
+    figures=(*FIGURES, *FAILURES, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2604.12126",
@@ -71,6 +77,11 @@ SLATE = TrajectoryProtocol(
             title="What an execution takes, per case",
             number="Table 5",
             figures=(SUCCESS, *(figure.name for figure in COSTS)),
+        ),
+        RunTable(
+            key="slate-failures",
+            title="Where failed executions first depart from the plan",
+            figures=tuple(figure.name for figure in FAILURES),
         ),
         RunTable(
             key="slate-outputs",
