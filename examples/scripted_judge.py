@@ -39,7 +39,8 @@ def read_labels(folder: Path) -> dict[Key, dict[str, Any]]:
     """Labels by what a prompt shows of their example: the query and the prediction."""
     by_text: dict[Key, dict[str, Any]] = {}
     files = {path: folder / path.name for path in sorted((folder / "labels").glob("*.jsonl"))}
-    files[folder / "support" / "answer_labels.jsonl"] = folder / "support" / "answers.jsonl"
+    for name in ("support", "runs"):
+        files[folder / name / "answer_labels.jsonl"] = folder / name / "answers.jsonl"
     for path, rows in files.items():
         labels = {(v["item_id"], v["tested_model"]): v for v in _lines(path)}
         for number, values in enumerate(_lines(rows), start=1):

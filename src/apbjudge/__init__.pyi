@@ -41,6 +41,13 @@ from .records import Row as Row
 from .records import Unscored as Unscored
 from .records import Verdict as Verdict
 from .records import read_judgement as read_judgement
+from .records.trajectories import Observation as Observation
+from .records.trajectories import Outcome as Outcome
+from .records.trajectories import ToolCall as ToolCall
+from .records.trajectories import Trajectory as Trajectory
+from .records.trajectories import TrajectoryStep as TrajectoryStep
+from .records.trajectories import trajectory_of as trajectory_of
+from .records.trajectories import trajectory_row as trajectory_row
 from .reports.card.page import card_html as card_html
 from .reports.card.text import card_markdown as card_markdown
 from .reports.card.text import card_text as card_text
@@ -58,5 +65,11 @@ from .rubrics import rubric_names as rubric_names
 from .runs.loop import Events as Events
 from .runs.loop import Progress as Progress
 from .statistics.gates import GateResult as GateResult
+from .trajectories import Evaluation as Evaluation
+from .trajectories import EvaluatorSettings as EvaluatorSettings
+from .trajectories import Figure as Figure
+from .trajectories import TrajectoryProtocol as TrajectoryProtocol
+from .trajectories.convert import convert as convert
+from .trajectories.reading import read_log as read_log
 
 __version__: str

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..judge.metrics import OF_CODES
+from ..judge.run_figures import AS_FAILURES
 from ..judge.summary import Group, Summary
 from ..records.judgement_table import RUN, Totals
 from ..statistics.estimates import Estimate
+from ..trajectories import run_protocol
 from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing
 from .numbers import Unit, money, percent, share
 from .text import render_text
@@ -52,6 +54,10 @@ def summary_document(summary: Summary) -> Document:
             "value [95 % interval], over the scored rows unless /n says otherwise; rates in "
             "percent, differences in percentage points"
         )
+    for protocol in dict.fromkeys(g.protocol for g in summary.groups if g.form == RUN):
+        own = {n for group in summary.groups if group.protocol == protocol for n in group.figures}
+        if more := len(own) - len(_main(protocol, [*own])):
+            foot.append(f"{more} more figures of {protocol}: apbjudge report, or summary.csv")
     if any(_is_rough(estimate) for _, estimate in figures):
         foot.append(f"intervals from fewer than {FEW_CASES} cases are rough")
     return Document((*parts, Notes((*foot, *missing(parts)))))
@@ -123,9 +129,11 @@ def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
     """
     names = list(dict.fromkeys(name for group in block for name in group.figures))
     by = list(block[0].by)
-    if block[0].form == RUN and len(block) <= GROUPS_ACROSS:
-        yield _down(block, names, present)
-        return
+    if block[0].form == RUN:
+        names = _main(block[0].protocol, names)
+        if len(block) <= GROUPS_ACROSS:
+            yield _down(block, names, present)
+            return
     levelled = [name for name in names if "@" in name and block[0].form != RUN]
     whole = [n for n in names if n not in levelled and not (by and OF_CODES.match(n))]
     more = ["setting"] if any(group.setting for group in block) else []
@@ -146,6 +154,13 @@ def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
     ]
     table = Table.of(["tested model", "distractors", *of], rows, align="lr" + "v" * len(of))
     yield replace(table, leads=2)
+
+
+def _main(protocol: str, names: Sequence[str]) -> list[str]:
+    """The figures of a protocol's first table, and those of trials; all where it lists none."""
+    own = run_protocol(protocol)
+    main = own.tables[0].figures if own is not None and own.tables else ()
+    return [n for n in names if not main or n in main or n.startswith("pass") or AS_FAILURES in n]
 
 
 def _down(block: list[Group], names: Sequence[str], present: set[str]) -> Table:
