@@ -168,7 +168,9 @@ class ReportItems:
     ) -> Entry:
         rows = [None if place is None else place[0].row_at(place[1]) for place in places]
         first = next(row for row in rows if row is not None)
-        protocol, item_id, tested_model, _ = key
+        protocol, item_id, tested_model, setting = key
+        if protocol is not None and setting:
+            protocol = f"{protocol}, {setting}"
         human: dict[str, Any] | None = None
         labels: tuple[dict[str, Any], ...] = ()
         if self.labels is not None:

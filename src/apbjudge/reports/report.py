@@ -19,10 +19,11 @@ from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
+from ..judge.run_judge import CODE
 from ..judge.source import data_roots
 from ..records.columns import all_codes
 from ..records.consensus import answers_of
-from ..records.judgement_table import JudgementTable, Problems
+from ..records.judgement_table import RUN, JudgementTable, Problems
 from ..records.run_folder import read_run
 from ..version import VERSION
 from .config import CHANGES, SETTINGS, ReportConfig
@@ -230,8 +231,11 @@ class Report:
         agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}
         labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
         models = sorted({self.names.get(m, m) for of in labels for m in of if m is not None})
+        forms = [form for judge in self.judges for form in judge.table.items().labels["form"]]
+        what = "Runs" if {*forms} == {RUN} else "Plans"
+        is_measured = all(judge.name == CODE for judge in self.judges)
         report = ReportInput(
-            title=f"Plans of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
+            title=f"{what} of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
             judges=tuple(
                 replace(_facts(judge), agreement=agreement.get(judge.name)) for judge in self.judges
             ),
@@ -250,7 +254,7 @@ class Report:
                 for run in judge.runs
                 for ref, names in run.code_names.items()
             },
-            notes=(_NO_LABELS,) if self.labels is None else (),
+            notes=(_NO_LABELS,) if self.labels is None and not is_measured else (),
             pictures=items.picture if config.pictures else None,
             version=VERSION,
         )

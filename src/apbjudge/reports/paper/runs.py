@@ -35,8 +35,7 @@ def run_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]
     tables: list[Table] = []
     protocols = {p for judge in results.judges for p in _protocols(judge.columns)}
     for name in sorted(protocols):
-        own = run_protocol(name)
-        for i, definition in enumerate((own.tables if own is not None else ()) or (RUNS,)):
+        for i, definition in enumerate(_tables_of(name)):
             if not names or definition.key in names:
                 tables += (t for t in _table(results, name, definition) if i == 0 or _says_more(t))
     made = {table.key for table in tables}
@@ -55,9 +54,14 @@ def run_headlines(results: Results) -> Iterator[Table]:
         yield from _table(results, name, headline)
 
 
+def _tables_of(protocol: str) -> tuple[RunTable, ...]:
+    own = run_protocol(protocol)
+    return own.tables if own is not None and own.tables else (RUNS,)
+
+
 def _says_more(table: Table) -> bool:
     """Whether a table has more than the rate of success, which the first one has."""
-    return len(table.columns) > 1 or table.columns[0].meaning != SUCCESS_MEANING
+    return [column.meaning for column in table.columns] != [SUCCESS_MEANING]
 
 
 def _protocols(c: JudgementTable) -> set[str]:
