@@ -1,0 +1,155 @@
+"""Results of τ-bench (arXiv:2406.12045) and τ²-bench (arXiv:2506.07982)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import RowError
+from ...records.loose_json import as_list
+from ...records.trajectories import LogPlace, Trajectory
+from . import LogFormat
+from .conversation import read_messages
+from .fields import (
+    id_field,
+    list_field,
+    number_field,
+    numbers_in,
+    object_field,
+    rest_of,
+    text_field,
+    whole_field,
+)
+from .messages import derived_id, outcome_of
+
+_INFRASTRUCTURE = "infrastructure_error"
+
+# τ-bench -----------------------------------------------------------------------------------------
+
+_KNOWN = frozenset(("task_id", "trial", "reward", "info", "traj"))
+
+
+def _is_tau_bench(entry: Mapping[str, Any]) -> bool:
+    return entry.keys() >= {"task_id", "reward", "traj"}
+
+
+def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+    """A result of τ-bench; what it says of the task goes to ``extra``.
+
+    A run that raised an exception has no messages, a reward of 0 and the error in ``info``.
+    """
+    info = object_field(entry, "info")
+    broke = text_field(info, "error")
+    messages = list_field(entry, "traj")
+    if not messages and not broke:
+        raise RowError("traj", "a list of messages", entry.get("traj"))
+    conversation = read_messages(messages or [], "traj")
+    case_id, trial = _case_id(entry), whole_field(entry, "trial")
+    extra = rest_of(entry, _KNOWN) | rest_of(info, frozenset(("user_cost", "error")))
+    if conversation.unknown:
+        extra["unknown_steps"] = conversation.unknown
+    return Trajectory(
+        trajectory_id=derived_id(case_id, trial, place),
+        case_id=case_id,
+        tested_model="",
+        trial=trial,
+        query=conversation.query,
+        system_prompt=conversation.system_prompt,
+        steps=conversation.steps,
+        final_answer=conversation.final_answer,
+        infrastructure_error=broke,
+        outcome=outcome_of(entry),
+        usage=_costs(info, "user_cost"),
+        place=place,
+        remarks=conversation.remarks,
+        extra=extra,
+    )
+
+
+def _case_id(entry: Mapping[str, Any]) -> str:
+    if not (case_id := id_field(entry, "task_id")):
+        raise RowError("task_id", "text or a whole number", None)
+    return case_id
+
+
+def _costs(holder: Mapping[str, Any], *names: str) -> dict[str, float]:
+    costs = {name: number_field(holder, name) for name in names}
+    return {name: cost for name, cost in costs.items() if cost is not None}
+
+
+# τ²-bench ----------------------------------------------------------------------------------------
+
+_KNOWN_2 = frozenset(
+    "id task_id trial termination_reason reward_info agent_cost user_cost agent_usage messages "
+    "policy".split()
+)
+
+
+def _is_tau2(entry: Mapping[str, Any]) -> bool:
+    return (
+        "task_id" in entry
+        and not entry.keys().isdisjoint(("termination_reason", "reward_info"))
+        and not entry.keys().isdisjoint(("messages", "ticks"))
+    )
+
+
+def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) -> Trajectory:
+    """A simulation of τ²-bench; the setting is its domain.
+
+    The users of τ² have tools too: their calls are in steps of theirs. The list of tasks around the
+    simulations is not carried over.
+    """
+    info = object_field(around, "info")
+    agent, world = object_field(info, "agent_info"), object_field(info, "environment_info")
+    reason = text_field(entry, "termination_reason")
+    messages = list_field(entry, "messages")
+    is_broken = reason == _INFRASTRUCTURE
+    if not messages and not is_broken:
+        expected = "a list of messages"
+        if as_list(entry.get("ticks")) is not None:
+            expected += " (the ticks of spoken runs are not read)"
+        raise RowError("messages", expected, entry.get("messages"))
+    conversation = read_messages(messages or [])
+    case_id, trial = _case_id(entry), whole_field(entry, "trial")
+    reward_info = object_field(entry, "reward_info")
+    extra = rest_of(entry, _KNOWN_2)
+    if rest := rest_of(reward_info, frozenset(("reward",))):
+        extra["reward_info"] = rest
+    if conversation.unknown:
+        extra["unknown_steps"] = conversation.unknown
+    tools = object_field(world, "tool_defs")
+    prompts = (conversation.system_prompt, text_field(entry, "policy"), text_field(world, "policy"))
+    return Trajectory(
+        trajectory_id=id_field(entry, "id") or derived_id(case_id, trial, place),
+        case_id=case_id,
+        tested_model=text_field(agent, "llm", "implementation"),
+        trial=trial,
+        setting=text_field(world, "domain_name"),
+        query=conversation.query,
+        system_prompt=next(filter(None, prompts), ""),
+        tools=tuple(tools.values()) or None,
+        steps=conversation.steps,
+        final_answer=conversation.final_answer,
+        termination=reason,
+        infrastructure_error=reason if is_broken else "",
+        outcome=outcome_of(reward_info),
+        usage={
+            **_costs(entry, "agent_cost", "user_cost"),
+            **numbers_in(object_field(entry, "agent_usage"), "agent_usage."),
+        },
+        place=place,
+        remarks=conversation.remarks,
+        extra=extra,
+    )
+
+
+TAU_BENCH = LogFormat(
+    name="tau-bench", title="τ-bench results", recognises=_is_tau_bench, read=_read_tau_bench
+)
+TAU2 = LogFormat(
+    name="tau2",
+    title="τ²-bench results",
+    recognises=_is_tau2,
+    read=_read_tau2,
+    member="simulations",
+)

@@ -1,0 +1,386 @@
+"""JSON files of any size, one element at a time.
+
+An element is found by its brackets before it is parsed, so one that is no JSON costs no other; and
+the parser is the one that reads JSONL, so a value means the same in either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+import numpy as np
+import orjson
+
+from ..errors import InputError, RowError
+from ..jsonl import MAX_LINE_BYTES, open_buffered, other_encoding, read_lines
+
+MAX_ELEMENT_BYTES = MAX_LINE_BYTES
+_LIMIT = f"at most {MAX_ELEMENT_BYTES // 2**20} MiB"
+_BLOCK = 1 << 18
+_BOM = b"\xef\xbb\xbf"
+
+Layout = Literal["lines", "array", "object"]
+
+
+class Element(NamedTuple):
+    """An element of a file.
+
+    Attributes:
+        number: 1-based line of a JSONL file, else its number among the elements.
+        offset: Bytes of the file read so far.
+        digest: SHA-256 of its text; where that is over the limit, of its beginning or of nothing.
+        value: The JSON value, or the RowError that says why there is none.
+    """
+
+    number: int
+    offset: int
+    digest: bytes
+    value: Any
+
+
+def layout_of(path: Path) -> Layout:
+    """What the file is, by its beginning: JSON lines, or one array or object.
+
+    An array or an object that is the only line is taken for the latter.
+
+    Raises:
+        InputError: If the file is empty, can't be read, or is no UTF-8 text.
+    """
+    try:
+        with open_buffered(path) as file:
+            if encoding := other_encoding(file.peek()):
+                raise InputError(f"{path}: expected JSON in UTF-8, got {encoding}")
+            lines = _filled_lines(file)
+            first = next(lines, b"")
+            following = [line for _, line in zip(range(3), lines, strict=False)]
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not first:
+        raise InputError(f"{path}: expected runs of agents, got an empty file")
+    value = _OPENINGS.get(first[:1], "lines")
+    if not following:
+        return value
+    if _is_json(first):
+        return "lines"
+    # A value over several lines breaks them after one of these; other first lines are broken ones,
+    # which cost no other.
+    runs_on = first.endswith((b",", b"[", b"{"))
+    return "lines" if not runs_on and any(map(_is_json, following)) else value
+
+
+_OPENINGS: Mapping[bytes, Layout] = {b"[": "array", b"{": "object"}
+
+
+def _filled_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Lines with content, cut at the greatest length."""
+    is_first = True
+    while raw := file.readline(MAX_ELEMENT_BYTES + 1):
+        line = (raw.removeprefix(_BOM) if is_first else raw).strip()
+        is_first = False
+        if line:
+            yield line
+
+
+def _is_json(text: bytes) -> bool:
+    return not isinstance(_parsed(text, "line"), RowError)
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: can't be read: {error.strerror}")
+
+
+# Lines and whole files ---------------------------------------------------------------------------
+
+
+def read_values(path: Path) -> Iterator[Element]:
+    """Yields the lines of a JSONL file, each an object or an array.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    for line in read_lines(path, any_format=True):
+        raw, value = line.raw, line.values
+        if isinstance(value, RowError) and raw[:1] == b"[" and value.expected == "one JSON object":
+            value = _parsed(raw, "line")
+        yield Element(line.number, line.offset + len(raw), hashlib.sha256(raw).digest(), value)
+
+
+def read_whole(path: Path) -> Element:
+    """The value that the file as a whole is.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_ELEMENT_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    digest = hashlib.sha256(raw).digest()
+    if len(raw) > MAX_ELEMENT_BYTES:
+        return Element(1, len(raw), digest, RowError("file", f"a run of {_LIMIT}", "a larger one"))
+    return Element(1, len(raw), digest, _parsed(raw.removeprefix(_BOM), "file"))
+
+
+def _parsed(text: bytes, field: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        got = str(error)
+        try:
+            text.decode()
+        except UnicodeDecodeError as bad:
+            got = f"invalid UTF-8 at byte {bad.start}"
+        return RowError(field, "a JSON value", got)
+
+
+# Elements of an array ----------------------------------------------------------------------------
+
+
+def read_array(path: Path) -> Iterator[Element]:
+    """Yields the elements of a file that is one JSON array.
+
+    Where the file breaks off or goes on after the array, the last element says so.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    tokens = _tokens(path, 1)
+    if fault := _fault_of_start(next(tokens), "["):
+        yield fault
+        return
+    number = yield from _elements(tokens, 1)
+    yield from _after(tokens, number)
+
+
+def read_member(path: Path, key: str) -> Iterator[Element]:
+    """Yields the elements of an array that is a member of the object that the file is.
+
+    Where the file breaks off or goes on after the object, the last element says so.
+
+    Args:
+        path: The file.
+        key: Name of the member, as ``array_member`` finds it.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    number = 0
+    tokens = _tokens(path, 2)
+    token = next(tokens)
+    if fault := _fault_of_start(token, "{"):
+        yield fault
+        return
+    is_key = True
+    for token in tokens:
+        if is_key and token.mark == "[" and _key(token.text) == key:
+            number = yield from _elements(tokens, 2)
+        is_key = token.depth == 1 and token.mark == ","
+        if token.depth < 1:
+            yield from _after(tokens, number)
+            return
+    if not token.mark:
+        yield _fault(number + 1, token, "the end of the object")
+
+
+def array_member(path: Path, keys: frozenset[str]) -> str:
+    """The first of these members that holds an array in the object that the file is, or nothing.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    is_key = False
+    for token in _tokens(path, 2):
+        if is_key and token.mark == "[" and (key := _key(token.text)) in keys:
+            return key
+        is_key = token.depth == 1 and token.mark in ("{", ",")
+    return ""
+
+
+def members_around(path: Path, key: str) -> dict[str, Any]:
+    """The other members of the object that the file is.
+
+    Those after the array are left out where an object stands before it: logs begin with what holds
+    for all of their runs, and the array may be gigabytes.
+
+    Args:
+        path: The file.
+        key: Name of the array that is left out.
+
+    Raises:
+        InputError: If the file can't be read, or a member is no JSON or over the limit.
+    """
+    around: dict[str, Any] = {}
+    tokens = _tokens(path, 2)
+    next(tokens)
+    for member in _members(path, tokens, key):
+        if member is not None:
+            values = _parsed(b"{" + member + b"}", "file")
+            if isinstance(values, RowError):
+                raise InputError(f"{path}: {values}")
+            around |= values
+        elif any(isinstance(value, dict) for value in around.values()):
+            break
+        else:
+            for token in tokens:
+                if token.depth < 2:
+                    break
+    return around
+
+
+class _Token(NamedTuple):
+    """A bracket or comma of the outer levels with the text before it.
+
+    Attributes:
+        text: Since the token before, without white space around; None where over the limit.
+        mark: The character; empty at the end of the file.
+        depth: Brackets that are open after it.
+        offset: Bytes read so far.
+    """
+
+    text: bytes | None
+    mark: str
+    depth: int
+    offset: int
+
+
+def _elements(tokens: Iterator[_Token], level: int) -> Generator[Element, None, int]:
+    """The elements up to the end of an array whose own depth is ``level``; returns their number."""
+    number = 0
+    for token in tokens:
+        is_end = token.depth < level
+        if token.mark == "]" and number == 0 and token.text == b"":
+            return 0
+        number += 1
+        text = token.text or b""
+        if not token.mark:
+            value: Any = RowError("file", "the end of the array", "a file that breaks off before")
+        elif token.text is None:
+            value = RowError("element", _LIMIT, "a longer one")
+        else:
+            value = _parsed(text, "element")
+        yield Element(number, token.offset, hashlib.sha256(text).digest(), value)
+        if is_end:
+            if token.mark != "]":
+                number += 1
+                yield _fault(number, token, "an array that ends with ]")
+            break
+    return number
+
+
+def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes | None]:
+    """The texts of an object's members; None where the array of that name begins.
+
+    Whoever takes the None reads the tokens up to the end of that array.
+    """
+    text = bytearray()
+    for token in tokens:
+        if not text and token.mark == "[" and token.depth == 2 and _key(token.text) == key:
+            yield None
+            continue
+        if token.text is None or len(text) > MAX_ELEMENT_BYTES:
+            raise InputError(f"{path}: expected members of {_LIMIT} beside {key}, got a longer one")
+        text += token.text
+        if token.depth < 1 or (token.depth == 1 and token.mark == ","):
+            if text:
+                yield bytes(text)
+            text.clear()
+            if token.depth < 1:
+                return
+        else:
+            text += token.mark.encode()
+
+
+def _key(text: bytes | None) -> str:
+    """The key in ``"key":``; empty where it is none."""
+    value = _parsed(text[:-1], "key") if text is not None and text.endswith(b":") else None
+    return value if isinstance(value, str) else ""
+
+
+def _fault_of_start(token: _Token, mark: str) -> Element | None:
+    if token.mark == mark and token.text == b"":
+        return None
+    kind = {"[": "a JSON array", "{": "a JSON object"}[mark]
+    return _fault(1, token, kind)
+
+
+def _after(tokens: Iterator[_Token], number: int) -> Iterator[Element]:
+    """What is wrong with the end of the file."""
+    token = next(tokens, None)
+    if token is not None and (token.mark or token.text != b""):
+        yield _fault(number + 1, token, "nothing after the end of the JSON value")
+
+
+def _fault(number: int, token: _Token, expected: str) -> Element:
+    got = ((token.text or b"")[:80] + token.mark.encode()).decode(errors="replace")
+    error = RowError("file", expected, got or "the end of the file")
+    return Element(number, token.offset, hashlib.sha256(b"").digest(), error)
+
+
+# Brackets and commas -----------------------------------------------------------------------------
+
+_QUOTE, _OPEN, _CLOSE, _COMMA = 1, 2, 3, 4
+_KIND = {'"': _QUOTE, "{": _OPEN, "[": _OPEN, "}": _CLOSE, "]": _CLOSE, ",": _COMMA}
+_KINDS = bytes(_KIND.get(chr(byte), 0) for byte in range(256))
+_STEPS = np.array([0, 0, 1, -1, 0], dtype=np.int8)
+
+
+def _tokens(path: Path, level: int) -> Iterator[_Token]:
+    """The brackets and commas outside of texts, down to a depth, and the end of the file.
+
+    Args:
+        path: The file.
+        level: Commas at this depth or less are yielded, and brackets between it and less.
+    """
+    pending: list[bytes] = []
+    size = depth = offset = 0
+    in_text = False
+    carry = b""
+
+    def text(piece: bytes) -> bytes | None:
+        if size + len(piece) > MAX_ELEMENT_BYTES:
+            return None
+        return b"".join((*pending, piece)).strip() if pending else piece.strip()
+
+    try:
+        with path.open("rb") as file:
+            block = file.read(_BLOCK).removeprefix(_BOM)
+            offset = file.tell() - len(block)
+            while block:
+                block = carry + block
+                # A backslash and what it escapes stay in one block.
+                carry = b"\\" * ((len(block) - len(block.rstrip(b"\\"))) % 2)
+                block = block[: len(block) - len(carry)]
+                plain = block.replace(b"\\\\", b"  ").replace(b'\\"', b"  ")
+                kinds = np.frombuffer(plain.translate(_KINDS), dtype=np.uint8)
+                at = np.flatnonzero(kinds)
+                kinds = kinds[at]
+                is_quote = kinds == _QUOTE
+                is_inside = np.logical_xor.accumulate(is_quote) ^ in_text
+                in_text ^= bool(is_quote.sum() % 2)
+                is_outside = ~(is_inside | is_quote)
+                at, kinds = at[is_outside], kinds[is_outside]
+                depths = np.cumsum(_STEPS[kinds], dtype=np.int64) + depth
+                depth = int(depths[-1]) if len(depths) else depth
+                is_outer = depths <= level - (kinds == _CLOSE)
+                start = 0
+                ends: list[int] = at[is_outer].tolist()
+                for end, now in zip(ends, depths[is_outer].tolist(), strict=True):
+                    mark = chr(block[end])
+                    yield _Token(text(block[start:end]), mark, now, offset + end + 1)
+                    pending.clear()
+                    size, start = 0, end + 1
+                offset += len(block)
+                size += len(block) - start
+                if size <= MAX_ELEMENT_BYTES:
+                    pending.append(block[start:])
+                else:
+                    pending.clear()
+                block = file.read(_BLOCK)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    size += len(carry)
+    yield _Token(text(carry), "", depth, offset + len(carry))

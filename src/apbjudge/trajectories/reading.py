@@ -1,0 +1,220 @@
+"""Logs of agents in any format: one run at a time, whatever the size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import InputError, OptionError, RowError, shorten
+from ..records.loose_json import as_list, as_object
+from ..records.trajectories import LogPlace, Trajectory
+from .base import LogEntry
+from .formats import LogFormat
+from .formats.conversation import is_message
+from .formats.messages import MESSAGES
+from .formats.own import OWN
+from .formats.tau import TAU2, TAU_BENCH
+from .json_stream import (
+    Element,
+    array_member,
+    layout_of,
+    members_around,
+    read_array,
+    read_member,
+    read_values,
+    read_whole,
+)
+from .outcomes import Outcomes
+
+FORMATS: Mapping[str, LogFormat] = {
+    format_.name: format_
+    for format_ in (
+        OWN,
+        TAU_BENCH,
+        TAU2,
+        MESSAGES,
+    )
+}
+"""The formats in JSON by name; the first that recognises an entry reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherLog:
+    """A log that is no file of JSON, or a folder with a structure of its own.
+
+    Attributes:
+        name: As on the command line; also the name of a format in JSON that it packs.
+        title: As in messages.
+        recognises: Whether a path is one.
+        read: Yields its runs; raises InputError.
+    """
+
+    name: str
+    title: str
+    recognises: Callable[[Path], bool]
+    read: Callable[[Path], Iterator[LogEntry]]
+
+
+OTHER_LOGS: tuple[OtherLog, ...] = ()
+"""The logs that are recognised by their path."""
+
+_LOOKED_AT = 10
+
+
+def format_names() -> list[str]:
+    """The names that ``read_log`` takes beside ``auto``."""
+    return sorted({*FORMATS, *(log.name for log in OTHER_LOGS)})
+
+
+def detect(path: Path) -> str:
+    """The name of a log's format, by its content.
+
+    A folder that no format claims holds JSON files of one run each.
+
+    Raises:
+        InputError: If there is no such file, or no format recognises it.
+    """
+    if (other := _other_log(path)) is not None:
+        return other.name
+    got = "no run"
+    for found in islice(_entries(path, FORMATS.values()), _LOOKED_AT):
+        try:
+            entry = _object_of(found.element.value)
+        except RowError as error:
+            got = error.got
+            continue
+        for format_ in FORMATS.values():
+            if format_.recognises(entry):
+                return format_.name
+        got = f"fields {shorten(', '.join(entry))}"
+    titles = (*(of.title for of in FORMATS.values()), *(of.title for of in OTHER_LOGS))
+    raise InputError(f"{path}: expected runs of agents ({', '.join(titles)}), got {got}")
+
+
+def read_log(
+    path: Path,
+    format: str = "auto",  # noqa: A002
+    *,
+    outcomes: Path | Outcomes | None = None,
+) -> Iterator[LogEntry]:
+    """Yields the runs of a log, in its order; memory stays at one run and the ids of all.
+
+    Args:
+        path: A file or folder.
+        format: One of ``format_names``, or ``auto``.
+        outcomes: Outcomes that the log does not state. Given as ``Outcomes``, it can be asked
+            afterwards which of them were of no run.
+
+    Yields:
+        One entry a run. Its content is a RowError where it can't be read, where its id occurs
+        twice for one tested model, or where its outcome contradicts the log's.
+
+    Raises:
+        OptionError: If there is no such format.
+        InputError: If a file as a whole is unusable.
+    """
+    if format != "auto" and format not in format_names():
+        raise OptionError(f"format: expected one of {', '.join(format_names())}, got {format!r}")
+    name = detect(path) if format == "auto" else format
+    other = _other_log(path)
+    if other is not None and other.name == name:
+        entries = other.read(path)
+    elif name in FORMATS:
+        entries = _read(path, FORMATS[name])
+    else:
+        title = next(of.title for of in OTHER_LOGS if of.name == name)
+        raise InputError(f"{path}: expected {title}, got something else")
+    return _checked(entries, Outcomes(outcomes) if isinstance(outcomes, Path) else outcomes)
+
+
+def _other_log(path: Path) -> OtherLog | None:
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    return next((log for log in OTHER_LOGS if log.recognises(path)), None)
+
+
+def _checked(entries: Iterator[LogEntry], outcomes: Outcomes | None) -> Iterator[LogEntry]:
+    """The entries with their outcomes; of runs with one id, the first stays."""
+    ids: dict[str, set[str]] = {}
+    for entry in entries:
+        run = entry.content
+        if isinstance(run, RowError):
+            yield entry
+            continue
+        of_model = ids.setdefault(run.tested_model, set())
+        try:
+            if run.trajectory_id in of_model:
+                raise RowError("trajectory_id", "an id that no run has before", run.trajectory_id)
+            of_model.add(run.trajectory_id)
+            content = run if outcomes is None else outcomes.joined(run)
+        except RowError as error:
+            content = error
+        yield entry if content is run else entry._replace(content=content)
+
+
+# Where the runs of a log are ---------------------------------------------------------------------
+
+
+class _Found(NamedTuple):
+    """An entry of a log; ``line`` is 0 where it is a file of its own."""
+
+    element: Element
+    file: str
+    line: int
+    around: Mapping[str, Any]
+
+
+def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
+    for element, file, line, around in _entries(path, [format_]):
+        content: Trajectory | RowError
+        try:
+            place = LogPlace(format_.name, "", file, line)
+            content = format_.read(_object_of(element.value), place, around)
+        except RowError as error:
+            content = error
+        yield LogEntry(element.number, element.offset, element.digest, content)
+
+
+def _object_of(value: object) -> dict[str, Any]:
+    """An entry as an object; a list alone is one of messages."""
+    if isinstance(value, RowError):
+        raise value
+    if (messages := as_list(value)) is not None:
+        return {"messages": messages}
+    if (entry := as_object(value)) is None:
+        raise RowError("entry", "an object or a list of messages", value)
+    return entry
+
+
+def _entries(path: Path, formats: Collection[LogFormat]) -> Iterator[_Found]:
+    if path.is_dir():
+        yield from _files(path)
+        return
+    layout = layout_of(path)
+    around: Mapping[str, Any] = {}
+    elements: Iterator[Element] | None = None
+    if layout == "lines":
+        elements = read_values(path)
+    elif layout == "array":
+        values = (element.value for element in islice(read_array(path), _LOOKED_AT))
+        if not is_message(next((of for of in values if not isinstance(of, RowError)), None)):
+            elements = read_array(path)
+    elif key := array_member(path, frozenset(of.member for of in formats if of.member)):
+        around = members_around(path, key)
+        elements = read_member(path, key)
+    if elements is None:
+        yield _Found(read_whole(path), path.name, 0, around)
+    for element in elements or ():
+        yield _Found(element, path.name, element.number, around)
+
+
+def _files(folder: Path) -> Iterator[_Found]:
+    """The JSON files of a folder, each of which is a run."""
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise InputError(f"{folder}: expected a folder of JSON files, got none in it")
+    for number, file in enumerate(files, 1):
+        yield _Found(read_whole(file)._replace(number=number, offset=0), file.name, 0, {})
