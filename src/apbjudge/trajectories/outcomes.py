@@ -60,13 +60,12 @@ class Outcomes:
         self.n_without = 0
         for number, row in _rows(path):
             try:
-                if isinstance(row, RowError):
-                    raise row
                 key, stated = _read(row)
-                if key in self._stated:
-                    raise RowError("line", "one outcome a run", f"another one of {_name(key)}")
             except RowError as error:
                 raise InputError(f"{path}:{number}: {error}") from None
+            if key in self._stated:
+                twice = RowError("line", "one outcome a run", f"another one of {_name(key)}")
+                raise InputError(f"{path}:{number}: {twice}")
             self._stated[key] = stated
 
     @property
@@ -117,7 +116,9 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
     yield from read_table(path, _COLUMNS, needed=needed)
 
 
-def _read(row: Mapping[str, Any]) -> tuple[_Key, _Stated]:
+def _read(row: Mapping[str, Any] | RowError) -> tuple[_Key, _Stated]:
+    if isinstance(row, RowError):
+        raise row
     trajectory_id, case_id = (id_field(row, *names) for names in _IDS)
     model = text_field(row, "tested_model", "model") or None
     if trajectory_id:
@@ -131,8 +132,6 @@ def _read(row: Mapping[str, Any]) -> tuple[_Key, _Stated]:
     termination = text_field(row, "termination")
     if outcome is None and not termination:
         raise RowError("reward", "a reward, success or termination", None)
-    if success is not None and reward is not None and abs(reward - 1) < 1e-6 and not success:
-        raise RowError("success", "true for a reward of 1", success)
     return key, _Stated(outcome, termination)
 
 
@@ -174,10 +173,16 @@ def _merged(ours: Outcome | None, theirs: Outcome | None) -> Outcome | None:
         reward = theirs.reward
     elif theirs.reward is not None and abs(reward - theirs.reward) > 1e-6:
         raise _contradiction("reward", reward, theirs.reward)
-    successes = {ours.is_success, theirs.is_success}
-    if successes == {True, False}:
+    if {_sure_success(ours), _sure_success(theirs)} == {True, False}:
         raise _contradiction("success", ours.is_success, theirs.is_success)
     return Outcome(reward, theirs.success if success is None else success)
+
+
+def _sure_success(outcome: Outcome) -> bool | None:
+    """Success as stated or by a reward of 0 or 1; other rewards may be on any scale."""
+    if outcome.success is None and outcome.reward not in (0, 1):
+        return None
+    return outcome.is_success
 
 
 def _contradiction(field: str, ours: object, theirs: object) -> RowError:

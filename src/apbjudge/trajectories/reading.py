@@ -145,10 +145,13 @@ def _checked(entries: Iterator[LogEntry], outcomes: Outcomes | None) -> Iterator
             yield entry
             continue
         of_model = ids.setdefault(run.tested_model, set())
+        if run.trajectory_id in of_model:
+            expected = "an id that no run before it has"
+            yield entry._replace(content=RowError("trajectory_id", expected, run.trajectory_id))
+            continue
+        of_model.add(run.trajectory_id)
+        content: Trajectory | RowError = run
         try:
-            if run.trajectory_id in of_model:
-                raise RowError("trajectory_id", "an id that no run has before", run.trajectory_id)
-            of_model.add(run.trajectory_id)
             content = run if outcomes is None else outcomes.joined(run)
         except RowError as error:
             content = error
