@@ -178,6 +178,8 @@ def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
             content = format_.read(_object_of(element.value), place, around)
         except RowError as error:
             content = error
+        except RecursionError:
+            content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
         yield LogEntry(element.number, element.offset, element.digest, content)
 
 

@@ -7,9 +7,8 @@ its role, an item by its type, a block by its type.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import orjson
@@ -23,7 +22,7 @@ from ...records.trajectories import (
     ToolCall,
     TrajectoryStep,
 )
-from .fields import rest_of
+from .fields import MAX_DEPTH, check_depth, is_shallow, rest_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,12 @@ def read_messages(messages: list[Any], where: str = "messages") -> Conversation:
         where: Name of the list, for errors.
 
     Raises:
-        RowError: If a message, a part or a call is not even an object, or a text no text.
+        RowError: If a message, a part or a call is not even an object, or a text no text, or what
+            is kept as JSON is nested too deeply to be written.
     """
     reader = _Reader(where)
-    for reader.at, message in enumerate(messages):
-        reader.add(message)
+    reader.read(messages)
+    check_depth(where, [reader.unknown, *(step.extra for step in reader.steps if step.extra)])
     steps = _frozen(reader.steps, reader.remarks)
     reader.remarks["calls without results"] = reader.matching.n_waiting
     return Conversation(steps, "\n\n".join(reader.system), dict(+reader.remarks), reader.unknown)
@@ -76,21 +76,12 @@ def is_message(value: object) -> bool:
     """Whether a JSON value is a message or an item of a conversation, by its role or type."""
     message = as_object(value) or {}
     role = message.get("role")
-    return (isinstance(role, str) and role in _SOURCES) or _is_item(message.get("type"))
+    return (isinstance(role, str) and role in _ROLES) or _is_item(message.get("type"))
 
 
 # Roles and types ---------------------------------------------------------------------------------
 
-_SOURCES: Mapping[str, StepSource] = {
-    "assistant": "agent",
-    "model": "agent",
-    "user": "user",
-    "human": "user",
-    "system": "system",
-    "developer": "system",
-    "tool": "environment",
-    "function": "environment",
-}
+_ROLES = frozenset("assistant model user human system developer tool function".split())
 _KNOWN = frozenset(
     "role type content tool_calls function_call reasoning_content reasoning thinking refusal "
     "tool_messages".split()
@@ -103,6 +94,7 @@ _KNOWN_OF_CALLS = frozenset(
     "id call_id type function custom name arguments args input index requestor".split()
 )
 _KNOWN_OF_REASONING = frozenset("type summary content".split())
+_OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())
 _TEXTS = frozenset("text input_text output_text summary_text reasoning_text".split())
 _ATTACHMENTS = frozenset(
     "image image_url input_image output_image audio input_audio output_audio video video_url "
@@ -126,21 +118,14 @@ class _Draft:
     """A step to which results may still come, with the fields of TrajectoryStep."""
 
     source: StepSource
-    kind: StepKind
-    text: str
-    thought: str
-    calls: list[ToolCall]
-    observations: list[Observation]
-    retrieval: None
-    execution: None
-    extra: dict[str, Any]
-
-
-_NONE: Any = ()
-
-
-def _draft(source: StepSource, extra: dict[str, Any]) -> _Draft:
-    return _Draft(source, "message", "", "", _NONE, _NONE, None, None, extra)
+    kind: StepKind = "message"
+    text: str = ""
+    thought: str = ""
+    calls: Any = ()
+    observations: Any = ()
+    retrieval: None = None
+    execution: None = None
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(slots=True)
@@ -177,11 +162,11 @@ def _frozen(drafts: list[_Draft], remarks: Counter[str]) -> tuple[TrajectoryStep
 
 
 class _Reader:
-    """Takes in messages one by one."""
+    """Makes steps of messages; see ``read_messages``."""
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self.at = 0
+        self._at = 0
         self.steps: list[_Draft] = []
         self.system: list[str] = []
         self.remarks: Counter[str] = Counter()
@@ -190,27 +175,34 @@ class _Reader:
         self._turn: _Draft | None = None  # of the agent, as long as nothing else came
         self._has_user = False
 
-    def add(self, message: dict[str, Any]) -> None:
-        """Takes in a message."""
-        if type(message) is not dict:
-            raise self._error("", "a message", message)
-        role = message.get("role")
-        source = _SOURCES.get(role) if type(role) is str else None
-        if source == "agent":
-            self._agent(message)
-        elif source == "environment":
-            self._tool(message)
-        elif source is not None:
-            self._other(source, message)
-        elif role is None and _is_item(message.get("type")):
-            self._item(message["type"], message)
-        else:
-            self._turn = None
-            self.remarks["unknown steps"] += 1
-            self.unknown.append(message)
+    def read(self, messages: list[dict[str, Any]]) -> None:
+        """Takes in messages in order."""
+        readers: Mapping[str, Callable[[dict[str, Any]], None]] = {
+            "assistant": self._agent,
+            "model": self._agent,
+            "user": self._user,
+            "human": self._user,
+            "system": self._system,
+            "developer": self._system,
+            "tool": self._tool,
+            "function": self._tool,
+        }
+        for self._at, message in enumerate(messages):
+            if type(message) is not dict:
+                raise self._error("", "a message", message)
+            role = message.get("role")
+            read = readers.get(role) if type(role) is str else None
+            if read is not None:
+                read(message)
+            elif role is None and _is_item(message.get("type")):
+                self._item(message["type"], message)
+            else:
+                self._turn = None
+                self.remarks["unknown steps"] += 1
+                self.unknown.append(message)
 
     def _error(self, place: str, expected: str, got: object) -> RowError:
-        return RowError(f"{self._where}.{self.at}{place}", expected, got)
+        return RowError(f"{self._where}.{self._at}{place}", expected, got)
 
     def _text(self, of: Mapping[str, Any], place: str, *names: str) -> str:
         """A text, or a whole number as text, under any of the names; empty where there is none."""
@@ -225,24 +217,26 @@ class _Reader:
 
     # Messages
 
-    def _other(self, source: StepSource, message: dict[str, Any]) -> None:
-        """A message of the user or the system; results of Anthropic's API are such too."""
+    def _user(self, message: dict[str, Any], source: StepSource = "user") -> None:
+        """A message that is not the agent's; results of Anthropic's API are a user's."""
         self._turn = None
-        draft = _draft(source, rest_of(message, _KNOWN))
+        draft = _Draft(source, extra=rest_of(message, _KNOWN))
         n_results = self._content(message.get("content"), draft)
         self._calls(message.get("tool_calls"), draft)
         if n_results and not (draft.text or draft.calls or draft.extra):
             return
-        if source == "system" and not self._has_user:
-            self.system.append(draft.text)
-            return
         self._has_user |= source == "user"
         self.steps.append(draft)
+
+    def _system(self, message: dict[str, Any]) -> None:
+        self._user(message, "system")
+        if not self._has_user:
+            self.system.append(self.steps.pop().text)
 
     def _agent(self, message: dict[str, Any]) -> None:
         draft = self._turn
         if draft is None or ((draft.text or draft.calls) and message.get("type") != "message"):
-            draft = _draft("agent", {})
+            draft = _Draft("agent", extra={})
             self.steps.append(draft)
         content = message.get("content")
         if type(content) is str and not draft.text:
@@ -271,10 +265,10 @@ class _Reader:
             return
         draft = self._turn
         if draft is None:
-            draft = self._turn = _draft("agent", {})
+            draft = self._turn = _Draft("agent", extra={})
             self.steps.append(draft)
         if kind == "reasoning":
-            inner = _draft("agent", {})
+            inner = _Draft("agent", extra={})
             self._content(item.get("content") or item.get("summary"), inner)
             _add_thought(draft, inner.text)
             if rest := rest_of(item, _KNOWN_OF_REASONING):
@@ -284,12 +278,13 @@ class _Reader:
             self._call(item, draft, "", is_free_text=kind == "custom_tool_call")
             return
         # Tools that the API itself runs: one item is both the call and, where kept, its result.
-        call_id = self._text(item, "", "call_id", "id")
-        arguments = item.get("arguments", item.get("action", item.get("input")))
-        name = self._text(item, "", "name") or kind.removesuffix("_call")
-        self._add_call(draft, name, arguments, call_id)
-        for field_ in ("output", "outputs", "results", "result"):
-            if (output := item.get(field_)) is not None:
+        call = {name: item[name] for name in item.keys() - _OF_HOSTED_RESULTS}
+        call.setdefault("name", kind.removesuffix("_call"))
+        call.setdefault("arguments", call.pop("action", None))
+        self._call(call, draft, "")
+        for name in ("output", "outputs", "results", "result"):
+            if (output := item.get(name)) is not None:
+                call_id = self._text(item, "", "call_id", "id")
                 self._result({"call_id": call_id, "error": item.get("error")}, output)
                 self._turn = draft
                 break
@@ -305,26 +300,28 @@ class _Reader:
         if parts is None:
             raise self._error(".content", "text or a list of parts", content)
         found: Counter[str] = Counter()
+        texts: list[str] = []
         for i, part in enumerate(parts):
             if isinstance(part, str):
-                _add_text(draft, part)
+                texts.append(part)
                 continue
             block = as_object(part)
             if block is None:
                 raise self._error(f".content.{i}", "a part of a message", part)
-            found[self._part(block, draft, f".content.{i}")] += 1
+            found[self._part(block, draft, f".content.{i}", texts)] += 1
+        _add_text(draft, "\n".join(filter(None, texts)))
         if found["attachment"]:
             self.remarks["attachments"] += found["attachment"]
             draft.extra["content"] = parts
         return found["result"]
 
     def _part(
-        self, part: dict[str, Any], draft: _Draft, place: str
+        self, part: dict[str, Any], draft: _Draft, place: str, texts: list[str]
     ) -> Literal["content", "result", "attachment"]:
-        """Adds a part to its step; returns what it is."""
+        """Adds a part to its step, or its text to ``texts``; returns what it is."""
         kind = str(part.get("type"))
         if kind in _TEXTS or kind == "refusal":
-            _add_text(draft, self._text(part, place, "text", "refusal"))
+            texts.append(self._text(part, place, "text", "refusal"))
         elif kind in ("thinking", "reasoning"):
             _add_thought(draft, self._text(part, place, "thinking", "text"))
         elif kind == "redacted_thinking":
@@ -340,47 +337,63 @@ class _Reader:
 
     # Calls
 
-    def _calls(self, calls: object, draft: _Draft) -> None:
+    def _calls(self, calls: list[dict[str, Any]] | None, draft: _Draft) -> None:
         """The calls that a message lists beside its content."""
-        listed = as_list(calls)
-        if listed is None and calls is not None:
+        if calls is None:
+            return
+        if type(calls) is not list:
             raise self._error(".tool_calls", "a list of calls", calls)
-        for call in listed or ():
+        for call in calls:
+            if type(call) is dict and len(call) == 3 and type(call.get("function")) is dict:
+                function: dict[str, Any] = call["function"]
+                call_id: Any = call.get("id")
+                name: Any = function.get("name")
+                arguments = function.get("arguments")
+                if type(call_id) is type(name) is type(arguments) is str and "type" in call:
+                    self._add_call(draft, name, arguments, call_id)
+                    continue
             self._call(call, draft, ".tool_calls")
 
     def _call(
         self, call: dict[str, Any], draft: _Draft, place: str, *, is_free_text: bool = False
     ) -> None:
+        """A call in any form."""
         if type(call) is not dict:
             raise self._error(place, "a call", call)
-        has_function = type(call.get("function")) is dict
-        holder: dict[str, Any] = call["function"] if has_function else call
-        if has_function and len(call) == 3 and "type" in call:
-            call_id = call.get("id")
-        else:
-            call_id = call.get("call_id") or call.get("id")
-            if type(call.get("custom")) is dict:
-                holder, is_free_text = call["custom"], True
-            if rest := rest_of(call, _KNOWN_OF_CALLS):
-                draft.extra.setdefault("calls", []).append({"call_id": call_id, **rest})
-        name, arguments = holder.get("name"), holder.get("arguments")
-        if type(name) is not str:
-            name = self._text(holder, place, "name", "function")
-        if type(call_id) is not str:
-            call_id = self._text(call, place, "call_id", "id")
+        holder = call
+        if type(call.get("function")) is dict:
+            holder = call["function"]
+        elif type(call.get("custom")) is dict:
+            holder, is_free_text = call["custom"], True
+        call_id = self._text(call, place, "call_id", "id")
+        arguments = holder.get("arguments")
         if arguments is None:
             arguments = holder.get("input", holder.get("args"))
-        self._add_call(draft, name, arguments, call_id, "" if is_free_text else None)
+        name = self._text(holder, place, "name", "function")
+        self._add_call(draft, name, arguments, call_id, is_free_text)
+        if rest := rest_of(call, _KNOWN_OF_CALLS):
+            draft.extra.setdefault("calls", []).append({"call_id": call_id, **rest})
 
     def _add_call(
-        self, draft: _Draft, name: str, arguments: Any, call_id: str, error: str | None = None
+        self, draft: _Draft, name: str, arguments: Any, call_id: str, is_free_text: Any = None
     ) -> None:
-        """Adds a call; the arguments are read where ``error`` is None."""
-        if error is None:
-            arguments, error = _parsed(arguments)
-            if error:
-                self.remarks["unreadable arguments"] += 1
-        call: Any = _DraftCall(name, arguments, call_id, error)
+        error = ""
+        value = arguments
+        if type(arguments) is str and not is_free_text:
+            try:
+                value = orjson.loads(arguments)
+            except orjson.JSONDecodeError as fault:
+                error = str(fault)
+            else:
+                if len(arguments) > 2 * MAX_DEPTH and not is_shallow(value):
+                    error = f"expected JSON nested at most {MAX_DEPTH} deep"
+        elif arguments is not None:
+            check_depth(f"{self._where}.{self._at}", arguments)
+        if type(value) is not dict and value is not None and not (error or is_free_text):
+            error = f"expected a JSON object, got {type(value).__name__}"
+        if error:
+            self.remarks["unreadable arguments"] += 1
+        call: Any = _DraftCall(name, arguments if error else value, call_id, error)
         call.__class__ = ToolCall
         if draft.calls:
             draft.calls.append(call)
@@ -392,12 +405,11 @@ class _Reader:
 
     def _tool(self, message: dict[str, Any]) -> None:
         """A message with the result of a tool, or with several."""
-        content, call_id = message.get("content"), message.get("tool_call_id")
-        name = message.get("name", "")
-        if type(content) is type(call_id) is type(name) is str and len(message) == 3 + (
-            "name" in message
-        ):
-            self._add_result(content, cast("str", call_id), name)
+        content, name = message.get("content"), message.get("name", "")
+        call_id: Any = message.get("tool_call_id")
+        is_plain = len(message) == 3 + ("name" in message)
+        if is_plain and type(content) is type(call_id) is type(name) is str:
+            self._add_result(content, call_id, name)
             return
         if (several := as_list(message.get("tool_messages"))) is not None:
             for value in several:
@@ -407,7 +419,7 @@ class _Reader:
         elif any(
             (as_object(part) or {}).get("type") == "tool_result" for part in as_list(content) or ()
         ):
-            self._other("environment", message)
+            self._user(message, "environment")
         else:
             self._result(message, content)
 
@@ -430,6 +442,7 @@ class _Reader:
             raise self._error(f"{place}.is_error", "true or false", is_error)
         if type(content) is not str:
             content = self._result_content(content, extra)
+            check_depth(f"{self._where}.{self._at}.content", content)
         draft = self._add_result(content, call_id, name, is_error)
         if extra:
             draft.extra.setdefault("results", []).append({"call_id": call_id, **extra})
@@ -439,7 +452,7 @@ class _Reader:
         draft = self.matching.answered(call_id, name, self.steps)
         if draft is None:
             self.remarks["results without calls"] += 1
-            draft = _draft("environment", {})
+            draft = _Draft("environment")
             self.steps.append(draft)
         result: Any = _DraftObservation(content, call_id, name, is_error)
         result.__class__ = Observation
@@ -471,19 +484,6 @@ def _add_text(draft: _Draft, text: str) -> None:
 
 def _add_thought(draft: _Draft, text: str) -> None:
     draft.thought = f"{draft.thought}\n{text}" if draft.thought and text else draft.thought or text
-
-
-def _parsed(arguments: object) -> tuple[Any, str]:
-    """Arguments as an object, or as they came and why they are none."""
-    value = arguments
-    if type(arguments) is str:
-        try:
-            value = orjson.loads(arguments)
-        except orjson.JSONDecodeError as error:
-            return arguments, str(error)
-    if type(value) is dict or arguments is None:
-        return cast("Any", value), ""
-    return arguments, f"expected a JSON object, got {type(value).__name__}"
 
 
 # Which call a result answers ---------------------------------------------------------------------
@@ -555,8 +555,9 @@ class _Matching:
 
     def _index(self, steps: list[_Draft]) -> None:
         """Takes the calls that came since into the index by name, which most logs never need."""
-        at, first = self._next
-        for draft in islice(steps, at, None):
+        next_step, first = self._next
+        for at in range(next_step, len(steps)):
+            draft = steps[at]
             for call in draft.calls[first:]:
                 for name in {call.name, ""}:
                     groups = self._by_name.setdefault(name, [])

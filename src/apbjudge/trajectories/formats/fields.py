@@ -7,10 +7,31 @@ from collections.abc import Set as AbstractSet
 from math import isfinite
 from typing import Any
 
+import orjson
+
 from ...errors import RowError
 from ...records.loose_json import as_list, as_object
 
+MAX_DEPTH = 200
+_DEPTH_OF_WRITER = 254  # of orjson
 _NUMBERS = (int, float)
+
+
+def is_shallow(value: object) -> bool:
+    """Whether a JSON value is nested at most ``MAX_DEPTH`` deep: such can be written with its run."""
+    for _ in range(_DEPTH_OF_WRITER - MAX_DEPTH):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return True
+
+
+def check_depth(field: str, value: object) -> None:
+    """Raises RowError if a value that a run keeps as JSON is too deep to be written with it."""
+    if not is_shallow(value):
+        raise RowError(field, f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
 
 
 def first_of(entry: Mapping[str, Any], *names: str) -> tuple[str, Any]:

@@ -14,6 +14,7 @@ from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat
 from .conversation import is_message, read_messages
 from .fields import (
+    check_depth,
     first_of,
     id_field,
     number_field,
@@ -31,6 +32,11 @@ _GROUPS = (
     *(("final_answer",), ("reward",), ("success",), ("outcome",), ("usage",)),
 )
 """Names of a field, of which the first that holds something is read."""
+
+_USUAL = frozenset(
+    "messages id case_id model trial setting tools system reward success outcome".split()
+)
+"""Names of different fields."""
 
 
 def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
@@ -63,15 +69,11 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     conversation = read_messages(messages, name)
     case_id, trial = id_field(entry, "case_id", "task_id"), whole_field(entry, "trial")
     trajectory_id = id_field(entry, "trajectory_id", "id") or derived_id(case_id, trial, place)
-    known = {first_of(entry, *names)[0] for names in _GROUPS}
-    if name == "input" and isinstance(entry.get("output"), list):
-        known.add("output")
-    extra = rest_of(entry, known)
-    usage = as_object(entry.get("usage"))
-    if usage is None and entry.get("usage"):
-        extra["usage"] = entry["usage"]
+    extra = _extra(entry, name)
     if conversation.unknown:
         extra["unknown_steps"] = conversation.unknown
+    outcome, tools = _outcome(entry, extra), _tools(entry)
+    check_depth("entry", (tools, extra))
     return Trajectory(
         trajectory_id=trajectory_id,
         case_id=case_id or trajectory_id,
@@ -80,16 +82,28 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
         setting=text_field(entry, "setting"),
         query=conversation.query,
         system_prompt="\n\n".join(filter(None, (_system(entry), conversation.system_prompt))),
-        tools=_tools(entry),
+        tools=tools,
         steps=conversation.steps,
         final_answer=text_field(entry, "final_answer") or conversation.final_answer,
         termination=text_field(entry, "termination", "stop_reason"),
-        outcome=_outcome(entry, extra),
-        usage=numbers_in(usage or {}),
+        outcome=outcome,
+        usage=numbers_in(as_object(entry.get("usage")) or {}),
         place=place,
         remarks=conversation.remarks,
         extra=extra,
     )
+
+
+def _extra(entry: Mapping[str, Any], messages: str) -> dict[str, Any]:
+    """The fields that are not read; ``messages`` is the name of the list that is."""
+    if entry.keys() <= _USUAL:
+        return {}
+    known = {first_of(entry, *names)[0] for names in _GROUPS}
+    if messages == "input" and as_list(entry.get("output")) is not None:
+        known.add("output")
+    if as_object(entry.get("usage")) is None:
+        known.discard("usage")
+    return rest_of(entry, known)
 
 
 def _system(entry: Mapping[str, Any]) -> str:

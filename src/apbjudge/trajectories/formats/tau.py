@@ -11,6 +11,7 @@ from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .conversation import read_messages
 from .fields import (
+    check_depth,
     id_field,
     list_field,
     number_field,
@@ -48,6 +49,7 @@ def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, A
     extra = rest_of(entry, _KNOWN) | rest_of(info, frozenset(("user_cost", "error")))
     if conversation.unknown:
         extra["unknown_steps"] = conversation.unknown
+    check_depth("entry", extra)
     return Trajectory(
         trajectory_id=derived_id(case_id, trial, place),
         case_id=case_id,
@@ -118,6 +120,8 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
     if conversation.unknown:
         extra["unknown_steps"] = conversation.unknown
     tools = object_field(world, "tool_defs")
+    check_depth("entry", extra)
+    check_depth("tool_defs", tools)
     prompts = (conversation.system_prompt, text_field(entry, "policy"), text_field(world, "policy"))
     return Trajectory(
         trajectory_id=id_field(entry, "id") or derived_id(case_id, trial, place),
