@@ -1,34 +1,38 @@
-"""JSON files of any size, one element at a time; memory stays at one element.
+"""JSON files of any size, one element at a time.
 
-NaN and infinities are read, since Inspect writes them.
+An element is found by its brackets before it is parsed, so one that is no JSON costs no other; and
+the parser is the one that reads JSONL, so a value means the same in either.
 """
 
 from __future__ import annotations
 
-import codecs
-import json
-from collections.abc import Collection, Iterator
-from hashlib import sha256
+import hashlib
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
-from ..errors import InputError, RowError, shorten
-from ..jsonl import MAX_LINE_BYTES
+import numpy as np
+import orjson
 
-_BLOCK = 1 << 20
-_BLANK = " \t\r\n"
-_LONGEST_MARK = 16
-"""An error so near to the end of what is read may come from its being cut off there."""
+from ..errors import InputError, RowError
+from ..jsonl import MAX_LINE_BYTES, open_buffered, other_encoding, read_lines
+
+MAX_ELEMENT_BYTES = MAX_LINE_BYTES
+_LIMIT = f"at most {MAX_ELEMENT_BYTES // 2**20} MiB"
+_BLOCK = 1 << 18
+_BOM = b"\xef\xbb\xbf"
+
+Layout = Literal["lines", "array", "object"]
 
 
 class Element(NamedTuple):
-    """An element of an array.
+    """An element of a file.
 
     Attributes:
-        number: From 1.
+        number: 1-based line of a JSONL file, else its number among the elements.
         offset: Bytes of the file read so far.
-        digest: SHA-256 of its text; of what could be read, where it is no JSON.
-        value: The value, or why there is none.
+        digest: SHA-256 of its text; where that is over the limit, of its beginning or of nothing.
+        value: The JSON value, or the RowError that says why there is none.
     """
 
     number: int
@@ -37,182 +41,346 @@ class Element(NamedTuple):
     value: Any
 
 
-def read_array(path: Path) -> Iterator[Element]:
-    """Yields the elements of a file that is one JSON array.
+def layout_of(path: Path) -> Layout:
+    """What the file is, by its beginning: JSON lines, or one array or object.
 
-    What can't be read ends the file with an element that says so; those before it are good.
+    An array or an object that is the only line is taken for the latter.
+
+    Raises:
+        InputError: If the file is empty, can't be read, or is no UTF-8 text.
+    """
+    try:
+        with open_buffered(path) as file:
+            if encoding := other_encoding(file.peek()):
+                raise InputError(f"{path}: expected JSON in UTF-8, got {encoding}")
+            lines = _filled_lines(file)
+            first = next(lines, b"")
+            following = [line for _, line in zip(range(3), lines, strict=False)]
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not first:
+        raise InputError(f"{path}: expected runs of agents, got an empty file")
+    value = _OPENINGS.get(first[:1], "lines")
+    if not following:
+        return value
+    if _is_json(first):
+        return "lines"
+    # A value over several lines breaks them after one of these; other first lines are broken ones,
+    # which cost no other.
+    runs_on = first.endswith((b",", b"[", b"{"))
+    return "lines" if not runs_on and any(map(_is_json, following)) else value
+
+
+_OPENINGS: Mapping[bytes, Layout] = {b"[": "array", b"{": "object"}
+
+
+def _filled_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Lines with content, cut at the greatest length."""
+    is_first = True
+    while raw := file.readline(MAX_ELEMENT_BYTES + 1):
+        line = (raw.removeprefix(_BOM) if is_first else raw).strip()
+        is_first = False
+        if line:
+            yield line
+
+
+def _is_json(text: bytes) -> bool:
+    return not isinstance(_parsed(text, "line"), RowError)
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: can't be read: {error.strerror}")
+
+
+# Lines and whole files ---------------------------------------------------------------------------
+
+
+def read_values(path: Path) -> Iterator[Element]:
+    """Yields the lines of a JSONL file, each an object or an array.
 
     Raises:
         InputError: If the file can't be read.
     """
-    with _Text(path) as text:
-        yield from text.elements(1)
+    for line in read_lines(path, any_format=True):
+        raw, value = line.raw, line.values
+        if isinstance(value, RowError) and raw[:1] == b"[" and value.expected == "one JSON object":
+            value = _parsed(raw, "line")
+        yield Element(line.number, line.offset + len(raw), hashlib.sha256(raw).digest(), value)
 
 
-def read_object(path: Path, keys: Collection[str], around: dict[str, Any]) -> Iterator[Element]:
-    """Yields the elements of the arrays under some keys of the object that a file is.
+def read_whole(path: Path) -> Element:
+    """The value that the file as a whole is.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_ELEMENT_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    digest = hashlib.sha256(raw).digest()
+    if len(raw) > MAX_ELEMENT_BYTES:
+        return Element(1, len(raw), digest, RowError("file", f"a run of {_LIMIT}", "a larger one"))
+    return Element(1, len(raw), digest, _parsed(raw.removeprefix(_BOM), "file"))
+
+
+def _parsed(text: bytes, field: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        got = str(error)
+        try:
+            text.decode()
+        except UnicodeDecodeError as bad:
+            got = f"invalid UTF-8 at byte {bad.start}"
+        return RowError(field, "a JSON value", got)
+
+
+# Elements of an array ----------------------------------------------------------------------------
+
+
+def read_array(path: Path) -> Iterator[Element]:
+    """Yields the elements of a file that is one JSON array.
+
+    Where the file breaks off or goes on after the array, the last element says so.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    tokens = _tokens(path, 1)
+    if fault := _fault_of_start(next(tokens), "["):
+        yield fault
+        return
+    number = yield from _elements(tokens, 1)
+    yield from _after(tokens, number)
+
+
+def read_member(path: Path, key: str) -> Iterator[Element]:
+    """Yields the elements of an array that is a member of the object that the file is.
+
+    Where the file breaks off or goes on after the object, the last element says so.
 
     Args:
         path: The file.
-        keys: Members whose elements are yielded.
-        around: Gets the members that come before them; with none at all, all others, for which the
-            file is read twice.
+        key: Name of the member, as ``array_member`` finds it.
 
     Raises:
-        InputError: If the file can't be read, or is no JSON outside of these elements.
+        InputError: If the file can't be read.
     """
-    with _Text(path) as text:
-        for key in text.members():
-            if key in keys and text.next_is("["):
-                if not around:
-                    around.update(_others(path, key))
-                yield from text.elements(1)
-            else:
-                around[key] = text.value()
+    number = 0
+    tokens = _tokens(path, 2)
+    token = next(tokens)
+    if fault := _fault_of_start(token, "{"):
+        yield fault
+        return
+    is_key = True
+    for token in tokens:
+        if is_key and token.mark == "[" and _key(token.text) == key:
+            number = yield from _elements(tokens, 2)
+        is_key = token.depth == 1 and token.mark == ","
+        if token.depth < 1:
+            yield from _after(tokens, number)
+            return
+    if not token.mark:
+        yield _fault(number + 1, token, "the end of the object")
 
 
-def _others(path: Path, skipped: str) -> dict[str, Any]:
+def array_member(path: Path, keys: frozenset[str]) -> str:
+    """The first of these members that holds an array in the object that the file is, or nothing.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    is_key = False
+    for token in _tokens(path, 2):
+        if is_key and token.mark == "[" and (key := _key(token.text)) in keys:
+            return key
+        is_key = token.depth == 1 and token.mark in ("{", ",")
+    return ""
+
+
+def members_around(path: Path, key: str) -> dict[str, Any]:
+    """The other members of the object that the file is.
+
+    Those after the array are left out where an object stands before it: logs begin with what holds
+    for all of their runs, and the array may be gigabytes.
+
+    Args:
+        path: The file.
+        key: Name of the array that is left out.
+
+    Raises:
+        InputError: If the file can't be read, or a member is no JSON or over the limit.
+    """
     around: dict[str, Any] = {}
-    with _Text(path) as text:
-        for key in text.members():
-            if key == skipped and text.next_is("["):
-                for _ in text.elements(1):
-                    pass
-            else:
-                around[key] = text.value()
+    tokens = _tokens(path, 2)
+    next(tokens)
+    for member in _members(path, tokens, key):
+        if member is not None:
+            values = _parsed(b"{" + member + b"}", "file")
+            if isinstance(values, RowError):
+                raise InputError(f"{path}: {values}")
+            around |= values
+        elif any(isinstance(value, dict) for value in around.values()):
+            break
+        else:
+            for token in tokens:
+                if token.depth < 2:
+                    break
     return around
 
 
-class _Text:
-    """A file as text that is read as far as it is needed."""
+class _Token(NamedTuple):
+    """A bracket or comma of the outer levels with the text before it.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._json = json.JSONDecoder()
-        self._text, self._at, self._bytes, self._is_whole = "", 0, 0, False
-        try:
-            self._file = path.open("rb")
-        except OSError as error:
-            raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    Attributes:
+        text: Since the token before, without white space around; None where over the limit.
+        mark: The character; empty at the end of the file.
+        depth: Brackets that are open after it.
+        offset: Bytes read so far.
+    """
 
-    def __enter__(self) -> _Text:
-        return self
+    text: bytes | None
+    mark: str
+    depth: int
+    offset: int
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
 
-    def _more(self) -> bool:
-        """Reads on; False at the end of the file. What was used is forgotten."""
-        if self._is_whole:
-            return False
-        left = len(self._text) - self._at
-        block = self._file.read(max(_BLOCK, left))
-        self._bytes += len(block)
-        try:
-            new = self._decoder.decode(block, final=not block)
-        except UnicodeDecodeError as error:
-            raise InputError(f"{self._path}: expected UTF-8, got {error.reason}") from None
-        self._text, self._at = self._text[self._at :] + new, 0
-        self._is_whole = not block
-        return bool(block)
-
-    def _skip(self) -> str:
-        """The next character that is no blank; empty at the end."""
-        while True:
-            while self._at < len(self._text) and self._text[self._at] in _BLANK:
-                self._at += 1
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more():
-                return ""
-
-    def next_is(self, mark: str) -> bool:
-        return self._skip() == mark
-
-    def _take(self, *marks: str) -> str:
-        """Takes one of some characters; raises RowError where another one comes."""
-        found = self._skip()
-        if found not in marks or not found:
-            wanted = " or ".join(repr(mark) for mark in marks)
-            rest = self._text[self._at : self._at + 40]
-            raise RowError("file", wanted, rest or "the end of the file")
-        self._at += 1
-        return found
-
-    def _value(self) -> tuple[Any, str]:
-        """The next value and its text; raises RowError where it is none."""
-        self._skip()
-        while True:
-            problem = ""
-            try:
-                value, end = self._json.raw_decode(self._text, self._at)
-                if end < len(self._text) or not self._more():  # else a number may go on
-                    text = self._text[self._at : end]
-                    self._at = end
-                    return value, text
-                continue
-            except json.JSONDecodeError as error:
-                problem = f"{error.msg} at {shorten(self._text[error.pos : error.pos + 40])}"
-                is_cut = "Unterminated" in error.msg or len(self._text) - error.pos < _LONGEST_MARK
-                if not is_cut:
-                    raise RowError("line", "JSON", problem) from None
-            except RecursionError:
-                message = "JSON nested at most a few hundred levels deep"
-                raise RowError("line", message, "deeper nesting") from None
-            if len(self._text) - self._at > MAX_LINE_BYTES:
-                limit = f"at most {MAX_LINE_BYTES // 2**20} MiB"
-                raise RowError("line", limit, "a longer element")
-            if not self._more():
-                raise RowError("line", "JSON", problem)
-
-    def _unusable(self, error: RowError) -> InputError:
-        return InputError(f"{self._path}: expected {error.expected}, got {error.got}")
-
-    def value(self) -> Any:
-        try:
-            return self._value()[0]
-        except RowError as error:
-            raise self._unusable(error) from None
-
-    def elements(self, number: int) -> Iterator[Element]:
-        """Yields the elements of an array that begins here, and what is wrong with it."""
-        digest = sha256(b"")
-        try:
-            self._take("[")
-            if self.next_is("]"):
-                self._take("]")
-                return
-            while True:
-                value, text = self._value()
-                digest = sha256(text.encode(errors="surrogatepass"))
-                left = len(self._text) - self._at
-                yield Element(number, max(0, self._bytes - left), digest.digest(), value)
+def _elements(tokens: Iterator[_Token], level: int) -> Generator[Element, None, int]:
+    """The elements up to the end of an array whose own depth is ``level``; returns their number."""
+    number = 0
+    for token in tokens:
+        is_end = token.depth < level
+        if token.mark == "]" and number == 0 and token.text == b"":
+            return 0
+        number += 1
+        text = token.text or b""
+        if not token.mark:
+            value: Any = RowError("file", "the end of the array", "a file that breaks off before")
+        elif token.text is None:
+            value = RowError("element", _LIMIT, "a longer one")
+        else:
+            value = _parsed(text, "element")
+        yield Element(number, token.offset, hashlib.sha256(text).digest(), value)
+        if is_end:
+            if token.mark != "]":
                 number += 1
-                if self._take(",", "]") == "]":
-                    return
-        except RowError as error:
-            digest.update(b"broken")
-            yield Element(number, self._bytes, digest.digest(), error)
-            self._text, self._at, self._is_whole = "", 0, True
+                yield _fault(number, token, "an array that ends with ]")
+            break
+    return number
 
-    def members(self) -> Iterator[str]:
-        """Yields the keys of an object that begins here; the caller takes each value.
 
-        Raises:
-            InputError: If it is none.
-        """
-        try:
-            self._take("{")
-            if self.next_is("}"):
+def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes | None]:
+    """The texts of an object's members; None where the array of that name begins.
+
+    Whoever takes the None reads the tokens up to the end of that array.
+    """
+    text = bytearray()
+    for token in tokens:
+        if not text and token.mark == "[" and token.depth == 2 and _key(token.text) == key:
+            yield None
+            continue
+        if token.text is None or len(text) > MAX_ELEMENT_BYTES:
+            raise InputError(f"{path}: expected members of {_LIMIT} beside {key}, got a longer one")
+        text += token.text
+        if token.depth < 1 or (token.depth == 1 and token.mark == ","):
+            if text:
+                yield bytes(text)
+            text.clear()
+            if token.depth < 1:
                 return
-            while True:
-                key, _ = self._value()
-                self._take(":")
-                yield str(key)
-                if self._is_whole and not self._text:
-                    return  # an element was broken, and is reported
-                if self._take(",", "}") == "}":
-                    return
-        except RowError as error:
-            raise self._unusable(error) from None
+        else:
+            text += token.mark.encode()
+
+
+def _key(text: bytes | None) -> str:
+    """The key in ``"key":``; empty where it is none."""
+    value = _parsed(text[:-1], "key") if text is not None and text.endswith(b":") else None
+    return value if isinstance(value, str) else ""
+
+
+def _fault_of_start(token: _Token, mark: str) -> Element | None:
+    if token.mark == mark and token.text == b"":
+        return None
+    kind = {"[": "a JSON array", "{": "a JSON object"}[mark]
+    return _fault(1, token, kind)
+
+
+def _after(tokens: Iterator[_Token], number: int) -> Iterator[Element]:
+    """What is wrong with the end of the file."""
+    token = next(tokens, None)
+    if token is not None and (token.mark or token.text != b""):
+        yield _fault(number + 1, token, "nothing after the end of the JSON value")
+
+
+def _fault(number: int, token: _Token, expected: str) -> Element:
+    got = ((token.text or b"")[:80] + token.mark.encode()).decode(errors="replace")
+    error = RowError("file", expected, got or "the end of the file")
+    return Element(number, token.offset, hashlib.sha256(b"").digest(), error)
+
+
+# Brackets and commas -----------------------------------------------------------------------------
+
+_QUOTE, _OPEN, _CLOSE, _COMMA = 1, 2, 3, 4
+_KIND = {'"': _QUOTE, "{": _OPEN, "[": _OPEN, "}": _CLOSE, "]": _CLOSE, ",": _COMMA}
+_KINDS = bytes(_KIND.get(chr(byte), 0) for byte in range(256))
+_STEPS = np.array([0, 0, 1, -1, 0], dtype=np.int8)
+
+
+def _tokens(path: Path, level: int) -> Iterator[_Token]:
+    """The brackets and commas outside of texts, down to a depth, and the end of the file.
+
+    Args:
+        path: The file.
+        level: Commas at this depth or less are yielded, and brackets between it and less.
+    """
+    pending: list[bytes] = []
+    size = depth = offset = 0
+    in_text = False
+    carry = b""
+
+    def text(piece: bytes) -> bytes | None:
+        if size + len(piece) > MAX_ELEMENT_BYTES:
+            return None
+        return b"".join((*pending, piece)).strip() if pending else piece.strip()
+
+    try:
+        with path.open("rb") as file:
+            block = file.read(_BLOCK).removeprefix(_BOM)
+            offset = file.tell() - len(block)
+            while block:
+                block = carry + block
+                # A backslash and what it escapes stay in one block.
+                carry = b"\\" * ((len(block) - len(block.rstrip(b"\\"))) % 2)
+                block = block[: len(block) - len(carry)]
+                plain = block.replace(b"\\\\", b"  ").replace(b'\\"', b"  ")
+                kinds = np.frombuffer(plain.translate(_KINDS), dtype=np.uint8)
+                at = np.flatnonzero(kinds)
+                kinds = kinds[at]
+                is_quote = kinds == _QUOTE
+                is_inside = np.logical_xor.accumulate(is_quote) ^ in_text
+                in_text ^= bool(is_quote.sum() % 2)
+                is_outside = ~(is_inside | is_quote)
+                at, kinds = at[is_outside], kinds[is_outside]
+                depths = np.cumsum(_STEPS[kinds], dtype=np.int64) + depth
+                depth = int(depths[-1]) if len(depths) else depth
+                is_outer = depths <= level - (kinds == _CLOSE)
+                start = 0
+                ends: list[int] = at[is_outer].tolist()
+                for end, now in zip(ends, depths[is_outer].tolist(), strict=True):
+                    mark = chr(block[end])
+                    yield _Token(text(block[start:end]), mark, now, offset + end + 1)
+                    pending.clear()
+                    size, start = 0, end + 1
+                offset += len(block)
+                size += len(block) - start
+                if size <= MAX_ELEMENT_BYTES:
+                    pending.append(block[start:])
+                else:
+                    pending.clear()
+                block = file.read(_BLOCK)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    size += len(carry)
+    yield _Token(text(carry), "", depth, offset + len(carry))

@@ -1,124 +1,189 @@
-"""Outcomes from a second file, joined with the runs of a log by id."""
+"""Outcomes from a second file, for logs that state none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError, RowError
-from ..records.foreign import read_rows
+from ..jsonl import read_lines
+from ..records.labels import TABLE_SUFFIXES
+from ..records.tables import column_names, read_table
 from ..records.trajectories import Outcome, Trajectory
+from .formats.fields import id_field, text_field, whole_field
 
-_IDS = ("trajectory_id", "id", "item_id")
-_CASES = ("case_id", "task_id")
-_WORDS: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False,
-                              "0": False}  # fmt: skip
-_Key = tuple[str, str, str]
+_IDS = (("trajectory_id", "id"), ("case_id", "task_id"))
+_COLUMNS = (
+    *(name for names in _IDS for name in names),
+    *("tested_model", "model", "trial", "reward", "success", "termination"),
+)
+_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-@dataclass(slots=True)
+class _Key(NamedTuple):
+    """What an outcome is of; None for what it leaves open."""
+
+    trajectory_id: str | None
+    case_id: str | None
+    trial: int | None
+    tested_model: str | None
+
+
+class _Stated(NamedTuple):
+    outcome: Outcome | None
+    termination: str
+
+
 class Outcomes:
-    """Outcomes by run, or by case and trial.
+    """Outcomes by run, each of which belongs to one run.
+
+    Args:
+        path: JSONL, or a table when it is named ``.csv`` or ``.tsv``. A row names its run by
+            ``trajectory_id`` or ``id``, else by ``case_id`` or ``task_id`` and, where a case has
+            several runs, ``trial``; and by ``tested_model`` where several models share ids. It
+            states a ``reward`` (number), a ``success`` (true or false), a ``termination``, or
+            several of them.
 
     Attributes:
-        path: The file.
-        stated: Reward, success and termination of each.
-        n_joined: Runs that got one so far.
-    """
-
-    path: Path
-    stated: Mapping[_Key, tuple[Outcome, str]]
-    n_joined: int = 0
-    _used: set[_Key] = field(default_factory=set[_Key])
-
-    @property
-    def n_unused(self) -> int:
-        """Outcomes that no run of the log was found for."""
-        return len(self.stated) - len(self._used)
-
-    def join(self, run: Trajectory) -> Trajectory:
-        """The run with its outcome, if the file has one.
-
-        Raises:
-            RowError: If the log states another outcome.
-        """
-        trial = "" if run.trial is None else str(run.trial)
-        keys: tuple[_Key, ...] = (
-            (run.trajectory_id, "", run.tested_model),
-            (run.trajectory_id, "", ""),
-            (run.case_id, trial or "-", run.tested_model),
-            (run.case_id, trial or "-", ""),
-        )
-        key = next((key for key in keys if key in self.stated), None)
-        if key is None:
-            return run
-        outcome, termination = self.stated[key]
-        own = None if run.outcome is None else run.outcome.is_success
-        if own is not None and outcome.is_success is not None and own != outcome.is_success:
-            raise RowError("outcome", f"as in {self.path}, {outcome.is_success}", own)
-        self._used.add(key)
-        self.n_joined += 1
-        merged = outcome if run.outcome is None else run.outcome
-        return replace(run, outcome=merged, termination=run.termination or termination)
-
-
-def read_outcomes(path: Path) -> Outcomes:
-    """Reads JSON lines, CSV or TSV with an id and a reward or success a row.
-
-    Columns: ``trajectory_id``, or ``case_id`` and ``trial``; ``tested_model`` where ids are not
-    unique; ``reward``, ``success``, ``termination``.
+        n_without: Runs that were asked for and had no outcome in the file.
 
     Raises:
-        InputError: If the file can't be read, a row is unusable, or a run is there twice.
+        InputError: If the file can't be read, a row is unusable, or two rows are of the same run.
     """
-    columns, rows = read_rows(path)
-    ids = next((name for name in _IDS if name in columns), None)
-    cases = next((name for name in _CASES if name in columns), None)
-    if (ids is None and cases is None) or not {"reward", "success"} & {*columns}:
-        raise InputError(
-            f"{path}: expected columns trajectory_id (or case_id and trial) and reward or success, "
-            f"got {', '.join(columns) or 'none'}"
+
+    def __init__(self, path: Path) -> None:
+        self._stated: dict[_Key, _Stated] = {}
+        self._used: set[_Key] = set()
+        self.n_without = 0
+        for number, row in _rows(path):
+            try:
+                key, stated = _read(row)
+            except RowError as error:
+                raise InputError(f"{path}:{number}: {error}") from None
+            if key in self._stated:
+                twice = RowError("line", "one outcome a run", f"another one of {_name(key)}")
+                raise InputError(f"{path}:{number}: {twice}")
+            self._stated[key] = stated
+
+    @property
+    def unused(self) -> list[str]:
+        """What the outcomes are of that belong to no run so far."""
+        return [_name(key) for key in self._stated if key not in self._used]
+
+    def joined(self, run: Trajectory) -> Trajectory:
+        """The run with its outcome; as it was where the file has none.
+
+        Raises:
+            RowError: If the log itself states another one, or an outcome fits several runs.
+        """
+        keys = (
+            _Key(trajectory_id, case_id, trial, model)
+            for trajectory_id, case_id, trial in (
+                (run.trajectory_id, None, None),
+                (None, run.case_id, run.trial),
+                (None, run.case_id, None),
+            )
+            for model in (run.tested_model, None)
         )
-    stated: dict[_Key, tuple[Outcome, str]] = {}
-    for line, row in rows:
-        try:
-            if isinstance(row, RowError):
-                raise row
-            key = _key(row, ids, cases)
-            if key in stated:
-                raise RowError(ids or cases or "", "a run that occurs once", key[0])  # noqa: TRY301
-            outcome = Outcome(_reward(row.get("reward")), _success(row.get("success")))
-            stated[key] = outcome, str(row.get("termination") or "")
-        except RowError as error:
-            raise InputError(f"{path}:{line}: {error}") from None
-    return Outcomes(path, stated)
+        key = next((key for key in keys if key in self._stated), None)
+        if key is None:
+            self.n_without += 1
+            return run
+        if key in self._used:
+            field = "trajectory_id" if key.case_id is None else "case_id"
+            raise RowError(field, "an outcome for each run", f"one for several runs: {_name(key)}")
+        self._used.add(key)
+        outcome, termination = self._stated[key]
+        if run.termination and termination and run.termination != termination:
+            raise _contradiction("termination", run.termination, termination)
+        return replace(
+            run,
+            outcome=_merged(run.outcome, outcome),
+            termination=run.termination or termination,
+        )
 
 
-def _key(row: Mapping[str, Any], ids: str | None, cases: str | None) -> _Key:
-    model = str(row.get("tested_model") or "")
-    if ids is not None and row.get(ids) not in (None, ""):
-        return str(row[ids]), "", model
-    if cases is None or row.get(cases) in (None, ""):
-        raise RowError(ids or cases or "trajectory_id", "an id", row.get(ids or cases or ""))
-    trial = row.get("trial")
-    return str(row[cases]), "-" if trial in (None, "") else str(trial), model
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        for line in read_lines(path):
+            yield line.number, line.values
+        return
+    names = {name.lower() for name in column_names(path)}
+    needed = next((name for group in _IDS for name in group if name in names), "trajectory_id")
+    yield from read_table(path, _COLUMNS, needed=needed)
 
 
-def _reward(value: Any) -> float | None:
-    if value in (None, ""):
+def _read(row: Mapping[str, Any] | RowError) -> tuple[_Key, _Stated]:
+    if isinstance(row, RowError):
+        raise row
+    trajectory_id, case_id = (id_field(row, *names) for names in _IDS)
+    model = text_field(row, "tested_model", "model") or None
+    if trajectory_id:
+        key = _Key(trajectory_id, None, None, model)
+    elif case_id:
+        key = _Key(None, case_id, whole_field(row, "trial"), model)
+    else:
+        raise RowError("trajectory_id", "the id of a run, or case_id", None)
+    reward, success = _reward(row.get("reward")), _success(row.get("success"))
+    outcome = None if reward is None and success is None else Outcome(reward, success)
+    termination = text_field(row, "termination")
+    if outcome is None and not termination:
+        raise RowError("reward", "a reward, success or termination", None)
+    return key, _Stated(outcome, termination)
+
+
+def _reward(value: object) -> float | None:
+    """A finite number, also as a cell of a table."""
+    if value is None:
         return None
     try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise RowError("reward", "a number", value) from None
+        reward = float(value) if isinstance(value, str | int | float) else nan
+    except (ValueError, OverflowError):
+        reward = nan
+    if not isfinite(reward) or isinstance(value, bool):
+        raise RowError("reward", "a number", value)
+    return reward
 
 
-def _success(value: Any) -> bool | None:
-    if value in (None, "") or isinstance(value, bool):
-        return value if isinstance(value, bool) else None
-    word = str(value).strip().casefold()
-    if word not in _WORDS:
+def _success(value: object) -> bool | None:
+    """True or false, also as a word or digit."""
+    if value is None:
+        return None
+    truth = _TRUTHS.get(str(value).lower()) if isinstance(value, str | int) else None
+    if truth is None:
         raise RowError("success", "true or false", value)
-    return _WORDS[word]
+    return truth
+
+
+def _name(key: _Key) -> str:
+    trial = "" if key.trial is None else f" trial {key.trial}"
+    model = "" if key.tested_model is None else f" of {key.tested_model}"
+    return f"{key.trajectory_id or key.case_id}{trial}{model}"
+
+
+def _merged(ours: Outcome | None, theirs: Outcome | None) -> Outcome | None:
+    """Both outcomes in one."""
+    if ours is None or theirs is None:
+        return ours or theirs
+    reward, success = ours.reward, ours.success
+    if reward is None:
+        reward = theirs.reward
+    elif theirs.reward is not None and abs(reward - theirs.reward) > 1e-6:
+        raise _contradiction("reward", reward, theirs.reward)
+    if {_sure_success(ours), _sure_success(theirs)} == {True, False}:
+        raise _contradiction("success", ours.is_success, theirs.is_success)
+    return Outcome(reward, theirs.success if success is None else success)
+
+
+def _sure_success(outcome: Outcome) -> bool | None:
+    """Success as stated or by a reward of 0 or 1; other rewards may be on any scale."""
+    if outcome.success is None and outcome.reward not in (0, 1):
+        return None
+    return outcome.is_success
+
+
+def _contradiction(field: str, ours: object, theirs: object) -> RowError:
+    return RowError(field, f"{ours} as in the log", f"{theirs} in the file of outcomes")

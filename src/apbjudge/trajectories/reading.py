@@ -1,257 +1,244 @@
-"""Reads the logs of agents: which format it is, and one run after the other."""
+"""Logs of agents in any format: one run at a time, whatever the size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from hashlib import sha256
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple
 
-import orjson
-
-from ..errors import InputError, OptionError, RowError
-from ..jsonl import MAX_LINE_BYTES, open_buffered, other_encoding, read_lines
+from ..errors import InputError, OptionError, RowError, shorten
 from ..records.keys import KeySet, short_key
+from ..records.loose_json import as_list, as_object
 from ..records.trajectories import LogPlace, Trajectory
-from ..runs.rows import row_error_of
 from .base import LogEntry
 from .formats import LogFormat
 from .formats.atif import ATIF
+from .formats.conversation import is_message
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
 from .formats.own import OWN
 from .formats.tau import TAU2, TAU_BENCH
-from .json_stream import read_array, read_object
-from .outcomes import Outcomes, read_outcomes
+from .json_stream import (
+    Element,
+    array_member,
+    layout_of,
+    members_around,
+    read_array,
+    read_member,
+    read_values,
+    read_whole,
+)
+from .outcomes import Outcomes
 from .planbench.folder import PLANBENCH_RESULT, is_folder, read_folder
 
 FORMATS: Mapping[str, LogFormat] = {
     format_.name: format_
-    for format_ in (OWN, PLANBENCH_RESULT, ATIF, TAU2, TAU_BENCH, INSPECT, MESSAGES)
+    for format_ in (
+        OWN,
+        PLANBENCH_RESULT,
+        ATIF,
+        TAU_BENCH,
+        TAU2,
+        INSPECT,
+        MESSAGES,
+    )
 }
-"""In the order in which they are tried: chat messages are in many logs."""
-_MEMBERS = {format_.member: format_ for format_ in FORMATS.values() if format_.member}
-_NAMES = ", ".join(FORMATS)
+"""The formats in JSON by name; the first that recognises an entry reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherLog:
+    """A log that is no file of JSON, or a folder with a structure of its own.
+
+    Attributes:
+        name: As on the command line; also the name of a format in JSON that it packs.
+        title: As in messages.
+        recognises: Whether a path is one.
+        read: Yields its runs; raises InputError.
+    """
+
+    name: str
+    title: str
+    recognises: Callable[[Path], bool]
+    read: Callable[[Path], Iterator[LogEntry]]
+
+
+def _is_archive(path: Path) -> bool:
+    return path.is_file() and path.suffix == ".eval"
+
+
+OTHER_LOGS: tuple[OtherLog, ...] = (
+    OtherLog(
+        name=PLANBENCH_RESULT.name,
+        title="run folder of PlanBench-XL",
+        recognises=is_folder,
+        read=read_folder,
+    ),
+    OtherLog(name=INSPECT.name, title="Inspect archive", recognises=_is_archive, read=read_eval),
+)
+"""The logs that are recognised by their path."""
+
 _LOOKED_AT = 10
-"""Entries that a format is looked for in: the first ones may be broken."""
-_ZIP = b"PK\x03\x04"
-
-Layout = Literal["lines", "array", "object", "archive"]
 
 
-class _Value(NamedTuple):
-    """A JSON value of a log, with the members of the object around it."""
-
-    file: Path
-    number: int
-    offset: int
-    digest: bytes
-    value: Any
-    around: Mapping[str, Any]
+def format_names() -> list[str]:
+    """The names that ``read_log`` takes beside ``auto``."""
+    return sorted({*FORMATS, *(log.name for log in OTHER_LOGS)})
 
 
 def detect(path: Path) -> str:
-    """The format of a log, by its content.
+    """The name of a log's format, by its content.
+
+    A folder that no format claims holds JSON files of one run each.
 
     Raises:
-        InputError: If there is no such log, or it is none that is known.
+        InputError: If there is no such file, or no format recognises it.
     """
-    if path.is_dir():
-        if is_folder(path):
-            return PLANBENCH_RESULT.name
-        if (path / "metadata.json").is_file():
-            wanted = "result.jsonl or progress/queries beside metadata.json"
-            raise InputError(f"{path}: expected {wanted}, as PlanBench-XL writes them")
-        for file in _files(path):
-            with suppress(InputError):
-                return detect(file)
-        raise InputError(f"{path}: expected files of runs ({_NAMES}), got none that is known")
-    if _layout(path) == "archive":
-        return INSPECT.name
-    for value in islice(_values(path), _LOOKED_AT):
-        held: Any = value.value
-        entry = cast("Any", {"messages": held} if isinstance(held, list) else held)
-        if isinstance(entry, dict):
-            row = cast("dict[str, Any]", entry)
-            if (
-                found := next((f for f in FORMATS.values() if f.recognises(row)), None)
-            ) is not None:
-                return found.name
-    raise InputError(f"{path}: expected a log of runs ({_NAMES}), got none that is known")
+    if (other := _other_log(path)) is not None:
+        return other.name
+    got = "no run"
+    for found in islice(_entries(path, FORMATS.values()), _LOOKED_AT):
+        try:
+            entry = _object_of(found.element.value)
+        except RowError as error:
+            got = error.got
+            continue
+        for format_ in FORMATS.values():
+            if format_.recognises(entry):
+                return format_.name
+        got = f"fields {shorten(', '.join(entry))}"
+    titles = (*(of.title for of in FORMATS.values()), *(of.title for of in OTHER_LOGS))
+    raise InputError(f"{path}: expected runs of agents ({', '.join(titles)}), got {got}")
 
 
 def read_log(
     path: Path,
     log_format: str = "auto",
     *,
-    outcomes: Path | None = None,
+    outcomes: Path | Outcomes | None = None,
 ) -> Iterator[LogEntry]:
-    """Yields the runs of a log, one at a time; memory stays at one run.
+    """Yields the runs of a log, in its order; memory stays at one run and the ids of all.
 
     Args:
-        path: A file (JSON lines, one JSON array or object, an Inspect archive), a run folder of
-            PlanBench-XL, or a folder of such files.
-        log_format: Name of its format; ``auto``: as its content says.
-        outcomes: File of outcomes to be joined with the runs, see ``outcomes.read_outcomes``.
+        path: A file or folder.
+        log_format: One of ``format_names``, or ``auto``.
+        outcomes: Outcomes that the log does not state. Given as ``Outcomes``, it can be asked
+            afterwards which of them were of no run.
+
+    Yields:
+        One entry a run. Its content is a RowError where it can't be read, where its id occurs
+        twice for one tested model, or where its outcome contradicts the log's.
 
     Raises:
         OptionError: If there is no such format.
-        InputError: If the log as a whole, or the file of outcomes, is unusable.
+        InputError: If a file as a whole is unusable.
     """
+    if log_format not in ("auto", *format_names()):
+        raise OptionError(
+            f"--from: expected one of {', '.join(format_names())}, got {log_format!r}"
+        )
     name = detect(path) if log_format == "auto" else log_format
-    if name not in FORMATS:
-        raise OptionError(f"--from: expected one of {_NAMES}, got {name!r}")
-    stated = None if outcomes is None else read_outcomes(outcomes)
-    seen = KeySet()
-    for entry in _entries(path, FORMATS[name]):
-        run = entry.content
-        if isinstance(run, Trajectory):
-            yield entry._replace(content=_checked(run, seen, stated))
-        else:
-            yield entry
-    if stated is not None and not stated.n_joined:
-        raise InputError(f"{outcomes}: expected outcomes of runs of {path}, got only others")
-
-
-def _checked(run: Trajectory, seen: KeySet, stated: Outcomes | None) -> Trajectory | RowError:
-    """A run with its outcome; an error where its id was there before, or outcomes differ."""
-    if not seen.add(short_key(run.trajectory_id, run.tested_model, run.setting)):
-        expected = "an id that occurs once per tested model and setting"
-        return RowError("trajectory_id", expected, run.trajectory_id)
-    try:
-        return run if stated is None else stated.join(run)
-    except RowError as error:
-        return error
-
-
-def _entries(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
-    if path.is_dir() and is_folder(path):
-        yield from read_folder(path)
-        return
-    if not path.is_dir() and _layout(path) == "archive":
-        yield from read_eval(path)
-        return
-    for number, value in enumerate(_values(path, format_.member), start=1):
-        line = value.number if value.file == path else number
-        place = LogPlace(format_.name, file=str(value.file), line=line)
-        yield LogEntry(line, value.offset, value.digest, _run(value, format_, place))
-
-
-def _run(value: _Value, format_: LogFormat, place: LogPlace) -> Trajectory | RowError:
-    entry: Any = value.value
-    try:
-        if isinstance(entry, RowError):
-            raise entry  # noqa: TRY301 - it is one of those below
-        if isinstance(entry, list) and format_ is MESSAGES:
-            entry = {"messages": cast("Any", entry)}
-        if not isinstance(entry, dict):
-            wanted = f"a run, as {format_.title}"
-            raise RowError("line", wanted, cast("Any", entry))  # noqa: TRY301
-        return format_.read(cast("dict[str, Any]", entry), place, value.around)
-    except Exception as error:  # noqa: BLE001 - one odd run must not cost the others
-        return row_error_of(error)
-
-
-# Values -------------------------------------------------------------------------------------------
-
-
-def _values(path: Path, member: str = "") -> Iterator[_Value]:
-    """The JSON values of a file, or of the files of a folder, one at a time."""
-    if path.is_dir():
-        for file in _files(path):
-            yield from _values(file, member)
-        return
-    layout = _layout(path)
-    if layout == "lines":
-        for line in read_lines(path, any_format=True):
-            value: Any = line.values
-            if isinstance(value, RowError) and line.raw.startswith(b"["):
-                value = _list_of(line.raw, value)
-            end = line.offset + len(line.raw)
-            digest = sha256(line.raw).digest()
-            yield _Value(path, line.number, end, digest, value, {})
-    elif layout == "array":
-        for element in read_array(path):
-            yield _Value(path, *element[:4], {})
+    other = _other_log(path)
+    if other is not None and other.name == name:
+        entries = other.read(path)
+    elif name in FORMATS:
+        entries = _read(path, FORMATS[name])
     else:
-        yield from _of_object(path, {member} if member else set(_MEMBERS))
+        title = next(of.title for of in OTHER_LOGS if of.name == name)
+        raise InputError(f"{path}: expected {title}, got something else")
+    return _checked(entries, Outcomes(outcomes) if isinstance(outcomes, Path) else outcomes)
 
 
-def _of_object(path: Path, members: set[str]) -> Iterator[_Value]:
-    """The runs under a member of the object that a file is; without it, the object as one run."""
-    around: dict[str, Any] = {}
-    is_there = False
-    for element in read_object(path, members, around):
-        is_there = True
-        yield _Value(path, *element[:4], around)
-    if not is_there and not members & around.keys():
-        raw = orjson.dumps(around, default=str)
-        yield _Value(path, 1, len(raw), sha256(raw).digest(), around, {})
+def _other_log(path: Path) -> OtherLog | None:
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    return next((log for log in OTHER_LOGS if log.recognises(path)), None)
 
 
-def _list_of(raw: bytes, error: RowError) -> Any:
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return error
+def _checked(entries: Iterator[LogEntry], outcomes: Outcomes | None) -> Iterator[LogEntry]:
+    """The entries with their outcomes; of runs with one id, the first stays."""
+    seen = KeySet()
+    for entry in entries:
+        run = entry.content
+        if isinstance(run, RowError):
+            yield entry
+            continue
+        if not seen.add(short_key(run.trajectory_id, run.tested_model, run.setting)):
+            expected = "an id that no run before it has"
+            yield entry._replace(content=RowError("trajectory_id", expected, run.trajectory_id))
+            continue
+        content: Trajectory | RowError = run
+        try:
+            content = run if outcomes is None else outcomes.joined(run)
+        except RowError as error:
+            content = error
+        yield entry if content is run else entry._replace(content=content)
 
 
-def _files(folder: Path) -> list[Path]:
-    """The JSON files of a folder, in order."""
-    files = sorted(
-        file
-        for file in folder.iterdir()
-        if file.is_file() and file.suffix in (".json", ".jsonl", ".eval")
-    )
+# Where the runs of a log are ---------------------------------------------------------------------
+
+
+class _Found(NamedTuple):
+    """An entry of a log; ``line`` is 0 where it is a file of its own."""
+
+    element: Element
+    file: str
+    line: int
+    around: Mapping[str, Any]
+
+
+def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
+    for element, file, line, around in _entries(path, [format_]):
+        content: Trajectory | RowError
+        try:
+            place = LogPlace(format_.name, "", file, line)
+            content = format_.read(_object_of(element.value), place, around)
+        except RowError as error:
+            content = error
+        except RecursionError:
+            content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
+        yield LogEntry(element.number, element.offset, element.digest, content)
+
+
+def _object_of(value: object) -> dict[str, Any]:
+    """An entry as an object; a list alone is one of messages."""
+    if isinstance(value, RowError):
+        raise value
+    if (messages := as_list(value)) is not None:
+        return {"messages": messages}
+    if (entry := as_object(value)) is None:
+        raise RowError("entry", "an object or a list of messages", value)
+    return entry
+
+
+def _entries(path: Path, formats: Collection[LogFormat]) -> Iterator[_Found]:
+    if path.is_dir():
+        yield from _files(path)
+        return
+    layout = layout_of(path)
+    around: Mapping[str, Any] = {}
+    elements: Iterator[Element] | None = None
+    if layout == "lines":
+        elements = read_values(path)
+    elif layout == "array":
+        values = (element.value for element in islice(read_array(path), _LOOKED_AT))
+        if not is_message(next((of for of in values if not isinstance(of, RowError)), None)):
+            elements = read_array(path)
+    elif key := array_member(path, frozenset(of.member for of in formats if of.member)):
+        around = members_around(path, key)
+        elements = read_member(path, key)
+    if elements is None:
+        yield _Found(read_whole(path), path.name, 0, around)
+    for element in elements or ():
+        yield _Found(element, path.name, element.number, around)
+
+
+def _files(folder: Path) -> Iterator[_Found]:
+    """The JSON files of a folder, each of which is a run."""
+    files = sorted(folder.glob("*.json"))
     if not files:
-        raise InputError(f"{folder}: expected a run folder of PlanBench-XL, or JSON files of runs")
-    return files
-
-
-def _layout(path: Path) -> Layout:
-    """How a file is laid out, by its beginning."""
-    try:
-        with open_buffered(path) as file:
-            head = file.peek()
-            if head.startswith(_ZIP):
-                return "archive"
-            if encoding := other_encoding(head):
-                raise InputError(f"{path}: expected JSON in UTF-8, got {encoding}")
-            first, following = _first_lines(file)
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
-    if not first:
-        raise InputError(f"{path}: expected a log of runs, got an empty file")
-    try:
-        value: Any = orjson.loads(first)
-    except orjson.JSONDecodeError:
-        runs_on = not following or first.endswith((b",", b"{", b"["))
-        is_start = first[:1] in (b"[", b"{") and (first[:1] == b"[" or runs_on)
-        if not is_start or (following and _is_json(following)):
-            return "lines"
-        return "array" if first[:1] == b"[" else "object"
-    if isinstance(value, list) and not following:
-        held = cast("list[Any]", value)
-        is_messages = MESSAGES.recognises({"messages": held})
-        return "lines" if is_messages else "array"
-    is_whole = isinstance(value, dict) and bool({*_MEMBERS} & cast("Any", value).keys())
-    return "object" if is_whole and not following else "lines"
-
-
-def _first_lines(file: Any) -> tuple[bytes, bytes]:
-    """The first two lines that are not blank, each cut at the greatest length."""
-    found: list[bytes] = []
-    while len(found) < 2 and (raw := file.readline(MAX_LINE_BYTES + 1)):
-        if line := raw.removeprefix(b"\xef\xbb\xbf").strip():
-            found.append(line)
-    return (*found, b"", b"")[0], (*found, b"", b"")[1]
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True
+        raise InputError(f"{folder}: expected a folder of JSON files, got none in it")
+    for number, file in enumerate(files, 1):
+        yield _Found(read_whole(file)._replace(number=number, offset=0), file.name, 0, {})

@@ -1,14 +1,137 @@
-"""Fields of foreign logs; each function raises RowError where a field is of another kind.
+"""Fields of a log's entry, each of the kind that it has to be; else RowError names it.
 
-``where`` is put before the field's name in errors; a field that is missing or null is empty.
+Of functions that take ``where``, it is put before the field's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from math import isfinite
 from typing import Any, cast
 
+import orjson
+
 from ...errors import RowError
+from ...records.loose_json import as_list, as_object
+
+MAX_DEPTH = 200
+_DEPTH_OF_WRITER = 254  # of orjson
+_NUMBERS = (int, float)
+
+
+def is_shallow(value: object) -> bool:
+    """Whether a JSON value is nested so little that it can be written within its run."""
+    for _ in range(_DEPTH_OF_WRITER - MAX_DEPTH):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return True
+
+
+def check_depth(field: str, value: object) -> None:
+    """Raises RowError if a value that a run keeps as JSON is too deep to be written with it."""
+    if not is_shallow(value):
+        raise RowError(field, f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
+
+
+def first_of(entry: Mapping[str, Any], *names: str) -> tuple[str, Any]:
+    """The first of the fields that holds something, with its name; None under the first name."""
+    for name in names:
+        if (value := entry.get(name)) is not None:
+            return name, value
+    return names[0], None
+
+
+def text_field(entry: Mapping[str, Any], *names: str) -> str:
+    """A text under any of the names; empty where there is none.
+
+    Raises:
+        RowError: If it is no text.
+    """
+    name, value = first_of(entry, *names)
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise RowError(name, "text", value)
+
+
+def id_field(entry: Mapping[str, Any], *names: str) -> str:
+    """An id under any of the names, a whole number as text; empty where there is none.
+
+    Raises:
+        RowError: If it is something else, or blank.
+    """
+    name, value = first_of(entry, *names)
+    if value is None:
+        return ""
+    if (isinstance(value, str) and value.strip()) or type(value) is int:
+        return str(value)
+    raise RowError(name, "text that is not blank, or a whole number", value)
+
+
+def whole_field(entry: Mapping[str, Any], name: str) -> int | None:
+    """A whole number, also written as text or with a decimal point; None where there is none.
+
+    Raises:
+        RowError: If it is something else.
+    """
+    value = entry.get(name)
+    if value is None or type(value) is int:
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, str) and value.isdecimal() and len(value) < 16:
+        return int(value)
+    raise RowError(name, "a whole number", value)
+
+
+def number_field(entry: Mapping[str, Any], name: str) -> float | None:
+    """A finite number; None where there is none.
+
+    Raises:
+        RowError: If it is something else.
+    """
+    value = entry.get(name)
+    if value is None:
+        return None
+    if type(value) in _NUMBERS and isfinite(value):
+        return float(value)
+    raise RowError(name, "a number", value)
+
+
+def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:
+    """A list; None where there is none.
+
+    Raises:
+        RowError: If it is something else.
+    """
+    value = entry.get(name)
+    if value is None:
+        return None
+    if (found := as_list(value)) is None:
+        raise RowError(name, "a list", value)
+    return found
+
+
+def numbers_in(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """The finite numbers of an object and of objects in it, by names joined with dots."""
+    numbers: dict[str, float] = {}
+    for name, value in values.items():
+        if type(value) in _NUMBERS and isfinite(value):
+            numbers[prefix + name] = float(value)
+        elif (inner := as_object(value)) is not None:
+            numbers |= numbers_in(inner, f"{prefix}{name}.")
+    return numbers
+
+
+def rest_of(entry: Mapping[str, Any], known: AbstractSet[str]) -> dict[str, Any]:
+    """The fields that have no place of their own; those that say nothing are left out."""
+    if entry.keys() <= known:
+        return {}
+    nothing: tuple[Any, ...] = (None, [], {}, "")
+    return {name: entry[name] for name in entry if name not in known and entry[name] not in nothing}
 
 
 def object_in(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:

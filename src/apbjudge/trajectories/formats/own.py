@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict
 from typing import Any
 
+from ...errors import RowError
 from ...records.trajectories import FORMAT, LogPlace, Trajectory, trajectory_of
 from . import LogFormat
 
 
-def _recognises(entry: Mapping[str, Any]) -> bool:
-    return entry.get("format") == FORMAT
+def _is_own(entry: Mapping[str, Any]) -> bool:
+    name = entry.get("format")
+    return isinstance(name, str) and name.partition("@")[0] == FORMAT.partition("@")[0]
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    trajectory = trajectory_of({"place": {"format": "trajectories"}, **entry})
-    if trajectory.place.file:  # where it was read first says more than the copy
-        return trajectory
-    own = trajectory.place
-    return replace(trajectory, place=replace(own, file=place.file, line=place.line))
+    """A row of ours, which keeps the place in the log that it was once read from."""
+    if entry.get("format") != FORMAT:
+        raise RowError("format", FORMAT, entry.get("format"))
+    return trajectory_of({"place": asdict(place), **entry})
 
 
-OWN = LogFormat(name="trajectories", title="our own format", recognises=_recognises, read=_read)
+OWN = LogFormat(name="trajectories", title="apbjudge trajectories", recognises=_is_own, read=_read)

@@ -1,117 +1,158 @@
-"""Results of tau-bench and of tau2-bench."""
+"""Results of τ-bench (arXiv:2406.12045) and τ²-bench (arXiv:2506.07982)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ...errors import RowError
-from ...records.trajectories import LogPlace, Outcome, Trajectory
+from ...records.loose_json import as_list
+from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .fields import list_in, object_in
-from .messages import conversation, first_text, numbers_of
-
-_READ = frozenset("task_id trial reward traj".split())
-_READ2 = frozenset(
-    "id task_id trial reward_info termination_reason messages agent_cost user_cost".split()
+from .conversation import read_messages
+from .fields import (
+    check_depth,
+    id_field,
+    list_field,
+    number_field,
+    numbers_in,
+    object_in,
+    rest_of,
+    text_field,
+    whole_field,
 )
-_USAGE = ("agent_cost", "user_cost", "duration")
-_BROKE = "infrastructure"
-"""Part of the reason why a run ended that is not the agent's."""
+from .messages import derived_id, outcome_of
+
+_INFRASTRUCTURE = "infrastructure_error"
+
+# τ-bench -----------------------------------------------------------------------------------------
+
+_KNOWN = frozenset(("task_id", "trial", "reward", "info", "traj"))
 
 
-def _is_tau(entry: Mapping[str, Any]) -> bool:
-    return {"task_id", "traj"} <= entry.keys()
+def _is_tau_bench(entry: Mapping[str, Any]) -> bool:
+    return entry.keys() >= {"task_id", "reward", "traj"}
 
 
-def _read_tau(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    task, trial = _task(entry), _whole(entry, "trial")
+def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+    """A result of τ-bench; what it says of the task goes to ``extra``.
+
+    A run that raised an exception has no messages, a reward of 0 and the error in ``info``.
+    """
     info = object_in(entry, "info")
-    reward = _number(entry.get("reward"), "reward")
-    return replace(
-        conversation(list_in(entry, "traj", is_needed=True)),
-        trajectory_id=f"{task}-{0 if trial is None else trial}",
-        case_id=task,
+    broke = text_field(info, "error")
+    messages = list_field(entry, "traj")
+    if not messages and not broke:
+        raise RowError("traj", "a list of messages", entry.get("traj"))
+    conversation = read_messages(messages or [], "traj")
+    case_id, trial = _case_id(entry), whole_field(entry, "trial")
+    extra = rest_of(entry, _KNOWN) | rest_of(info, frozenset(("user_cost", "error")))
+    if conversation.unknown:
+        extra["unknown_steps"] = conversation.unknown
+    check_depth("entry", extra)
+    return Trajectory(
+        trajectory_id=derived_id(case_id, trial, place),
+        case_id=case_id,
+        tested_model="",
         trial=trial,
-        tested_model=first_text(entry, ("tested_model", "model")),
-        outcome=None if reward is None else Outcome(reward),
-        usage=numbers_of({name: info.get(name) for name in ("agent_cost", "user_cost")}),
-        place=replace(place, format="tau-bench"),
-        extra={name: value for name, value in entry.items() if name not in _READ},
+        query=conversation.query,
+        system_prompt=conversation.system_prompt,
+        steps=conversation.steps,
+        final_answer=conversation.final_answer,
+        infrastructure_error=broke,
+        outcome=outcome_of(entry),
+        usage=_costs(info, "user_cost"),
+        place=place,
+        remarks=conversation.remarks,
+        extra=extra,
     )
 
 
-def _task(entry: Mapping[str, Any]) -> str:
-    task = first_text(entry, ("task_id",))
-    if not task:
-        raise RowError("task_id", "text or a whole number", entry.get("task_id"))
-    return task
+def _case_id(entry: Mapping[str, Any]) -> str:
+    if not (case_id := id_field(entry, "task_id")):
+        raise RowError("task_id", "text or a whole number", None)
+    return case_id
 
 
-def _whole(entry: Mapping[str, Any], name: str) -> int | None:
-    value = entry.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise RowError(name, "a whole number", value)
-    return value
+def _costs(holder: Mapping[str, Any], *names: str) -> dict[str, float]:
+    costs = {name: number_field(holder, name) for name in names}
+    return {name: cost for name, cost in costs.items() if cost is not None}
 
 
-def _number(value: Any, name: str) -> float | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise RowError(name, "a number", value)
-    return value
+# τ²-bench ----------------------------------------------------------------------------------------
+
+_KNOWN_2 = frozenset(
+    "id task_id trial termination_reason reward_info agent_cost user_cost agent_usage messages "
+    "policy".split()
+)
 
 
 def _is_tau2(entry: Mapping[str, Any]) -> bool:
-    return {"task_id", "messages"} <= entry.keys() and (
-        "reward_info" in entry or "termination_reason" in entry
+    return (
+        "task_id" in entry
+        and not entry.keys().isdisjoint(("termination_reason", "reward_info"))
+        and not entry.keys().isdisjoint(("messages", "ticks"))
     )
 
 
 def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) -> Trajectory:
-    task, trial = _task(entry), _whole(entry, "trial")
+    """A simulation of τ²-bench; the setting is its domain.
+
+    The users of τ² have tools too: their calls are in steps of theirs. The list of tasks around the
+    simulations is not carried over.
+    """
     info = object_in(around, "info")
-    environment = object_in(info, "environment_info", "info.")
-    agent = object_in(info, "agent_info", "info.")
-    messages = list_in(entry, "messages", is_needed=True)
-    run = conversation([chat for message in messages for chat in _as_chat(message)])
-    end = first_text(entry, ("termination_reason",))
-    graded = object_in(entry, "reward_info")
-    reward = _number(graded.get("reward"), "reward_info.reward")
-    return replace(
-        run,
-        trajectory_id=first_text(entry, ("id",)) or f"{task}-{0 if trial is None else trial}",
-        case_id=task,
+    agent, world = object_in(info, "agent_info"), object_in(info, "environment_info")
+    reason = text_field(entry, "termination_reason")
+    messages = list_field(entry, "messages")
+    is_broken = reason == _INFRASTRUCTURE
+    if not messages and not is_broken:
+        expected = "a list of messages"
+        if as_list(entry.get("ticks")) is not None:
+            expected += " (the ticks of spoken runs are not read)"
+        raise RowError("messages", expected, entry.get("messages"))
+    conversation = read_messages(messages or [])
+    case_id, trial = _case_id(entry), whole_field(entry, "trial")
+    reward_info = object_in(entry, "reward_info")
+    extra = rest_of(entry, _KNOWN_2)
+    if rest := rest_of(reward_info, frozenset(("reward",))):
+        extra["reward_info"] = rest
+    if conversation.unknown:
+        extra["unknown_steps"] = conversation.unknown
+    tools = object_in(world, "tool_defs")
+    check_depth("entry", extra)
+    check_depth("tool_defs", tools)
+    prompts = (conversation.system_prompt, text_field(entry, "policy"), text_field(world, "policy"))
+    return Trajectory(
+        trajectory_id=id_field(entry, "id") or derived_id(case_id, trial, place),
+        case_id=case_id,
+        tested_model=text_field(agent, "llm", "implementation"),
         trial=trial,
-        tested_model=first_text(agent, ("llm", "implementation")),
-        setting=first_text(environment, ("domain_name",)),
-        termination=end,
-        infrastructure_error=end if _BROKE in end else "",
-        outcome=None if reward is None else Outcome(reward),
-        usage=numbers_of({name: entry.get(name) for name in _USAGE}),
-        place=replace(place, format="tau2"),
-        extra={name: value for name, value in entry.items() if name not in _READ2},
+        setting=text_field(world, "domain_name"),
+        query=conversation.query,
+        system_prompt=next(filter(None, prompts), ""),
+        tools=tuple(tools.values()) or None,
+        steps=conversation.steps,
+        final_answer=conversation.final_answer,
+        termination=reason,
+        infrastructure_error=reason if is_broken else "",
+        outcome=outcome_of(reward_info),
+        usage={
+            **_costs(entry, "agent_cost", "user_cost"),
+            **numbers_in(object_in(entry, "agent_usage"), "agent_usage."),
+        },
+        place=place,
+        remarks=conversation.remarks,
+        extra=extra,
     )
 
 
-def _as_chat(message: Any) -> list[Any]:
-    """A message as chat messages are: results name their call, and several stand apart."""
-    if not isinstance(message, dict):
-        return [message]
-    row = cast("dict[str, Any]", message)
-    if isinstance(row.get("tool_messages"), list):
-        return [chat for each in cast("list[Any]", row["tool_messages"]) for chat in _as_chat(each)]
-    if row.get("role") == "tool" and "tool_call_id" not in row:
-        return [{**row, "tool_call_id": row.get("id")}]
-    return [row]
-
-
 TAU_BENCH = LogFormat(
-    name="tau-bench", title="tau-bench results", recognises=_is_tau, read=_read_tau
+    name="tau-bench", title="τ-bench results", recognises=_is_tau_bench, read=_read_tau_bench
 )
 TAU2 = LogFormat(
     name="tau2",
-    title="tau2-bench results",
+    title="τ²-bench results",
     recognises=_is_tau2,
     read=_read_tau2,
     member="simulations",

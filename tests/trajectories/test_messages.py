@@ -1,0 +1,683 @@
+"""Runs as chat messages: every shape, every way of joining results, and nothing lost in silence."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apbjudge import RowError
+from apbjudge.records.trajectories import (
+    REMARKS,
+    LogPlace,
+    Observation,
+    Outcome,
+    ToolCall,
+    Trajectory,
+    TrajectoryStep,
+    trajectory_of,
+    trajectory_row,
+)
+from apbjudge.trajectories.formats import conversation
+from apbjudge.trajectories.formats.messages import MESSAGES
+
+PLACE = LogPlace("messages", file="runs.jsonl", line=3)
+
+
+def read(entry: Mapping[str, Any] | list[Any], place: LogPlace = PLACE) -> Trajectory:
+    return MESSAGES.read({"messages": entry} if isinstance(entry, list) else entry, place, {})
+
+
+def user(text: Any = "Where is my order?", **more: Any) -> dict[str, Any]:
+    return {"role": "user", "content": text, **more}
+
+
+def agent(text: Any = None, *calls: dict[str, Any], **more: Any) -> dict[str, Any]:
+    listed = {"tool_calls": list(calls)} if calls else {}
+    return {"role": "assistant", "content": text, **listed, **more}
+
+
+def call(
+    call_id: str | None = "c1", name: str = "find", arguments: Any = '{"id": 7}'
+) -> dict[str, Any]:
+    named = {} if call_id is None else {"id": call_id}
+    return {**named, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def tool(call_id: str | None = "c1", content: Any = "found", **more: Any) -> dict[str, Any]:
+    named = {} if call_id is None else {"tool_call_id": call_id}
+    return {"role": "tool", **named, "content": content, **more}
+
+
+def shape(run: Trajectory) -> list[tuple[str, str, list[str], list[Any]]]:
+    """Source, text, names of calls and contents of results of each step."""
+    return [
+        (of.source, of.text, [c.name for c in of.calls], [o.content for o in of.observations])
+        for of in run.steps
+    ]
+
+
+# Whole runs --------------------------------------------------------------------------------------
+
+
+def test_a_run_of_chat_messages() -> None:
+    run = read(
+        {
+            "id": "r1",
+            "case_id": 12,
+            "model": "m",
+            "trial": 2,
+            "setting": "block",
+            "tools": [{"name": "find"}],
+            "reward": 1,
+            "stop_reason": "done",
+            "usage": {"total_tokens": 5, "details": {"cached": 2}, "model": "m"},
+            "note": "kept",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "developer", "content": "Use tools."},
+                user(),
+                agent("One moment.", call()),
+                tool(name="find"),
+                agent("It is in Trieste."),
+                user("Thanks"),
+            ],
+        }
+    )
+    assert run == Trajectory(
+        trajectory_id="r1",
+        case_id="12",
+        tested_model="m",
+        trial=2,
+        setting="block",
+        query="Where is my order?",
+        system_prompt="Be brief.\n\nUse tools.",
+        tools=({"name": "find"},),
+        steps=(
+            TrajectoryStep("user", text="Where is my order?"),
+            TrajectoryStep(
+                "agent",
+                "call",
+                "One moment.",
+                calls=(ToolCall("find", {"id": 7}, "c1"),),
+                observations=(Observation("found", "c1", "find"),),
+            ),
+            TrajectoryStep("agent", text="It is in Trieste."),
+            TrajectoryStep("user", text="Thanks"),
+        ),
+        final_answer="It is in Trieste.",
+        termination="done",
+        outcome=Outcome(1.0),
+        usage={"total_tokens": 5.0, "details.cached": 2.0},
+        place=PLACE,
+        extra={"note": "kept"},
+    )
+    assert trajectory_of(trajectory_row(run)) == run
+
+
+def test_responses_items_of_one_turn_are_one_step() -> None:
+    run = read(
+        {
+            "input": [{"role": "user", "content": "Two things."}],
+            "output": [
+                {
+                    "type": "reasoning",
+                    "id": "rs",
+                    "summary": [{"type": "summary_text", "text": "Hm."}],
+                },
+                {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "Looking."}],
+                },
+                {
+                    "type": "function_call",
+                    "id": "fc",
+                    "call_id": "a",
+                    "name": "f",
+                    "arguments": "{}",
+                },
+                {"type": "function_call", "call_id": "b", "name": "g", "arguments": '{"x": 1}'},
+                {"type": "function_call_output", "call_id": "b", "output": "B"},
+                {"type": "function_call_output", "call_id": "a", "output": "A"},
+                {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+                {
+                    "type": "function_call_output",
+                    "call_id": "c",
+                    "output": [{"type": "input_text", "text": "C"}],
+                },
+                {"type": "message", "role": "assistant", "content": "Done."},
+            ],
+            "instructions": "Help.",
+        }
+    )
+    assert shape(run) == [
+        ("user", "Two things.", [], []),
+        ("agent", "Looking.", ["f", "g"], ["B", "A"]),
+        ("agent", "", ["f"], ["C"]),
+        ("agent", "Done.", [], []),
+    ]
+    assert run.steps[1].thought == "Hm."
+    assert (run.query, run.system_prompt, run.final_answer) == ("Two things.", "Help.", "Done.")
+    assert run.remarks == {"parallel calls": 1}
+
+
+def test_tools_that_the_api_runs_itself_are_calls() -> None:
+    run = read(
+        [
+            user(),
+            {"type": "web_search_call", "id": "w", "action": {"query": "trains"}},
+            {"type": "mcp_call", "id": "m", "name": "find", "arguments": "{}", "output": "7"},
+            {"type": "custom_tool_call", "call_id": "k", "name": "code", "input": "print(1)"},
+            {"type": "custom_tool_call_output", "call_id": "k", "output": "1"},
+        ]
+    )
+    step = run.steps[1]
+    assert step.calls == (
+        ToolCall("web_search", {"query": "trains"}, "w"),
+        ToolCall("find", {}, "m"),
+        ToolCall("code", "print(1)", "k"),
+    )
+    assert [of.content for of in step.observations] == ["7", "1"]
+    assert run.remarks == {"parallel calls": 1, "calls without results": 1}
+
+
+def test_blocks_of_anthropic() -> None:
+    run = read(
+        {
+            "system": [{"type": "text", "text": "Be brief."}],
+            "messages": [
+                user([{"type": "text", "text": "Where"}, {"type": "text", "text": "is it?"}]),
+                agent(
+                    [
+                        {"type": "thinking", "thinking": "Search.", "signature": "x"},
+                        {"type": "redacted_thinking", "data": "x"},
+                        {"type": "text", "text": "Searching."},
+                        {"type": "tool_use", "id": "t1", "name": "find", "input": {"id": 7}},
+                        {"type": "tool_use", "id": "t2", "name": "find", "input": {}},
+                    ]
+                ),
+                user(
+                    [
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "t2",
+                            "content": "no",
+                            "is_error": True,
+                        },
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "t1",
+                            "content": [
+                                {"type": "text", "text": "a"},
+                                {"type": "text", "text": "b"},
+                            ],
+                        },
+                    ]
+                ),
+                user(
+                    [{"type": "tool_result", "tool_use_id": "t1"}, {"type": "text", "text": "And?"}]
+                ),
+            ],
+        }
+    )
+    assert shape(run) == [
+        ("user", "Where\nis it?", [], []),
+        ("agent", "Searching.", ["find", "find"], ["no", "a\nb", ""]),
+        ("user", "And?", [], []),
+    ]
+    assert run.steps[1].thought == "Search."
+    assert run.steps[1].observations[0] == Observation("no", "t2", is_error=True)
+    assert run.system_prompt == "Be brief."
+    assert run.remarks == {"parallel calls": 1, "cut content": 1}
+
+
+def test_old_function_calls_have_no_ids() -> None:
+    old = {"name": "find", "arguments": '{"a": 1}'}
+    run = read(
+        [
+            user(),
+            agent(None, function_call=old),
+            {"role": "function", "name": "find", "content": "7"},
+        ]
+    )
+    assert shape(run)[1] == ("agent", "", ["find"], ["7"])
+    assert run.steps[1].calls == (ToolCall("find", {"a": 1}),)
+    assert run.remarks == {}
+
+
+def test_calls_of_users_are_theirs() -> None:
+    flat = {"id": "u1", "name": "restart", "arguments": {}, "requestor": "user"}
+    run = read(
+        [
+            user(None, tool_calls=[flat]),
+            {"role": "tool", "id": "u1", "content": "ok", "error": False},
+        ]
+    )
+    assert shape(run) == [("user", "", ["restart"], ["ok"])]
+    assert run.steps[0].observations[0].is_error is False
+    assert run.remarks == {"user-side calls": 1}
+
+
+@pytest.mark.parametrize(
+    "name", ["messages", "input", "items", "traj", "conversation", "trajectory"]
+)
+def test_lists_of_messages_have_several_names(name: str) -> None:
+    assert MESSAGES.recognises({name: [user()]})
+    assert read({name: [user()], "other": 1}).query == "Where is my order?"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"messages": []},
+        {"messages": [1]},
+        {"messages": [{"role": []}]},
+        {"messages": "x"},
+        {"input": 7},
+    ],
+)
+def test_other_entries_are_not_recognised(entry: dict[str, Any]) -> None:
+    assert not MESSAGES.recognises(entry)
+
+
+# Which call a result answers ---------------------------------------------------------------------
+
+
+def test_results_join_the_step_of_their_call_by_id() -> None:
+    run = read(
+        [agent(None, call("a"), call("b")), agent(None, call("c")), tool("b"), tool("c"), tool("a")]
+    )
+    assert [[of.call_id for of in step.observations] for step in run.steps] == [["b", "a"], ["c"]]
+    assert run.remarks == {"parallel calls": 1}
+
+
+def test_results_without_ids_join_by_name_then_in_order() -> None:
+    calls = (call(None, "f"), call(None, "g"), call(None, "f"))
+    run = read(
+        [
+            agent(None, call(None, "f")),
+            agent(None, *calls),
+            tool(None, "g1", name="g"),
+            tool(None, "any"),
+            tool(None, "f2", name="f"),
+            tool(None, "f0", name="f"),
+            tool(None, "none", name="f"),
+            tool(None, "none"),
+        ]
+    )
+    assert shape(run) == [
+        ("agent", "", ["f"], ["f0"]),
+        ("agent", "", ["f", "g", "f"], ["g1", "any", "f2"]),
+        ("environment", "", [], ["none"]),
+        ("environment", "", [], ["none"]),
+    ]
+    assert run.remarks == {"parallel calls": 1, "results without calls": 2}
+
+
+def test_calls_with_ids_are_found_by_name_too() -> None:
+    run = read(
+        [agent(None, call("a", "f")), tool("a"), agent(None, call("b", "f")), tool(None, name="f")]
+    )
+    assert [len(step.observations) for step in run.steps] == [1, 1]
+    assert run.remarks == {}
+
+
+def test_a_message_id_is_no_call_id() -> None:
+    run = read([agent(None, call("a")), {"role": "tool", "id": "msg_1", "content": "7"}])
+    assert run.steps[0].observations == (Observation("7"),)
+
+
+def test_ids_that_come_again_are_of_the_latest_step() -> None:
+    run = read(
+        [
+            *(
+                agent(None, call("0")),
+                agent(None, call("0")),
+                tool("0", "second"),
+                tool("0", "again"),
+            ),
+            *(agent(None, call("0"), call("0")), tool("0", "x"), tool("0", "y"), tool("0", "z")),
+        ]
+    )
+    assert [[of.content for of in step.observations] for step in run.steps] == [
+        *([], ["second", "again"], ["x", "y", "z"])
+    ]
+    assert run.remarks == {"parallel calls": 1, "calls without results": 1}
+
+
+def test_results_without_calls_are_steps_of_the_environment() -> None:
+    run = read([user(), tool("z", "lost"), agent("Hm.", call("a"))])
+    assert shape(run) == [
+        ("user", "Where is my order?", [], []),
+        ("environment", "", [], ["lost"]),
+        ("agent", "Hm.", ["find"], []),
+    ]
+    assert run.remarks == {"results without calls": 1, "calls without results": 1}
+    assert run.final_answer is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "complaint"),
+    [
+        ('{"a": 1}', {"a": 1}, ""),
+        ({"a": 1}, {"a": 1}, ""),
+        (None, None, ""),
+        ("", "", "empty"),
+        ('{"a": ', '{"a": ', "end of data"),
+        ('{"a": NaN}', '{"a": NaN}', "column"),
+        ('{"a": 1e999}', '{"a": 1e999}', "infinity"),
+        ("[1]", "[1]", "got list"),
+        ("7", "7", "got int"),
+        ([1], [1], "got list"),
+        ("[" * 99999, "[" * 99999, "depth"),
+    ],
+)
+def test_arguments_are_objects_or_what_came(arguments: Any, expected: Any, complaint: str) -> None:
+    run = read([agent(None, call(arguments=arguments)), tool()])
+    made = run.steps[0].calls[0]
+    assert made.arguments == expected
+    assert complaint in made.parse_error
+    assert bool(made.parse_error) == bool(complaint)
+    assert run.remarks == ({"unreadable arguments": 1} if complaint else {})
+
+
+# Content -----------------------------------------------------------------------------------------
+
+
+def test_attachments_are_counted_and_kept() -> None:
+    parts = [
+        {"type": "text", "text": "See"},
+        {"type": "image_url", "image_url": {"url": "x"}},
+        "this",
+    ]
+    result = [{"type": "text", "text": "shot"}, {"type": "image", "source": {}}]
+    run = read([user(parts), agent(None, call()), tool(content=result)])
+    assert shape(run)[0][1] == "See\nthis"
+    assert run.steps[0].extra == {"content": parts}
+    assert run.steps[1].observations[0].content == "shot"
+    assert run.steps[1].extra == {"results": [{"call_id": "c1", "content": result}]}
+    assert run.remarks == {"attachments": 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, ""),
+        ({"rows": [1]}, {"rows": [1]}),
+        ([{"id": 1}], [{"id": 1}]),
+        ([1, "a"], [1, "a"]),
+        ([{"type": "text", "text": None}], [{"type": "text", "text": None}]),
+        ([], []),
+        (7, 7),
+    ],
+)
+def test_results_may_be_json_values(content: Any, expected: Any) -> None:
+    run = read([agent(None, call()), tool(content=content)])
+    assert run.steps[0].observations[0].content == expected
+    assert run.remarks == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, None),
+        ({"is_error": True}, True),
+        ({"is_error": False, "error": "x"}, False),
+        ({"error": "timeout"}, True),
+        ({"error": True}, True),
+        ({"error": None}, None),
+        ({"status": "error"}, True),
+        ({"status": "success"}, False),
+        ({"status": "completed"}, None),
+        ({"status": []}, None),
+    ],
+)
+def test_errors_are_what_the_log_marks(more: dict[str, Any], expected: bool | None) -> None:
+    run = read([agent(None, call()), tool(**more)])
+    assert run.steps[0].observations[0].is_error is expected
+
+
+def test_reasoning_is_kept_apart() -> None:
+    run = read(
+        [agent("So.", reasoning_content="Because."), agent("Then.", reasoning={"effort": 1})]
+    )
+    assert [step.thought for step in run.steps] == ["Because.", ""]
+    assert run.steps[1].extra == {"reasoning": {"effort": 1}}
+    refused = read([agent(None, refusal="No."), agent([{"type": "refusal", "refusal": "Never."}])])
+    assert [step.text for step in refused.steps] == ["No.", "Never."]
+
+
+def test_unknown_fields_and_messages_are_kept() -> None:
+    run = read(
+        {
+            "messages": [
+                user(at=1),
+                {"role": "narrator", "content": "x"},
+                {"type": "ping"},
+                agent(None, {**call(), "signature": "s"}, at=2, audio=None),
+                tool(at=3),
+            ],
+            "id": "b",
+            "trajectory_id": "a",
+            "output": "o",
+        }
+    )
+    assert [step.extra for step in run.steps] == [
+        {"at": 1},
+        {
+            "at": 2,
+            "calls": [{"call_id": "c1", "signature": "s"}],
+            "results": [{"call_id": "c1", "at": 3}],
+        },
+    ]
+    unknown = [{"role": "narrator", "content": "x"}, {"type": "ping"}]
+    assert run.extra == {"id": "b", "output": "o", "unknown_steps": unknown}
+    assert run.remarks == {"unknown steps": 2}
+    assert run.trajectory_id == "a"
+
+
+def test_later_system_messages_are_steps() -> None:
+    run = read(
+        [
+            agent("Hi."),
+            {"role": "system", "content": "A"},
+            user(),
+            {"role": "system", "content": "B"},
+        ]
+    )
+    assert run.system_prompt == "A"
+    assert [(step.source, step.text) for step in run.steps][2] == ("system", "B")
+
+
+# Fields of the run -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({}, ("runs-3", "runs-3")),
+        ({"case_id": "k"}, ("k-3", "k")),
+        ({"task_id": 0, "trial": "2"}, ("0-2", "0")),
+        ({"trial": 2.0}, ("runs-3", "runs-3")),
+        ({"id": 7}, ("7", "7")),
+        ({"trajectory_id": "t", "case_id": "k"}, ("t", "k")),
+    ],
+)
+def test_ids_are_stated_or_made_of_the_place(
+    entry: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    run = read({**entry, "messages": [user()]})
+    assert (run.trajectory_id, run.case_id) == expected
+
+
+def test_a_run_that_is_a_file_has_its_name() -> None:
+    assert read([user()], LogPlace("messages", file="first.run.json")).trajectory_id == "first.run"
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected", "extra"),
+    [
+        ({}, None, {}),
+        ({"reward": 0}, Outcome(0.0), {}),
+        ({"success": False}, Outcome(success=False), {}),
+        ({"reward": 0.5, "success": True}, Outcome(0.5, success=True), {}),
+        ({"outcome": True}, Outcome(success=True), {}),
+        ({"outcome": 1}, Outcome(1.0), {}),
+        ({"outcome": {"reward": 1}}, Outcome(1.0), {}),
+        (
+            {"outcome": {"success": True, "by": "x"}},
+            Outcome(success=True),
+            {"outcome": {"success": True, "by": "x"}},
+        ),
+        ({"outcome": "all passed"}, None, {"outcome": "all passed"}),
+    ],
+)
+def test_outcomes_are_as_stated_and_never_guessed(
+    stated: dict[str, Any], expected: Outcome | None, extra: dict[str, Any]
+) -> None:
+    run = read({**stated, "messages": [user()]})
+    assert (run.outcome, run.extra) == (expected, extra)
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        (None, None),
+        ([], ()),
+        ([{"name": "a"}], ({"name": "a"},)),
+        ('[{"name": "a"}]', ({"name": "a"},)),
+    ],
+)
+def test_tools_are_as_in_the_log(tools: Any, expected: Any) -> None:
+    assert read({"messages": [user()], "tools": tools}).tools == expected
+
+
+def test_tool_definitions_are_not_copied() -> None:
+    definition = {"name": "a"}
+    run = read({"messages": [user()], "tools": [definition]})
+    assert run.tools is not None
+    assert run.tools[0] is definition
+
+
+@pytest.mark.parametrize(
+    ("entry", "field"),
+    [
+        ({"messages": None}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": {"role": "user"}}, "messages"),
+        ({"messages": [user(), None]}, "messages.1"),
+        ({"messages": [user(), [user()]]}, "messages.1"),
+        ({"messages": [user({"text": "a"})]}, "messages.0.content"),
+        ({"messages": [user([["a"]])]}, "messages.0.content.0"),
+        ({"messages": [user([{"type": "text", "text": ["a"]}])]}, "messages.0.content.0.text"),
+        ({"messages": [agent(7.5)]}, "messages.0.content"),
+        ({"messages": [agent(tool_calls={"a": 1})]}, "messages.0.tool_calls"),
+        ({"messages": [agent(tool_calls=[[call()]])]}, "messages.0.tool_calls"),
+        ({"messages": [agent(None, call(["a"]))]}, "messages.0.tool_calls.id"),  # type: ignore[arg-type]
+        ({"messages": [agent(None, call(name={}))]}, "messages.0.tool_calls.name"),  # type: ignore[arg-type]
+        ({"messages": [agent(function_call="f")]}, "messages.0.function_call"),
+        ({"messages": [tool(tool_call_id=[])]}, "messages.0.tool_call_id"),
+        ({"messages": [tool(is_error="x")]}, "messages.0.is_error"),
+        ({"messages": [user()], "id": " "}, "id"),
+        ({"messages": [user()], "case_id": 1.5}, "case_id"),
+        ({"messages": [user()], "trial": 1e300}, "trial"),
+        ({"messages": [user()], "trial": True}, "trial"),
+        ({"messages": [user()], "reward": "1"}, "reward"),
+        ({"messages": [user()], "success": 1}, "success"),
+        ({"messages": [user()], "tools": "a"}, "tools"),
+        ({"messages": [user()], "system": [1]}, "system"),
+        ({"messages": [user()], "model": ["m"]}, "model"),
+    ],
+)
+def test_runs_that_cannot_be_read_name_the_field(entry: dict[str, Any], field: str) -> None:
+    with pytest.raises(RowError) as raised:
+        read(entry)
+    assert raised.value.field == field
+
+
+# Whatever comes ----------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(
+    "role type content tool_calls function name arguments id call_id tool_call_id user assistant "
+    "tool system message reasoning function_call function_call_output text tool_use tool_result "
+    "error input output status custom {} []".split()
+)
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 9) | st.floats(0, 1) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=5),
+    max_leaves=12,
+)
+MESSAGE = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": st.sampled_from(["user", "assistant", "tool", "system"]) | ANYTHING,
+        "type": st.sampled_from(["function_call", "function_call_output", "message"]) | ANYTHING,
+        "content": st.text(max_size=3) | st.lists(ANYTHING, max_size=2) | ANYTHING,
+        "tool_calls": st.lists(
+            st.fixed_dictionaries({"id": WORDS, "function": st.dictionaries(WORDS, WORDS)})
+            | ANYTHING,
+            max_size=3,
+        ),
+        "tool_call_id": WORDS | ANYTHING,
+        "name": WORDS | ANYTHING,
+    },
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(messages=st.lists(MESSAGE | ANYTHING, max_size=6))
+def test_any_json_is_a_run_or_a_row_error(messages: list[Any]) -> None:
+    try:
+        run = read(messages)
+    except RowError:
+        return
+    assert run.remarks.keys() <= REMARKS.keys()
+    n_results = sum(len(step.observations) for step in run.steps)
+    n_calls = sum(len(step.calls) for step in run.steps)
+    n_stray = run.remarks.get("results without calls", 0)
+    assert n_calls - run.remarks.get("calls without results", 0) <= n_results - n_stray
+    assert trajectory_of(json.loads(json.dumps(trajectory_row(run)))) == run
+
+
+def test_drafts_have_the_fields_of_the_records() -> None:
+    for draft, record in (
+        (conversation._Draft, TrajectoryStep),
+        (conversation._DraftCall, ToolCall),
+        (conversation._DraftObservation, Observation),
+    ):
+        assert [of.name for of in fields(draft)] == [of.name for of in fields(record)]
+    step = read([agent(None, call()), tool()]).steps[0]
+    assert (type(step), type(step.calls[0]), type(step.observations[0])) == (
+        *(TrajectoryStep, ToolCall, Observation),
+    )
+
+
+@pytest.mark.parametrize("call_id", ["c", None])
+def test_time_is_linear_in_messages(call_id: str | None) -> None:
+    def seconds(n: int) -> float:
+        run = [
+            *(agent(None, call(call_id and f"{call_id}{i}", f"f{i % 9}")) for i in range(n)),
+            *(tool(call_id and f"{call_id}{i}", name=f"f{i % 10}") for i in range(n)),
+        ]
+        start = time.process_time()
+        assert len(read(run).steps) >= n
+        return time.process_time() - start
+
+    assert seconds(50_000) < 12 * max(seconds(10_000), 0.02)
+
+
+def test_time_is_linear_in_parallel_calls() -> None:
+    n = 50_000
+    start = time.process_time()
+    run = read([agent(None, *(call(None) for _ in range(n))), *(tool(None) for _ in range(n))])
+    assert len(run.steps[0].observations) == n
+    assert run.remarks == {"parallel calls": 1}
+    assert time.process_time() - start < 5
