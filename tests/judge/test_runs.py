@@ -178,7 +178,7 @@ def test_settings_without_effect_on_runs_are_refused(
 
 
 def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file"):
         apbjudge.grade(tmp_path / "none.jsonl", protocol="outcome")
 
 

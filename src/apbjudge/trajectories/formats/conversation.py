@@ -235,7 +235,9 @@ class _Reader:
 
     def _agent(self, message: dict[str, Any]) -> None:
         draft = self._turn
-        if draft is None or ((draft.text or draft.calls) and message.get("type") != "message"):
+        is_begun = draft is not None and (draft.thought or draft.extra) and not draft.text
+        is_item = message.get("type") == "message"
+        if draft is None or not (is_item or (is_begun and not draft.calls)):
             draft = _Draft("agent", extra={})
             self.steps.append(draft)
         content = message.get("content")
