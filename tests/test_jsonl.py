@@ -332,3 +332,11 @@ def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
 )
 def test_a_good_row_is_not_lost_since_the_first_ones_look_odd(tmp_path: Path, data: bytes) -> None:
     assert _read(_file(tmp_path / "x.jsonl", data))[-1] == (3, {"a": 3})
+
+
+def test_a_line_nested_a_thousand_deep_is_one_bad_line(tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text("[" * 900 + "]" * 900 + '\n{"a": 1}\n')
+    first, second = (line.values for line in read_lines(path, any_format=True))
+    assert isinstance(first, RowError)
+    assert second == {"a": 1}

@@ -194,16 +194,18 @@ def shorten(value: Any, limit: int = 80) -> str:
 def _start_of_repr(value: Any, limit: int) -> str:
     """At least the first ``limit`` characters of ``repr(value)``, without writing all of it."""
     if isinstance(value, str):
-        return repr(value[:limit])
+        return repr(value[: max(limit, 0)])
     if not isinstance(value, dict | list):
         return repr(value)
+    if limit <= 0:  # however deep it goes on
+        return "…"
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     text = opening
     for entry in cast("dict[Any, Any] | list[Any]", value):
         if len(text) > limit:
             return text
         text += ", " if len(text) > 1 else ""
-        text += _start_of_repr(entry, limit)
+        text += _start_of_repr(entry, limit - len(text))
         if isinstance(value, dict):
-            text += f": {_start_of_repr(value[entry], limit)}"
+            text += f": {_start_of_repr(value[entry], limit - len(text))}"
     return text + closing

@@ -118,8 +118,14 @@ def test_runs_that_cannot_be_read_are_named_and_the_code_is_1(apbjudge: Command)
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("log.jsonl o.jsonl", "--to: expected one of messages, atif, jsonl, cases, answers, got nothing"),
-        ("log.jsonl o.jsonl --to html", "--to: expected one of messages, atif, jsonl, cases, answers, got"),
+        (
+            "log.jsonl o.jsonl",
+            "--to: expected one of messages, atif, jsonl, cases, answers, got nothing",
+        ),
+        (
+            "log.jsonl o.jsonl --to html",
+            "--to: expected one of messages, atif, jsonl, cases, answers, got",
+        ),
         ("log.jsonl o.jsonl --to cases --steps 4", "--steps: expected a whole number from 1 to 3"),
         ("log.jsonl o.jsonl --to atif --steps 2", "--steps: expected --to cases with it"),
         ("log.jsonl tools.json --to jsonl", "OUT: 'tools.json' exists; choose another name"),

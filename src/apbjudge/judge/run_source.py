@@ -26,6 +26,7 @@ from ..trajectories import (
     run_protocol,
 )
 from ..trajectories.outcome import OUTCOME
+from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import detect, read_log
 from ..trajectories.steps import NOT_STATED, step_rows
 from .config import GradeConfig
@@ -154,7 +155,10 @@ class RunSource(JudgedSource):
 
     def _entries(self) -> Iterator[LogEntry]:
         if isinstance(self.rows, Path):
-            yield from read_log(self.rows, self.log_format, outcomes=self.outcomes)
+            outcomes = None if self.outcomes is None else Outcomes(self.outcomes)
+            yield from read_log(self.rows, self.log_format, outcomes=outcomes)
+            if outcomes is not None and (n := len(outcomes.unused)):
+                self.remarks["outcomes of no run"] = n
             return
         for number, row in enumerate(self.rows, start=1):
             try:

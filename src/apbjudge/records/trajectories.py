@@ -223,6 +223,7 @@ REMARKS: Mapping[str, str] = {
     "attachments": "pictures, audio and files: named, not carried over",
     "copied context": "steps repeated from an earlier run: left out",
     "unknown steps": "entries of a kind that is not known: kept in extra, not read",
+    "outcomes of no run": "rows of the file of outcomes whose run is not in the log: unused",
     "cut content": "text that the log itself cut or left out",
     "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
     "extra, and no outcome made of them",

@@ -14,10 +14,9 @@ def query_of(steps: Sequence[TrajectoryStep]) -> str:
 
 
 def final_answer_of(steps: Sequence[TrajectoryStep]) -> str | None:
-    """The text of the agent with which the run ends; None where it ends otherwise."""
-    if steps and steps[-1].source == "agent" and not steps[-1].calls and steps[-1].text:
-        return steps[-1].text
-    return None
+    """The text of the agent's last step; None where that makes calls or says nothing."""
+    last = next((step for step in reversed(steps) if step.source == "agent"), None)
+    return last.text or None if last is not None and not last.calls else None
 
 
 def remarks_of(steps: Sequence[TrajectoryStep]) -> Counter[str]:
