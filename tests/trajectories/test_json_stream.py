@@ -245,6 +245,8 @@ LAYOUTS = {
     "lines of lists": (b"[1]\n[2]\n", "lines"),
     "the first line is broken": (b'{"a": \n{"a": 2}\n', "lines"),
     "the first lines are broken": (b'{"a": 1\n[1\n{"a": 2}\n', "lines"),
+    "the first line is broken after a bracket": (b'{"a": [\n{"a": 2}\n{"a": 3}\n', "lines"),
+    "commas stand first": (b'[\n{"a": 1}\n,{"a": 2}\n]', "array"),
     "no JSON": (b"a\nb\n", "lines"),
     "one object": (b'{"a": 1}\n', "object"),
     "one array": (b"\n [1]\n\n", "array"),
@@ -259,6 +261,25 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(("data", "expected"), LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts_are_told_apart(tmp_path: Path, data: bytes, expected: str) -> None:
+    assert layout_of(_file(tmp_path / "x.json", data)) == expected
+
+
+LONG = b"[" + b"1, " * 400_000 + b"1]"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (LONG, "array"),
+        (LONG + b" \n \n", "array"),
+        (LONG + b"\n[1]\n", "lines"),
+        (LONG[:-1] + b",\n2]", "array"),
+        (b'{"a": ' + LONG + b"}\n" + b'{"a": 1}', "lines"),
+    ],
+)
+def test_long_lines_are_told_apart_without_being_held(
+    tmp_path: Path, data: bytes, expected: str
+) -> None:
     assert layout_of(_file(tmp_path / "x.json", data)) == expected
 
 

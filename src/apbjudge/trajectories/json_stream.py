@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -20,6 +21,7 @@ from ..jsonl import MAX_LINE_BYTES, open_buffered, other_encoding, read_lines
 MAX_ELEMENT_BYTES = MAX_LINE_BYTES
 _LIMIT = f"at most {MAX_ELEMENT_BYTES // 2**20} MiB"
 _BLOCK = 1 << 18
+_LONG_LINE = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 Layout = Literal["lines", "array", "object"]
@@ -53,39 +55,53 @@ def layout_of(path: Path) -> Layout:
         with open_buffered(path) as file:
             if encoding := other_encoding(file.peek()):
                 raise InputError(f"{path}: expected JSON in UTF-8, got {encoding}")
-            lines = _filled_lines(file)
-            first = next(lines, b"")
-            following = [line for _, line in zip(range(3), lines, strict=False)]
+            lines = [line for _, line in zip(range(4), _filled_lines(file), strict=False)]
     except OSError as error:
         raise _unreadable(path, error) from None
-    if not first:
+    if not lines:
         raise InputError(f"{path}: expected runs of agents, got an empty file")
-    value = _OPENINGS.get(first[:1], "lines")
+    first, *following = lines
+    value = _OPENINGS.get(first.start, "lines")
     if not following:
         return value
-    if _is_json(first):
+    # Inside of a value, no two lines in a row are values themselves; and it breaks its lines after
+    # one of these. A first line that is broken otherwise costs no other.
+    if first.is_json or any(a.is_json and b.is_json for a, b in pairwise(following)):
         return "lines"
-    # A value over several lines breaks them after one of these; other first lines are broken ones,
-    # which cost no other.
-    runs_on = first.endswith((b",", b"[", b"{"))
-    return "lines" if not runs_on and any(map(_is_json, following)) else value
+    runs_on = first.end in {b",", b"[", b"{"}
+    return "lines" if not runs_on and any(line.is_json for line in following) else value
 
 
 _OPENINGS: Mapping[bytes, Layout] = {b"[": "array", b"{": "object"}
 
 
-def _filled_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Lines with content, cut at the greatest length."""
+class _Line(NamedTuple):
+    """First and last byte of a line, and whether it is a JSON value."""
+
+    start: bytes
+    end: bytes
+    is_json: bool
+
+
+def _filled_lines(file: IO[bytes]) -> Iterator[_Line]:
+    """Lines with content; a long one is JSON if it ends as it should, since it may be the file."""
     is_first = True
-    while raw := file.readline(MAX_ELEMENT_BYTES + 1):
+    while raw := file.readline(_LONG_LINE):
         line = (raw.removeprefix(_BOM) if is_first else raw).strip()
         is_first = False
-        if line:
-            yield line
-
-
-def _is_json(text: bytes) -> bool:
-    return not isinstance(_parsed(text, "line"), RowError)
+        if len(raw) < _LONG_LINE or raw.endswith(b"\n"):
+            if line:
+                yield _Line(line[:1], line[-1:], not isinstance(_parsed(line, "line"), RowError))
+            continue
+        end, size = line[-1:], len(raw)
+        while size <= MAX_ELEMENT_BYTES and (raw := file.readline(_LONG_LINE)):
+            size += len(raw)
+            end = raw.strip()[-1:] or end
+            if raw.endswith(b"\n"):
+                break
+        yield _Line(line[:1], end, line[:1] + end in {b"{}", b"[]"})
+        if size > MAX_ELEMENT_BYTES:
+            return
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:

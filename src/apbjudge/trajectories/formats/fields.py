@@ -21,7 +21,7 @@ _NUMBERS = (int, float)
 
 
 def is_shallow(value: object) -> bool:
-    """Whether a JSON value is nested so little that it can be written within its run."""
+    """Whether a JSON value is nested at most ``MAX_DEPTH`` deep, as what is written has to be."""
     for _ in range(_DEPTH_OF_WRITER - MAX_DEPTH):
         value = [value]
     try:

@@ -1,0 +1,159 @@
+"""Outcomes from a second file: of one run each, never against the log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import InputError, RowError
+from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
+from apbjudge.trajectories.outcomes import Outcomes
+
+WON, LOST = Outcome(success=True), Outcome(success=False)
+
+
+def run(trajectory_id: str = "r1", case_id: str = "k", model: str = "m", **more: Any) -> Trajectory:
+    return Trajectory(
+        trajectory_id=trajectory_id,
+        case_id=case_id,
+        tested_model=model,
+        steps=(),
+        place=LogPlace("messages"),
+        **more,
+    )
+
+
+def outcomes(path: Path, *rows: dict[str, Any] | str) -> Outcomes:
+    if rows and isinstance(rows[0], str):
+        path = path / "outcomes.csv"
+        path.write_text("\n".join(map(str, rows)))
+    else:
+        path = path / "outcomes.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+    return Outcomes(path)
+
+
+def test_outcomes_join_by_the_id_of_the_run(tmp_path: Path) -> None:
+    joined = outcomes(
+        tmp_path,
+        {"trajectory_id": "r1", "reward": 0.5, "termination": "max_steps"},
+        {"id": "r2", "success": True},
+        {"id": "r9", "success": True},
+    )
+    first = joined.joined(run())
+    assert (first.outcome, first.termination) == (Outcome(0.5), "max_steps")
+    assert joined.joined(run("r2")).outcome == WON
+    lone = run("r3")
+    assert joined.joined(lone) is lone
+    assert (joined.n_without, joined.unused) == (1, ["r9"])
+
+
+def test_outcomes_join_by_case_and_trial(tmp_path: Path) -> None:
+    joined = outcomes(
+        tmp_path,
+        "Task_ID;trial;success;reward",
+        *("7;0;true;1", "7;1;No;0", "8;;false;", "9;0;1;"),
+    )
+    assert joined.joined(run("a", "7", trial=0)).outcome == Outcome(1.0, success=True)
+    assert joined.joined(run("b", "7", trial=1)).outcome == Outcome(0.0, success=False)
+    assert joined.joined(run("c", "8", trial=5)).outcome == LOST
+    assert joined.joined(run("d", "9")).outcome is None
+    assert (joined.n_without, joined.unused) == (1, ["9 trial 0"])
+
+
+def test_an_outcome_is_of_one_run(tmp_path: Path) -> None:
+    joined = outcomes(tmp_path, {"case_id": "k", "success": True}, {"id": "z", "success": True})
+    joined.joined(run("a", trial=0))
+    with pytest.raises(RowError, match=r"case_id.*several runs: k"):
+        joined.joined(run("b", trial=1))
+    joined.joined(run("z", "other", "m1"))
+    with pytest.raises(RowError, match="trajectory_id"):
+        joined.joined(run("z", "other", "m2"))
+
+
+def test_the_tested_model_tells_runs_of_one_id_apart(tmp_path: Path) -> None:
+    joined = outcomes(
+        tmp_path,
+        {"id": "r1", "model": "a", "success": True},
+        {"id": "r1", "tested_model": "b", "success": False},
+    )
+    assert joined.joined(run(model="b")).outcome == LOST
+    assert joined.joined(run(model="a")).outcome == WON
+    assert joined.joined(run(model="c")).outcome is None
+    assert joined.unused == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "stated", "expected"),
+    [
+        (Outcome(0.5), {"reward": 0.5, "success": True}, Outcome(0.5, success=True)),
+        (Outcome(0.5), {"reward": 0.4}, "reward"),
+        (Outcome(1.0), {"success": True}, Outcome(1.0, success=True)),
+        (Outcome(1.0), {"success": False}, "success"),
+        (Outcome(0.0), {"success": True}, "success"),
+        (Outcome(7.0), {"success": True}, Outcome(7.0, success=True)),
+        (WON, {"success": False}, "success"),
+        (WON, {"reward": 0}, "success"),
+        (WON, {"reward": 0.9}, Outcome(0.9, success=True)),
+        (LOST, {"termination": "timeout"}, LOST),
+    ],
+)
+def test_an_outcome_against_the_log_is_an_error(
+    tmp_path: Path, ours: Outcome, stated: dict[str, Any], expected: Outcome | str
+) -> None:
+    joined = outcomes(tmp_path, {"id": "r1", **stated})
+    if isinstance(expected, Outcome):
+        assert joined.joined(run(outcome=ours)).outcome == expected
+    else:
+        with pytest.raises(RowError) as raised:
+            joined.joined(run(outcome=ours))
+        assert raised.value.field == expected
+
+
+def test_a_termination_against_the_log_is_an_error(tmp_path: Path) -> None:
+    joined = outcomes(tmp_path, {"id": "r1", "termination": "timeout"})
+    with pytest.raises(RowError, match=r"termination.*stopped as in the log"):
+        joined.joined(run(termination="stopped"))
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ({"success": True}, "trajectory_id"),
+        ({"id": " ", "success": True}, "id"),
+        ({"id": "a"}, "reward"),
+        ({"id": "a", "reward": "much"}, "reward"),
+        ({"id": "a", "reward": "nan"}, "reward"),
+        ({"id": "a", "reward": "1e999"}, "reward"),
+        ({"id": "a", "reward": True}, "reward"),
+        ({"id": "a", "reward": []}, "reward"),
+        ({"id": "a", "success": "passed"}, "success"),
+        ({"id": "a", "success": 2}, "success"),
+        ({"id": "a", "success": 0.5}, "success"),
+        ({"case_id": "a", "trial": "x", "success": True}, "trial"),
+        ({"id": "a", "termination": 7}, "termination"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, row: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InputError, match=rf"outcomes\.jsonl:2: field {complaint}:"):
+        outcomes(tmp_path, {"id": "ok", "success": True}, row)
+
+
+def test_two_outcomes_of_a_run_are_refused(tmp_path: Path) -> None:
+    rows = [{"id": "a", "success": True}, {"id": "a", "success": True}]
+    with pytest.raises(InputError, match=r":2: .*another one of a'$"):
+        outcomes(tmp_path, *rows)
+
+
+def test_broken_lines_and_tables_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    path.write_text('{"id": "a", "success": true}\n{"id"\n')
+    with pytest.raises(InputError, match=r"outcomes\.jsonl:2: field line"):
+        Outcomes(path)
+    with pytest.raises(InputError, match="expected a column trajectory_id"):
+        outcomes(tmp_path, "run,success", "a,true")
+    with pytest.raises(InputError, match="can't be read"):
+        Outcomes(tmp_path / "none.csv")
