@@ -280,3 +280,12 @@ def test_own_protocols_state_what_was_measured() -> None:
     frame = apbjudge.frame(run)
     assert frame["steps"].dropna().eq(3).all()
     assert frame["group_steps"].dropna().eq("1-5").all()
+
+
+def test_huge_rewards_are_bad_input_and_many_endings_are_cut_to_the_frequent_ones() -> None:
+    huge = run_of("huge", outcome=Outcome(reward=1e300))
+    endings = [run_of(f"e{i}", termination=f"reason {i % 40}") for i in range(120)]
+    run = apbjudge.grade([trajectory_row(r) for r in (huge, *endings)], protocol="outcome")
+    assert run.summary.totals.unscored == {"bad_input": 1}
+    assert sum(name.startswith("ended ") for name in figures(run)) == 12
+    assert "termination: 28 values that are rarer than the 12 shown" in run.summary.warnings

@@ -22,6 +22,7 @@ from .metrics import Figures, rate
 
 AS_FAILURES = "unscored as failures"
 MOST_TRIALS_SHOWN = 8
+MOST_VALUES_SHOWN = 12
 
 
 def success_name(protocol: str) -> str:
@@ -43,12 +44,18 @@ def _expanded(c: JudgementTable, figure: Figure) -> Iterator[Figure]:
     """A figure of every value of a class (``class=*``) as one for each value that occurs."""
     of, is_class, value = figure.of.partition("=")
     if is_class and value == "*":
-        for name in c.measure_names:
-            if name.startswith(f"{of}="):
-                shown = f"{figure.name} {name.partition('=')[2]}"
-                yield replace(figure, name=shown, of=name, bounds=(0.0, 1.0))
+        for name in values_of(c, of)[:MOST_VALUES_SHOWN]:
+            shown = f"{figure.name} {name.partition('=')[2]}"
+            yield replace(figure, name=shown, of=name, bounds=(0.0, 1.0))
     else:
         yield replace(figure, bounds=(0.0, 1.0)) if is_class else figure
+
+
+def values_of(c: JudgementTable, of: str) -> list[str]:
+    """The measures of a class's values, the most frequent ones first."""
+    names = [name for name in c.measure_names if name.startswith(f"{of}=")]
+    counts = {name: float(np.nansum(c.measure(name))) for name in names}
+    return sorted(names, key=lambda name: -counts[name])
 
 
 def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
@@ -108,7 +115,10 @@ def shown_k(n: int) -> list[int]:
 
 
 def run_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
-    """What makes figures of some runs doubtful, a sentence each."""
+    """What makes figures of some runs doubtful or incomplete, a sentence each."""
+    for of in dict.fromkeys(m.partition("=")[0] for m in c.measure_names if "=" in m):
+        if (more := len(values_of(c, of)) - MOST_VALUES_SHOWN) > 0:
+            yield f"{of}: {more} values that are rarer than the {MOST_VALUES_SHOWN} shown"
     scored = rows[c.scored[rows] == 1]
     n = np.unique(c.case[scored], return_counts=True)[1]
     if len(n) and n.max() > 1 and n.min() < n.max():

@@ -142,7 +142,9 @@ class RunSource(JudgedSource):
             self.digest.update(entry.digest)
             task = self._task(entry)
             if not isinstance(task, BadRow):
-                settings.setdefault((task.tested_model, task.setting), set()).add(task.case_id)
+                seen = settings.setdefault((task.tested_model, task.setting), set())
+                if self.evaluator.cases:
+                    seen.add(task.case_id)
                 for name, count in (task.trajectory.remarks if task.trajectory else {}).items():
                     self.remarks[name] = self.remarks.get(name, 0) + count
             case = f"line {task.line}" if isinstance(task, BadRow) else task.case_id

@@ -215,7 +215,7 @@ def summarize(
         note=note,
         totals=whole.totals,
         groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
-        warnings=(*_conversions(table), *_of_trials(table)),
+        warnings=tuple(dict.fromkeys((*_conversions(table), *_of_trials(table)))),
     )
 
 

@@ -153,30 +153,37 @@ class Measures:
 
     def __init__(self) -> None:
         self._at: dict[str, int] = defaultdict(count().__next__)
-        self._rows: list[tuple[Vector, Vector]] = []
+        self._parts: list[tuple[list[int], Vector]] = []
+        self._n_rows = 0
 
     def add(self, diagnoses: Sequence[Mapping[str, Any] | None]) -> Vector:
         """Takes in what was measured of some rows; returns the number of each, -1 for nothing."""
+        stated: list[dict[str, float]] = []
         numbers = np.full(len(diagnoses), -1, dtype=np.int64)
         for i, diagnosis in enumerate(diagnoses):
-            if diagnosis is None:
-                continue
-            measures: Mapping[str, float] = diagnosis.get("measures") or {}
-            classes: Mapping[str, str] = diagnosis.get("classes") or {}
-            of_class = {f"{name}={value}": 1.0 for name, value in classes.items()}
-            stated: dict[str, float] = {**measures, **of_class}
-            at = np.fromiter(map(self._at.__getitem__, stated), np.int32, len(stated))
-            numbers[i] = len(self._rows)
-            self._rows.append((at, np.array([*stated.values()], dtype=float)))
+            if diagnosis is not None:
+                measures: Mapping[str, float] = diagnosis.get("measures") or {}
+                classes: Mapping[str, str] = diagnosis.get("classes") or {}
+                of_class = {f"{name}={value}": 1.0 for name, value in classes.items()}
+                numbers[i] = self._n_rows + len(stated)
+                stated.append({**measures, **of_class})
+        names = [*dict.fromkeys(name for row in stated for name in row)]
+        values = [[row.get(name, np.nan) for name in names] for row in stated]
+        part = np.array(values, dtype=float).reshape(len(stated), len(names))
+        self._parts.append(([self._at[name] for name in names], part))
+        self._n_rows += len(stated)
         return numbers
 
     def columns(self, rows: Vector) -> tuple[tuple[str, ...], Vector]:
         """The names, and shape (n, m): the numbers of some rows, by what ``add`` returned."""
         names = tuple(self._at)
-        table = np.full((len(rows), len(names)), np.nan)
-        for i in np.flatnonzero(rows >= 0).tolist():
-            number = int(rows[i])
-            table[i, self._rows[number][0]] = self._rows[number][1]
+        whole = np.full((self._n_rows + 1, len(names)), np.nan)  # the last row for nothing
+        start = 0
+        for at, part in self._parts:
+            whole[start : start + len(part), at] = part
+            start += len(part)
+        self._parts.clear()
+        table: Vector = whole[rows]
         classes: dict[str, list[int]] = {}
         for i, name in enumerate(names):
             if "=" in name:

@@ -181,14 +181,16 @@ def _is_entropy(entropy: object) -> bool:
 
 def _is_diagnosis(diagnosis: Mapping[str, Any]) -> bool:
     """Whether its measures are numbers and its classes texts, as far as they are stated."""
-    parts: list[tuple[Any, tuple[type, ...]]] = [
-        (diagnosis.get("measures") or {}, (float, int)),
-        (diagnosis.get("classes") or {}, (str,)),
-    ]
-    return all(
-        isinstance(part, dict) and {*map(type, cast("dict[str, Any]", part).values())} <= {*kinds}
-        for part, kinds in parts
-    )
+    measures: Any = diagnosis.get("measures") or {}
+    classes: Any = diagnosis.get("classes") or {}
+    if not isinstance(measures, dict) or not isinstance(classes, dict):
+        return False
+    numbers: list[Any] = [*cast("dict[str, Any]", measures).values()]
+    texts: list[Any] = [*cast("dict[str, Any]", classes).values()]
+    if not {*map(type, numbers)} <= {float, int} or not {*map(type, texts)} <= {str}:
+        return False
+    sizes: list[float] = [abs(number) for number in numbers]
+    return max(sizes, default=0) <= MAX_COST
 
 
 class _Reader:

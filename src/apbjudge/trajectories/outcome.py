@@ -14,6 +14,8 @@ from ..records.trajectories import Trajectory, TrajectoryStep
 from .base import Evaluation, EvaluatorSettings, Figure, RunTable, TrajectoryProtocol
 
 NOT_STATED = "not stated"
+MAX_REWARD = 1e15
+"""Beyond it sums of squares are no numbers any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class OutcomeEvaluator:
         success = None if outcome is None else outcome.is_success
         if outcome is None or success is None:
             raise RowError("outcome", "a reward or success, in the log or by --outcomes", None)
+        if outcome.reward is not None and abs(outcome.reward) > MAX_REWARD:
+            raise RowError(
+                "reward", f"a number from -{MAX_REWARD:g} to {MAX_REWARD:g}", outcome.reward
+            )
         agent = [step for step in trajectory.steps if step.source == "agent"]
         calls = [call for step in agent for call in step.calls]
         answers = [answer for step in agent for answer in step.observations]

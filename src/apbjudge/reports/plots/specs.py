@@ -31,7 +31,7 @@ from .marks import (
     summed,
     table_marks,
 )
-from .text import boxes_note, in_words, slugs
+from .text import boxes_note, cleaned, in_words, slugs
 from .uncertainty import uncertainty_figures
 
 
@@ -298,7 +298,7 @@ SPECS = (
         title="Successful runs by tested model and setting",
         alt="A row of points per tested model, one for each setting.",
         draw=partial(dot_chart, series="section", axis="Successful runs, %"),
-        select=lambda marks: [replace(mark, section=mark.at, at="") for mark in marks],
+        select=lambda marks: [replace(m, section=cleaned(m.at), at="") for m in marks],
         names=by_value,
     ),
     _curve_spec(
