@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import apbjudge
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.trajectories import Trajectory, trajectory_row
-from apbjudge.statistics.proportions import wilson
+from apbjudge.statistics.proportions import counted, wilson
 from apbjudge.trajectories import EvaluatorSettings
 from apbjudge.trajectories.planbench import PLANBENCH, read_folder
 
@@ -97,3 +98,19 @@ def test_names_of_figures() -> None:
     assert len({*names}) == len(names)
     for table in PLANBENCH.tables:
         assert {*table.figures} <= {PLANBENCH.success, *names}
+
+
+@pytest.mark.parametrize(("k", "radius"), [(3, 1.07), (9, 1.68), (62, 4.28), (252, 4.59)])
+def test_published_radii_are_those_of_a_percentile_bootstrap(k: int, radius: float) -> None:
+    """Table 5, for the models whose accuracy is k of 327; ours is Wilson's and close to it."""
+    low, high = binom.ppf([0.025, 0.975], 327, k / 327)
+    assert round(100 * (high - low) / 2 / 327, 2) == radius
+    ours = counted(k, 327)
+    assert ours.low is not None
+    assert ours.high is not None
+    assert 100 * (ours.high - ours.low) / 2 == pytest.approx(radius, abs=0.45)
+
+
+def test_where_the_published_radius_is_0_ours_is_not() -> None:
+    ours = counted(0, 327)
+    assert ours.high == pytest.approx(0.0116, abs=1e-4)
