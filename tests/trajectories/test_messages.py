@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -24,7 +22,6 @@ from apbjudge.records.trajectories import (
     trajectory_of,
     trajectory_row,
 )
-from apbjudge.trajectories.formats import conversation
 from apbjudge.trajectories.formats.messages import MESSAGES
 
 PLACE = LogPlace("messages", file="runs.jsonl", line=3)
@@ -647,37 +644,24 @@ def test_any_json_is_a_run_or_a_row_error(messages: list[Any]) -> None:
     assert trajectory_of(json.loads(json.dumps(trajectory_row(run)))) == run
 
 
-def test_drafts_have_the_fields_of_the_records() -> None:
-    for draft, record in (
-        (conversation._Draft, TrajectoryStep),
-        (conversation._DraftCall, ToolCall),
-        (conversation._DraftObservation, Observation),
-    ):
-        assert [of.name for of in fields(draft)] == [of.name for of in fields(record)]
-    step = read([agent(None, call()), tool()]).steps[0]
-    assert (type(step), type(step.calls[0]), type(step.observations[0])) == (
-        *(TrajectoryStep, ToolCall, Observation),
-    )
+# Time squared in their number would take hours here.
 
 
 @pytest.mark.parametrize("call_id", ["c", None])
-def test_time_is_linear_in_messages(call_id: str | None) -> None:
-    def seconds(n: int) -> float:
-        run = [
+def test_runs_with_many_steps_are_read(call_id: str | None) -> None:
+    n = 100_000
+    run = read(
+        [
             *(agent(None, call(call_id and f"{call_id}{i}", f"f{i % 9}")) for i in range(n)),
-            *(tool(call_id and f"{call_id}{i}", name=f"f{i % 10}") for i in range(n)),
+            *(tool(call_id and f"{call_id}{i}", name=f"f{i % 9}") for i in range(n)),
         ]
-        start = time.process_time()
-        assert len(read(run).steps) >= n
-        return time.process_time() - start
-
-    assert seconds(50_000) < 12 * max(seconds(10_000), 0.02)
+    )
+    assert run.remarks == {}
+    assert [len(step.observations) for step in run.steps] == [1] * n
 
 
-def test_time_is_linear_in_parallel_calls() -> None:
-    n = 50_000
-    start = time.process_time()
+def test_steps_with_many_parallel_calls_are_read() -> None:
+    n = 100_000
     run = read([agent(None, *(call(None) for _ in range(n))), *(tool(None) for _ in range(n))])
     assert len(run.steps[0].observations) == n
     assert run.remarks == {"parallel calls": 1}
-    assert time.process_time() - start < 5

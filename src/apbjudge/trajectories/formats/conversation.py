@@ -17,7 +17,6 @@ from ...errors import RowError
 from ...records.loose_json import as_list, as_object
 from ...records.trajectories import (
     Observation,
-    StepKind,
     StepSource,
     ToolCall,
     TrajectoryStep,
@@ -109,56 +108,36 @@ def _is_item(kind: object) -> bool:
     )
 
 
-# Records are filled before they freeze: a frozen dataclass sets every field by way of a function,
-# which takes four times as long, and making records is most of the work on a message.
-
-
 @dataclass(slots=True, eq=False)
 class _Draft:
-    """A step to which results may still come, with the fields of TrajectoryStep."""
+    """A step to which texts, calls and results may still come."""
 
     source: StepSource
-    kind: StepKind = "message"
     text: str = ""
     thought: str = ""
-    calls: Any = ()
-    observations: Any = ()
-    retrieval: None = None
-    execution: None = None
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    observations: list[Observation] = field(default_factory=list[Observation])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(slots=True)
-class _DraftCall:
-    name: str
-    arguments: Any
-    call_id: str
-    parse_error: str
-
-
-@dataclass(slots=True)
-class _DraftObservation:
-    content: Any
-    call_id: str
-    name: str
-    is_error: bool | None
-
-
 def _frozen(drafts: list[_Draft], remarks: Counter[str]) -> tuple[TrajectoryStep, ...]:
-    """The steps; drafts become them in place."""
-    step: Any
-    for step in drafts:
-        if calls := step.calls:
-            step.kind = "call"
-            if len(calls) > 1:
-                remarks["parallel calls"] += 1
-            if step.source == "user":
-                remarks["user-side calls"] += len(calls)
-            step.calls = tuple(calls)
-        if step.observations:
-            step.observations = tuple(step.observations)
-        step.__class__ = TrajectoryStep
-    return tuple(cast("list[Any]", drafts))
+    for draft in drafts:
+        if len(draft.calls) > 1:
+            remarks["parallel calls"] += 1
+        if draft.source == "user":
+            remarks["user-side calls"] += len(draft.calls)
+    return tuple(
+        TrajectoryStep(
+            draft.source,
+            "call" if draft.calls else "message",
+            draft.text,
+            draft.thought,
+            tuple(draft.calls),
+            tuple(draft.observations),
+            extra=draft.extra,
+        )
+        for draft in drafts
+    )
 
 
 class _Reader:
@@ -238,7 +217,7 @@ class _Reader:
         is_begun = draft is not None and (draft.thought or draft.extra) and not draft.text
         is_item = message.get("type") == "message"
         if draft is None or not (is_item or (is_begun and not draft.calls)):
-            draft = _Draft("agent", extra={})
+            draft = _Draft("agent")
             self.steps.append(draft)
         content = message.get("content")
         if type(content) is str and not draft.text:
@@ -267,10 +246,10 @@ class _Reader:
             return
         draft = self._turn
         if draft is None:
-            draft = self._turn = _Draft("agent", extra={})
+            draft = self._turn = _Draft("agent")
             self.steps.append(draft)
         if kind == "reasoning":
-            inner = _Draft("agent", extra={})
+            inner = _Draft("agent")
             self._content(item.get("content") or item.get("summary"), inner)
             _add_thought(draft, inner.text)
             if rest := rest_of(item, _KNOWN_OF_REASONING):
@@ -395,12 +374,7 @@ class _Reader:
             error = f"expected a JSON object, got {type(value).__name__}"
         if error:
             self.remarks["unreadable arguments"] += 1
-        call: Any = _DraftCall(name, arguments if error else value, call_id, error)
-        call.__class__ = ToolCall
-        if draft.calls:
-            draft.calls.append(call)
-        else:
-            draft.calls = [call]
+        draft.calls.append(ToolCall(name, arguments if error else value, call_id, error))
         self.matching.add(call_id, draft)
 
     # Results
@@ -456,12 +430,7 @@ class _Reader:
             self.remarks["results without calls"] += 1
             draft = _Draft("environment")
             self.steps.append(draft)
-        result: Any = _DraftObservation(content, call_id, name, is_error)
-        result.__class__ = Observation
-        if draft.observations:
-            draft.observations.append(result)
-        else:
-            draft.observations = [result]
+        draft.observations.append(Observation(content, call_id, name, is_error))
         return draft
 
     def _result_content(self, content: object, extra: dict[str, Any]) -> object:
