@@ -17,7 +17,7 @@ from ..llm.base import Format, cache_key
 from ..llm.batch_requests import Answer, BatchFiles, BatchWriter, body_maker, read_answers
 from ..llm.cache import ReplyCache, default_cache_folder
 from ..llm.engine import dump_completion, place_of
-from ..llm.resources import REPLIES, Resources, is_shown_images, known_format
+from ..llm.resources import REPLIES, Resources, can_see, known_format
 from ..runs.loop import Progress
 from ..runs.resume import BAD_INPUT
 from .config import GradeConfig
@@ -42,7 +42,7 @@ def work_with(client: BatchWriter, config: RunConfig) -> Work:
     """Lets a run's judge ask a batch client, seeing what it would see over the network."""
 
     async def work(logs: Sequence[Log]) -> Progress:
-        sees = is_shown_images(config.spec)
+        sees = can_see(config.spec)
         judge = LLMJudge(config.spec, client, roots=config.source.roots, sees=sees)
         return await run_judges([judge], [config], logs)
 

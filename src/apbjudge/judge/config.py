@@ -29,9 +29,10 @@ class JudgeSpec(ModelSpec):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several replies": "samples logprobs",
-        **ModelSpec.groups,
         "Judge: sampling": "temperature seed max_reply_tokens max_reasks params",
-        "Judge: endpoint": f"{ModelSpec.groups['Judge: endpoint']} lead",
+        "Judge: pictures": "vision max_images max_image_bytes",
+        "Judge: endpoint": f"{ModelSpec.groups['Endpoint']} lead",
+        "Judge: prices": ModelSpec.groups["Prices"],
     }
 
     model: str = Field(default=STATIC, description="static, or a litellm model name with provider.")
@@ -47,6 +48,12 @@ class JudgeSpec(ModelSpec):
         ge=1,
         le=1000,
         description="Independent replies per item; the majority decides.",
+    )
+    images: Annotated[bool, Option(help="Show no pictures.")] = Field(
+        default=True, description="Show pictures to models that can see."
+    )
+    max_images: int = Field(
+        default=16, ge=1, description="Longer lists of frames are sampled evenly down to this."
     )
     logprobs: bool = Field(
         default=False, description="Request the probabilities of the verdict's tokens."

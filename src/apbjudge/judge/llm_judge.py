@@ -31,7 +31,7 @@ from ..llm.base import Client, Completion, Request, ScriptedClient, schema_json
 from ..llm.failures import fit_to_show
 from ..llm.logprobs import TokenChoice
 from ..llm.replies import read_reply
-from ..llm.resources import Resources, is_shown_images, make_engine
+from ..llm.resources import Resources, can_see, make_engine
 from ..protocols.images import is_image, load_images
 from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Doubt, Override, Unscored, Usage, Verdict
@@ -152,7 +152,7 @@ class Conversation:
         if completion.refusal or completion.finish_reason in _REFUSED:
             reason = completion.refusal or f"stopped: {completion.finish_reason}"
             raise RefusalError(fit_to_show(reason))
-        reply = read_reply(completion.text, reply_model(self.rubric))
+        reply = read_reply(completion.reply_text, reply_model(self.rubric))
         verdict = parsed_verdict(reply, self.rubric)
         own = {field.name: getattr(reply, field.name) for field in self.rubric.reply_fields}
         return Outcome(verdict, reply.reasoning, reply_fields=own, tokens=completion.logprobs)
@@ -165,7 +165,7 @@ class Conversation:
             raise
         first = self.usage is _NOTHING
         self.usage = completion.usage if first else self.usage + completion.usage
-        self.replies.append(completion.text)
+        self.replies.append(completion.reply_text)
         if self.cost_usd is not None:
             cost = completion.cost_usd
             self.cost_usd = None if cost is None else self.cost_usd + cost
@@ -333,7 +333,7 @@ def make_judges(
     """
     first, resources = settings[0]
     engine = make_engine(first, resources)
-    sees = is_shown_images(first, known=resources.client is None)
+    sees = can_see(first, known=resources.client is None)
     engines = {resources.cache: engine}
     for _, other in settings[1:]:
         if other.cache not in engines:

@@ -119,7 +119,7 @@ class Completion(Record):
 
     Attributes:
         text: The reply, possibly empty.
-        tool_calls: Calls of the request's tools, in order.
+        tool_calls: Calls of tools, in order; a model may call one that the request does not have.
         finish_reason: ``stop``, ``length``, ``tool_calls``, ``content_filter``, …, in litellm's
             terms.
         refusal: The model's words when it declined, or None.
@@ -142,6 +142,11 @@ class Completion(Record):
     latency_s: float | None = None
     logprobs: tuple[TokenChoice, ...] = ()
     wait_s: float | None = None
+
+    @property
+    def reply_text(self) -> str:
+        """The text or, in the format ``tool``, the arguments of the call that is the reply."""
+        return self.text or (self.tool_calls[0].arguments if self.tool_calls else "")
 
 
 class Client(Protocol):

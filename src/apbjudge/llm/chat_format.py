@@ -76,7 +76,7 @@ def format_arguments(reply: type[BaseModel], form: Format) -> dict[str, Any]:
     }
 
 
-def read_chat(data: bytes, *, has_tools: bool = False) -> Completion:
+def read_chat(data: bytes) -> Completion:
     """Reads the body of a successful response; see ``completion_of``.
 
     Raises:
@@ -86,7 +86,7 @@ def read_chat(data: bytes, *, has_tools: bool = False) -> Completion:
         body = orjson.loads(data)
     except orjson.JSONDecodeError:
         body = _lenient(data)
-    return completion_of(_dict(body), has_tools=has_tools)
+    return completion_of(_dict(body))
 
 
 def _lenient(data: bytes) -> object:
@@ -97,13 +97,8 @@ def _lenient(data: bytes) -> object:
         raise TransportError("the endpoint answered with something that is not JSON") from None
 
 
-def completion_of(body: Mapping[str, Any], *, has_tools: bool = False) -> Completion:
+def completion_of(body: Mapping[str, Any]) -> Completion:
     """A completion from the JSON of a chat completion.
-
-    Args:
-        body: The JSON object.
-        has_tools: Whether the request had tools. If not, a tool call is a reply in the format
-            ``tool``: its arguments are the text where there is no content.
 
     Raises:
         JudgeError: If it is none, or reports a failure.
@@ -114,13 +109,12 @@ def completion_of(body: Mapping[str, Any], *, has_tools: bool = False) -> Comple
         raise failure_of(status, json.dumps(body), {})
     choice, message = _choice(body)
     reason = str(choice.get("finish_reason") or "none")
-    text, calls = _content(message), _tool_calls(message)
     # litellm puts some providers' refusals there
     fields = _dict(message.get("provider_specific_fields"))
     refusal = message.get("refusal") or fields.get("refusal")
     return Completion(
-        text=text if has_tools else text or (calls[0].arguments if calls else ""),
-        tool_calls=calls if has_tools else (),
+        text=_content(message),
+        tool_calls=_tool_calls(message),
         finish_reason=_FINISHED.get(reason.lower(), reason),
         refusal=clean(refusal) if refusal else None,
         served_model=clean(body["model"]) if body.get("model") else None,

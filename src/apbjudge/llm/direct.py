@@ -65,7 +65,7 @@ class DirectClient:
         status, headers, data = await self._post(request)
         if not 200 <= status < 300:
             raise failure_of(status, data.decode(errors="replace"), headers)
-        completion = read_chat(data, has_tools=bool(request.tools))
+        completion = read_chat(data)
         wait_s = used_up_for(headers)
         return completion if wait_s is None else completion.model_copy(update={"wait_s": wait_s})
 

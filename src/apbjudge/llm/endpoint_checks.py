@@ -185,7 +185,7 @@ async def _check_formats(target: Target) -> tuple[Format | None, _Result]:
             outcomes[form] = problem[1].partition(":")[0]
             failures.append(problem[1].partition(": ")[2])
             continue
-        text, reason = cast("Completion", reply).text, cast("Completion", reply).finish_reason
+        text, reason = cast("Completion", reply).reply_text, cast("Completion", reply).finish_reason
         if reason == "length" and _BEGINS_WITH_KEY.match(text):
             # the prompt does not mention this key: only a schema can have brought it about
             outcomes[form] = "unclear" if form == "json_object" else "enforced"
@@ -242,7 +242,7 @@ def _problem(reply: Completion | JudgeError) -> _Result | None:
         return "unclear", f"unclear: {_short(reply)}"
     if isinstance(reply, JudgeError):
         return "failed", f"refused: {_short(reply)}"
-    return None if reply.text.strip() else ("unclear", f"unclear: {_SILENT}")
+    return None if reply.reply_text.strip() else ("unclear", f"unclear: {_SILENT}")
 
 
 async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:

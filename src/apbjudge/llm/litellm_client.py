@@ -27,7 +27,7 @@ class LitellmClient:
         try:
             async with asyncio.timeout(request.timeout_s):
                 response = await litellm.acompletion(**_arguments(request))
-            return _completion(response, has_tools=bool(request.tools), is_priced=is_priced)
+            return _completion(response, is_priced=is_priced)
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
         except Exception as error:  # noqa: BLE001 - every failure is translated
@@ -99,8 +99,8 @@ def _arguments(request: Request) -> dict[str, Any]:
     return arguments
 
 
-def _completion(response: Any, *, has_tools: bool, is_priced: bool) -> Completion:
-    completion = completion_of(response.model_dump(warnings=False), has_tools=has_tools)
+def _completion(response: Any, *, is_priced: bool) -> Completion:
+    completion = completion_of(response.model_dump(warnings=False))
     # litellm documents this attribute for price and headers, despite its name
     hidden: dict[str, Any] = getattr(response, "_hidden_params", None) or {}
     update: dict[str, float | None] = {"wait_s": used_up_for(hidden.get("additional_headers"))}

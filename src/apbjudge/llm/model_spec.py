@@ -22,11 +22,10 @@ class ModelSpec(Config):
     """A model and how it is asked; a field's description is the help text of the setting."""
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Judge: sampling": "temperature seed max_reply_tokens params",
-        "Judge: pictures": "vision max_images max_image_bytes",
-        "Judge: endpoint": "transport timeout_s deadline_s outage_s retries max_concurrency rpm "
-        "tpm",
-        "Judge: prices": "price_input price_output price_cached",
+        "Sampling": "temperature seed max_reply_tokens params",
+        "Pictures": "vision max_image_bytes",
+        "Endpoint": "transport timeout_s deadline_s outage_s retries max_concurrency rpm tpm",
+        "Prices": "price_input price_output price_cached",
     }
 
     model: str = Field(description="litellm model name with provider, such as openai/gpt-5.")
@@ -59,14 +58,8 @@ class ModelSpec(Config):
         description="Further parameters for litellm as they are, such as reasoning_effort; no "
         "keys, since all of this is written into the manifest.",
     )
-    images: Annotated[bool, Option(help="Show no pictures.")] = Field(
-        default=True, description="Show pictures to models that can see."
-    )
     vision: Literal["auto", "yes", "no"] = Field(
         default="auto", description="Whether the model can see; auto asks litellm's model table."
-    )
-    max_images: int = Field(
-        default=16, ge=1, description="Longer lists of frames are sampled evenly down to this."
     )
     max_image_bytes: int = Field(
         default=5 * 2**20, ge=1, description="Largest picture on disk, in bytes."

@@ -184,12 +184,12 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
     )
 
 
-def is_shown_images(spec: ModelSpec, *, known: bool = True) -> bool:
-    """Whether a model is sent pictures.
+def can_see(spec: ModelSpec, *, known: bool = True) -> bool:
+    """Whether a model takes pictures.
 
     Args:
         spec: The model.
         known: Whether litellm's table can be trusted to know the model.
     """
-    auto = spec.vision == "auto" and spec.images and known
+    auto = spec.vision == "auto" and known
     return spec.vision == "yes" or (auto and supports_vision(spec.model))
