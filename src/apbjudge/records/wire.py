@@ -62,19 +62,33 @@ class Row:
         Raises:
             RowError: If a field is missing, has the wrong type or a value out of range.
         """
+        return self._item(has_response=True)
+
+    def to_case(self) -> Item:
+        """Validates a row whose tested model and response, if it has them, are not looked at.
+
+        Returns:
+            The case as an item of no tested model, with an empty response.
+
+        Raises:
+            RowError: As ``to_item``.
+        """
+        return self._item(has_response=False)
+
+    def _item(self, *, has_response: bool) -> Item:
         item_id = self.identifier("id", "item_id")
         split = self.text("split") or None
         form = self.form(split)
         condition = self.condition(form)
         reference = self.reference(form)
-        response = self.response()
+        response = self.response() if has_response else ""
         files = self.files()
         return Item(
             item_id=item_id,
             case_id=item_id
             if _is_empty(self.values.get("case_id"))
             else self.identifier("case_id"),
-            tested_model=self.identifier("tested_model"),
+            tested_model=self.identifier("tested_model") if has_response else "",
             split=split,
             form=form,
             query=self.text("query"),
