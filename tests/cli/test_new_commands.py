@@ -118,7 +118,7 @@ def test_what_can_not_be_exported_is_one_line(apbjudge: Command, serve: Any) -> 
     out = ("--out", "requests.jsonl")
     export = ("batch", "export")
     is_one_line(apbjudge(*export, "rows.jsonl", *out), "expected a model, got static")
-    is_one_line(apbjudge(*export, *target(server, *out, "--no-cache")), "its reply cache on")
+    is_one_line(apbjudge(*export, *target(server, *out, "--no-cache")), "the reply cache on")
     is_one_line(apbjudge(*export, "none.jsonl", "--judge", MODEL, *out), "none.jsonl: can't be")
     is_one_line(apbjudge("batch", "import", "none.jsonl"), "none.jsonl: can't be read")
     assert not Path("requests.jsonl").exists()

@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source
-from apbjudge.judge.batch_files import export_requests, import_answers
-from apbjudge.judge.batching import BatchList, run_batched
+from apbjudge.judge.batching import export_requests, run_batched
 from apbjudge.judge.grade import grade
 from apbjudge.judge.session import Run, RunConfig
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
@@ -31,6 +30,7 @@ from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
+from apbjudge.runs.batching import BatchList, import_answers
 from apbjudge.runs.folder import clear_run, take_folder_lock
 from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
@@ -541,7 +541,7 @@ def test_a_damaged_list_of_batches_is_refused_before_anything_is_asked(job: Job,
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.judge.batching.BatchFiles", partial(BatchFiles, max_lines=2))
+    monkeypatch.setattr("apbjudge.runs.batching.BatchFiles", partial(BatchFiles, max_lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]

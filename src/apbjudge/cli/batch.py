@@ -45,7 +45,7 @@ _OF_RUNS = (
 )
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
-    from ..judge.batch_files import export_requests
+    from ..judge.batching import export_requests
 
     out = take(Requests, values).out
     config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
@@ -63,7 +63,7 @@ def import_(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some answers failed or are unreadable; 2: unusable input.
     """
-    from ..judge.batch_files import import_answers
+    from ..runs.batching import import_answers
 
     done = import_answers(take(Answers, values).answers)
     for complaint in done.unreadable:

@@ -1,378 +1,81 @@
-"""Grading through a provider's batch interface.
-
-It is the run loop with a client that takes replies from the results of batches and writes the
-other requests to files. The files go away as batches and, when they are answered, the loop runs
-again, until no row is pending.
-
-The list of a run's batches is on disk. Every step is written down before the next is taken, so
-that a run that is killed anywhere continues and no batch is made twice.
-"""
+"""Grading through batches of requests: a provider's batch interface, or files."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
-from uuid import uuid4
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
-
-from ..errors import (
-    ApbJudgeError,
-    FormatUnsupportedError,
-    InputError,
-    JudgeError,
-    OptionError,
-    TransportError,
-)
-from ..jsonl import write_atomically
-from ..llm.base import FORMATS, Format
-from ..llm.batch_requests import (
-    Answer,
-    BatchFile,
-    BatchFiles,
-    BatchResults,
-    BatchWriter,
-)
-from ..llm.batches import BatchApi, BatchState
-from ..llm.limits import Limits
-from ..llm.resources import known_format, prices_of
-from ..runs.event_loops import beside_any_loop
-from ..runs.folder import take_folder_lock
+from ..errors import OptionError
+from ..llm.batch_requests import BatchWriter
+from ..llm.resources import can_see
+from ..runs import batching
+from ..runs.batching import BatchedRun, Export, PendingRowsError, write_requests
 from ..runs.loop import Progress
-from .batch_files import batch_writer, put_reply, work_with
-from .session import Log, Run, RunConfig, Work, claim, run_in
-
-FOLDER = "batch"
-"""Folder of the batches within a run's folder."""
-LIST = "batches.json"
-
-# The list of batches ------------------------------------------------------------------------------
-
-_FileName = Annotated[str, Field(pattern=r"^(?:requests|answers)-[0-9]+(?:-[0-9]+)?\.jsonl$")]
-_Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
-
-
-class Batch(BaseModel):
-    """One batch.
-
-    Attributes:
-        turn: Number of the round.
-        requests: Name of the file of requests, in the folder of the list.
-        lines: Requests in it.
-        tag: Given to the provider, so that the batch can be found again.
-        form: The reply format that the requests ask for.
-        step: How far it got. ``ordering``: it is being created; after a kill there, the provider
-            has to be asked whether it was. ``fetched``: its answers, if any, are on disk
-            (``entered`` in lists of earlier versions). ``dropped``: it is not waited for; its
-            requests are written anew.
-        file: The provider's id of the uploaded file.
-        id: The provider's id of the batch.
-        state: Its last state at the provider.
-        results: Name of the file of answers, None when there are none.
-    """
-
-    turn: int
-    requests: _FileName
-    lines: int
-    tag: str
-    form: Format
-    step: Literal["written", "ordering", "ordered", "fetched", "entered", "dropped"] = "written"
-    file: str | None = None
-    id: str | None = None
-    state: str | None = None
-    results: _FileName | None = None
-
-
-class BatchList(BaseModel):
-    """The batches of a run.
-
-    Attributes:
-        folder: Where the list and the files of requests and answers lie.
-        endpoint: Model and address of the endpoint.
-        form: The reply format that the endpoint takes, as far as known.
-        nonce: Sets the tags of this run apart from those of another with the same requests.
-    """
-
-    folder: Path = Field(default=Path(), exclude=True)
-    endpoint: _Text
-    form: Format
-    nonce: _Text = Field(default_factory=lambda: uuid4().hex)
-    batches: list[Batch] = []
-
-    @classmethod
-    def open(cls, folder: Path, endpoint: str, form: Format) -> BatchList:
-        """Opens the list in a folder, or begins one."""
-        path = folder / LIST
-        if not path.exists():
-            return cls(folder=folder, endpoint=endpoint, form=form)
-        try:
-            batches = cls.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            raise InputError(f"{path}: no list of batches that apbjudge wrote") from None
-        if batches.endpoint != endpoint:
-            raise OptionError(
-                f"--out: {folder.parent} has batches of {batches.endpoint}, not of {endpoint}; "
-                "choose another folder"
-            )
-        batches.folder = folder
-        return batches
-
-    @property
-    def pending(self) -> list[Batch]:
-        """Batches with which something is still to be done."""
-        steps = ("written", "ordering", "ordered")
-        return [batch for batch in self.batches if batch.step in steps]
-
-    @property
-    def turn(self) -> int:
-        """Number of the last round; 0 before the first."""
-        return max((batch.turn for batch in self.batches), default=0)
-
-    def add(self, files: Sequence[BatchFile]) -> None:
-        """Notes the files of a new round."""
-        turn = self.turn + 1
-        for file in files:
-            name = file.path.name
-            content = f"{self.nonce} {turn} {name} {file.digest.hexdigest()}"
-            tag = sha256(content.encode()).hexdigest()
-            self.batches.append(
-                Batch(turn=turn, requests=name, lines=file.lines, tag=tag, form=self.form)
-            )
-        self.save()
-
-    def save(self) -> None:
-        """Writes the list in one step; raises InputError if it can't be written."""
-        write_atomically(self.folder / LIST, self.model_dump_json(indent=2).encode())
-
-
-# Grading in batches -------------------------------------------------------------------------------
+from .config import GradeConfig
+from .llm_judge import LLMJudge
+from .session import Log, Run, RunConfig, Work, claim, run_in, run_judges
+from .source import Rows, source_of
 
 
 def run_batched(config: RunConfig, *, poll_s: float = 30.0) -> Run:
-    """Carries out a run through the provider's batch interface, below the run's folder.
+    """Carries out a run through the provider's batch interface; see ``runs.batching``."""
+    config.source.keep_rows()  # each round reads them
 
-    May take a day. A run that was stopped anywhere continues with the same call: no batch is
-    made twice, no answer is lost. Requests that fail in a way that may pass, and those that a
-    batch left unanswered, are in a batch of the next round, at most ``retries`` times. The
-    provider is asked every ``poll_s`` seconds how far the batches are.
+    def carry_out(client: BatchWriter) -> tuple[Run, Progress]:
+        run = run_in(config, _work_with(client, config))
+        return run, run.progress
+
+    batched = BatchedRun(
+        option="--judge",
+        spec=config.spec,
+        resources=config.resources,
+        folder=config.folder,
+        events=config.events,
+        claim=lambda: claim(config),
+        carry_out=carry_out,
+    )
+    run, progress = batching.run_batched(batched, poll_s=poll_s)
+    return replace(run, progress=progress)
+
+
+def _work_with(client: BatchWriter, config: RunConfig, *, all_rows: bool = True) -> Work:
+    """Lets a run's judge ask a batch client, seeing what it would see over the network."""
+
+    async def work(logs: Sequence[Log]) -> Progress:
+        sees = can_see(config.spec)
+        judge = LLMJudge(config.spec, client, roots=config.source.roots, sees=sees)
+        progress = await run_judges([judge], [config], logs)
+        if progress.pending and all_rows:
+            raise PendingRowsError(progress)
+        return progress
+
+    return work
+
+
+def export_requests(
+    rows: Rows, out: Path, config: GradeConfig | None = None, **settings: Any
+) -> Export:
+    """Writes a batch file of every request that the reply cache has no reply to.
+
+    Export, have the file answered, import; the same ``grade`` then has every reply in its cache.
+    The judge must have the settings and the address that it will get from ``grade``. An older
+    batch file in the place of ``out`` is replaced, another file only with ``overwrite``. ``cache``
+    may name the folder of the caches. The size of the file is not limited to what a service takes.
     """
-    spec, resources = config.spec, config.resources
-    if resources.client is not None:
-        raise OptionError("--batch: expected a provider, got a client in its place")
-    if len(spec.api_base) > 1:
-        raise OptionError(f"--batch: expected one --api-base, got {len(spec.api_base)}")
-    for name in Limits.model_fields:
-        if getattr(resources.limits, name) is not None:
-            shown = name.replace("_", "-")
-            raise OptionError(f"--{shown}: not possible with --batch, which sends all at once")
-    claim(config)
-    lock = take_folder_lock(config.folder / FOLDER)
-    try:
-        return beside_any_loop(lambda: _BatchRun(config, poll_s).run())
-    finally:
-        os.close(lock)
+    config = config or GradeConfig(**settings)
+    judge, *others = config.judge
+    if others:
+        raise OptionError("batch export: expected one judge")
+    if judge.is_static:
+        raise OptionError("--judge: expected a model, got static")
+    source = source_of(rows, config)
 
+    def run(client: BatchWriter) -> Progress:
+        with TemporaryDirectory(prefix="apbjudge-") as scratch:
+            of = RunConfig(folder=Path(scratch), source=source, spec=judge, in_memory=True)
+            return run_in(of, _work_with(client, of, all_rows=False)).progress
 
-class _PendingRowsError(ApbJudgeError):
-    """Rows are pending; leaves ``run_in`` before figures are made of the others."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__(f"{progress.pending} rows wait for a batch")
-        self.progress = progress
-
-
-class _BatchRun:
-    """A run in rounds: judge what there are answers for, and send the other requests away."""
-
-    def __init__(self, config: RunConfig, poll_s: float) -> None:
-        spec, resources, rows = config.spec, config.resources, config.source.rows
-        if not isinstance(rows, Path | Sequence):
-            config = replace(config, source=replace(config.source, rows=list(rows)))
-        self.config = config
-        self.poll_s = poll_s
-        self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
-        self.api = BatchApi(
-            spec.model,
-            spec.api_base[0] if spec.api_base else None,
-            retries=spec.retries,
-            deadline_s=spec.deadline_s,
-            clock=resources.clock,
-            rng=resources.rng,
-        )
-        endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
-        form = known_format(spec, spec.addresses[0], resources.cache)
-        self.batches = BatchList.open(config.folder / FOLDER, endpoint, form)
-        self.results = BatchResults(prices_of(spec, batched=True).cost_usd)
-        for batch in self.batches.batches:
-            if batch.step in ("fetched", "entered"):
-                self._read(batch)
-
-    def run(self) -> Run:
-        """Carries everything out; see ``run_batched``."""
-        since = min((batch.turn for batch in self.batches.pending), default=self.batches.turn + 1)
-        passes: list[Progress] = []
-        is_last = False
-        while True:
-            self._finish_batches()
-            name = f"requests-{self.batches.turn + 1}.jsonl"
-            client = batch_writer(
-                self.config,
-                BatchFiles(self.batches.folder / name),
-                self.batches.form,
-                results=self.results,
-                retries=self.config.spec.retries,
-                since=since,
-                is_last=is_last,
-            )
-            try:
-                run = run_in(self.config, self._work(client))
-            except _PendingRowsError as pending:
-                passes.append(pending.progress)
-            else:
-                return replace(run, progress=_together([*passes, run.progress]))
-            if client.count:
-                self.batches.add(client.files.written)
-            else:
-                is_last = True  # nothing but requests that failed too often is left
-
-    def _work(self, client: BatchWriter) -> Work:
-        async def work(logs: Sequence[Log]) -> Progress:
-            progress = await work_with(client, self.config)(logs)
-            if progress.pending:
-                raise _PendingRowsError(progress)
-            return progress
-
-        return work
-
-    def _finish_batches(self) -> None:
-        """Brings every batch of the list to its end."""
-        if not self.batches.pending:
-            return
-        try:
-            asyncio.run(self._create_and_wait())
-        except JudgeError as error:
-            raise OptionError(
-                f"--judge {self.config.spec.model}: {error}; the same command continues from here"
-            ) from None
-        last = (batch for batch in self.batches.batches if batch.turn == self.batches.turn)
-        if any(batch.state == "cancelled" for batch in last):
-            raise OptionError("--batch: a batch was cancelled; the same command sends the rest")
-
-    async def _create_and_wait(self) -> None:
-        for batch in self.batches.pending:
-            await self._create(batch)
-        while waiting := self.batches.pending:
-            for batch in waiting:
-                await self._look_after(batch)
-            is_full = any(b.state == "failed" and b.results is None for b in waiting)
-            if is_full or self.batches.pending:
-                await self.config.resources.clock.sleep(self.poll_s)
-
-    async def _create(self, batch: Batch) -> None:
-        """Creates a batch at the provider, unless it has been created."""
-        if batch.step == "written":
-            batch.file = await self.api.upload(self.batches.folder / batch.requests)
-            batch.step = "ordering"
-            self.batches.save()
-        elif batch.step == "ordering":  # an earlier session was stopped here
-            if not self.api.lists:
-                raise OptionError(
-                    f"--batch: an earlier session was stopped while it sent {batch.requests}, and "
-                    f"litellm can't list the batches of {self.api.provider}: look there for one "
-                    f"with the tag {batch.tag}, and in {self.batches.folder}/{LIST} give its id "
-                    'and the step "ordered", or the step "written" if there is none'
-                )
-            batch.id = await self.api.find(batch.tag, batch.file)
-        if batch.step != "ordering":
-            return
-        try:
-            batch.id = batch.id or await self.api.create(batch.file or "", batch.tag)
-        except JudgeError as error:
-            if not isinstance(error, TransportError) or error.answered:
-                batch.step = "written"  # it was turned away, so there is none
-                self.batches.save()
-            raise
-        batch.step = "ordered"
-        self.batches.save()
-
-    async def _look_after(self, batch: Batch) -> None:
-        """Asks how far a batch is; fetches the answers of one that has ended."""
-        state = await self.api.status(batch.id or "")
-        self._note(batch, state)
-        if not state.has_ended:
-            return
-        batch.state = state.state
-        if state.files:
-            batch.results = batch.requests.replace("requests", "answers")
-            await self.api.fetch(state, self.batches.folder / batch.results)
-        elif (
-            state.state == "failed"
-            and state.complaint  # if too much is sent at once, there is room again later
-            and ("limit" not in state.complaint or "billing" in state.complaint)
-        ):
-            batch.step = "dropped"
-            self.batches.save()
-            raise OptionError(
-                f"--judge {self.config.spec.model}: batch {batch.id} failed: {state.complaint}"
-            )
-        self._take(batch)
-        batch.step = "fetched"
-        self.batches.save()
-
-    def _note(self, batch: Batch, state: BatchState) -> None:
-        done = state.done + state.failed
-        text = f"{done} of {state.total or batch.lines} done" if done else state.state
-        if state.has_ended and state.state != "completed":
-            text = f"{state.state}, {done} of {batch.lines} done"
-        if self.notes.get(batch.tag) != text:
-            self.notes[batch.tag] = text
-            self.config.events.note(f"batch {batch.id}: {text}")
-
-    def _take(self, batch: Batch) -> None:
-        """Takes the answers of a batch: for this run, and for others those worth keeping."""
-        cache = self.config.resources.open_cache()
-
-        def each(answer: Answer | InputError) -> None:
-            if isinstance(answer, InputError):
-                self.config.events.note(str(answer))
-            elif isinstance(answer.error, FormatUnsupportedError):
-                after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
-                self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
-            elif cache is not None:
-                # ids without a format are of the round's, or of the strictest
-                put_reply(cache, answer, batch.form if answer.form == FORMATS[0] else answer.form)
-
-        try:
-            self._read(batch, each)
-        finally:
-            if cache is not None:
-                cache.close()
-
-    def _read(
-        self, batch: Batch, each: Callable[[Answer | InputError], None] = lambda answer: None
-    ) -> None:
-        folder = self.batches.folder
-        self.results.add_batch(
-            folder / batch.requests,
-            folder / batch.results if batch.results is not None else None,
-            turn=batch.turn,
-            form=batch.form,
-            missing=TransportError(f"batch {batch.id} ({batch.state}) gave no answer to it"),
-            each=each,
-        )
-
-
-def _together(passes: Sequence[Progress]) -> Progress:
-    """What the passes did in all; a row that one judged is skipped by the next."""
-    total = replace(passes[-1], skipped=passes[0].skipped)
-    for earlier in passes[:-1]:
-        total.add_costs(earlier)
-        total.done += earlier.done
-        for reason, count in earlier.unscored.items():
-            total.unscored = total.unscored | {reason: total.unscored.get(reason, 0) + count}
-    return total
+    return write_requests(out, judge, run, cache=config.cache, overwrite=config.overwrite)

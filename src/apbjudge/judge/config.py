@@ -100,13 +100,6 @@ class JudgeSpec(ModelSpec):
             del scoring["max_reasks"]  # runs made before there was this setting stay the same runs
         return scoring
 
-    @classmethod
-    def at(cls, judge: str, *, api_base: Sequence[str] = (), **settings: Any) -> JudgeSpec:
-        """A judge from ``MODEL`` or ``MODEL@ADDRESS``; its own address comes first."""
-        model, _, address = judge.partition("@http")
-        addresses = (f"http{address}",) if address else ()
-        return cls(model=model, api_base=(*addresses, *api_base), **settings)
-
 
 class InputConfig(Config):
     """Which rows are read, and how."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from hashlib import sha256
 from html import escape
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -27,11 +24,10 @@ from ..protocols.prompts import template_digest
 from ..records import read_judgement
 from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
 from ..runs.event_loops import block_on
-from ..runs.folder import RecordLog, manifest_states
+from ..runs.folder import RecordLog, environment, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
 from ..statistics.gates import At
-from ..version import VERSION
 from .config import JudgeSpec
 from .function import FunctionJudge
 from .llm_judge import LLMJudge, make_judges
@@ -377,10 +373,7 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
         if config.name is None:  # else the run makes no calls of its own
             transport = "client" if config.resources.client is not None else transport_of(spec)
     return {
-        "apbjudge": VERSION,
-        "python": sys.version.split()[0],
-        "libraries": {name: _installed(name) for name in libraries},
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        **environment(libraries),
         "input": source.name,
         "cases": _shown(source.cases),
         "data_root": _shown(root),
@@ -398,12 +391,6 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
 
 def _shown(path: Path | None) -> str | None:
     return os.fsencode(path).decode(errors="backslashreplace") if path else None
-
-
-@cache
-def _installed(library: str) -> str:
-    """A library's version, looked up once a process: all of its description is parsed for it."""
-    return version(library)
 
 
 def counts_of(summary: Summary, input_sha256: str) -> dict[str, Any]:

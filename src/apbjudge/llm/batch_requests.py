@@ -36,7 +36,7 @@ from .chat_format import chat_body, completion_of, shape_arguments
 from .direct import serves_exactly
 from .engine import is_cacheable, load_completion
 from .failures import failure_of, translate
-from .litellm_client import load_litellm
+from .litellm_client import body_of, load_litellm
 
 URL = "/v1/chat/completions"
 MAX_LINES = 50_000
@@ -403,7 +403,6 @@ class BatchWriter(Client):
 
 # Bodies -------------------------------------------------------------------------------------------
 
-_NOWHERE = "http://127.0.0.1:9"
 _ROLES = ("system", "user", "assistant")
 
 
@@ -415,7 +414,7 @@ def provider_of(model: str) -> tuple[str, str]:
     try:
         name, provider, *_ = load_litellm().get_llm_provider(model)
     except Exception as error:  # noqa: BLE001 - every failure is translated
-        raise OptionError(f"--judge {model}: {translate(error)}") from None
+        raise OptionError(f"{model}: {translate(error)}") from None
     return str(provider), str(name)
 
 
@@ -467,25 +466,16 @@ def _template(
     Returns:
         The body, whose messages are one of each of _ROLES, in that order.
     """
-    litellm = load_litellm()
     reply, kind = form
     blank = Request(model=model, messages=[], reply=reply, format=kind, logprobs=logprobs)
-    arguments: dict[str, Any] = {
-        "model": model,
+    arguments = {
         "messages": [{"role": role, "content": "x"} for role in _ROLES],
         "max_tokens": max_tokens,
-        "timeout": 1.0,
-        "num_retries": 0,
-        "max_retries": 0,
-        "api_base": _NOWHERE,
-        "api_version": "2024-10-21",
         **orjson.loads(settings),
         **shape_arguments(blank),
     }
-    call = litellm.types.utils.CallTypes.completion
-    body: Any = litellm.utils.return_raw_request(call, arguments).get("raw_request_body")
-    if not isinstance(body, dict):
+    template = body_of(model, arguments)
+    if template is None:
         return None
-    template = cast("dict[str, Any]", body)
     extra: dict[str, Any] = template.pop("extra_body", None) or {}
     return {**template, **extra} if len(template.get("messages", ())) == len(_ROLES) else None

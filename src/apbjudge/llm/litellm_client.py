@@ -6,13 +6,15 @@ import asyncio
 import gc
 import logging
 import os
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ..errors import CallTimeoutError
 from .base import Completion, Request
 from .chat_format import completion_of, shape_arguments
 from .failures import translate
+from .model_spec import ModelSpec
 from .model_table import model_entry, model_prices
 from .rate_limit_headers import used_up_for
 
@@ -97,6 +99,55 @@ def _arguments(request: Request) -> dict[str, Any]:
         if request.model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
             arguments.setdefault("api_key", "none")  # the SDK insists on one; local servers don't
     return arguments
+
+
+_NOWHERE = "http://127.0.0.1:9"
+
+
+def body_of(model: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The body that litellm would send, with a key and an address that lead nowhere.
+
+    Args:
+        model: litellm model name, with provider.
+        arguments: The arguments of the call, messages among them.
+
+    Returns:
+        The body; None where litellm does not say.
+    """
+    litellm = load_litellm()
+    call = {
+        "model": model,
+        "timeout": 1.0,
+        "num_retries": 0,
+        "max_retries": 0,
+        "api_base": _NOWHERE,
+        "api_version": "2024-10-21",
+        **arguments,
+    }
+    kind = litellm.types.utils.CallTypes.completion
+    body: Any = litellm.utils.return_raw_request(kind, call).get("raw_request_body")
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else None
+
+
+def dropped_settings(spec: ModelSpec) -> tuple[str, ...] | None:
+    """Settings that make no difference to what litellm sends: the provider does not take them.
+
+    Returns:
+        Their names in order, ``max_tokens`` among them; None where litellm does not say.
+    """
+    settings = {"max_tokens": spec.max_reply_tokens, **spec.sampling()}
+    messages = [{"role": "user", "content": "x"}]
+    whole = body_of(spec.model, {"messages": messages, **settings})
+    if whole is None:
+        return None
+    return tuple(
+        name
+        for name in settings
+        if body_of(
+            spec.model, {"messages": messages, **{n: v for n, v in settings.items() if n != name}}
+        )
+        == whole
+    )
 
 
 def _completion(response: Any, *, is_priced: bool) -> Completion:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -144,6 +144,13 @@ class ModelSpec(Config):
         except orjson.JSONEncodeError as error:
             raise ValueError(f"expected JSON values: {error}") from None
         return params
+
+    @classmethod
+    def at(cls, text: str, *, api_base: Sequence[str] = (), **settings: Any) -> Self:
+        """A model from ``MODEL`` or ``MODEL@ADDRESS@ADDRESS``; its own addresses come first."""
+        model, *own = text.split("@http")
+        addresses = (*(f"http{address}" for address in own), *api_base)
+        return cls(model=model, api_base=addresses, **settings)
 
     @property
     def addresses(self) -> tuple[str | None, ...]:

@@ -1,4 +1,4 @@
-"""Pictures of a case: read from the data folders only, bounded in size and number, as data URLs."""
+"""Files of a case: read from the data folders only, bounded in size; pictures become data URLs."""
 
 from __future__ import annotations
 
@@ -52,9 +52,21 @@ def load_images(
     """
     pictures = [(i, file) for i, file in enumerate(item.files) if is_image(file)]
     return tuple(
-        ImagePart(path=file.path, url=_data_url(roots, file.path, f"files[{i}].path", max_bytes))
+        image_part(
+            file.path,
+            read_file(roots, file.path, f"files[{i}].path", max_bytes=max_bytes, hint=_WITHOUT),
+        )
         for i, file in sample(pictures, max_images)
     )
+
+
+_WITHOUT = "--no-images judges without"
+
+
+def image_part(path: str, data: bytes) -> ImagePart:
+    """A picture, of its path as the row has it and its content."""
+    kind = MEDIA_TYPES[Path(path).suffix.lower()]
+    return ImagePart(path=path, url=f"data:{kind};base64,{base64.b64encode(data).decode()}")
 
 
 def sample(values: list[_T], n: int) -> list[_T]:
@@ -66,23 +78,35 @@ def sample(values: list[_T], n: int) -> list[_T]:
     return [values[round(i * (len(values) - 1) / (n - 1))] for i in range(n)]
 
 
-def _data_url(roots: Sequence[Path], name: str, field: str, max_bytes: int) -> str:
+def read_file(
+    roots: Sequence[Path], name: str, field: str, *, max_bytes: int, hint: str = ""
+) -> bytes:
+    """Reads a file of a case.
+
+    Args:
+        roots: The data folders; see ``load_images``.
+        name: Its path as the row has it.
+        field: The row's field, for messages.
+        max_bytes: Its largest size on disk.
+        hint: What else the user can do where it can't be read.
+
+    Raises:
+        RowError: If it is missing, outside the folders or too large.
+    """
     path = _place(roots, name, field)
+    what = "picture" if Path(name).suffix.lower() in MEDIA_TYPES else "file"
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise RowError(field, "a regular file (or --no-images)", name)
-        size = status.st_size
-        if size > max_bytes:
-            raise RowError(field, f"a picture of at most {max_bytes} bytes", f"{size} bytes")
-        data = path.read_bytes()
+            raise RowError(field, f"a regular file{hint and f' ({hint})'}", name)
+        if status.st_size > max_bytes:
+            got = f"{status.st_size} bytes"
+            raise RowError(field, f"a {what} of at most {max_bytes} bytes", got)
+        return path.read_bytes()
     except OSError as error:
-        expected = (
-            f"a readable picture in {_listed(roots)} (--data-root names another folder, "
-            "--no-images judges without)"
-        )
+        ways = "--data-root names another folder" + (hint and f", {hint}")
+        expected = f"a readable {what} in {_listed(roots)} ({ways})"
         raise RowError(field, expected, f"{name}: {error.strerror}") from None
-    return f"data:{MEDIA_TYPES[Path(name).suffix.lower()]};base64,{base64.b64encode(data).decode()}"
 
 
 def _place(roots: Sequence[Path], name: str, field: str) -> Path:

@@ -143,7 +143,15 @@ _ENVIRONMENT = ImmutableSandboxedEnvironment(
 
 @lru_cache(maxsize=16)
 def _template(folder: str, name: str) -> Template:
-    source = _TEMPLATES.joinpath(folder, f"{name}.j2").read_text(encoding="utf-8")
+    return compiled(_TEMPLATES.joinpath(folder, f"{name}.j2").read_text(encoding="utf-8"))
+
+
+def compiled(source: str) -> Template:
+    """A template that can neither change nor reach anything but the values it is given.
+
+    Raises:
+        jinja2.TemplateSyntaxError: If it can't be read.
+    """
     template = _ENVIRONMENT.from_string(source)
     template.globals = dict(template.globals)  # copied for every prompt, and a plain one is quick
     return template

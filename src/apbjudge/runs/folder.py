@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +26,7 @@ from ..errors import InputError, OtherRunError, RowError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records.keys import KeyMap, KeySet, short_key
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
+from ..version import VERSION
 from .resume import BAD_INPUT, Inputs, RecordKind, read_earlier, record_key, record_lines
 from .rows import RowSource
 
@@ -110,6 +115,17 @@ class RecordLog(Generic[T]):
         self._added: set[int] | None = set() if self._is_partial else None
         self._archive = _Archive(self.folder / SUPERSEDED, self.kind)
         self._out = Appender(self._path, every=flush_every)
+        self._failures: Appender | None = None
+        if self.kind.failures is not None:
+            self._retire_failures(self.folder / self.kind.failures)
+
+    def _retire_failures(self, path: Path) -> None:
+        """Removes the failures of the last session; what they cost stays known."""
+        for line in record_lines(path, self.kind):
+            if isinstance(line.row, dict) and self._cost(line.row):
+                self._archive.add(line.raw)
+        self._archive.sync()
+        path.unlink(missing_ok=True)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yields the records written so far, as JSON rows.
@@ -159,7 +175,12 @@ class RecordLog(Generic[T]):
     def add(self, record: T) -> dict[str, Any]:
         """Appends a record; returns it as JSON values."""
         row = self.kind.to_json(record)
-        self._append(row)
+        if self.kind.failures is None or row.get("reason") is None:
+            self._append(row)
+        else:
+            if self._failures is None:  # no file where there are none
+                self._failures = Appender(self.folder / self.kind.failures, every=1)
+            self._failures.append(row)
         return row
 
     def current(self) -> Iterator[dict[str, Any]]:
@@ -200,7 +221,7 @@ class RecordLog(Generic[T]):
             return
         n = 0
         for raw, row in self._lines():
-            if record_key(row) in strays and row["reason"] != BAD_INPUT:
+            if record_key(row) in strays and row.get("reason") != BAD_INPUT:
                 self._archive.add(raw)
                 n += 1
         self._archive.sync()
@@ -241,10 +262,10 @@ class RecordLog(Generic[T]):
 
     def _cost(self, row: Mapping[str, Any]) -> bool:
         """Whether a record cost a call, or may have."""
-        if self._is_derived or row["reason"] == BAD_INPUT:
+        reason, usage = row.get("reason"), row["usage"]
+        if self._is_derived or reason == BAD_INPUT:
             return False
-        usage = row["usage"]
-        return row["reason"] not in self.kind.retried or (usage is not None and usage["calls"] > 0)
+        return reason not in self.kind.retried or (usage is not None and usage["calls"] > 0)
 
     def _write_anew(self, lines: Iterable[bytes]) -> None:
         temporary = self._path.with_suffix(".tmp")
@@ -267,6 +288,8 @@ class RecordLog(Generic[T]):
         """Flushes, closes and lets go of the lock."""
         try:
             self._out.close()
+            if self._failures is not None:
+                self._failures.close()
         finally:
             os.close(self._lock)
 
@@ -361,6 +384,22 @@ def manifest_states(logs: Iterable[tuple[RecordLog[Any], dict[str, Any]]]) -> Ge
         for log, manifest in pairs:
             log.write_manifest(manifest | {"state": "interrupted"})
         raise
+
+
+def environment(libraries: Iterable[str]) -> dict[str, Any]:
+    """What a manifest says of when and with which versions a session began."""
+    return {
+        "apbjudge": VERSION,
+        "python": sys.version.split()[0],
+        "libraries": {name: _installed(name) for name in libraries},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+@cache
+def _installed(library: str) -> str:
+    """A library's version, looked up once a process: all of its description is parsed for it."""
+    return version(library)
 
 
 # Locking and replacing a run ----------------------------------------------------------------------

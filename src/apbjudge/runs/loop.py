@@ -70,7 +70,7 @@ class Progress:
     def count(self, row: Mapping[str, Any]) -> None:
         """Takes a record, as JSON values, into account."""
         self.done += 1
-        if (reason := row["reason"]) is not None:
+        if (reason := row.get("reason")) is not None:
             self.unscored[reason] = self.unscored.get(reason, 0) + 1
         if usage := row["usage"]:
             for name in _USAGE:

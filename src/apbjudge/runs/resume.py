@@ -36,8 +36,9 @@ _HINT = "choose another folder, or --overwrite to replace that run"
 class RecordKind(Generic[T]):
     """What the loop and the folder must know of the records of a run.
 
-    As JSON, each has ``item_id``, ``tested_model``, ``line`` and ``fingerprint`` of its row;
-    ``reason``, null where it succeeded; and ``usage`` and ``cost_usd``, null where not known.
+    As JSON, each has ``item_id`` (or ``id``), ``tested_model``, ``line`` and ``fingerprint`` of its
+    row; ``reason``, null or not there where it succeeded; and ``usage`` and ``cost_usd``, null
+    where not known.
 
     Attributes:
         name: What a record is called, for messages.
@@ -46,6 +47,8 @@ class RecordKind(Generic[T]):
         check: The JSON values of a line, if it is whole; raises RowError otherwise.
         place: Fields that tell where a record's row stands and not what was worked on.
         retried: Reasons of failures that may have passed when the run is resumed.
+        failures: Name of a file of their own for the failures of the last session, all of which are
+            tried again; None keeps failures among the records.
         figures: Further files that a run writes, which can be computed again.
         folders: Folders of further files below the run's, with the names of these.
         runs_below: Folder with runs of which this one consists; None without.
@@ -57,6 +60,7 @@ class RecordKind(Generic[T]):
     check: Callable[[Mapping[str, Any] | RowError], dict[str, Any]]
     place: tuple[str, ...]
     retried: tuple[str, ...]
+    failures: str | None = None
     figures: tuple[str, ...] = ()
     folders: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
     runs_below: str | None = None
@@ -78,7 +82,12 @@ def record_key(row: Mapping[str, Any]) -> int:
     """
     if row.get("reason") == BAD_INPUT:
         return short_key("bad", str(row["line"]), row["fingerprint"])
-    return short_key(row["item_id"], row["tested_model"], row["fingerprint"])
+    return short_key(*_name_of(row), row["fingerprint"])
+
+
+def _name_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Item and tested model."""
+    return row["item_id"] if "item_id" in row else row["id"], row["tested_model"]
 
 
 # Lines --------------------------------------------------------------------------------------------
@@ -121,7 +130,7 @@ def record_lines(path: Path, kind: RecordKind[Any]) -> Iterator[RecordLine]:
             yield RecordLine(number, offset, raw, "damaged", error)
             continue
         line_kind: LineKind = "current"
-        if row["reason"] in kind.retried:
+        if row.get("reason") in kind.retried:
             line_kind = "passing"
         elif not seen.add(record_key(row)):
             line_kind = "again"
@@ -263,8 +272,8 @@ def read_earlier(
             continue
         if line.kind == "current":
             finished.add(record_key(line.row), kind.place_key(line.row))
-        if line.row["reason"] != BAD_INPUT:
-            names.add(short_key(line.row["item_id"], line.row["tested_model"]))
+        if line.row.get("reason") != BAD_INPUT:
+            names.add(short_key(*_name_of(line.row)))
     finished.sort()
     names.sort()
     return Earlier(

@@ -150,19 +150,27 @@ class RowSource:
 
     def row_keys(self) -> Iterator[tuple[str, str]]:
         """Yields id and tested model of every row that has both."""
+        for row in self.raw_rows():
+            item_id = known(row, "id", "item_id", "case_id")
+            tested_model = known(row, "tested_model")
+            if item_id is not None and tested_model is not None:
+                yield item_id, tested_model
+
+    def keep_rows(self) -> None:
+        """Makes sure that the rows can be read more than once."""
         if not isinstance(self.rows, Path | list | tuple):
-            self.rows = list(self.rows)  # it is read here and again for the run
+            self.rows = list(self.rows)
+
+    def raw_rows(self) -> Iterator[Mapping[str, Any]]:
+        """Yields every row that is an object, unread; they can be read again for the run."""
+        self.keep_rows()
         if isinstance(self.rows, Path):
             rows: Iterator[object] = (line.values for line in read_lines(self.rows))
         else:
             rows = iter(self.rows)
         for values in rows:
             if isinstance(values, Mapping):
-                row = cast("Mapping[str, Any]", values)
-                item_id = known(row, "id", "item_id", "case_id")
-                tested_model = known(row, "tested_model")
-                if item_id is not None and tested_model is not None:
-                    yield item_id, tested_model
+                yield cast("Mapping[str, Any]", values)
 
     def read_each(
         self, read: Callable[[RawRow], I], make: Callable[[I, RawRow], R]

@@ -1,0 +1,1 @@
+"""The tested model's side: its predictions on cases, and their refinement."""

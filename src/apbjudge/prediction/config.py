@@ -1,0 +1,200 @@
+"""The settings of tested models, and of a run that asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, cast
+
+from pydantic import Field, field_validator
+
+from ..config import Config, Option
+from ..errors import OptionError
+from ..llm.limits import Limits
+from ..llm.model_spec import ModelSpec
+
+PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "apb-2026": {
+        "gpt-4o": {"temperature": 0.0},
+        "gpt-5": {"temperature": None},
+        "claude-sonnet-4-5-20250929": {"temperature": 0.0},
+        "gemini-2.5-flash": {
+            "temperature": 0.0,
+            "params": {"thinking": {"type": "enabled", "budget_tokens": 0}},
+        },
+        "gemini-2.5-pro": {"temperature": 0.0},
+        "gemini-3-pro-preview": {"temperature": 0.0, "params": {"reasoning_effort": "high"}},
+        "internvl3.5-38b": {"temperature": 0.0},
+        "internvl3.5-30b-a3b": {"temperature": 0.0},
+        "internvl3.5-241b-a28b": {"temperature": 0.0},
+        "qwen3-vl-32b-instruct": {"temperature": 0.0},
+        "qwen3-vl-30b-a3b-instruct": {"temperature": 0.0},
+        "qwen3-vl-235b-a22b-instruct": {"temperature": 0.0},
+    }
+}
+"""Sampling settings by preset and the last part of a model's name, in small letters.
+
+apb-2026: Agent Planning Benchmark, arXiv:2606.04874, Table 19, in litellm's words: a thinking
+budget of 0, and Gemini's thinking level as reasoning effort. The paper states no limit of tokens.
+"""
+
+
+class PlannerSpec(ModelSpec):
+    """A tested model and how it is asked: temperature 0, or 1 where there are several samples."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Model: sampling": ModelSpec.groups["Sampling"],
+        "Model: files": "vision max_images max_image_bytes max_text_bytes",
+        "Model: endpoint": ModelSpec.groups["Endpoint"],
+        "Model: prices": ModelSpec.groups["Prices"],
+    }
+
+    seed: int | None = Field(
+        default=None,
+        ge=-(2**63),
+        lt=2**63,
+        description="Sampling seed; sample k sends seed + k - 1; default sends none.",
+    )
+    max_reply_tokens: int = Field(
+        default=16_384,
+        ge=16,
+        le=2**24,
+        description="Limit of a reply, in tokens; a reply cut off there is not asked for again.",
+    )
+    max_images: int | None = Field(
+        default=None,
+        ge=1,
+        description="Pictures that a case may have at most; one with more is a bad case.",
+    )
+    max_text_bytes: int = Field(
+        default=200_000,
+        ge=1,
+        description="Largest text file of a case, in bytes; one with a larger file is a bad case.",
+    )
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Every setting that may move a reply, beside the messages."""
+        return {
+            "model": self.model,
+            "max_tokens": self.max_reply_tokens,
+            "settings": self.sampling(),
+        }
+
+
+class CasesConfig(Config):
+    """Which cases are read, and how they are shown."""
+
+    prompts: str = Field(
+        default="neutral@1",
+        description="neutral@1, apb@1 (shows whether a case is solvable), or a TOML file.",
+    )
+    data_root: Path | None = Field(
+        default=None,
+        description="Folder in which paths of files are looked up first; then that of the cases.",
+    )
+
+
+class RunsConfig(Limits):
+    """Where the records of a run go, and what it may cost."""
+
+    out: Path | None = Field(
+        default=None, description="Folder of the run; the same command continues the run in it."
+    )
+    overwrite: bool = Field(
+        default=False,
+        description="Replace a run of other input or settings in --out; the same run continues in "
+        "either case.",
+    )
+    cache: Annotated[
+        bool | Path | None,
+        Option("--no-cache", help="Neither read nor fill the cache of replies."),
+    ] = Field(
+        default=None,
+        description="Whether replies are cached for later runs, or the folder for them. None "
+        "caches all but those of a client of your own.",
+    )
+
+
+class PredictConfig(RunsConfig, CasesConfig):
+    """Which models make predictions on cases, and where these go."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "data_root overwrite cache batch full",
+    }
+
+    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+        description="litellm model with provider, optionally with its addresses: "
+        "MODEL@http://HOST/v1. Repeat it for several tested models.",
+    )
+    preset: str | None = Field(
+        default=None,
+        description="apb-2026: sampling settings as in the benchmark's paper, for its models.",
+    )
+    samples: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="Predictions per case and model; with several the temperature is 1.",
+    )
+    batch: bool = Field(
+        default=False,
+        description="Send all calls through the provider's batch interface: cheaper, within a day.",
+    )
+    full: bool = Field(
+        default=False,
+        description="Write each prediction with all fields of its case, to be graded without "
+        "--cases.",
+    )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        is_list = isinstance(value, list | tuple)
+        models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
+        if not models:
+            raise ValueError("expected at least one, got none")
+        if odd := [each for each in models if not isinstance(each, str | PlannerSpec | dict)]:
+            raise ValueError(f"expected a model's name or a PlannerSpec, got {odd[0]!r}")
+        specs = [PlannerSpec.at(each) if isinstance(each, str) else each for each in models]
+        names = [spec.model if isinstance(spec, PlannerSpec) else spec["model"] for spec in specs]
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"expected each model once, got {again} again")
+        return specs
+
+    @property
+    def planners(self) -> tuple[PlannerSpec, ...]:
+        """The models with the settings of the preset; what was set by hand stays.
+
+        Raises:
+            OptionError: If the preset does not know a model, or samples would be equal.
+        """
+        specs = self.model
+        if self.preset is not None:
+            specs = tuple(with_preset(spec, self.preset) for spec in specs)
+        if self.samples == 1:
+            return specs
+        if any(spec.temperature == 0 and "temperature" in spec.model_fields_set for spec in specs):
+            raise OptionError("--samples: expected --temperature above 0, got 0")
+        return tuple(
+            spec if spec.temperature else spec.model_copy(update={"temperature": 1.0})
+            for spec in specs
+        )
+
+
+def with_preset(spec: PlannerSpec, name: str) -> PlannerSpec:
+    """A model with the settings that a preset has for it, where none were given.
+
+    Raises:
+        OptionError: If there is no such preset, or it does not know the model.
+    """
+    if name not in PRESETS:
+        raise OptionError(f"--preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+    known = PRESETS[name]
+    model = spec.model.rpartition("/")[2].lower().replace("_", ".")
+    if model not in known:
+        raise OptionError(f"--preset {name}: expected one of {', '.join(known)}, got {spec.model}")
+    return spec.model_copy(
+        update={n: v for n, v in known[model].items() if n not in spec.model_fields_set}
+    )

@@ -1,0 +1,357 @@
+"""From cases to predictions: one run in one folder, resumable, and its counts."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+
+from ..errors import AccessError, OptionError
+from ..jsonl import read_lines
+from ..llm import Client
+from ..llm.litellm_client import dropped_settings
+from ..llm.resources import Resources, can_see, make_engine, shared_resources, transport_of
+from ..records import Record
+from ..records.run_folder import MANIFEST
+from ..runs.batching import PendingRowsError
+from ..runs.event_loops import block_on
+from ..runs.folder import RecordLog, environment, manifest_states
+from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
+from ..runs.resume import inputs_json
+from .config import PlannerSpec, PredictConfig
+from .prompts import PromptMaker
+from .source import Cases, CaseSource
+from .worker import PREDICTION_RECORDS, PREDICTIONS, REFUSED, Planner, PredictWorker, Row
+
+Log = RecordLog[Row]
+
+
+class PredictionCounts(Record):
+    """What became of what one tested model was asked.
+
+    Attributes:
+        predicted: Predictions, those below included.
+        truncated: Predictions cut off at the limit of tokens.
+        refused: Predictions in which the model or a filter of its provider declined to answer.
+        empty: Predictions without any text.
+        failed: Tasks that never reached the model, or whose answer never came, by reason.
+        prompt_tokens: Tokens sent.
+        completion_tokens: Tokens received.
+        cost_usd: Known costs; None where the price of a prediction is not known.
+        served_models: How often each name was reported by the endpoint.
+    """
+
+    predicted: int = 0
+    truncated: int = 0
+    refused: int = 0
+    empty: int = 0
+    failed: dict[str, int] = {}
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    served_models: dict[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionRun:
+    """Finished predictions.
+
+    Attributes:
+        folder: Where the files are; None when they were kept in memory.
+        counts: By tested model; what no model could be asked, such as a line that is no JSON, is
+            under the empty name.
+        manifest: Versions, hashes, settings, counts.
+        progress: What this session did.
+        rows: Predictions as JSON rows, when kept in memory.
+        failures: Failures as JSON rows, when kept in memory.
+    """
+
+    folder: Path | None
+    counts: Mapping[str, PredictionCounts]
+    manifest: dict[str, Any]
+    progress: Progress
+    rows: tuple[Row, ...] = field(default=(), repr=False)
+    failures: tuple[Row, ...] = field(default=(), repr=False)
+
+    @property
+    def failed(self) -> int:
+        """Tasks without a prediction."""
+        return sum(sum(each.failed.values()) for each in self.counts.values())
+
+    def __iter__(self) -> Iterator[Row]:
+        """The predictions, as ``grade`` takes them together with the cases."""
+        if self.folder is None:
+            return iter(self.rows)
+        lines = read_lines(self.folder / PREDICTIONS)
+        return (line.values for line in lines if isinstance(line.values, dict))
+
+    def __fspath__(self) -> str:
+        """The file of predictions.
+
+        Raises:
+            OptionError: If they were kept in memory.
+        """
+        if self.folder is None:
+            raise OptionError("these predictions are in memory: expected a run with out=FOLDER")
+        return os.fspath(self.folder / PREDICTIONS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One session of predicting, before it begins.
+
+    Attributes:
+        specs: The tested models.
+        in_memory: Whether the rows are returned instead of kept.
+        waits: Whether figures are made only when no row waits for a batch.
+    """
+
+    folder: Path
+    source: CaseSource
+    specs: Sequence[PlannerSpec]
+    prompts: PromptMaker
+    resources: Resources
+    full: bool = False
+    events: Events = QUIET
+    in_memory: bool = False
+    overwrite: bool = False
+    waits: bool = True
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two sessions to be the same run."""
+        prompts = self.prompts.prompts
+        return {
+            "command": "predict",
+            "models": {spec.model: spec.asked for spec in self.specs},
+            "prompts": [prompts.name, prompts.digest],
+            "full": self.full,
+        }
+
+    def planners(self) -> list[Planner]:
+        """The tested models with what answers for them."""
+        is_own = self.resources.client is not None
+        return [
+            Planner(
+                spec,
+                make_engine(spec, self.resources),
+                can_see(spec, known=not is_own),
+                self.events.note,
+            )
+            for spec in self.specs
+        ]
+
+
+def predict(
+    cases: Cases,
+    config: PredictConfig | None = None,
+    *,
+    client: Client | None = None,
+    events: Events = QUIET,
+    **settings: Any,
+) -> PredictionRun:
+    """Asks tested models for predictions on cases.
+
+    Without ``out`` everything stays in memory. What could not be asked is a failure, and the same
+    call with the same folder tries it again; whatever a model answered is a prediction, also a
+    refusal, a reply that was cut off and one without any text.
+
+    Args:
+        cases: A JSONL file, or cases as dicts: rows as ``grade`` takes them, without response.
+        config: The settings; else they are given one by one.
+        client: Answers requests in place of the network; its replies are cached only if ``cache``
+            is set.
+        events: Called back while the run goes on.
+        **settings: The fields of ``PredictConfig``, in place of ``config``.
+
+    Raises:
+        OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
+            another run.
+        InputError: If the file of cases as a whole is unusable.
+    """
+    config = config or PredictConfig(**settings)
+    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    with (
+        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
+    ) as folder:
+        session = session_of(cases, config, Path(folder), resources, events)
+        if config.batch:
+            from .batching import predict_batched
+
+            return predict_batched(session)
+        return carry_out(session, session.planners())
+
+
+def session_of(
+    cases: Cases, config: PredictConfig, folder: Path, resources: Resources, events: Events
+) -> Session:
+    """The session of a configuration."""
+    specs = config.planners
+    source = case_source(cases, config.data_root)
+    source.models, source.samples = [spec.model for spec in specs], config.samples
+    return Session(
+        folder=folder,
+        source=source,
+        specs=specs,
+        prompts=PromptMaker.of(config.prompts, source.roots, specs[0]),
+        resources=resources,
+        full=config.full,
+        events=events,
+        in_memory=config.out is None,
+        overwrite=config.overwrite,
+    )
+
+
+def case_source(cases: Cases, data_root: Path | None) -> CaseSource:
+    """Cases of a file or in memory.
+
+    Raises:
+        OptionError: If the folder for files is none.
+    """
+    if data_root is not None and not data_root.is_dir():
+        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
+    return CaseSource(
+        rows=Path(cases) if isinstance(cases, str) else cases,
+        data_roots=() if data_root is None else (data_root,),
+    )
+
+
+def default_folder(cases: Path, session: Session) -> Path:
+    """The folder a run gets when none is named: the same command finds it again."""
+    path = os.fsencode(cases.resolve()).hex()
+    digest = sha256(orjson.dumps([session.identity, path], option=orjson.OPT_SORT_KEYS)).hexdigest()
+    specs = session.specs
+    slug = specs[0].slug if len(specs) == 1 else f"{len(specs)}-models"
+    return Path("runs") / f"{cases.stem}-predictions-{slug}-{digest[:6]}"
+
+
+def open_log(session: Session) -> Log:
+    """The records of a session, with those of earlier ones."""
+    session.source.check()
+    return RecordLog(
+        session.folder,
+        PREDICTION_RECORDS,
+        session.identity,
+        source=session.source,
+        overwrite=session.overwrite,
+        note=session.events.note,
+    )
+
+
+def claim(session: Session) -> None:
+    """Refuses a folder that holds another run, and marks a new one as this run's."""
+    with closing(open_log(session)) as log:
+        if not (session.folder / MANIFEST).exists():
+            log.write_manifest(_manifest(session, log) | {"state": "running"})
+
+
+def carry_out(session: Session, planners: Sequence[Planner]) -> PredictionRun:
+    """Carries out a session with given clients, and closes them."""
+    with closing(open_log(session)) as log:
+        manifest = _manifest(session, log)
+        with manifest_states([(log, manifest)]):
+            progress = block_on(_ask(session, planners, log))
+            if progress.pending and session.waits:
+                raise PendingRowsError(progress)
+        counts = counts_of(log.current())
+        manifest |= {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "input_sha256": session.source.digest.hexdigest(),
+            "counts": {name: each.model_dump() for name, each in counts.items()},
+            "state": "done",
+        }
+        log.write_manifest(manifest)
+        if not session.in_memory:
+            return PredictionRun(session.folder, counts, manifest, progress)
+        rows = list(log.current())
+        kept = tuple(row for row in rows if row.get("reason") is None)
+        failed = tuple(row for row in rows if row.get("reason") is not None)
+        return PredictionRun(None, counts, manifest, progress, kept, failed)
+
+
+async def _ask(session: Session, planners: Sequence[Planner], log: Log) -> Progress:
+    worker = PredictWorker(planners, session.prompts, full=session.full)
+    lane = Lane(session.source, worker, log)
+    concurrency = sum(spec.max_concurrency for spec in session.specs)
+    try:
+        return await run_lanes([lane], concurrency=concurrency, events=session.events)
+    except AccessError as error:
+        raise OptionError(str(error)) from None
+    finally:
+        for planner in planners:
+            await planner.client.close()
+
+
+def _manifest(session: Session, log: Log) -> dict[str, Any]:
+    source, prompts = session.source, session.prompts.prompts
+    is_own = session.resources.client is not None
+    models: dict[str, Any] = {}
+    for spec in session.specs:
+        transport = "client" if is_own else transport_of(spec)
+        dropped = dropped_settings(spec) if transport == "litellm" else ()
+        if dropped:
+            session.events.note(
+                f"warning: {spec.model} is not sent {', '.join(dropped)}: its provider does not "
+                "take that"
+            )
+        models[spec.model] = {
+            "settings": spec.model_dump(mode="json"),
+            "transport": transport,
+            "dropped": None if dropped is None else list(dropped),
+        }
+    return {
+        **environment(["pydantic", "orjson", "aiohttp", "litellm", "jinja2"]),
+        "input": source.name,
+        "inputs": inputs_json(log.inputs),
+        "data_root": str(source.data_roots[0]) if source.data_roots else None,
+        "identity": session.identity,
+        "samples": source.samples,
+        "prompts": {
+            "name": prompts.name,
+            "sha256": prompts.digest,
+            "shows_condition": prompts.shows_condition,
+        },
+        "models": models,
+    }
+
+
+def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
+    """What became of the tasks of each tested model, in the order of their first record."""
+    counts: dict[str, Counter[str]] = {}
+    failed: dict[str, Counter[str]] = {}
+    served: dict[str, Counter[str]] = {}
+    costs: dict[str, float | None] = {}
+    for row in rows:
+        name = row["tested_model"] or ""
+        count = counts.setdefault(name, Counter())
+        if row.get("reason") is not None:
+            failed.setdefault(name, Counter())[row["reason"]] += 1
+            continue
+        count["predicted"] += 1
+        count["truncated"] += row.get("finish_reason") == "length"
+        count["refused"] += row.get("finish_reason") in REFUSED or bool(row.get("refusal"))
+        count["empty"] += not row["model_response"].strip()
+        count["prompt_tokens"] += row["usage"]["prompt_tokens"]
+        count["completion_tokens"] += row["usage"]["completion_tokens"]
+        cost, sum_ = row["cost_usd"], costs.get(name, 0.0)
+        costs[name] = None if cost is None or sum_ is None else sum_ + cost
+        if row.get("served_model"):
+            served.setdefault(name, Counter())[row["served_model"]] += 1
+    return {
+        name: PredictionCounts(
+            **count,
+            failed=dict(failed.get(name, {})),
+            cost_usd=costs.get(name, 0.0),
+            served_models=dict(served.get(name, {})),
+        )
+        for name, count in counts.items()
+    }

@@ -1,0 +1,140 @@
+"""From cases to what is asked: each case, of each tested model, as often as there are samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import RowError
+from ..records import Item, Row
+from ..records.keys import KeySet, short_key
+from ..runs.rows import BadRow, RawRow, RowSource, known
+from .prompts import CasePrompt, PromptMaker
+
+Cases = str | Path | Iterable[Mapping[str, Any]]
+"""A JSONL file, or cases as dicts."""
+
+
+@dataclass(slots=True)
+class Case:
+    """A case as it was read, shared by all that is asked about it.
+
+    Attributes:
+        item: The case, without a response.
+        row: Its fields as they came.
+        digest: SHA-256 of the row.
+        offset: Bytes of the input read so far.
+    """
+
+    item: Item
+    row: Mapping[str, Any]
+    digest: bytes
+    offset: int
+    _prompt: CasePrompt | RowError | None = None
+
+    def prompt(self, maker: PromptMaker) -> CasePrompt:
+        """What the tested models are sent, made once; raises RowError where it can't be."""
+        if self._prompt is None:
+            try:
+                self._prompt = maker.make(self.item)
+            except RowError as error:
+                self._prompt = error
+        if isinstance(self._prompt, RowError):
+            raise self._prompt
+        return self._prompt
+
+
+@dataclass(frozen=True, slots=True)
+class PredictTask:
+    """One prediction to be made.
+
+    Attributes:
+        at: Index of the tested model.
+        tested_model: Its name.
+        sample: Number of the prediction among several of this case and model, from 0.
+    """
+
+    case: Case
+    at: int
+    tested_model: str
+    sample: int = 0
+
+    @property
+    def case_id(self) -> str:
+        """The case."""
+        return self.case.item.case_id
+
+    @property
+    def offset(self) -> int:
+        """Bytes of the input read so far."""
+        return self.case.offset
+
+    @property
+    def id(self) -> str:
+        """The case's id; from the second sample on with its number, such as ``case-7#2``."""
+        return sample_id(self.case.item.item_id, self.sample)
+
+    def rejected(self, error: RowError) -> BadRow:
+        """The task where it turns out that the case is unusable."""
+        line, digest = self.case.item.line, self.case.digest
+        return BadRow(line, error, digest, 0, self.id, self.tested_model)
+
+
+def sample_id(case_id: str, sample: int) -> str:
+    """The id of a prediction; samples are counted from 0."""
+    return case_id if sample == 0 else f"{case_id}#{sample + 1}"
+
+
+@dataclass(slots=True)
+class CaseSource(RowSource):
+    """Reads cases, one at a time, and makes each the tasks of all tested models.
+
+    Attributes:
+        models: Names of the tested models.
+        samples: Predictions per case and model.
+        data_roots: Folders that files are looked for in, before that of the cases.
+    """
+
+    models: Sequence[str] = ()
+    samples: int = 1
+    data_roots: Sequence[Path] = ()
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The data folders, which files named by the cases must not leave."""
+        folder = self.rows.parent if isinstance(self.rows, Path) else Path()
+        return (*self.data_roots, folder)
+
+    def row_keys(self) -> Iterator[tuple[str, str]]:
+        """Yields id and tested model of the first prediction of every case."""
+        for values in self.raw_rows():
+            if (case_id := known(values, "id", "item_id", "case_id")) is not None:
+                yield from ((case_id, model) for model in self.models)
+
+    def __iter__(self) -> Iterator[PredictTask | BadRow]:
+        """Yields the tasks of every row that is not blank; a bad row once."""
+        for entry in self.read_cases():
+            if isinstance(entry, BadRow):
+                yield entry
+                continue
+            for sample in range(self.samples):
+                for at, model in enumerate(self.models):
+                    yield PredictTask(entry, at, model, sample)
+
+    def read_cases(self) -> Iterator[Case | BadRow]:
+        """Yields every case, or why it can't be used."""
+        seen = KeySet()
+        parsed = isinstance(self.rows, Path)
+
+        def read(row: RawRow) -> Item:
+            item = Row(row.values, row.line, parsed=parsed).to_case()
+            for sample in range(self.samples):
+                if not seen.add(short_key(sample_id(item.item_id, sample))):
+                    raise RowError("id", "an id that occurs once", item.item_id)
+            return item
+
+        return self.read_each(
+            read, lambda item, row: Case(item, row.values, row.digest, row.offset)
+        )
