@@ -83,7 +83,7 @@ def test_every_command_that_reads_pictures_takes_the_data_root(
     assert "[picture images/one.png," in prompt.out
     assert apbjudge("prompt", layout, "--id", "a").code == 2
     dry = apbjudge("grade", layout, *judge, "--dry-run", *root)
-    assert "2 to judge, 0 finished, 0 bad" in dry.out
+    assert "2 to do, 0 finished, 0 bad" in dry.out
     assert "0 bad" in apbjudge("doctor", layout, *judge, *root).out
     exported = apbjudge("batch", "export", layout, *judge, "--out", "r.jsonl", *root)
     assert "r.jsonl: 2 requests" in exported.out

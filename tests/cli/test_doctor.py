@@ -55,7 +55,7 @@ def test_predictions_add_what_a_run_would_take(
     with AbleServer(IGNORES) as server:
         assert doctor(predictions=rows, api_base=[server.address]) == 0
     out = capsys.readouterr().out
-    assert "\nrows      2: 1 to judge, 0 finished, 1 bad\ncalls     1, and 0 replies from" in out
+    assert "\nrows      2: 1 to do, 0 finished, 1 bad\ncalls     1, and 0 replies from" in out
 
 
 def test_a_prompt_that_does_not_fit_would_not_work(

@@ -61,7 +61,7 @@ def test_the_doctor_of_a_server_that_is_well(apbjudge: Command) -> None:
         done = apbjudge("doctor", *target(server))
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{MODEL} at {server.address} (direct transport)\n")
-    assert "\nrows      6: 6 to judge, 0 finished, 0 bad\n" in done.out
+    assert "\nrows      6: 6 to do, 0 finished, 0 bad\n" in done.out
     assert "32,768 tokens" in done.out
     assert done.out.endswith("\na run would work\n")
 

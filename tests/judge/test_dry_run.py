@@ -236,7 +236,7 @@ def test_what_is_finished_is_not_asked_again_and_what_may_pass_is(
     before = everything(tmp_path)
     estimate = forecast(rows, judge=judge, out=tmp_path / "run", cache=False)
     assert (estimate.rows, estimate.bad_rows, estimate.finished, estimate.calls) == (4, 1, 2, 1)
-    assert forecast_text(estimate).startswith("rows      4: 1 to judge, 2 finished, 1 bad\n")
+    assert forecast_text(estimate).startswith("rows      4: 1 to do, 2 finished, 1 bad\n")
     assert everything(tmp_path) == before
 
 
@@ -295,8 +295,7 @@ def test_an_input_without_rows_is_refused(tmp_path: Path) -> None:
 def test_the_static_judge_makes_no_calls(rows: Path, tmp_path: Path) -> None:
     estimate = forecast(rows, judge="static")
     assert forecast_text(estimate) == (
-        "rows      4: 3 to judge, 0 finished, 1 bad\n"
-        "calls     none: the static judge asks no model\n"
+        "rows      4: 3 to do, 0 finished, 1 bad\ncalls     none: the static judge asks no model\n"
     )
     grade(rows, out=tmp_path / "run")
     assert forecast(rows, judge="static", out=tmp_path / "run").finished == 3
@@ -325,7 +324,7 @@ def test_the_text_of_a_forecast() -> None:
         rates=KNOWN,
     )
     assert forecast_text(estimate) == (
-        "rows      1,203: 1,000 to judge, 200 finished, 3 bad\n"
+        "rows      1,203: 1,000 to do, 200 finished, 3 bad\n"
         "calls     880, and 120 replies from the cache; at most 2,880 if replies have to be asked "
         "for again\n"
         "tokens    about 1,020,000 sent and 352,000 received\n"

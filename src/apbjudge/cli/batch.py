@@ -11,8 +11,18 @@ from pydantic import Field
 from ..config import Config, Option
 from ..errors import visible
 from ..judge.config import JudgeSpec
-from .grade import GradeOptions, Predictions, judges_of
+from ..prediction.config import PredictConfig
+from .grade import GradeOptions, judges_of
 from .options import Values, command, take
+from .predict import planners_of
+
+
+class Rows(Config):
+    """What is to be graded, or asked."""
+
+    rows: Annotated[Path, Option(is_argument=True)] = Field(
+        description="JSONL file of predictions for a judge, or of cases for a tested model."
+    )
 
 
 class Requests(Config):
@@ -36,20 +46,23 @@ def batch() -> None:
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
-    "fail_under gate junit ci_summary"
+    "fail_under gate junit ci_summary full"
 )
 
 
-@command(
-    Predictions, GradeOptions, Requests, JudgeSpec, omit=["model", "by"], hide=_OF_RUNS.split()
-)
+@command(Rows, JudgeSpec, GradeOptions, PredictConfig, Requests, omit=["by"], hide=_OF_RUNS.split())
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
     from ..judge.batching import export_requests
+    from ..prediction.batching import export_predictions
 
-    out = take(Requests, values).out
-    config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
-    done = export_requests(take(Predictions, values).predictions, out, config)
+    out, rows = take(Requests, values).out, take(Rows, values).rows
+    if values.get("model"):
+        asked = take(PredictConfig, values, model=planners_of(values), out=None)
+        done = export_predictions(rows, out, asked)
+    else:
+        config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
+        done = export_requests(rows, out, config)
     click.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
@@ -59,7 +72,7 @@ def export(values: Values) -> int:
 
 @command(Answers)
 def import_(values: Values) -> int:
-    """Adds answers to the reply cache, where the grade command finds them.
+    """Adds answers to the reply cache, where grade or predict finds them.
 
     Exit code 0: done; 1: done, but some answers failed or are unreadable; 2: unusable input.
     """

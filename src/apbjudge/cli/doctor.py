@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import click
 from pydantic import Field
 
 from ..config import Config, Option
 from ..judge.config import JudgeSpec
+from ..prediction.config import CasesConfig, PredictConfig
 from .grade import GradeOptions, judges_of
 from .options import Values, command, take
+from .predict import planners_of
+
+if TYPE_CHECKING:
+    from ..judge.doctor import Checkup
 
 
 class Rows(Config):
-    """What is to be graded."""
+    """What is to be graded, or asked."""
 
-    predictions: Annotated[Path | None, Option(is_argument=True)] = Field(
-        default=None, description="Predictions, to check whether the longest prompt fits."
+    predictions: Annotated[Path | None, Option(is_argument=True, metavar="ROWS")] = Field(
+        default=None,
+        description="Predictions, or cases for --model, to check whether the longest prompt fits.",
+    )
+
+
+class Asked(CasesConfig):
+    """Whom to check in place of a judge."""
+
+    model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
+        default=(), description="Check this tested model, as predict would ask it, and no judge."
     )
 
 
@@ -28,25 +45,49 @@ _OF_RUNS = (
 )
 
 
-@command(Rows, GradeOptions, JudgeSpec, omit=["model", "by", "out"], hide=_OF_RUNS.split())
+@command(Rows, JudgeSpec, GradeOptions, Asked, omit=["by", "out"], hide=_OF_RUNS.split())
 def doctor(values: Values) -> int:
-    """Checks a judge's endpoint: key, model, reply formats, logprobs, pictures, length.
+    """Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.
 
     Exit code 0: a run would work; 2: it would not.
     """
-    from ..judge.doctor import check_up, checkup_text
+    from ..judge.doctor import checkup_text
     from ..judge.dry_run import forecast_text
-    from ..protocols import AUTO, get_protocol
 
-    config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
-    if config.protocol != AUTO:
-        get_protocol(config.protocol)
     works = True
-    for spec in config.judge:
-        checkup = check_up(spec, take(Rows, values).predictions, config)
+    for checkup in _tested_models(values) if values.get("model") else _judges(values):
         works = works and checkup.works
         click.echo(checkup_text(checkup), nl=False)
         if checkup.plan is not None:
             click.echo(forecast_text(checkup.plan), nl=False)
     click.echo("a run would work" if works else "a run would not work")
     return 0 if works else 2
+
+
+def _judges(values: Values) -> Iterator[Checkup]:
+    from ..judge.doctor import check_up
+    from ..protocols import AUTO, get_protocol
+
+    config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
+    if config.protocol != AUTO:
+        get_protocol(config.protocol)
+    for spec in config.judge:
+        yield check_up(spec, take(Rows, values).predictions, config)
+
+
+def _tested_models(values: Values) -> Iterator[Checkup]:
+    from ..judge.doctor import check_model
+    from ..llm.resources import Resources, cache_folder
+    from ..prediction.dry_run import forecast_predictions
+    from ..prediction.session import session_of
+    from ..runs.loop import QUIET
+
+    rows, folder = take(Rows, values).predictions, cache_folder(wanted=None, client=None)
+    for spec in planners_of(values):
+        plan = None
+        if rows is not None:
+            config = take(PredictConfig, values, model=spec)
+            with TemporaryDirectory() as scratch:
+                session = session_of(rows, config, Resources(cache=folder), QUIET)
+                (plan,) = forecast_predictions(replace(session, folder=Path(scratch)))
+        yield check_model(spec, plan, folder=folder)

@@ -15,6 +15,7 @@ from ..errors import ApbJudgeError
 from ..version import VERSION
 
 COMMANDS: Mapping[str, str] = {
+    "predict": "Asks tested models for plans or next steps, as grade takes them.",
     "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
     "merge": "Puts the runs of all shards together into one run.",
     "prompt": "Prints what a judge would get for an item.",

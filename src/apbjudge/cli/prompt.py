@@ -1,25 +1,37 @@
-"""``apbjudge prompt``: what a judge would get for an item."""
+"""``apbjudge prompt``: what a judge, or a tested model, would get for an item."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import click
 from pydantic import Field
 
-from ..config import Option
+from ..config import Config, Option
 from ..errors import visible
 from ..judge.config import InputConfig, JudgeSpec
-from .grade import Predictions
+from ..prediction.config import CasesConfig
 from .options import Values, command, take
 
 
-class PromptOptions(InputConfig):
+class Rows(Config):
+    """Where the item is."""
+
+    rows: Annotated[Path, Option(is_argument=True)] = Field(
+        description="JSONL file of predictions; of cases with --predict."
+    )
+
+
+class PromptOptions(InputConfig, CasesConfig):
     """Which prompt."""
 
     item_id: Annotated[str, Option("--id")] = Field(description="Id of the item.")
     tested_model: str | None = Field(
         default=None, description="Only this tested model's prediction."
+    )
+    predict: bool = Field(
+        default=False, description="Print what a tested model would get for the case."
     )
 
 
@@ -27,22 +39,24 @@ _SHOWN = {"blind", "evidence", "images"}
 
 
 @command(
-    Predictions,
+    Rows,
     PromptOptions,
     JudgeSpec,
     omit=[name for name in JudgeSpec.model_fields if name not in _SHOWN],
 )
 def prompt(values: Values) -> int:
-    """Prints what a judge would get for an item."""
+    """Prints what a judge would get for an item, or a tested model for a case."""
+    options, rows = take(PromptOptions, values), take(Rows, values).rows
+    if options.predict:
+        return _of_tested_model(rows, options)
     from ..judge.llm_judge import prompts_for
 
     spec = take(
         JudgeSpec, values, model="prompt", vision="yes" if values.get("images", True) else "no"
     )
-    options = take(PromptOptions, values)
     for task, sent in prompts_for(
-        take(Predictions, values).predictions,
-        options,
+        rows,
+        take(InputConfig, values),
         item_id=options.item_id,
         tested_model=options.tested_model,
         spec=spec,
@@ -53,4 +67,18 @@ def prompt(values: Values) -> int:
         for image in sent.images:
             click.echo(f"[picture {visible(image.path)}, {len(image.url)} characters as data URL]")
         click.echo(f"\n{sent.prediction}")
+    return 0
+
+
+def _of_tested_model(rows: Path, options: PromptOptions) -> int:
+    from ..prediction.session import case_source
+    from ..prediction.source import case_prompt
+
+    sent = case_prompt(case_source(rows, options.data_root), options.item_id, options.prompts)
+    click.echo(f"===== {visible(options.item_id)}: system =====\n{sent.system}")
+    click.echo("===== user =====")
+    for part in sent.parts:
+        is_text = isinstance(part, str)
+        click.echo(part if is_text else f"[picture {visible(part.path)}]", nl=not is_text)
+    click.echo()
     return 0

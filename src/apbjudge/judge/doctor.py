@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from ..errors import visible
 from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint
+from ..llm.model_spec import ModelSpec
 from ..llm.resources import cache_folder, make_client, transport_of
 from ..records import Record
 from ..runs.event_loops import block_on
@@ -18,7 +20,7 @@ from .source import Rows
 
 
 class Checkup(Record):
-    """What a judge can do.
+    """What a judge or a tested model can do.
 
     Attributes:
         judge: Its model.
@@ -63,6 +65,20 @@ def check_up(
     plan = forecast(rows, config.model_copy(update=changes)) if rows is not None else None
     if spec.is_static:
         return Checkup(judge=spec.model, plan=plan)
+    return check_model(spec, plan, folder=folder, client=client)
+
+
+def check_model(
+    spec: ModelSpec, plan: Forecast | None, *, folder: Path | None, client: Client | None = None
+) -> Checkup:
+    """Asks every endpoint of a model; see ``check_up``.
+
+    Args:
+        spec: The model.
+        plan: What the run would take, for the longest prompt; None without.
+        folder: Folder of the caches, or None for none.
+        client: Answers in place of the network.
+    """
     transport = transport_of(spec) if client is None else "given"
     endpoints = block_on(_check_all(spec, client))
     for endpoint in endpoints:
@@ -78,7 +94,7 @@ def check_up(
     return Checkup(judge=spec.model, transport=transport, endpoints=endpoints, plan=plan)
 
 
-async def _check_all(spec: JudgeSpec, own_client: Client | None) -> tuple[EndpointReport, ...]:
+async def _check_all(spec: ModelSpec, own_client: Client | None) -> tuple[EndpointReport, ...]:
     client = own_client or make_client(spec)
     targets = [
         Target(client=client, spec=spec, address=address, network=own_client is None)

@@ -17,11 +17,12 @@ from ..llm.cache import DATABASE
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import context_text
 from ..llm.engine import place_of
+from ..llm.model_spec import ModelSpec
 from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, prices_of
 from ..records import Record, Usage
 from ..runs.folder import finished_in
-from .config import GradeConfig, JudgeSpec
+from .config import GradeConfig
 from .llm_judge import make_judge
 from .session import RunConfig
 from .source import Rows, Task, source_of
@@ -56,9 +57,9 @@ class Forecast(Record):
     """What a run takes if every reply is usable and no call fails.
 
     Attributes:
-        judge: The judge's model.
-        bad_rows: Rows that can't be judged.
-        finished: Rows whose judgement is already in the run's folder.
+        judge: The model.
+        bad_rows: Rows that can't be used.
+        finished: Rows whose record is already in the run's folder.
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
         most_calls: Calls if every reply had to be asked for again as often as ``max_reasks``
@@ -137,7 +138,7 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
         prompt_tokens=prompt_tokens,
         reply_tokens=reply_tokens,
         cost_usd=prices_of(spec).cost_usd(usage) if calls else 0.0,
-        seconds=_seconds(spec, calls, prompt_tokens + reply_tokens, rates.latency_s),
+        seconds=seconds_of(spec, calls, prompt_tokens + reply_tokens, rates.latency_s),
         longest_prompt_tokens=round(longest * rates.tokens_per_character),
         max_reply_tokens=spec.max_reply_tokens,
         rates=rates,
@@ -145,7 +146,7 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
     )
 
 
-def _seconds(spec: JudgeSpec, calls: int, tokens: int, latency_s: float | None) -> float | None:
+def seconds_of(spec: ModelSpec, calls: int, tokens: int, latency_s: float | None) -> float | None:
     """The longest of what latency, calls per minute and tokens per minute demand."""
     if not calls:
         return 0.0
@@ -158,7 +159,7 @@ def _seconds(spec: JudgeSpec, calls: int, tokens: int, latency_s: float | None) 
     return max((seconds for seconds in demands if seconds is not None), default=None)
 
 
-def known_rates(spec: JudgeSpec, folder: Path | None) -> Rates:
+def known_rates(spec: ModelSpec, folder: Path | None) -> Rates:
     """The rates that earlier runs and check-ups measured of the endpoints, from the caches.
 
     Of several replicas rates are means, and the shortest context counts.
@@ -240,7 +241,7 @@ def forecast_text(forecast: Forecast) -> str:
     """A forecast as aligned lines, each with its line end."""
     f = forecast
     left = f.rows - f.bad_rows - f.finished
-    lines = {"rows": f"{f.rows:,}: {left:,} to judge, {f.finished:,} finished, {f.bad_rows:,} bad"}
+    lines = {"rows": f"{f.rows:,}: {left:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"}
     if f.judge == STATIC:
         lines["calls"] = "none: the static judge asks no model"
     else:

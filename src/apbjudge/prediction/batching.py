@@ -51,8 +51,8 @@ def export_predictions(
     """
     config = config or PredictConfig(**settings)
     with TemporaryDirectory(prefix="apbjudge-") as scratch:
-        session = session_of(cases, config, Path(scratch), Resources(), QUIET)
-        session = replace(session, in_memory=True, waits=False)
+        session = session_of(cases, config, Resources(), QUIET)
+        session = replace(session, folder=Path(scratch), in_memory=True, waits=False)
         spec = _only_model(session, "batch export")
 
         def run(client: BatchWriter) -> Progress:

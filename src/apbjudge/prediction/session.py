@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -183,23 +183,28 @@ def predict(
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
     ) as folder:
-        session = session_of(cases, config, Path(folder), resources, events)
-        if config.batch:
-            from .batching import predict_batched
+        session = session_of(cases, config, resources, events)
+        return predict_in(replace(session, folder=Path(folder)), batch=config.batch)
 
-            return predict_batched(session)
-        return carry_out(session, session.planners())
+
+def predict_in(session: Session, *, batch: bool) -> PredictionRun:
+    """Carries out a session, through the provider's batch interface if asked to."""
+    if batch:
+        from .batching import predict_batched
+
+        return predict_batched(session)
+    return carry_out(session, session.planners())
 
 
 def session_of(
-    cases: Cases, config: PredictConfig, folder: Path, resources: Resources, events: Events
+    cases: Cases, config: PredictConfig, resources: Resources, events: Events
 ) -> Session:
-    """The session of a configuration."""
+    """The session of a configuration; without ``out`` in the current folder."""
     specs = config.planners
     source = case_source(cases, config.data_root)
     source.models, source.samples = [spec.model for spec in specs], config.samples
     return Session(
-        folder=folder,
+        folder=config.out or Path(),
         source=source,
         specs=specs,
         prompts=PromptMaker.of(config.prompts, source.roots, specs[0]),

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import RowError
+import orjson
+
+from ..errors import InputError, OptionError, RowError
 from ..records import Item, Row
 from ..records.keys import KeySet, short_key
 from ..runs.rows import BadRow, RawRow, RowSource, known
+from .config import PlannerSpec
 from .prompts import CasePrompt, PromptMaker
 
 Cases = str | Path | Iterable[Mapping[str, Any]]
@@ -82,6 +85,26 @@ class PredictTask:
         return BadRow(line, error, digest, 0, self.id, self.tested_model)
 
 
+def case_prompt(source: CaseSource, case_id: str, prompts: str) -> CasePrompt:
+    """What a tested model would be sent for a case.
+
+    Raises:
+        OptionError: If no row has the id, or there is no such prompt set.
+        InputError: If the row with the id is bad.
+    """
+    maker = PromptMaker.of(prompts, source.roots, PlannerSpec(model="prompt"))
+    for case in source.read_cases():
+        if isinstance(case, BadRow):
+            if case.item_id == case_id:
+                raise InputError(f"{source.name}:{case.line}: {case.error}")
+        elif case.item.item_id == case_id:
+            try:
+                return case.prompt(maker)
+            except RowError as error:
+                raise InputError(f"{source.name}:{case.item.line}: {error}") from None
+    raise OptionError(f"--id: no case of {source.name} has the id {case_id!r}")
+
+
 def sample_id(case_id: str, sample: int) -> str:
     """The id of a prediction; samples are counted from 0."""
     return case_id if sample == 0 else f"{case_id}#{sample + 1}"
@@ -124,17 +147,24 @@ class CaseSource(RowSource):
                     yield PredictTask(entry, at, model, sample)
 
     def read_cases(self) -> Iterator[Case | BadRow]:
-        """Yields every case, or why it can't be used."""
-        seen = KeySet()
+        """Yields every case, or why it can't be used.
+
+        A file of predictions has each case once for every tested model: equal cases are one.
+        """
+        seen, contents = KeySet(), KeySet()
         parsed = isinstance(self.rows, Path)
 
         def read(row: RawRow) -> Item:
-            item = Row(row.values, row.line, parsed=parsed).to_case()
+            return Row(row.values, row.line, parsed=parsed).to_case()
+
+        def make(item: Item, row: RawRow) -> Case | None:
+            content = orjson.dumps(item.model_dump(exclude={"line"}), default=str)
+            is_new = contents.add(short_key(content.decode(errors="replace")))
             for sample in range(self.samples):
                 if not seen.add(short_key(sample_id(item.item_id, sample))):
-                    raise RowError("id", "an id that occurs once", item.item_id)
-            return item
+                    if is_new:
+                        raise RowError("id", "an id that occurs once", item.item_id)
+                    return None
+            return Case(item, row.values, row.digest, row.offset)
 
-        return self.read_each(
-            read, lambda item, row: Case(item, row.values, row.digest, row.offset)
-        )
+        return (case for case in self.read_each(read, make) if case is not None)

@@ -1,0 +1,106 @@
+"""``apbjudge predict``: cases to predictions of tested models."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import click
+from pydantic import Field
+
+from ..config import Config, Option
+from ..errors import OptionError, visible
+from ..prediction.config import PlannerSpec, PredictConfig
+from .grade import INTERRUPTED
+from .options import Values, command, shown, take
+
+FILES = "predictions.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
+
+
+class CasesArgument(Config):
+    """What is asked."""
+
+    cases: Annotated[Path, Option(is_argument=True)] = Field(
+        description="JSONL file of cases, one a line, as grade takes them, without response."
+    )
+
+
+class PredictOptions(PredictConfig):
+    """The settings of the command beside the models'."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        **PredictConfig.groups,
+        "Run": f"{PredictConfig.groups['Run']} dry_run",
+    }
+
+    dry_run: bool = Field(
+        default=False, description="Call nothing; estimate calls, tokens, cost and time."
+    )
+
+
+@command(CasesArgument, PlannerSpec, PredictOptions)
+def predict(values: Values) -> int:
+    """Asks tested models for plans or next steps, as grade takes them.
+
+    Exit code 0: done; 1: done, but some cases have no prediction (failures.jsonl; the same command
+    tries them again); 2: unusable input or options.
+    """
+    from ..judge.dry_run import forecast_text
+    from ..llm.resources import shared_resources
+    from ..prediction.dry_run import forecast_predictions
+    from ..prediction.session import default_folder, predict_in, session_of
+    from ..reports.predictions import prediction_text
+    from .progress import Reporter
+
+    cases = take(CasesArgument, values).cases
+    config = take(PredictOptions, values, model=planners_of(values))
+    reporter = Reporter(sys.stderr)
+    resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
+    session = session_of(cases, config, resources, reporter.events())
+    out = config.out or default_folder(cases, session)
+    session = replace(session, folder=out, in_memory=False)
+    if config.dry_run:
+        for forecast in forecast_predictions(session):
+            click.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
+        return 0
+    try:
+        with reporter:
+            run = predict_in(session, batch=config.batch)
+    except KeyboardInterrupt:
+        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
+        return INTERRUPTED
+    click.echo(prediction_text(run.counts), nl=False)
+    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    return failed_code(run.failed, out)
+
+
+def failed_code(failed: int, out: Path) -> int:
+    """The exit code, 1 where something has no prediction."""
+    if not failed:
+        return 0
+    where = shown(out / "failures.jsonl")
+    click.echo(
+        f"apbjudge: {failed} without a prediction, see {where}; the same command tries them again",
+        err=True,
+    )
+    return 1
+
+
+def planners_of(values: Values) -> tuple[PlannerSpec, ...]:
+    """The tested models, all with the same settings.
+
+    Raises:
+        OptionError: If there is none, or a setting is unusable.
+    """
+    models: list[str] = values.get("model") or []
+    settings = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
+    if not models:
+        raise OptionError("--model: expected a litellm model name with provider, got nothing")
+    if len(models) > 1 and settings.get("api_base"):
+        raise OptionError(
+            "--api-base: expected one --model; of several, each has its own: --model MODEL@ADDRESS"
+        )
+    return tuple(PlannerSpec.at(name, **settings) for name in models)

@@ -1,0 +1,97 @@
+"""The dry run: what predictions would take in calls, tokens, money and time. Nothing is asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing, nullcontext
+from typing import Any
+
+from ..errors import OtherRunError, RowError
+from ..judge.dry_run import Forecast, known_rates, seconds_of
+from ..llm.base import ScriptedClient, cache_key
+from ..llm.cache import DATABASE
+from ..llm.engine import place_of
+from ..llm.resources import REPLIES, can_see, prices_of
+from ..records import Usage
+from ..runs.folder import finished_in
+from ..runs.rows import BadRow
+from .config import PlannerSpec
+from .prompts import characters
+from .session import Session
+from .worker import PREDICTION_RECORDS, Planner, PredictWorker
+
+
+def forecast_predictions(session: Session) -> list[Forecast]:
+    """Estimates what a session takes, by tested model; no call is made and nothing is written.
+
+    Rows that can't be read are counted for every model.
+
+    Raises:
+        OtherRunError: If the folder holds another run, unless it is to be replaced.
+        OptionError: If it holds files that are no run's.
+        InputError: If a file can't be read.
+    """
+    source = session.source
+    try:
+        is_finished = finished_in(session.folder, PREDICTION_RECORDS, session.identity, source)
+    except OtherRunError:
+        if not session.overwrite:
+            raise
+        is_finished = None
+    nobody = ScriptedClient(lambda request: "")  # prompts are only rendered here
+    planners = [Planner(spec, nobody, can_see(spec)) for spec in session.specs]
+    worker = PredictWorker(planners, session.prompts, full=False)
+    counts: list[Counter[str]] = [Counter() for _ in planners]
+    folder = session.resources.cache
+    has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
+    cache = session.resources.open_cache() if has_cache else None  # none is created here
+    with closing(cache) if cache else nullcontext():
+        for entry in source:
+            if isinstance(entry, BadRow):
+                for count in counts:
+                    count.update(rows=1, bad_rows=1)
+                continue
+            count, planner = counts[entry.at], planners[entry.at]
+            count["rows"] += 1
+            try:
+                fields = worker.job(entry).fields
+            except RowError:
+                count["bad_rows"] += 1
+                continue
+            if is_finished is not None and is_finished(fields):
+                count["finished"] += 1
+                continue
+            prompt = entry.case.prompt(session.prompts)
+            request = planner.request(prompt.messages(), entry.sample, entry.case_id)
+            key = cache_key(request.key(place_of(planner.spec.addresses)), "text")
+            if cache is not None and cache.get(key) is not None:
+                count["reused"] += 1
+                continue
+            length = characters(request.messages)
+            count.update(calls=1, pictures=len(prompt.images), characters=length)
+            count["longest"] = max(count["longest"], length)
+    return [
+        _forecast(session, planner.spec, count)
+        for planner, count in zip(planners, counts, strict=True)
+    ]
+
+
+def _forecast(session: Session, spec: PlannerSpec, count: Counter[str]) -> Forecast:
+    characters, longest = count.pop("characters", 0), count.pop("longest", 0)
+    counts: dict[str, Any] = dict(count)
+    rates, calls = known_rates(spec, session.resources.cache), count["calls"]
+    prompt_tokens = round(characters * rates.tokens_per_character)
+    reply_tokens = round(calls * rates.reply_tokens)
+    usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=reply_tokens)
+    return Forecast(
+        judge=spec.model,
+        most_calls=calls,
+        prompt_tokens=prompt_tokens,
+        reply_tokens=reply_tokens,
+        cost_usd=prices_of(spec).cost_usd(usage) if calls else 0.0,
+        seconds=seconds_of(spec, calls, prompt_tokens + reply_tokens, rates.latency_s),
+        longest_prompt_tokens=round(longest * rates.tokens_per_character),
+        max_reply_tokens=spec.max_reply_tokens,
+        rates=rates,
+        **counts,
+    )

@@ -1,0 +1,30 @@
+"""What became of the cases that tested models were asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..prediction.session import PredictionCounts
+from .document import Cell, Document, Notes, Table
+from .numbers import DASH, count
+from .text import render_text
+
+
+def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
+    """The counts of a run of ``predict``, a line for each tested model."""
+    rows: list[list[Cell]] = []
+    for name, each in counts.items():
+        share = f" ({each.truncated / each.predicted:.1%})" if each.truncated else ""
+        cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
+        numbers = (each.refused, each.empty, sum(each.failed.values()))
+        tokens = (each.prompt_tokens, each.completion_tokens)
+        cells = [count(each.predicted), f"{count(each.truncated)}{share}", *map(count, numbers)]
+        rows.append([name or "(unreadable rows)", *cells, *map(count, tokens), cost])
+    heads = "tested model,predicted,truncated,refused,empty,failed,tokens sent,received,USD"
+    reasons = [
+        f"failed, {name or '(unreadable rows)'}: {reason} {n}"
+        for name, each in counts.items()
+        for reason, n in each.failed.items()
+    ]
+    table = Table.of(heads.split(","), rows, align="lrrrrrrrr")
+    return render_text(Document((table, Notes(tuple(reasons)))))
