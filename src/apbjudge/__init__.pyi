@@ -33,6 +33,10 @@ from .llm import Client as Client
 from .llm import Completion as Completion
 from .llm import Request as Request
 from .llm import ScriptedClient as ScriptedClient
+from .prediction.config import PlannerSpec as PlannerSpec
+from .prediction.config import PredictConfig as PredictConfig
+from .prediction.session import PredictionRun as PredictionRun
+from .prediction.session import predict as predict
 from .protocols import PROTOCOLS as PROTOCOLS
 from .protocols import Protocol as Protocol
 from .records import Finding as Finding

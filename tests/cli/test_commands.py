@@ -35,7 +35,7 @@ def judgements(folder: Path) -> list[dict[str, Any]]:
 def test_these_are_all_commands() -> None:
     everything = (
         "audit batch cache calibrate cascade compare convert doctor grade label merge plan-labels "
-        "prompt report rubric"
+        "predict prompt refine report rubric"
     ).split()
     assert sorted(COMMANDS) == everything
     assert sorted(command_of(("batch",)).commands) == ["export", "import"]

@@ -61,6 +61,14 @@ class PlannerSpec(ModelSpec):
         le=2**24,
         description="Limit of a reply, in tokens; a reply cut off there is not asked for again.",
     )
+    timeout_s: float = Field(
+        default=600.0, gt=0, description="Seconds until a call counts as hung."
+    )
+    deadline_s: float = Field(
+        default=3600.0,
+        gt=0,
+        description="Seconds after a case's first attempt within which the last one begins.",
+    )
     max_images: int | None = Field(
         default=None,
         ge=1,
