@@ -35,6 +35,8 @@ from .llm import Request as Request
 from .llm import ScriptedClient as ScriptedClient
 from .prediction.config import PlannerSpec as PlannerSpec
 from .prediction.config import PredictConfig as PredictConfig
+from .prediction.config import RefineConfig as RefineConfig
+from .prediction.refine import refine as refine
 from .prediction.session import PredictionRun as PredictionRun
 from .prediction.session import predict as predict
 from .protocols import PROTOCOLS as PROTOCOLS

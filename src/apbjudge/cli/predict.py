@@ -60,7 +60,7 @@ def predict(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     session = session_of(cases, config, resources, reporter.events())
-    out = config.out or default_folder(cases, session)
+    out = config.out or default_folder(cases, session, "predictions")
     session = replace(session, folder=out, in_memory=False)
     if config.dry_run:
         for forecast in forecast_predictions(session):

@@ -13,7 +13,7 @@ from ..llm.resources import Resources, can_see
 from ..runs.batching import BatchedRun, Export, run_batched, write_requests
 from ..runs.loop import QUIET, Progress
 from .config import PlannerSpec, PredictConfig
-from .session import PredictionRun, Session, carry_out, claim, session_of
+from .session import PredictionRun, Session, carry_out, claim, predict_worker, session_of
 from .source import Cases
 from .worker import Planner
 
@@ -24,7 +24,7 @@ def predict_batched(session: Session, *, poll_s: float = 30.0) -> PredictionRun:
     session.source.keep_rows()  # each round reads them
 
     def again(client: BatchWriter) -> tuple[PredictionRun, Progress]:
-        run = carry_out(session, [_planner(spec, client)])
+        run = _carry_out(session, spec, client)
         return run, run.progress
 
     batched = BatchedRun(
@@ -56,7 +56,7 @@ def export_predictions(
         spec = _only_model(session, "batch export")
 
         def run(client: BatchWriter) -> Progress:
-            return carry_out(session, [_planner(spec, client)]).progress
+            return _carry_out(session, spec, client).progress
 
         return write_requests(out, spec, run, cache=config.cache, overwrite=config.overwrite)
 
@@ -68,5 +68,6 @@ def _only_model(session: Session, what: str) -> PlannerSpec:
     return spec
 
 
-def _planner(spec: PlannerSpec, client: BatchWriter) -> Planner:
-    return Planner(spec, client, can_see(spec))
+def _carry_out(session: Session, spec: PlannerSpec, client: BatchWriter) -> PredictionRun:
+    worker = predict_worker(session, [Planner(spec, client, can_see(spec))])
+    return carry_out(session, worker, [client])

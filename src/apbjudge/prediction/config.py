@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ..config import Config, Option
 from ..errors import OptionError
@@ -159,16 +159,9 @@ class PredictConfig(RunsConfig, CasesConfig):
     @field_validator("model", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
-        is_list = isinstance(value, list | tuple)
-        models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
-        if not models:
+        specs = _specs(value)
+        if not specs:
             raise ValueError("expected at least one, got none")
-        if odd := [each for each in models if not isinstance(each, str | PlannerSpec | dict)]:
-            raise ValueError(f"expected a model's name or a PlannerSpec, got {odd[0]!r}")
-        specs = [PlannerSpec.at(each) if isinstance(each, str) else each for each in models]
-        names = [spec.model if isinstance(spec, PlannerSpec) else spec["model"] for spec in specs]
-        if again := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"expected each model once, got {again} again")
         return specs
 
     @property
@@ -206,3 +199,100 @@ def with_preset(spec: PlannerSpec, name: str) -> PlannerSpec:
     return spec.model_copy(
         update={n: v for n, v in known[model].items() if n not in spec.model_fields_set}
     )
+
+
+Mode = Literal["self", "critic", "static", "judge"]
+Guide = Literal["codes", "none"]
+
+
+class RefineConfig(RunsConfig):
+    """How drafts are reviewed, and rewritten by the tested models that made them."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "data_root overwrite cache",
+    }
+
+    mode: Mode = Field(
+        description="Who reviews: self, the tested model; critic, --critic; static, code alone, "
+        "with what the model could see; judge, --critic as a blind judge.",
+    )
+    guide: Guide = Field(
+        default="codes", description="Whether a model's review goes by the six error codes."
+    )
+    critic: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+        default=None, description="The reviewing model, MODEL or MODEL@ADDRESS."
+    )
+    rounds: int = Field(
+        default=1,
+        ge=1,
+        le=20,
+        description="Reviews at most; they end when a review keeps the answer, or it comes back "
+        "unchanged.",
+    )
+    with_reference: bool = Field(
+        default=False,
+        description="Show the judge the reference and the case's condition: an oracle, whose "
+        "results never stand beside the others.",
+    )
+    cases: Path | None = Field(
+        default=None,
+        description="JSONL file of the cases; without it that of the run, or the drafts' own rows.",
+    )
+    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+        default=(),
+        description="Tested models with their addresses, as for predict; without it as the run "
+        "asked them.",
+    )
+    prompts: str | None = Field(
+        default=None, description="Prompt set of the drafts; without it that of the run."
+    )
+    review_prompts: str = Field(
+        default="ablate@1",
+        description="ablate@1, whose texts with and without codes differ in the codes alone; "
+        "apb@1, near to the paper, where they do not; or a TOML file.",
+    )
+    data_root: Path | None = Field(
+        default=None,
+        description="Folder in which paths of files are looked up first; then that of the cases.",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> RefineConfig:
+        needs_critic = self.mode in ("critic", "judge")
+        if needs_critic != (self.critic is not None):
+            expected = "a model" if needs_critic else "none"
+            raise ValueError(f"--critic: expected {expected} with --mode {self.mode}")
+        if self.with_reference and self.mode != "judge":
+            raise ValueError(f"--with-reference: expected --mode judge, got {self.mode}")
+        return self
+
+    @field_validator("critic", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return PlannerSpec.at(value) if isinstance(value, str) else value
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _each_named(cls, value: Any) -> Any:
+        return _specs(value)
+
+    @property
+    def method(self) -> str:
+        """Name of the method in rows and tables, such as ``critic+``."""
+        if self.mode in ("static", "judge"):
+            return "oracle" if self.with_reference else self.mode
+        return self.mode + ("+" if self.guide == "codes" else "-")
+
+
+def _specs(value: Any) -> list[Any]:
+    """One or several models, each a name, a PlannerSpec or its fields."""
+    is_list = isinstance(value, list | tuple)
+    models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
+    if odd := [each for each in models if not isinstance(each, str | PlannerSpec | dict)]:
+        raise ValueError(f"expected a model's name or a PlannerSpec, got {odd[0]!r}")
+    specs = [PlannerSpec.at(each) if isinstance(each, str) else each for each in models]
+    names = [spec.model if isinstance(spec, PlannerSpec) else spec["model"] for spec in specs]
+    if again := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"expected each model once, got {again} again")
+    return specs

@@ -18,6 +18,7 @@ from ..runs.rows import BadRow
 from .config import PlannerSpec
 from .prompts import characters
 from .session import Session
+from .source import CaseSource
 from .worker import PREDICTION_RECORDS, Planner, PredictWorker
 
 
@@ -32,6 +33,8 @@ def forecast_predictions(session: Session) -> list[Forecast]:
         InputError: If a file can't be read.
     """
     source = session.source
+    if not isinstance(source, CaseSource):
+        raise TypeError(f"source: expected cases, got {type(source).__name__}")
     try:
         is_finished = finished_in(session.folder, PREDICTION_RECORDS, session.identity, source)
     except OtherRunError:

@@ -43,6 +43,11 @@ class PromptSet:
     shows_condition: bool = False
     continues: bool = False
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of ours, which all demand the benchmark's output format."""
+        return not self.name.endswith(".toml")
+
     def render(self, path: str, values: Mapping[str, Any]) -> str:
         """A text without blank lines at its ends.
 

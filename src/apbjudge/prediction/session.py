@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -25,11 +25,11 @@ from ..records.run_folder import MANIFEST
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, environment, manifest_states
-from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
+from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
 from ..runs.resume import inputs_json
 from .config import PlannerSpec, PredictConfig
 from .prompts import PromptMaker
-from .source import Cases, CaseSource
+from .source import Cases, CaseSource, DraftSource, data_roots
 from .worker import PREDICTION_RECORDS, PREDICTIONS, REFUSED, Planner, PredictWorker, Row
 
 Log = RecordLog[Row]
@@ -43,6 +43,7 @@ class PredictionCounts(Record):
         truncated: Predictions cut off at the limit of tokens.
         refused: Predictions in which the model or a filter of its provider declined to answer.
         empty: Predictions without any text.
+        unchanged: Refined predictions that say what their draft says.
         failed: Tasks that never reached the model, or whose answer never came, by reason.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
@@ -54,6 +55,7 @@ class PredictionCounts(Record):
     truncated: int = 0
     refused: int = 0
     empty: int = 0
+    unchanged: int = 0
     failed: dict[str, int] = {}
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -107,48 +109,41 @@ class PredictionRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One session of predicting, before it begins.
+    """One session in one folder, before it begins.
 
     Attributes:
-        specs: The tested models.
+        source: Cases, or drafts.
+        specs: The models that are asked.
+        prompts: What they are sent.
+        identity: What must be equal for two sessions to be the same run.
+        described: What else the manifest says.
+        full: Whether predictions are written with all fields of their cases.
         in_memory: Whether the rows are returned instead of kept.
         waits: Whether figures are made only when no row waits for a batch.
     """
 
     folder: Path
-    source: CaseSource
+    source: CaseSource | DraftSource
     specs: Sequence[PlannerSpec]
     prompts: PromptMaker
     resources: Resources
+    identity: Mapping[str, Any]
+    described: Mapping[str, Any] = field(default_factory=dict[str, Any])
     full: bool = False
     events: Events = QUIET
     in_memory: bool = False
     overwrite: bool = False
     waits: bool = True
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What must be equal for two sessions to be the same run."""
-        prompts = self.prompts.prompts
-        return {
-            "command": "predict",
-            "models": {spec.model: spec.asked for spec in self.specs},
-            "prompts": [prompts.name, prompts.digest],
-            "full": self.full,
-        }
 
-    def planners(self) -> list[Planner]:
-        """The tested models with what answers for them."""
-        is_own = self.resources.client is not None
-        return [
-            Planner(
-                spec,
-                make_engine(spec, self.resources),
-                can_see(spec, known=not is_own),
-                self.events.note,
-            )
-            for spec in self.specs
-        ]
+def planner_of(spec: PlannerSpec, resources: Resources, events: Events) -> Planner:
+    """A model with what answers for it.
+
+    Raises:
+        OptionError: If the transport can't serve, or money is limited and prices are not known.
+    """
+    sees = can_see(spec, known=resources.client is None)
+    return Planner(spec, make_engine(spec, resources), sees, events.note)
 
 
 def predict(
@@ -193,7 +188,13 @@ def predict_in(session: Session, *, batch: bool) -> PredictionRun:
         from .batching import predict_batched
 
         return predict_batched(session)
-    return carry_out(session, session.planners())
+    planners = [planner_of(spec, session.resources, session.events) for spec in session.specs]
+    return carry_out(session, predict_worker(session, planners), [p.client for p in planners])
+
+
+def predict_worker(session: Session, planners: Sequence[Planner]) -> PredictWorker:
+    """What makes the predictions of a session."""
+    return PredictWorker(planners, session.prompts, full=session.full)
 
 
 def session_of(
@@ -203,12 +204,20 @@ def session_of(
     specs = config.planners
     source = case_source(cases, config.data_root)
     source.models, source.samples = [spec.model for spec in specs], config.samples
+    maker = PromptMaker.of(config.prompts, source.roots, specs[0])
     return Session(
         folder=config.out or Path(),
         source=source,
         specs=specs,
-        prompts=PromptMaker.of(config.prompts, source.roots, specs[0]),
+        prompts=maker,
         resources=resources,
+        identity={
+            "command": "predict",
+            "models": {spec.model: spec.asked for spec in specs},
+            "prompts": [maker.prompts.name, maker.prompts.digest],
+            "full": config.full,
+        },
+        described={"samples": config.samples},
         full=config.full,
         events=events,
         in_memory=config.out is None,
@@ -222,21 +231,18 @@ def case_source(cases: Cases, data_root: Path | None) -> CaseSource:
     Raises:
         OptionError: If the folder for files is none.
     """
-    if data_root is not None and not data_root.is_dir():
-        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
     return CaseSource(
-        rows=Path(cases) if isinstance(cases, str) else cases,
-        data_roots=() if data_root is None else (data_root,),
+        rows=Path(cases) if isinstance(cases, str) else cases, data_roots=data_roots(data_root)
     )
 
 
-def default_folder(cases: Path, session: Session) -> Path:
+def default_folder(rows: Path, session: Session, what: str) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
-    path = os.fsencode(cases.resolve()).hex()
+    path = os.fsencode(rows.resolve()).hex()
     digest = sha256(orjson.dumps([session.identity, path], option=orjson.OPT_SORT_KEYS)).hexdigest()
     specs = session.specs
     slug = specs[0].slug if len(specs) == 1 else f"{len(specs)}-models"
-    return Path("runs") / f"{cases.stem}-predictions-{slug}-{digest[:6]}"
+    return Path("runs") / f"{rows.stem}-{what}-{slug}-{digest[:6]}"
 
 
 def open_log(session: Session) -> Log:
@@ -259,12 +265,22 @@ def claim(session: Session) -> None:
             log.write_manifest(_manifest(session, log) | {"state": "running"})
 
 
-def carry_out(session: Session, planners: Sequence[Planner]) -> PredictionRun:
-    """Carries out a session with given clients, and closes them."""
+class Closable(Protocol):
+    """What holds connections."""
+
+    async def close(self) -> None:
+        """Releases them."""
+        ...
+
+
+def carry_out(
+    session: Session, worker: Worker[Any, Row], clients: Sequence[Closable]
+) -> PredictionRun:
+    """Carries out a session, and closes the clients that its worker asks."""
     with closing(open_log(session)) as log:
         manifest = _manifest(session, log)
         with manifest_states([(log, manifest)]):
-            progress = block_on(_ask(session, planners, log))
+            progress = block_on(_ask(session, worker, clients, log))
             if progress.pending and session.waits:
                 raise PendingRowsError(progress)
         counts = counts_of(log.current())
@@ -283,17 +299,18 @@ def carry_out(session: Session, planners: Sequence[Planner]) -> PredictionRun:
         return PredictionRun(None, counts, manifest, progress, kept, failed)
 
 
-async def _ask(session: Session, planners: Sequence[Planner], log: Log) -> Progress:
-    worker = PredictWorker(planners, session.prompts, full=session.full)
-    lane = Lane(session.source, worker, log)
+async def _ask(
+    session: Session, worker: Worker[Any, Row], clients: Sequence[Closable], log: Log
+) -> Progress:
+    lane: Lane[Any, Row] = Lane(session.source, worker, log)
     concurrency = sum(spec.max_concurrency for spec in session.specs)
     try:
         return await run_lanes([lane], concurrency=concurrency, events=session.events)
     except AccessError as error:
         raise OptionError(str(error)) from None
     finally:
-        for planner in planners:
-            await planner.client.close()
+        for client in clients:
+            await client.close()
 
 
 def _manifest(session: Session, log: Log) -> dict[str, Any]:
@@ -319,7 +336,7 @@ def _manifest(session: Session, log: Log) -> dict[str, Any]:
         "inputs": inputs_json(log.inputs),
         "data_root": str(source.data_roots[0]) if source.data_roots else None,
         "identity": session.identity,
-        "samples": source.samples,
+        **session.described,
         "prompts": {
             "name": prompts.name,
             "sha256": prompts.digest,
@@ -344,6 +361,7 @@ def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
         count["predicted"] += 1
         count["truncated"] += row.get("finish_reason") == "length"
         count["refused"] += row.get("finish_reason") in REFUSED or bool(row.get("refusal"))
+        count["unchanged"] += row.get("is_unchanged") is True
         count["empty"] += not row["model_response"].strip()
         count["prompt_tokens"] += row["usage"]["prompt_tokens"]
         count["completion_tokens"] += row["usage"]["completion_tokens"]

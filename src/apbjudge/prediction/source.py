@@ -168,3 +168,77 @@ class CaseSource(RowSource):
             return Case(item, row.values, row.digest, row.offset)
 
         return (case for case in self.read_each(read, make) if case is not None)
+
+
+# Drafts -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RefineTask:
+    """A draft to be refined.
+
+    Attributes:
+        item: The case, with the draft as its response.
+        digest: SHA-256 of the row.
+        offset: Bytes of the input read so far.
+    """
+
+    item: Item
+    digest: bytes
+    offset: int
+
+    @property
+    def case_id(self) -> str:
+        """The case."""
+        return self.item.case_id
+
+    @property
+    def sample(self) -> int:
+        """Number of the draft among several of this case and model, from 0."""
+        number = self.item.item_id.removeprefix(f"{self.item.case_id}#")
+        is_numbered = number != self.item.item_id and number.isascii() and number.isdigit()
+        return max(0, int(number[:9]) - 1) if is_numbered else 0
+
+    def rejected(self, error: RowError) -> BadRow:
+        """The draft where it turns out that it can't be used."""
+        item = self.item
+        return BadRow(item.line, error, self.digest, 0, item.item_id, item.tested_model)
+
+
+@dataclass(slots=True)
+class DraftSource(RowSource):
+    """Reads drafts with their cases.
+
+    Attributes:
+        data_roots: Folders that files are looked for in, before that of the cases.
+        home: Folder that files of the cases are relative to.
+    """
+
+    data_roots: Sequence[Path] = ()
+    home: Path = Path()
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The data folders, which files named by the cases must not leave."""
+        return (*self.data_roots, self.home)
+
+    def __iter__(self) -> Iterator[RefineTask | BadRow]:
+        """Yields every draft, or why it can't be used."""
+        seen = KeySet()
+        parsed = isinstance(self.rows, Path)
+
+        def read(row: RawRow) -> Item:
+            item = Row(row.values, row.line, parsed=parsed).to_item()
+            if not seen.add(short_key(item.item_id, item.tested_model)):
+                expected = "an id that occurs once per tested_model"
+                raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
+            return item
+
+        return self.read_each(read, lambda item, row: RefineTask(item, row.digest, row.offset))
+
+
+def data_roots(data_root: Path | None) -> tuple[Path, ...]:
+    """The folder that the user named for files, if any."""
+    if data_root is not None and not data_root.is_dir():
+        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
+    return () if data_root is None else (data_root,)

@@ -13,6 +13,7 @@ import orjson
 
 from ..errors import AccessError, JudgeError, PendingError, RefusalError, RowError, visible
 from ..llm.base import Client, Completion, Request
+from ..llm.resources import REPLIES
 from ..records import Usage
 from ..records.run_folder import mapping
 from ..runs.loop import Job
@@ -24,6 +25,8 @@ from .source import PredictTask
 
 PREDICTIONS = "predictions.jsonl"
 FAILURES = "failures.jsonl"
+CALLS = "calls"
+"""Folder of a run's own replies, where it has no cache that keeps them for later runs."""
 REFUSED = ("content_filter", "refusal", "safety")
 """Reasons to finish that are a refusal of the provider's."""
 
@@ -61,6 +64,10 @@ PREDICTION_RECORDS: RecordKind[Row] = RecordKind(
     retried=("transport", "timeout", "budget", "truncated", "unparsable", "error", BAD_INPUT),
     failures=FAILURES,
     figures=(FAILURES,),
+    folders={
+        f"{CALLS}/{REPLIES}": re.compile(r"replies\.db(-wal|-shm|-journal)?"),
+        CALLS: re.compile(r"endpoints\.json"),
+    },
 )
 
 
@@ -206,6 +213,7 @@ class PredictWorker:
             **account_of(completion),
             "settings": {"max_tokens": request.max_tokens, **request.settings},
             "prompt_set": self._prompts.prompts.name,
+            "format_demanded": self._prompts.prompts.is_shipped or None,
             "line": fields["line"],
             "fingerprint": fields["fingerprint"],
             "messages": logged(messages, prompt.images),

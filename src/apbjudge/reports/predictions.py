@@ -26,5 +26,9 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
         for name, each in counts.items()
         for reason, n in each.failed.items()
     ]
-    table = Table.of(heads.split(","), rows, align="lrrrrrrrr")
+    if any(each.unchanged for each in counts.values()):
+        heads = f"{heads},unchanged"
+        for row, each in zip(rows, counts.values(), strict=True):
+            row.append(count(each.unchanged))
+    table = Table.of(heads.split(","), rows, align="lrrrrrrrrr")
     return render_text(Document((table, Notes(tuple(reasons)))))

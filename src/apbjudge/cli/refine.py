@@ -1,0 +1,63 @@
+"""``apbjudge refine``: drafts to final answers."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import click
+from pydantic import Field
+
+from ..config import Config, Option
+from ..prediction.config import PlannerSpec, RefineConfig
+from .grade import INTERRUPTED
+from .options import Values, command, shown, take
+from .predict import FILES, failed_code, planners_of
+
+
+class DraftsArgument(Config):
+    """What is refined."""
+
+    drafts: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Folder of a run of predict, or a JSONL file of predictions."
+    )
+
+
+@command(DraftsArgument, PlannerSpec, RefineConfig)
+def refine(values: Values) -> int:
+    """Has drafts reviewed, and rewritten by the tested models that made them.
+
+    Settings of models are those of the critic, and of tested models that are named with --model;
+    the others are asked as the run asked them.
+
+    Exit code 0: done; 1: done, but some drafts have no final answer (failures.jsonl; the same
+    command tries them again); 2: unusable input or options.
+    """
+    from ..llm.resources import shared_resources
+    from ..prediction.refine import refine_in, refine_session
+    from ..prediction.session import default_folder
+    from ..reports.predictions import prediction_text
+    from .progress import Reporter
+
+    drafts = take(DraftsArgument, values).drafts
+    settings = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
+    changes: Values = {"model": planners_of(values) if values.get("model") else ()}
+    if (critic := values.get("critic")) is not None:
+        settings.pop("api_base", None)  # that of --model; the critic has its own: MODEL@ADDRESS
+        changes["critic"] = PlannerSpec.at(critic, **settings)
+    config = take(RefineConfig, values, **changes)
+    reporter = Reporter(sys.stderr)
+    resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
+    session = refine_session(drafts, config, resources, reporter.events())
+    out = config.out or default_folder(drafts, session, config.method)
+    try:
+        with reporter:
+            run = refine_in(replace(session, folder=out, in_memory=False), config)
+    except KeyboardInterrupt:
+        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
+        return INTERRUPTED
+    click.echo(prediction_text(run.counts), nl=False)
+    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    return failed_code(run.failed, out)

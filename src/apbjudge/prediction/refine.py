@@ -1,0 +1,422 @@
+"""From drafts to final answers: each draft is reviewed, and rewritten by the model that made it.
+
+Refinement as in the Agent Planning Benchmark, arXiv:2606.04874, section 5.3 and appendix C.7: two
+calls a round, drafts are never asked for again, and the tested model always writes the final
+answer. A final answer counts as it is, also one that is cut off or can't be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..errors import AccessError, InputError, JudgeError, OptionError, PendingError, RowError
+from ..judge.config import JudgeSpec
+from ..judge.llm_judge import make_judge
+from ..llm import Client
+from ..llm.model_spec import ModelSpec
+from ..llm.resources import Resources, shared_resources
+from ..records import Item, Usage
+from ..records.responses import read_response
+from ..records.run_folder import mapping, read_manifest
+from ..runs.loop import QUIET, Events, Job
+from ..runs.resume import BAD_INPUT
+from ..runs.rows import BadRow
+from .config import PlannerSpec, RefineConfig
+from .prompt_sets import PromptSet, load_prompt_set
+from .prompts import VIEW_NAMES, PromptMaker, logged
+from .reviews import (
+    REVIEW_NAMES,
+    REVIEW_PATHS,
+    Draft,
+    JudgeReviewer,
+    ModelReviewer,
+    Review,
+    Reviewer,
+    StaticReviewer,
+)
+from .session import Closable, PredictionRun, Session, carry_out, planner_of
+from .source import DraftSource, RefineTask, data_roots
+from .worker import CALLS, PREDICTIONS, Planner, account_of, failure, response_of
+from .worker import Row as JsonRow
+
+Drafts = str | Path | PredictionRun
+"""A folder or a file of predictions, or a run of ``predict``."""
+
+
+@dataclass(slots=True)
+class _Account:
+    """What the calls of a row took."""
+
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = 0.0
+    latency_s: float | None = None
+    rounds: list[JsonRow] = field(default_factory=list[JsonRow])
+
+    def add(self, usage: Usage, cost_usd: float | None, latency_s: float | None) -> None:
+        self.usage = self.usage + usage
+        if self.cost_usd is not None:
+            self.cost_usd = None if cost_usd is None else self.cost_usd + cost_usd
+        if latency_s is not None:
+            self.latency_s = (self.latency_s or 0.0) + latency_s
+
+
+class RefineWorker:
+    """Makes a final answer of a draft."""
+
+    waits = True
+
+    def __init__(
+        self,
+        planners: Sequence[Planner],
+        prompts: PromptMaker,
+        reviewer: Reviewer,
+        review_prompts: PromptSet,
+        config: RefineConfig,
+    ) -> None:
+        self._planners = {planner.spec.model: planner for planner in planners}
+        self._prompts = prompts
+        self._reviewer = reviewer
+        self._review_prompts = review_prompts
+        self._config = config
+
+    def job(self, row: RefineTask) -> Job[JsonRow]:
+        """The job of a draft; raises RowError where its case can't be shown."""
+        item = row.item
+        planner = self._planners.get(item.tested_model)
+        if planner is None:
+            known = ", ".join(self._planners)
+            expected = f"one of {known} (--model names more)"
+            raise RowError("tested_model", expected, item.tested_model)
+        prompt = self._prompts.make(item)
+        planner.check(prompt)
+        self._reviewer.check(prompt)
+        fields = {
+            "id": item.item_id,
+            "case_id": item.case_id,
+            "tested_model": item.tested_model,
+            "line": item.line,
+            "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
+        }
+        draft = Draft(item, prompt, row.sample, planner)
+        return Job(fields, lambda: self._refine(draft, fields))
+
+    def reject(self, row: BadRow, detail: str) -> JsonRow:
+        """The failure of a row that can't be used."""
+        fields = {
+            "id": row.item_id,
+            "tested_model": row.tested_model,
+            "line": row.line,
+            "fingerprint": row.digest.hex()[:32],
+        }
+        return failure(fields, BAD_INPUT, detail)
+
+    async def _refine(self, draft: Draft, fields: JsonRow) -> JsonRow:
+        account, first, last = _Account(), draft.item, JsonRow()
+        try:
+            for _ in range(self._config.rounds):
+                review = await self._reviewer.review(draft)
+                account.add(review.usage, review.cost_usd, review.latency_s)
+                if review.failure is not None:
+                    return failure(fields, *review.failure, account.usage)
+                account.rounds.append(_round_of(review))
+                if review.endorses or not review.text:
+                    break
+                last, item = await self._final(draft, review, account)
+                is_same = is_unchanged(draft.item, item)
+                draft = replace(draft, item=item)
+                if is_same:
+                    break
+        except (AccessError, PendingError):
+            raise
+        except JudgeError as error:
+            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
+            return failure(fields, error.reason, str(error), usage)
+        return self._row(first, draft, fields, account, last)
+
+    async def _final(self, draft: Draft, review: Review, account: _Account) -> tuple[JsonRow, Item]:
+        """Asks for the final answer of a round."""
+        view = draft.prompt.view
+        asked = self._review_prompts.render(
+            f"{'steps' if view.k else 'plan'}.final",
+            {
+                **asdict(view),
+                "draft": draft.text,
+                "critique": review.text,
+                "guide": self._config.guide,
+            },
+        )
+        messages = [
+            *self._reviewer.continued(draft, review.text),
+            {"role": "user", "content": asked},
+        ]
+        planner = draft.planner
+        request = planner.request(messages, draft.sample, draft.item.case_id)
+        completion = await planner.ask(request)
+        account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        response = response_of(completion)
+        row = {
+            **account_of(completion),
+            "settings": {"max_tokens": request.max_tokens, **request.settings},
+            "messages": logged(messages, draft.prompt.images),
+        }
+        account.rounds[-1] |= {
+            "model_response": response,
+            "finish_reason": completion.finish_reason,
+            "refusal": completion.refusal,
+        }
+        item = draft.item
+        prediction = read_response(response, item.form, item.condition.horizon)
+        return row, item.model_copy(update={"response": response, "prediction": prediction})
+
+    def _row(
+        self, first: Item, draft: Draft, fields: JsonRow, account: _Account, last: JsonRow
+    ) -> JsonRow:
+        config, final = self._config, draft.item
+        return {
+            "id": fields["id"],
+            "case_id": fields["case_id"],
+            "tested_model": fields["tested_model"],
+            "model_response": final.response,
+            "method": config.method,
+            "mode": config.mode,
+            "guide": config.guide if config.mode in ("self", "critic") else None,
+            "is_oracle": config.with_reference,
+            "draft_sha256": sha256(first.response.encode()).hexdigest(),
+            "is_unchanged": is_unchanged(first, final),
+            "critique": account.rounds[-1]["critique"] if account.rounds else "",
+            "critic_model": self._reviewer.model,
+            "rounds": account.rounds,
+            "finish_reason": last.get("finish_reason"),
+            "refusal": last.get("refusal"),
+            "served_model": last.get("served_model"),
+            "usage": account.usage.model_dump(),
+            "cost_usd": account.cost_usd,
+            "latency_s": None if account.latency_s is None else round(account.latency_s, 3),
+            "settings": last.get("settings"),
+            "prompt_set": self._prompts.prompts.name,
+            "review_prompt_set": self._review_prompts.name,
+            "format_demanded": final.format_demanded or None,
+            "line": fields["line"],
+            "fingerprint": fields["fingerprint"],
+            "messages": last.get("messages", []),
+        }
+
+
+def _round_of(review: Review) -> JsonRow:
+    return {
+        "critique": review.text,
+        "endorses": review.endorses,
+        "critique_finish_reason": review.finish_reason,
+        "model_response": None,
+        "finish_reason": None,
+        "refusal": None,
+    }
+
+
+def is_unchanged(before: Item, after: Item) -> bool:
+    """Whether two answers say the same: as read where both can be read, else to the letter."""
+    if before.response.strip() == after.response.strip():
+        return True
+    one, other = before.prediction, after.prediction
+    if "text" in (one.kind, other.kind):
+        return False
+    return one == other
+
+
+# Session ------------------------------------------------------------------------------------------
+
+
+def refine(
+    drafts: Drafts,
+    config: RefineConfig | None = None,
+    *,
+    client: Client | None = None,
+    events: Events = QUIET,
+    **settings: Any,
+) -> PredictionRun:
+    """Has drafts reviewed, and rewritten by the tested models that made them.
+
+    Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
+    tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
+
+    Args:
+        drafts: A run of ``predict``, its folder, or a JSONL file of predictions.
+        config: The settings; else they are given one by one.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+        **settings: The fields of ``RefineConfig``, in place of ``config``.
+
+    Raises:
+        OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
+            another run.
+        InputError: If the file of drafts or of cases as a whole is unusable.
+    """
+    config = config or RefineConfig(**settings)
+    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    with (
+        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
+    ) as folder:
+        session = refine_session(drafts, config, resources, events)
+        return refine_in(replace(session, folder=Path(folder)), config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where drafts come from.
+
+    Attributes:
+        rows: The drafts: a file, or rows in memory.
+        cases: The file of their cases; None where the rows have all fields.
+        manifest: That of the run; empty without.
+    """
+
+    rows: Path | tuple[JsonRow, ...]
+    cases: Path | None
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, drafts: Drafts, cases: Path | None) -> _Origin:
+        """What is known of drafts.
+
+        Raises:
+            InputError: If the cases of the run are not where they were.
+        """
+        if isinstance(drafts, PredictionRun):
+            manifest: Mapping[str, Any] = drafts.manifest
+            rows = drafts.rows if drafts.folder is None else drafts.folder / PREDICTIONS
+        else:
+            path = Path(drafts)
+            rows = path / PREDICTIONS if path.is_dir() else path
+            manifest = read_manifest(rows.parent)
+        if cases is None and not mapping(manifest.get("identity")).get("full"):
+            stated = manifest.get("cases", manifest.get("input"))
+            if isinstance(stated, str) and stated != "row":
+                cases = Path(stated)
+                if not cases.is_file():
+                    raise InputError(f"{cases}: the run's cases are not there; --cases names them")
+        return cls(rows, cases, manifest)
+
+    @property
+    def home(self) -> Path:
+        """Folder that files of the cases are relative to."""
+        stated = self.manifest.get("cases", self.manifest.get("input"))
+        file = self.cases or (Path(stated) if isinstance(stated, str) else self.rows)
+        return file.parent if isinstance(file, Path) else Path()
+
+    @property
+    def specs(self) -> tuple[PlannerSpec, ...]:
+        """The tested models as the run asked them."""
+        models = mapping(self.manifest.get("models"))
+        return tuple(
+            PlannerSpec(**mapping(mapping(of).get("settings")))
+            for name, of in models.items()
+            if name != mapping(self.manifest.get("identity")).get("critic")
+        )
+
+    @property
+    def prompts(self) -> str:
+        """The prompt set of the run."""
+        return str(mapping(self.manifest.get("prompts")).get("name") or "neutral@1")
+
+
+def refine_session(
+    drafts: Drafts, config: RefineConfig, resources: Resources, events: Events
+) -> Session:
+    """The session of a configuration; without ``out`` in the current folder.
+
+    Raises:
+        OptionError: If a setting or a prompt set is unusable, or no tested model is known.
+        InputError: If the cases are not there.
+    """
+    origin = _Origin.of(drafts, config.cases)
+    specs = config.model or origin.specs
+    if not specs:
+        raise OptionError("--model: expected the tested models of the drafts, got nothing")
+    source = DraftSource(
+        rows=origin.rows,
+        cases=origin.cases,
+        data_roots=data_roots(config.data_root),
+        home=origin.home,
+    )
+    maker = PromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
+    texts = review_set(config)
+    critic = config.critic
+    return Session(
+        folder=config.out or Path(),
+        source=source,
+        specs=(*specs, *([critic] if critic is not None and config.mode == "critic" else [])),
+        prompts=maker,
+        resources=resources,
+        identity={
+            "command": "refine",
+            "method": config.method,
+            "rounds": config.rounds,
+            "critic": critic.asked if critic is not None else None,
+            "models": {spec.model: spec.asked for spec in specs},
+            "prompts": [maker.prompts.name, maker.prompts.digest],
+            "review_prompts": [texts.name, texts.digest],
+        },
+        described={
+            "cases": None if origin.cases is None else str(origin.cases),
+            "method": config.method,
+            "critic": critic.model if critic is not None else None,
+        },
+        events=events,
+        in_memory=config.out is None,
+        overwrite=config.overwrite,
+    )
+
+
+def review_set(config: RefineConfig) -> PromptSet:
+    """The texts of reviews; raises OptionError where they can't be used."""
+    names = (*VIEW_NAMES, *REVIEW_NAMES)
+    return load_prompt_set(
+        config.review_prompts, kind="review_prompts", paths=REVIEW_PATHS, names=names
+    )
+
+
+def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
+    """Carries out a session.
+
+    Replies are kept in the run's folder where there is no cache: a session that is killed between
+    a review and the final answer pays for neither again.
+    """
+    if session.resources.cache is None:
+        kept = replace(session.resources, cache=session.folder / CALLS)
+        session = replace(session, resources=kept)
+    resources, note = session.resources, session.events.note
+    if config.mode == "judge":
+        note(
+            "note: the drafts are reviewed by a judge: graded by the same judge, they are improved "
+            "against their own measure"
+        )
+    elif config.mode != "static" and config.guide == "codes":
+        note(
+            "note: the review goes by the six error codes that judges flag: a judge with these "
+            "codes may favour its results"
+        )
+    planners = {spec.model: planner_of(spec, resources, session.events) for spec in session.specs}
+    clients: list[Closable] = [planner.client for planner in planners.values()]
+    reviewer: Reviewer
+    if config.mode == "static":
+        reviewer = StaticReviewer()
+    elif config.mode == "judge" and config.critic is not None:
+        given = config.critic.model_fields_set.intersection(ModelSpec.model_fields)
+        settings: dict[str, Any] = config.critic.model_dump(include=given)
+        spec = JudgeSpec(**settings, blind=not config.with_reference)
+        judge = make_judge(spec, session.source.roots, resources)
+        clients.append(judge)
+        reviewer = JudgeReviewer(judge, is_oracle=config.with_reference)
+    else:
+        critic = planners[config.critic.model] if config.critic is not None else None
+        reviewer = ModelReviewer(review_set(config), config.guide, critic)
+    worker = RefineWorker(
+        list(planners.values()), session.prompts, reviewer, review_set(config), config
+    )
+    return carry_out(session, worker, clients)
