@@ -144,9 +144,13 @@ class Handler(BaseHTTPRequestHandler):
             if not self.path.endswith("/chat/completions"):
                 raise UnknownRequestError(f"no such path: {self.path}")
             request = json.loads(body)
-            self._reply(200, _completion(request, answer(request, self.labels)))
+            self._reply(200, _completion(request, self.answer_text(request)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._reply(400, {"error": {"message": str(error), "type": "invalid_request_error"}})
+
+    def answer_text(self, request: dict[str, Any]) -> str:
+        """The text of the reply."""
+        return json.dumps(answer(request, self.labels), ensure_ascii=False)
 
     def _reply(self, status: int, value: dict[str, Any]) -> None:
         data = json.dumps(value, ensure_ascii=False).encode()
@@ -160,8 +164,7 @@ class Handler(BaseHTTPRequestHandler):
         """Keeps quiet."""
 
 
-def _completion(request: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
-    text = json.dumps(reply, ensure_ascii=False)
+def _completion(request: dict[str, Any], text: str) -> dict[str, Any]:
     n_sent, n_received = sum(map(len, _texts(request))) // 4, len(text) // 4
     usage = {"prompt_tokens": n_sent, "completion_tokens": n_received}
     usage["total_tokens"] = n_sent + n_received

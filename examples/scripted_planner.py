@@ -1,0 +1,156 @@
+"""A scripted stand-in for tested models and a critic: it answers from the examples.
+
+It speaks the OpenAI chat-completions protocol, so that the whole way from cases to refined and
+graded predictions can be tried and tested offline. It plans nothing: figures made with it say
+nothing about any model.
+
+    python examples/scripted_planner.py --port 8001
+    apbjudge predict examples/cases.jsonl --model hosted_vllm/cress-small@http://127.0.0.1:8001/v1
+
+Asked as ``alder-large``, ``birch-medium`` or ``cress-small``, it gives the prediction that this
+tested model has for the case in the examples. Asked to review an answer, it says what the human
+label of that answer says. Asked for a final answer after a review, it takes over a prediction of
+the examples that is correct, if there is one; ``cress-small`` heeds every second review only. The
+address is the first line on stdout; port 0 takes a free one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from scripted_judge import HERE, Handler, UnknownRequestError
+
+from apbjudge import Item, Row
+from apbjudge.prediction.config import PlannerSpec
+from apbjudge.prediction.prompts import PromptMaker
+
+FILES = ("holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency")
+HESITANT = "cress-small"
+
+
+class Known(NamedTuple):
+    """A prediction of the examples with what people say of it."""
+
+    item: Item
+    label: dict[str, Any]
+
+
+class Examples:
+    """The predictions of the examples by what a prompt shows of their cases."""
+
+    def __init__(self, folder: Path, prompts: str = "neutral@1") -> None:
+        self._maker = PromptMaker.of(prompts, (folder,), PlannerSpec(model="scripted"))
+        self._folder = folder
+        self._by_prompt: dict[str, list[Known]] = {}
+        for known in self._all:
+            prompt = self._maker.make(known.item)
+            self._by_prompt.setdefault(_text(prompt.messages()), []).append(known)
+
+    @cached_property
+    def _all(self) -> list[Known]:
+        return [
+            Known(item, labels[item.item_id, item.tested_model])
+            for name in FILES
+            for labels in [self._labels(name)]
+            for item in _items(self._folder / f"{name}.jsonl")
+        ]
+
+    def _labels(self, name: str) -> dict[tuple[str, str], dict[str, Any]]:
+        rows = _lines(self._folder / "labels" / f"{name}.jsonl")
+        return {(row["item_id"], row["tested_model"]): row for row in rows}
+
+    def reply(self, messages: list[dict[str, Any]], model: str) -> str:
+        """The reply to a request.
+
+        Raises:
+            UnknownRequestError: If it is about no example.
+        """
+        if "assistant" in {message["role"] for message in messages}:
+            return self._final(messages, model)
+        text = _text(messages)
+        if (known := self._by_prompt.get(text)) is not None:
+            return _of_model(known, model).item.response
+        return self._review(text)
+
+    def _final(self, messages: list[dict[str, Any]], model: str) -> str:
+        """A correct prediction for the case, or the draft again."""
+        known = self._by_prompt.get(_text(messages[:2]))
+        if known is None:
+            raise UnknownRequestError("this prompt is about no example")
+        draft = str(messages[2]["content"])
+        right = [each.item.response for each in known if each.label["is_correct"]]
+        heeds = model != HESITANT or Random(draft).random() < 1 / 2
+        return right[0] if right and heeds else draft
+
+    def _review(self, text: str) -> str:
+        """What the label of the answer says that a review is asked of."""
+        known = [
+            each
+            for each in self._all
+            if each.item.query in text and each.item.response.strip() in text
+        ]
+        if not known:
+            raise UnknownRequestError("this prompt is about no example")
+        label = max(known, key=lambda each: len(each.item.response)).label
+        return f"{label['note']}\n\nVERDICT: {'KEEP' if label['is_correct'] else 'CHANGE'}"
+
+
+def _of_model(known: list[Known], model: str) -> Known:
+    for each in known:
+        if each.item.tested_model == model:
+            return each
+    names = ", ".join(each.item.tested_model for each in known)
+    raise UnknownRequestError(f"the examples have predictions of {names}, not of {model}")
+
+
+def _items(path: Path) -> Iterator[Item]:
+    for number, row in enumerate(_lines(path), start=1):
+        yield Row(row, number).to_item()
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def _text(messages: list[dict[str, Any]]) -> str:
+    """The texts of messages, without pictures."""
+    contents = [message["content"] for message in messages]
+    parts = [part for c in contents for part in ([{"text": c}] if isinstance(c, str) else c)]
+    return "\n".join(part["text"] for part in parts if "text" in part)
+
+
+class PlannerHandler(Handler):
+    """Answers ``POST …/chat/completions`` with plans, reviews and final answers."""
+
+    examples: Examples
+
+    def answer_text(self, request: dict[str, Any]) -> str:
+        """The text of the reply."""
+        return self.examples.reply(request["messages"], request["model"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Scripted stand-in for tested models.")
+    parser.add_argument("--port", type=int, default=8001, help="0 takes a free one")
+    parser.add_argument("--examples", type=Path, default=HERE, help="folder of the examples")
+    parser.add_argument("--prompts", default="neutral@1", help="the prompt set it is asked with")
+    options = parser.parse_args()
+    PlannerHandler.examples = Examples(options.examples, options.prompts)
+    with ThreadingHTTPServer(("127.0.0.1", options.port), PlannerHandler) as server:
+        print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("stopped")
+
+
+if __name__ == "__main__":
+    main()
