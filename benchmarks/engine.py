@@ -115,6 +115,18 @@ def ours(transport: str) -> Contestant:
     return Contestant(f"ours-{transport}", VERDICT, run, "run/judgements.jsonl")
 
 
+def predict() -> Contestant:
+    """apbjudge asking a tested model about the cases of the same rows."""
+
+    def run(load: Load, url: str, out: Path) -> Run:
+        argv = [sys.executable, "-c", OURS, "predict", str(load.folder / "ours.jsonl")]
+        argv += ["--model", f"hosted_vllm/echo@{url}", "--transport", "direct"]
+        argv += ["--max-concurrency", str(load.concurrency), "--out", str(out / "run")]
+        return Run(argv, {"APBJUDGE_CACHE_DIR": str(out / "cache")})
+
+    return Contestant("ours-predict", VERDICT, run, "run/predictions.jsonl")
+
+
 def script(name: str, file: str, content: str, python: str = sys.executable) -> Contestant:
     """A script in ``peers``, with the interpreter that has what it needs."""
 
@@ -305,6 +317,8 @@ def against(medians: dict[str, float]) -> Iterator[str]:
     if others and "ours-direct" in medians:
         best = min(others, key=others.__getitem__)
         yield f"ours-direct / {best}: {medians['ours-direct'] / others[best]:.2f}"
+    if {"ours-direct", "ours-predict"} <= set(medians):
+        yield f"ours-predict / ours-direct: {medians['ours-predict'] / medians['ours-direct']:.2f}"
     if {"ours-litellm", "litellm-instructor"} <= set(medians):
         ratio = medians["ours-litellm"] / medians["litellm-instructor"]
         yield f"ours-litellm / litellm-instructor: {ratio:.2f}"
@@ -348,6 +362,7 @@ def chosen(options: argparse.Namespace, venvs: Path) -> list[Contestant]:
         "bare": lambda: script("bare", "bare.py", VERDICT),
         "ours-direct": lambda: ours("direct"),
         "ours-litellm": lambda: ours("litellm"),
+        "ours-predict": predict,
         "litellm-instructor": lambda: script("litellm-instructor", "with_instructor.py", VERDICT),
     }
     if options.peers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeGuard
@@ -26,7 +27,7 @@ from .summary import check_by
 
 
 def grade(
-    rows: Rows,
+    rows: Rows | PathLike[str],
     config: GradeConfig | None = None,
     *,
     judge: JudgeFunction | JudgeSpec | str | Sequence[JudgeSpec | str] | None = None,
@@ -41,8 +42,9 @@ def grade(
     unscored judgements.
 
     Args:
-        rows: A JSONL file, or rows as dicts: the published prediction format or plain JSON; for
-            protocols of whole runs a log or rows of ``trajectory_row``.
+        rows: A JSONL file or a run of ``predict`` or ``refine``, or rows as dicts: the published
+            prediction format or plain JSON; for protocols of whole runs a log or rows of
+            ``trajectory_row``.
         config: The settings; else they are given one by one.
         judge: A judge of your own (see ``judge.function``), in place of the setting.
         protocol: A protocol of your own, in place of the setting.
@@ -56,6 +58,8 @@ def grade(
             another run.
         InputError: If an input file as a whole is unusable.
     """
+    if isinstance(rows, PathLike):  # such as a run of predictions
+        rows = Path(rows)
     own_judge = FunctionJudge.of(judge) if _is_function(judge) else None
     own_protocol = protocol if isinstance(protocol, Protocol | TrajectoryProtocol) else None
     if judge is not None and own_judge is None:
@@ -128,7 +132,9 @@ def _check_own(config: GradeConfig) -> None:
         raise OptionError(f"--{option}: it limits a model's calls, got a function as judge")
 
 
-async def agrade(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> Run:
+async def agrade(
+    rows: Rows | PathLike[str], config: GradeConfig | None = None, **settings: Any
+) -> Run:
     """Grades predictions while the event loop goes on; see ``grade``.
 
     ``grade`` too can be called where a loop runs, as in a notebook, but blocks it until it ends.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -12,7 +10,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -24,7 +21,7 @@ from ..protocols.prompts import template_digest
 from ..records import read_judgement
 from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
 from ..runs.event_loops import block_on
-from ..runs.folder import RecordLog, environment, manifest_states
+from ..runs.folder import RecordLog, environment, manifest_states, temporary_folder
 from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
 from ..statistics.gates import At
@@ -85,11 +82,7 @@ class Run:
         if self.folder is not None:
             return os.fspath(self.folder)
         if not self._files:
-            folder = Path(mkdtemp(prefix="apbjudge-run-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in self.rows)
-            write_atomically(folder / JUDGEMENTS, b"".join(lines))
-            write_atomically(folder / MANIFEST, orjson.dumps(self.manifest))
+            folder = temporary_folder(self, {JUDGEMENTS: self.rows}, self.manifest)
             self._files.append(str(folder))
         return self._files[0]
 

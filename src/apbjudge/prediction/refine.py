@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -45,7 +46,7 @@ from .source import DraftSource, RefineTask, data_roots
 from .worker import CALLS, PREDICTIONS, Planner, account_of, failure, response_of
 from .worker import Row as JsonRow
 
-Drafts = str | Path | PredictionRun
+Drafts = str | PathLike[str]
 """A folder or a file of predictions, or a run of ``predict``."""
 
 
@@ -271,12 +272,12 @@ class _Origin:
     """Where drafts come from.
 
     Attributes:
-        rows: The drafts: a file, or rows in memory.
+        rows: The file of drafts.
         cases: The file of their cases; None where the rows have all fields.
         manifest: That of the run; empty without.
     """
 
-    rows: Path | tuple[JsonRow, ...]
+    rows: Path
     cases: Path | None
     manifest: Mapping[str, Any]
 
@@ -287,13 +288,9 @@ class _Origin:
         Raises:
             InputError: If the cases of the run are not where they were.
         """
-        if isinstance(drafts, PredictionRun):
-            manifest: Mapping[str, Any] = drafts.manifest
-            rows = drafts.rows if drafts.folder is None else drafts.folder / PREDICTIONS
-        else:
-            path = Path(drafts)
-            rows = path / PREDICTIONS if path.is_dir() else path
-            manifest = read_manifest(rows.parent)
+        path = Path(drafts)
+        rows = path / PREDICTIONS if path.is_dir() else path
+        manifest = read_manifest(rows.parent)
         if cases is None and not mapping(manifest.get("identity")).get("full"):
             stated = manifest.get("cases", manifest.get("input"))
             if isinstance(stated, str) and stated != "row":
@@ -307,7 +304,7 @@ class _Origin:
         """Folder that files of the cases are relative to."""
         stated = self.manifest.get("cases", self.manifest.get("input"))
         file = self.cases or (Path(stated) if isinstance(stated, str) else self.rows)
-        return file.parent if isinstance(file, Path) else Path()
+        return file.parent
 
     @property
     def specs(self) -> tuple[PlannerSpec, ...]:

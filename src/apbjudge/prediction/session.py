@@ -24,7 +24,7 @@ from ..records import Record
 from ..records.run_folder import MANIFEST
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
-from ..runs.folder import RecordLog, environment, manifest_states
+from ..runs.folder import RecordLog, environment, manifest_states, temporary_folder
 from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
 from ..runs.resume import inputs_json
 from .config import PlannerSpec, PredictConfig
@@ -63,9 +63,9 @@ class PredictionCounts(Record):
     served_models: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PredictionRun:
-    """Finished predictions.
+    """Finished predictions; stands for their file wherever one is taken.
 
     Attributes:
         folder: Where the files are; None when they were kept in memory.
@@ -83,6 +83,7 @@ class PredictionRun:
     progress: Progress
     rows: tuple[Row, ...] = field(default=(), repr=False)
     failures: tuple[Row, ...] = field(default=(), repr=False)
+    _files: list[str] = field(default_factory=list[str], compare=False, repr=False)
 
     @property
     def failed(self) -> int:
@@ -97,14 +98,13 @@ class PredictionRun:
         return (line.values for line in lines if isinstance(line.values, dict))
 
     def __fspath__(self) -> str:
-        """The file of predictions.
-
-        Raises:
-            OptionError: If they were kept in memory.
-        """
-        if self.folder is None:
-            raise OptionError("these predictions are in memory: expected a run with out=FOLDER")
-        return os.fspath(self.folder / PREDICTIONS)
+        """The file of predictions; for a run in memory a temporary one, which goes with the run."""
+        if self.folder is not None:
+            return os.fspath(self.folder / PREDICTIONS)
+        if not self._files:
+            folder = temporary_folder(self, {PREDICTIONS: self.rows}, self.manifest)
+            self._files.append(str(folder / PREDICTIONS))
+        return self._files[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -400,6 +403,25 @@ def environment(libraries: Iterable[str]) -> dict[str, Any]:
 def _installed(library: str) -> str:
     """A library's version, looked up once a process: all of its description is parsed for it."""
     return version(library)
+
+
+def temporary_folder(
+    owner: object, files: Mapping[str, Iterable[Mapping[str, Any]]], manifest: Mapping[str, Any]
+) -> Path:
+    """Writes a run that was kept in memory into a folder that goes with its owner.
+
+    Args:
+        owner: Stands for the folder; the files are removed when it is.
+        files: Rows by name of file.
+        manifest: The manifest.
+    """
+    folder = Path(mkdtemp(prefix="apbjudge-run-"))
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    for name, rows in files.items():
+        lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+        write_atomically(folder / name, b"".join(lines))
+    write_atomically(folder / MANIFEST, orjson.dumps(manifest, default=str))
+    return folder
 
 
 # Locking and replacing a run ----------------------------------------------------------------------
