@@ -143,10 +143,10 @@ def test_a_judge_without_a_price_costs_nobody_knows_what(rows: Path) -> None:
 def test_the_time_is_no_less_than_any_limit_demands(
     n: int, most: int, latency: float | None, rpm: float | None, tpm: float | None
 ) -> None:
-    from apbjudge.judge.dry_run import _seconds
+    from apbjudge.judge.dry_run import seconds_of
 
     judge = spec(max_concurrency=most, rpm=rpm, tpm=tpm)
-    seconds = _seconds(judge, n, 10 * n, latency)
+    seconds = seconds_of(judge, n, 10 * n, latency)
     if latency is None and rpm is None and tpm is None:
         assert seconds is None
         return
@@ -154,7 +154,7 @@ def test_the_time_is_no_less_than_any_limit_demands(
     least = [(latency or 0) * n / most, latency or 0]
     least += [60 * n / rpm if rpm else 0, 600 * n / tpm if tpm else 0]
     assert seconds == pytest.approx(max(least))
-    assert _seconds(judge, 0, 0, latency) == 0.0
+    assert seconds_of(judge, 0, 0, latency) == 0.0
 
 
 # --- what earlier runs left ----------------------------------------------------------------------

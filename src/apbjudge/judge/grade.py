@@ -58,8 +58,7 @@ def grade(
             another run.
         InputError: If an input file as a whole is unusable.
     """
-    if isinstance(rows, PathLike):  # such as a run of predictions
-        rows = Path(rows)
+    rows = _opened(rows)
     own_judge = FunctionJudge.of(judge) if _is_function(judge) else None
     own_protocol = protocol if isinstance(protocol, Protocol | TrajectoryProtocol) else None
     if judge is not None and own_judge is None:
@@ -105,6 +104,11 @@ def grade(
         if escalate is None:
             return run_panel(run, specs, config.panel)
         return run_cascade(run, escalate, config.when)
+
+
+def _opened(rows: Rows | PathLike[str]) -> Rows:
+    """The rows, or the file that stands for them, such as that of a run of ``predict``."""
+    return Path(rows) if isinstance(rows, PathLike) else rows
 
 
 def _is_function(judge: object) -> TypeGuard[JudgeFunction]:
