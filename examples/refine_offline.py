@@ -12,12 +12,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 
-from scripted_judge import HERE, Handler, read_labels
+from scripted_judge import HERE, Handler, Server, read_labels
 from scripted_planner import Examples, PlannerHandler
 
 import apbjudge
@@ -30,7 +29,7 @@ TABLES = ("refinement",)
 @contextmanager
 def serving(handler: type[Handler]) -> Iterator[str]:
     """A server on a free port; yields its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/v1"

@@ -67,7 +67,7 @@ def answer(request: dict[str, Any], labels: dict[Key, dict[str, Any]]) -> dict[s
     label = labels.get((_block(prompt, "query"), _block(prompt, "prediction")))
     if label is None:
         if '<data name="' not in prompt:
-            return _least(request)
+            return least(request)
         raise UnknownRequestError("this prompt is about no example")
     values = {"reasoning": label["note"], **label, **label.get("errors", {})}
     wanted = _keys(request) or [k for k in (*_FLAGS, "grade", "category") if k in values]
@@ -102,7 +102,7 @@ def _other(values: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     }
 
 
-def _least(request: dict[str, Any]) -> dict[str, Any]:
+def least(request: dict[str, Any]) -> dict[str, Any]:
     """The smallest reply that fits the schema asked for."""
     schema = (request.get("response_format") or {}).get("json_schema", {}).get("schema", {})
     properties = schema.get("properties", {}).items()
@@ -127,6 +127,12 @@ def _keys(request: dict[str, Any]) -> list[str]:
     """The keys of the schema asked for; none when the endpoint is asked for plain text."""
     schema = (request.get("response_format") or {}).get("json_schema", {}).get("schema", {})
     return list(schema.get("properties", {}))
+
+
+class Server(ThreadingHTTPServer):
+    """Takes many callers at once."""
+
+    request_queue_size = 256
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -183,7 +189,7 @@ def main() -> None:
     parser.add_argument("--examples", type=Path, default=HERE, help="folder of the examples")
     options = parser.parse_args()
     Handler.labels = read_labels(options.examples)
-    with ThreadingHTTPServer(("127.0.0.1", options.port), Handler) as server:
+    with Server(("127.0.0.1", options.port), Handler) as server:
         print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
         try:
             server.serve_forever()

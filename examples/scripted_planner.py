@@ -20,12 +20,11 @@ import argparse
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from scripted_judge import HERE, Handler, UnknownRequestError
+from scripted_judge import HERE, Handler, Server, UnknownRequestError, least
 
 from apbjudge import Item, Row
 from apbjudge.prediction.config import PlannerSpec
@@ -133,7 +132,9 @@ class PlannerHandler(Handler):
     examples: Examples
 
     def answer_text(self, request: dict[str, Any]) -> str:
-        """The text of the reply."""
+        """The text of the reply; what is no planner's prompt, such as a doctor's, gets the least."""
+        if len(request["messages"]) == 1:
+            return json.dumps(least(request))
         return self.examples.reply(request["messages"], request["model"])
 
 
@@ -144,7 +145,7 @@ def main() -> None:
     parser.add_argument("--prompts", default="neutral@1", help="the prompt set it is asked with")
     options = parser.parse_args()
     PlannerHandler.examples = Examples(options.examples, options.prompts)
-    with ThreadingHTTPServer(("127.0.0.1", options.port), PlannerHandler) as server:
+    with Server(("127.0.0.1", options.port), PlannerHandler) as server:
         print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
         try:
             server.serve_forever()

@@ -63,8 +63,19 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def judge_address() -> Iterator[str]:
     """The scripted judge of the examples, behind a real socket."""
+    yield from address_of("scripted_judge.py")
+
+
+@pytest.fixture(scope="module")
+def servers(judge_address: str) -> Iterator[dict[int, str]]:
+    """Addresses of the scripted judge and the scripted planner, by the port that docs give them."""
+    for planner_address in address_of("scripted_planner.py"):
+        yield {8000: judge_address, 8001: planner_address}
+
+
+def address_of(program: str) -> Iterator[str]:
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "examples" / "scripted_judge.py"), "--port", "0"],
+        [sys.executable, str(ROOT / "examples" / program), "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -83,14 +94,16 @@ def judge_address() -> Iterator[str]:
 def test_a_documented_command_ends_with_0(
     line: str,
     checkout: Path,
-    judge_address: str,
+    servers: dict[int, str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    program, *arguments = shlex.split(line.replace("http://127.0.0.1:8000/v1", judge_address))
+    for port, address in servers.items():
+        line = line.replace(f"http://127.0.0.1:{port}/v1", address)
+    program, *arguments = shlex.split(line)
     monkeypatch.chdir(checkout)
-    monkeypatch.setenv("OPENAI_API_BASE", judge_address)
-    monkeypatch.setenv("OPENAI_BASE_URL", judge_address)
+    monkeypatch.setenv("OPENAI_API_BASE", servers[8000])
+    monkeypatch.setenv("OPENAI_BASE_URL", servers[8000])
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     # in this process: importing everything anew takes most of the time
     if program == "apbjudge":
