@@ -132,7 +132,7 @@ class PlannerHandler(Handler):
     examples: Examples
 
     def answer_text(self, request: dict[str, Any]) -> str:
-        """The text of the reply; what is no planner's prompt, such as a doctor's, gets the least."""
+        """The text of the reply; the least where no planner is asked, as by a doctor."""
         if len(request["messages"]) == 1:
             return json.dumps(least(request))
         return self.examples.reply(request["messages"], request["model"])
