@@ -8,7 +8,7 @@ announced as missing.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -275,9 +275,11 @@ def _tools_text(tools: Toolset | None, query: str, order: ToolOrder) -> str:
     named = tools.listed_names.difference(tool.name for tool in tools.tools)
     shown += [{"name": name} for name in sorted(named)]
     if order == "mixed":
-        key: Callable[[dict[str, Any]], bytes] = lambda tool: sha256(  # noqa: E731
-            f"{tool['name']}\0{query}".encode()
-        ).digest()
+
+        def key(tool: dict[str, Any]) -> tuple[bytes, str]:
+            digest = sha256(f"{tool['name']}\0{query}".encode()).digest()
+            return digest, pretty(tool)  # tools of one name are told apart
+
         shown.sort(key=key)
     if not tools.tools:
         return "\n".join(tool["name"] for tool in shown)
