@@ -250,14 +250,17 @@ def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
     query, trajectory = case.query, pretty(case.trajectory) if case.trajectory else ""
     if not n_images:
         return query, trajectory, False
-    if "\0" in query + trajectory or "\\u0000" in trajectory:
+    shown = trajectory if case.form == "steps" else ""  # the text for plans does not show it
+    if "\0" in query + shown or "\\u0000" in shown:
         raise RowError("query", "no NUL character beside pictures", query)
-    n_marks = query.count(IMAGE_MARK) + trajectory.count(IMAGE_MARK)
+    n_marks = query.count(IMAGE_MARK) + shown.count(IMAGE_MARK)
     if not n_marks:
         return query, trajectory, False
     if n_marks != n_images:
         raise RowError("files", f"a picture for each of {n_marks} marks {IMAGE_MARK}", n_images)
-    return (query.replace(IMAGE_MARK, _PLACE), trajectory.replace(IMAGE_MARK, _PLACE), True)
+    if shown:
+        trajectory = trajectory.replace(IMAGE_MARK, _PLACE)
+    return query.replace(IMAGE_MARK, _PLACE), trajectory, True
 
 
 def _tools_text(tools: Toolset | None, query: str, order: ToolOrder) -> str:

@@ -85,7 +85,7 @@ class Planner:
             expected = f"a model that can see ({self.spec.model}: --vision yes says that it can)"
             raise RowError("files", expected, f"{n} pictures")
         if most is not None and n > most:
-            raise RowError("files", f"at most {most} pictures (--max-images)", f"{n} pictures")
+            raise RowError("files", f"at most {most} pictures (--max-images)", n)
 
     def request(self, messages: list[dict[str, Any]], sample: int, prefix: str) -> Request:
         """A call with these messages."""
