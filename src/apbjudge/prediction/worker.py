@@ -198,7 +198,7 @@ class PredictWorker:
             usage = Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
         return {
-            **(row.case.row if self._full else {}),
+            **(_own_fields(row.case.row) if self._full else {}),
             "id": fields["id"],
             "case_id": fields["case_id"],
             "tested_model": fields["tested_model"],
@@ -210,6 +210,11 @@ class PredictWorker:
             "fingerprint": fields["fingerprint"],
             "messages": logged(messages, prompt.images),
         }
+
+
+def _own_fields(case: Mapping[str, Any]) -> Row:
+    """The fields of a case but those that would make its prediction another record."""
+    return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
 
 
 def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = Usage()) -> Row:  # noqa: B008
