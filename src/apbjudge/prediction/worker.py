@@ -134,15 +134,20 @@ class Planner:
             )
 
 
-_VERSION = re.compile(r"[-@:_.]?(?:v?\d[-\d.:]*|latest)")
-"""What a provider adds to the name of a model, such as a date."""
+_VERSION = re.compile(r"[-@:_](?:(?:\d{3,8}|\d{4}-\d\d-\d\d)(?:-v\d+(?::\d+)?)?|latest|default)")
+"""What a provider adds to the name of a model: a date or a number of three digits at least.
+
+One or two digits tell one model from another: gpt-4.1 is not gpt-4.
+"""
 
 
 def is_same_model(asked: str, served: str) -> bool:
     """Whether a reported name may be that of the model asked: provider and version aside."""
     name, given = (each.lower().rpartition("/")[2] for each in (asked, served))
-    more = given.removeprefix(name)
-    return given.startswith(name) and (not more or _VERSION.fullmatch(more) is not None)
+    names = (name, name.removesuffix("-latest"))
+    return given in names or any(
+        given.startswith(each) and _VERSION.fullmatch(given[len(each) :]) for each in names
+    )
 
 
 class PredictWorker:
