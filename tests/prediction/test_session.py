@@ -202,6 +202,7 @@ BAD_LINES = {
     '{"id": "b", "query"': "line",
     '["a list"]': "line",
     '{"query": "no id"}': "id",
+    '{"id": "no task"}': "query",
     json.dumps(case("x", tools="?")): "tools",
     json.dumps(case("a", query="Another.")): "id",
     json.dumps(step_case("x", prediction_horizon=9)): "prediction_horizon",

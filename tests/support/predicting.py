@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,17 @@ def read_case(row: Mapping[str, Any]) -> Item:
 
 
 def prompt_of(
-    row: Mapping[str, Any],
-    prompts: str = "neutral@1",
-    roots: Sequence[Path] = (EXAMPLES,),
-    **settings: Any,
+    row: Mapping[str, Any], prompts: str = "neutral@1", roots: Sequence[Path] = (EXAMPLES,)
 ) -> CasePrompt:
     """What a tested model is sent for a row."""
-    spec = PlannerSpec(model=MODEL, **settings)
-    return PromptMaker.of(prompts, roots, spec).make(read_case(row))
+    is_own = prompts.endswith(".toml")  # the file may change
+    make = _maker.__wrapped__ if is_own else _maker
+    return make(prompts, tuple(roots)).make(read_case(row))
+
+
+@lru_cache
+def _maker(prompts: str, roots: tuple[Path, ...]) -> PromptMaker:
+    return PromptMaker.of(prompts, roots, PlannerSpec(model=MODEL))
 
 
 def text_of(prompt: CasePrompt) -> str:
