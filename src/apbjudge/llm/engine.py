@@ -261,8 +261,9 @@ def load_completion(data: bytes) -> Completion | None:
     """A completion from the cache; None when the entry is not one of ours."""
     try:
         text, reason, logprobs, *more = orjson.loads(data)
-        # entries of older versions end earlier
-        served, calls, refusal = [*more, *[None, [], None][len(more) :]]
+        if len(more) == 2:  # entries of older versions end here, or before
+            more.append(None)
+        served, calls, refusal = more or (None, (), None)
         return Completion(
             text=text,
             finish_reason=reason,
