@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A remark of pydantic on litellm's types, made when the first reply is read; not ours."""
     remark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
     here = Path(__file__).parent
-    readers = {here / "judge", here / "llm"}
+    readers = {here / "judge", here / "llm", here / "prediction"}
     for item in items:
         if item.path.parent in readers:
             item.add_marker(remark)

@@ -206,7 +206,7 @@ def test_a_server_of_ones_own_needs_its_address(
 def test_a_model_without_provider_is_looked_up() -> None:
     assert provider_of("gpt-4o") == ("openai", "gpt-4o")
     assert provider_of("hosted_vllm/org/m") == ("hosted_vllm", "org/m")
-    with pytest.raises(OptionError, match="--judge nobodys-model"):
+    with pytest.raises(OptionError, match="nobodys-model: BadRequestError"):
         provider_of("nobodys-model")
 
 

@@ -254,17 +254,20 @@ def dump_completion(completion: Completion) -> bytes:
     logprobs = [[c.token, c.logprob, c.top] for c in completion.logprobs]
     calls = [[call.name, call.arguments, call.id] for call in completion.tool_calls]
     values = [completion.text, completion.finish_reason, logprobs, completion.served_model, calls]
-    return orjson.dumps(values)
+    return orjson.dumps([*values, completion.refusal])
 
 
 def load_completion(data: bytes) -> Completion | None:
     """A completion from the cache; None when the entry is not one of ours."""
     try:
         text, reason, logprobs, *more = orjson.loads(data)
-        served, calls = more or (None, ())  # entries of older versions end here
+        if len(more) == 2:  # entries of older versions end here, or before
+            more.append(None)
+        served, calls, refusal = more or (None, (), None)
         return Completion(
             text=text,
             finish_reason=reason,
+            refusal=refusal,
             served_model=served,
             tool_calls=tuple(ToolCall(name=n, arguments=a, id=i) for n, a, i in calls),
             usage=_REUSED,

@@ -179,7 +179,7 @@ class PredictConfig(RunsConfig, CasesConfig):
         if any(spec.temperature == 0 and "temperature" in spec.model_fields_set for spec in specs):
             raise OptionError("--samples: expected --temperature above 0, got 0")
         return tuple(
-            spec if spec.temperature else spec.model_copy(update={"temperature": 1.0})
+            spec.model_copy(update={"temperature": 1.0}) if spec.temperature == 0 else spec
             for spec in specs
         )
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from jinja2 import Template, TemplateSyntaxError, meta
-from jinja2.exceptions import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from ..config import Config
-from ..errors import OptionError
+from ..errors import OptionError, visible
 from ..protocols.prompts import compiled
 
 ToolOrder = Literal["given", "mixed"]
@@ -56,8 +55,9 @@ class PromptSet:
         """
         try:
             return self.texts[path].render(values).strip()
-        except TemplateError as error:
-            raise OptionError(f"--prompts: {self.name}: {path}: {error}") from None
+        except Exception as error:  # noqa: BLE001 - a user's template can do anything
+            detail = visible(f"{type(error).__name__}: {error}")
+            raise OptionError(f"--prompts: {self.name}: {path}: {detail}") from None
 
 
 def prompt_set_names(kind: str) -> tuple[str, ...]:
@@ -92,13 +92,17 @@ def load_prompt_set(
         values = tomllib.loads(data.decode())
     except OSError as error:
         raise OptionError(f"{flag}: {ref}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise OptionError(f"{flag}: {ref}: {error}") from None
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or no path at all
+        raise OptionError(f"{flag}: {visible(ref)}: {error}") from None
     try:
         head = _Head(**{name: values.pop(name) for name in _Head.model_fields if name in values})
         texts = _texts(values, paths, names)
-    except (ValueError, OptionError) as error:
+    except ValueError as error:
         raise OptionError(f"{flag}: {ref}: {error}") from None
+    except OptionError as error:  # of a key of the file, which is no option
+        key, _, detail = str(error).partition(": ")
+        key = key.removeprefix("--").replace("-", "_")
+        raise OptionError(f"{flag}: {ref}: {key}: {detail}") from None
     return PromptSet(
         name=ref,
         digest=sha256(data).hexdigest(),

@@ -8,7 +8,7 @@ announced as missing.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -183,6 +183,8 @@ class PromptMaker:
             RowError: If the case can't be shown.
             OptionError: If the prompt set can't be used with it.
         """
+        if not (case.query.strip() or case.trajectory or case.files or case.system_prompt.strip()):
+            raise RowError("query", "a task, in the query or in earlier messages", case.query)
         images, attachments = self._files(case)
         query, trajectory, is_placed = _with_places(case, len(images))
         if images and not is_placed:
@@ -250,14 +252,17 @@ def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
     query, trajectory = case.query, pretty(case.trajectory) if case.trajectory else ""
     if not n_images:
         return query, trajectory, False
-    if "\0" in query + trajectory or "\\u0000" in trajectory:
+    shown = trajectory if case.form == "steps" else ""  # the text for plans does not show it
+    if "\0" in query + shown or "\\u0000" in shown:
         raise RowError("query", "no NUL character beside pictures", query)
-    n_marks = query.count(IMAGE_MARK) + trajectory.count(IMAGE_MARK)
+    n_marks = query.count(IMAGE_MARK) + shown.count(IMAGE_MARK)
     if not n_marks:
         return query, trajectory, False
     if n_marks != n_images:
         raise RowError("files", f"a picture for each of {n_marks} marks {IMAGE_MARK}", n_images)
-    return (query.replace(IMAGE_MARK, _PLACE), trajectory.replace(IMAGE_MARK, _PLACE), True)
+    if shown:
+        trajectory = trajectory.replace(IMAGE_MARK, _PLACE)
+    return query.replace(IMAGE_MARK, _PLACE), trajectory, True
 
 
 def _tools_text(tools: Toolset | None, query: str, order: ToolOrder) -> str:
@@ -275,9 +280,11 @@ def _tools_text(tools: Toolset | None, query: str, order: ToolOrder) -> str:
     named = tools.listed_names.difference(tool.name for tool in tools.tools)
     shown += [{"name": name} for name in sorted(named)]
     if order == "mixed":
-        key: Callable[[dict[str, Any]], bytes] = lambda tool: sha256(  # noqa: E731
-            f"{tool['name']}\0{query}".encode()
-        ).digest()
+
+        def key(tool: dict[str, Any]) -> tuple[bytes, str]:
+            digest = sha256(f"{tool['name']}\0{query}".encode()).digest()
+            return digest, pretty(tool)  # tools of one name are told apart
+
         shown.sort(key=key)
     if not tools.tools:
         return "\n".join(tool["name"] for tool in shown)

@@ -92,7 +92,7 @@ class Planner:
             expected = f"a model that can see ({self.spec.model}: --vision yes says that it can)"
             raise RowError("files", expected, f"{n} pictures")
         if most is not None and n > most:
-            raise RowError("files", f"at most {most} pictures (--max-images)", f"{n} pictures")
+            raise RowError("files", f"at most {most} pictures (--max-images)", n)
 
     def request(self, messages: list[dict[str, Any]], sample: int, prefix: str) -> Request:
         """A call with these messages."""
@@ -141,15 +141,20 @@ class Planner:
             )
 
 
-_VERSION = re.compile(r"[-@:_.]?(?:v?\d[-\d.:]*|latest)")
-"""What a provider adds to the name of a model, such as a date."""
+_VERSION = re.compile(r"[-@:_](?:(?:\d{3,8}|\d{4}-\d\d-\d\d)(?:-v\d+(?::\d+)?)?|latest|default)")
+"""What a provider adds to the name of a model: a date or a number of three digits at least.
+
+One or two digits tell one model from another: gpt-4.1 is not gpt-4.
+"""
 
 
 def is_same_model(asked: str, served: str) -> bool:
     """Whether a reported name may be that of the model asked: provider and version aside."""
     name, given = (each.lower().rpartition("/")[2] for each in (asked, served))
-    more = given.removeprefix(name)
-    return given.startswith(name) and (not more or _VERSION.fullmatch(more) is not None)
+    names = (name, name.removesuffix("-latest"))
+    return given in names or any(
+        given.startswith(each) and _VERSION.fullmatch(given[len(each) :]) for each in names
+    )
 
 
 class PredictWorker:
@@ -205,7 +210,7 @@ class PredictWorker:
             usage = Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
         return {
-            **(row.case.row if self._full else {}),
+            **(_own_fields(row.case.row) if self._full else {}),
             "id": fields["id"],
             "case_id": fields["case_id"],
             "tested_model": fields["tested_model"],
@@ -218,6 +223,11 @@ class PredictWorker:
             "fingerprint": fields["fingerprint"],
             "messages": logged(messages, prompt.images),
         }
+
+
+def _own_fields(case: Mapping[str, Any]) -> Row:
+    """The fields of a case but those that would make its prediction another record."""
+    return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
 
 
 def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = Usage()) -> Row:  # noqa: B008

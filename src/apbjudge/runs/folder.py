@@ -131,18 +131,18 @@ class RecordLog(Generic[T]):
         path.unlink(missing_ok=True)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yields the records written so far, as JSON rows.
+        """Yields the records written so far, as JSON rows; failures kept apart are not among them.
 
         Raises:
             InputError: If a line of the file was damaged by someone else meanwhile.
         """
-        return (row for _, row in self._lines())
+        return (row for _, row in self._lines(self._path))
 
-    def _lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    def _lines(self, path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
         """The lines with their records: whole ones, as the start of the session left them."""
-        for line in read_lines(self._path, any_format=True):
+        for line in read_lines(path, any_format=True):
             if isinstance(line.values, RowError):
-                raise InputError(f"{self._path}:{line.number}: {line.values}")
+                raise InputError(f"{path}:{line.number}: {line.values}")
             yield line.raw, line.values
 
     @property
@@ -187,13 +187,16 @@ class RecordLog(Generic[T]):
         return row
 
     def current(self) -> Iterator[dict[str, Any]]:
-        """Yields the records that this session asked for, old or new."""
+        """Yields the records that this session asked for, old or new; its failures come last."""
         self._out.flush()
         if self._added is None:
             yield from self.rows()
-            return
-        asked = self._added | {int(key) for key in self._finished.keys[self._met]}
-        yield from (row for row in self.rows() if record_key(row) in asked)
+        else:
+            asked = self._added | {int(key) for key in self._finished.keys[self._met]}
+            yield from (row for row in self.rows() if record_key(row) in asked)
+        if self.kind.failures is not None and self._failures is not None:
+            self._failures.flush()
+            yield from (row for _, row in self._lines(self.folder / self.kind.failures))
 
     def replace_all(
         self, rows: Iterable[Mapping[str, Any]], *, superseded: Iterable[bytes] = ()
@@ -223,7 +226,7 @@ class RecordLog(Generic[T]):
         if self._met.all() and not self._moved:
             return
         n = 0
-        for raw, row in self._lines():
+        for raw, row in self._lines(self._path):
             if record_key(row) in strays and row.get("reason") != BAD_INPUT:
                 self._archive.add(raw)
                 n += 1
@@ -236,7 +239,7 @@ class RecordLog(Generic[T]):
             )
 
     def _lines_without(self, strays: KeySet) -> Iterator[bytes]:
-        for raw, row in self._lines():
+        for raw, row in self._lines(self._path):
             key = record_key(row)
             if key in self._moved:
                 yield orjson.dumps({**row, **self._moved[key]})

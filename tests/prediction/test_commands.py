@@ -1,0 +1,470 @@
+"""The commands about tested models: predict, its dry run, prompt, doctor, and batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.llm.limits import Limits
+from apbjudge.llm.resources import Resources
+from apbjudge.prediction.batching import predict_batched
+from apbjudge.prediction.config import PlannerSpec, PredictConfig
+from apbjudge.prediction.dry_run import forecast_predictions
+from apbjudge.prediction.prompt_sets import prompt_set_names
+from apbjudge.prediction.prompts import VIEW_NAMES
+from apbjudge.prediction.session import Session, predict_in, session_of
+from apbjudge.runs.loop import QUIET
+from tests.llm.test_endpoint_checks import Able, AbleServer, listed
+from tests.support.batch_server import BatchServer, answered, bad, by_text, expired, in_turn, says
+from tests.support.clock import VirtualClock
+from tests.support.judging import write_rows
+from tests.support.predicting import (
+    EXAMPLES,
+    MODEL,
+    PNG,
+    REPLY,
+    case,
+    examples,
+    prompt_of,
+    read_lines,
+    step_case,
+    text_of,
+)
+from tests.support.server import Answer, ChatServer, Status, by_content
+
+pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+
+OK = Answer(REPLY)
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "cases.jsonl", [case("a"), case("b"), step_case("c")])
+
+
+# predict ------------------------------------------------------------------------------------------
+
+
+def test_the_command_says_what_it_did_and_grade_takes_its_file(
+    serve: Any, command: Any, cases: Path, tmp_path: Path
+) -> None:
+    server = serve(by_content({"(b)": [Answer("{", "length")], "(c)": [Status(500)]}, OK))
+    out = tmp_path / "out"
+    arguments = ["predict", cases, "--model", f"{MODEL}@{server.address}", "--out", out]
+    first = command(*arguments, "--config", "retries=0")
+    assert first.code == 1
+    head, line, *_ = [row.split() for row in first.out.splitlines() if row.strip("─- ")]
+    assert head[:4] == ["tested", "model", "predicted", "truncated"]
+    assert line[:7] == [MODEL, "2", "1", "(50.0%)", "0", "0", "1"]
+    assert f"failed, {MODEL}: transport 1" in first.out
+    assert f"{out}/: predictions.jsonl failures.jsonl manifest.json" in first.out
+    assert first.err.splitlines()[-1] == (
+        f"apbjudge: 1 without a prediction, see {out}/failures.jsonl; "
+        "the same command tries them again"
+    )
+    server.behave = lambda seen: OK
+    second = command(*arguments, "--config", "retries=0")
+    assert second.code == 0
+    assert "failures.jsonl" not in second.out
+    graded = command("grade", out / "predictions.jsonl", "--cases", cases, "--out", tmp_path / "g")
+    assert graded.code == 0
+    assert "3 rows" in graded.out
+
+
+def test_several_models_with_addresses_of_their_own(
+    serve: Any, command: Any, cases: Path, tmp_path: Path
+) -> None:
+    servers = [serve([OK]), serve([OK])]
+    models = [f"hosted_vllm/m{n}@{server.address}" for n, server in enumerate(servers)]
+    done = command("predict", cases, "--model", models[0], "--model", models[1], "--out", tmp_path)
+    assert done.code == 0
+    assert [{seen.body["model"] for seen in server.requests} for server in servers] == [
+        {"m0"},
+        {"m1"},
+    ]
+    assert len(read_lines(tmp_path / "predictions.jsonl")) == 6
+
+
+def test_the_same_command_without_a_folder_finds_its_run_again(
+    serve: Any, command: Any, cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = serve([OK])
+    for _ in range(2):
+        assert command("predict", cases, "--model", f"{MODEL}@{server.address}").code == 0
+    assert len(server.requests) == 3
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name.startswith("cases-predictions-hosted-vllm-planner-")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "--model: expected a litellm model name with provider, got nothing"),
+        (["--model", "x/y", "--model", "x/y"], "--model: expected each model once, got x/y again"),
+        (["--model", "x/y", "--preset", "apb-2026"], "--preset apb-2026: expected one of gpt-4o"),
+        (["--model", "x/y", "--prompts", "old@1"], "--prompts: expected one of apb@1, neutral@1"),
+        (["--model", "x/y", "--data-root", "nowhere"], "--data-root: expected a folder"),
+        (["--model", "x/y", "--samples", "0"], "--samples: "),
+        (
+            ["--model", "x/y", "--model", "x/z", "--api-base", "http://127.0.0.1:9/v1"],
+            "--api-base: expected one --model",
+        ),
+        (["--model", "x/y", "--model", "x/z", "--batch"], "--batch: expected one --model, got 2"),
+    ],
+)
+def test_options_that_cannot_work_are_one_line(
+    command: Any, cases: Path, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    done = command("predict", cases, "--out", tmp_path / "out", *arguments)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"apbjudge: {complaint}")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n\n", b"\xff\xfe\x00"])
+def test_files_that_are_no_cases_are_one_line(
+    command: Any, tmp_path: Path, content: bytes | None
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    model = ["--model", f"{MODEL}@http://127.0.0.1:9/v1"]
+    done = command("predict", path, *model, "--out", tmp_path / "out")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"apbjudge: {path}: ")
+
+
+# The dry run --------------------------------------------------------------------------------------
+
+
+def session(cases: Path, server: ChatServer, out: Path, **settings: Any) -> Session:
+    limits = {name: settings.pop(name) for name in ("max_calls",) if name in settings}
+    usual = {"api_base": server.address, "retries": 0, "vision": "yes", "max_concurrency": 1}
+    samples = settings.pop("samples", 1)
+    names = settings.pop("models", (MODEL,))
+    specs = tuple(PlannerSpec(model=name, **{**usual, **settings}) for name in names)
+    config = PredictConfig(model=specs, out=out, samples=samples)
+    resources = Resources(
+        limits=Limits(**limits), cache=out.parent / "cache", clock=VirtualClock([])
+    )
+    return replace(session_of(str(cases), config, resources, QUIET), in_memory=False)
+
+
+def pictures_in(body: dict[str, Any]) -> int:
+    contents = [m["content"] for m in body["messages"] if isinstance(m["content"], list)]
+    return sum(part["type"] == "image_url" for content in contents for part in content)
+
+
+def test_a_dry_run_says_what_the_run_then_does(serve: Any, tmp_path: Path) -> None:
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes(PNG + name.encode())
+    two = [{"type": "image", "path": "a.png"}, {"type": "image", "path": "b.png"}]
+    rows = [case("none"), case("two", files=two), case("one", files=two[:1]), step_case("k")]
+    gone = case("gone", files=[{"type": "image", "path": "gone.png"}])
+    path = write_rows(tmp_path / "cases.jsonl", [*rows, gone, {"id": "bad"}])
+    server = serve([OK])
+    run = session(path, server, tmp_path / "out", models=(MODEL, "hosted_vllm/other"))
+
+    def check(**expected: int) -> None:
+        server.forget()
+        before = forecast_predictions(run)
+        assert server.requests == []
+        done = predict_in(run, batch=False)
+        for forecast in before:
+            assert {name: getattr(forecast, name) for name in expected} == expected
+        assert sum(f.calls for f in before) == len(server.requests) == done.progress.calls
+        assert sum(f.pictures for f in before) == sum(pictures_in(s.body) for s in server.requests)
+        assert sum(f.reused for f in before) == done.progress.reused
+        assert sum(f.finished for f in before) == done.progress.skipped
+        lengths = sum(len(seen.text) - 1 for seen in server.requests)
+        if lengths:
+            assert sum(f.prompt_tokens for f in before) > 0
+
+    expected = {"rows": 6, "bad_rows": 2, "finished": 0, "reused": 0, "calls": 4, "pictures": 3}
+    check(**expected)
+    check(**{**expected, "finished": 4, "calls": 0, "pictures": 0})
+    lines = read_lines(tmp_path / "out" / "predictions.jsonl")
+    write_rows(tmp_path / "out" / "predictions.jsonl", [r for r in lines if r["id"] != "two"])
+    check(**{**expected, "finished": 3, "calls": 0, "reused": 1, "pictures": 0})
+    (tmp_path / "b.png").write_bytes(PNG + b"another")
+    check(**{**expected, "finished": 3, "calls": 1, "pictures": 2})
+
+
+def test_a_dry_run_writes_nothing(serve: Any, command: Any, cases: Path, tmp_path: Path) -> None:
+    server, out = serve([OK]), tmp_path / "out"
+    done = command(
+        "predict", cases, "--model", f"{MODEL}@{server.address}", "--out", out, "--dry-run"
+    )
+    assert done.code == 0
+    assert done.out.splitlines()[0] == MODEL
+    assert "rows      3: 3 to do, 0 finished, 0 bad" in done.out
+    assert "calls     3, and 0 replies from the cache" in done.out
+    assert server.requests == []
+    assert not out.exists()
+
+
+# prompt and doctor --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("name", ["holistic", "tool_broken", "unsolvable"])
+def test_the_command_prints_the_prompt(command: Any, name: str, prompts: str) -> None:
+    row = examples(name)[0]
+    done = command(
+        "prompt", EXAMPLES / f"{name}.jsonl", "--predict", "--id", row["id"], "--prompts", prompts
+    )
+    assert done.code == 0
+    system, user = text_of(prompt_of(row, prompts)).split("\n=====\n")
+    assert done.out == (f"===== {row['id']}: system =====\n{system}\n===== user =====\n{user}\n")
+
+
+def test_the_command_names_pictures_at_their_places(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    row = case("a", query="See <image> here", files=[{"type": "image", "path": "a.png"}])
+    path = write_rows(tmp_path / "cases.jsonl", [row, case("b", files=[{"path": "gone.png"}])])
+    done = command("prompt", path, "--predict", "--id", "a")
+    assert "See [picture a.png]\n here" in done.out
+    gone = command("prompt", path, "--predict", "--id", "b")
+    assert gone.code == 2
+    assert gone.err.startswith(f"apbjudge: {path}:2: field files[0].path: expected a readable")
+    missing = command("prompt", path, "--predict", "--id", "zzz")
+    assert (missing.code, missing.err) == (
+        2,
+        f"apbjudge: --id: no case of {path} has the id 'zzz'\n",
+    )
+
+
+def test_doctor_checks_a_tested_model_with_its_cases(command: Any, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "cases.jsonl", [case("a"), case("long", query="word " * 9000)])
+    for tokens, works in ((65_536, True), (20_000, False)):
+        with AbleServer(Able(), models=listed({"id": "m", "max_model_len": tokens})) as server:
+            model = f"hosted_vllm/m@{server.address}"
+            done = command("doctor", path, "--model", model)
+        assert done.code == (0 if works else 2)
+        assert done.out.splitlines()[0].startswith("hosted_vllm/m at http://127.0.0.1:")
+        assert "pictures  sees them" in done.out
+        assert f"reply up to 16,384: {'fits' if works else 'DOES NOT FIT'}" in done.out
+        assert "rows      2: 2 to do" in done.out
+        assert done.out.splitlines()[-1] == f"a run would {'' if works else 'not '}work"
+
+
+def test_doctor_finds_a_model_that_is_not_there(command: Any) -> None:
+    with ChatServer(lambda seen: OK) as server:
+        address = server.address
+    done = command("doctor", "--model", f"{MODEL}@{address}", "--config", "retries=0")
+    assert done.code == 2
+    assert done.out.splitlines()[-1] == "a run would not work"
+
+
+# Batches ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
+    """Nothing here is encrypted, and loading certificates is most of what a call takes."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path_factory.getbasetemp()))
+
+
+@pytest.fixture
+def batches(no_certificates: None) -> Iterator[BatchServer]:
+    with BatchServer(says(REPLY)) as started:
+        yield started
+
+
+def batched(server: Any, folder: Path, rows: list[dict[str, Any]], **settings: Any) -> Any:
+    path = write_rows(folder / "cases.jsonl", rows)
+    usual = {"models": ("openai/planner",), **settings}
+    return predict_batched(session(path, server, folder / "out", **usual), poll_s=1.0)
+
+
+def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) -> None:
+    rows = [case("a"), case("b"), step_case("c")]
+    run = batched(batches, tmp_path, rows, temperature=0.5, samples=2)
+    assert run.failed == 0
+    assert [len(batch.lines) for batch in batches.batches] == [6]
+    made = read_lines(tmp_path / "out" / "predictions.jsonl")
+    assert sorted(row["id"] for row in made) == ["a", "a#2", "b", "b#2", "c", "c#2"]
+    assert {row["model_response"] for row in made} == {REPLY}
+    assert run.progress.calls == 6
+    again = batched(batches, tmp_path, rows, temperature=0.5, samples=2)
+    assert len(batches.batches) == 1
+    assert again.progress.skipped == 6
+
+
+def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_path: Path) -> None:
+    ok = says(REPLY)
+    batches.replies = by_text(
+        {
+            "(cut)": says('{"plan', finish="length"),
+            "(empty)": says(""),
+            "(filter)": says("", finish="content_filter"),
+            "(policy)": lambda line: bad(line, 400, "no", code="content_policy_violation"),
+            "(late)": in_turn(expired, ok),
+            "(long)": lambda line: bad(line, 400, "maximum context length is 9 tokens"),
+        },
+        ok,
+    )
+    names = ["cut", "empty", "filter", "policy", "late", "long", "good"]
+    run = batched(batches, tmp_path, [case(name) for name in names], retries=1)
+    made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
+    assert sorted(made) == sorted(set(names) - {"long"})
+    assert {name: made[name]["finish_reason"] for name in names if name in made} == {
+        "cut": "length",
+        "empty": "stop",
+        "filter": "content_filter",
+        "policy": "content_filter",
+        "late": "stop",
+        "good": "stop",
+    }
+    assert [len(batch.lines) for batch in batches.batches] == [7, 1]
+    assert run.counts["openai/planner"].failed == {"truncated": 1}
+    (failed,) = read_lines(tmp_path / "out" / "failures.jsonl")
+    assert failed["id"] == "long"
+
+
+@pytest.mark.parametrize("limit", ["max_calls"])
+def test_a_batch_has_no_budget(batches: BatchServer, tmp_path: Path, limit: str) -> None:
+    with pytest.raises(Exception, match="--max-calls: not possible with --batch"):
+        batched(batches, tmp_path, [case("a")], **{limit: 1})
+
+
+def test_requests_go_out_as_a_file_and_predict_makes_no_call(
+    serve: Any, command: Any, cases: Path, tmp_path: Path
+) -> None:
+    server = serve([OK])
+    model = ["--model", f"{MODEL}@{server.address}", "--config", "temperature=0.5"]
+    requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
+    exported = command("batch", "export", cases, *model, "--samples", "2", "--out", requests)
+    assert exported.code == 0
+    assert f"{requests}: 6 requests, {requests.stat().st_size} bytes; 0 rows are answered" in (
+        exported.out
+    )
+    lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
+    assert {line["body"]["model"] for line in lines} == {"planner"}
+    assert all("response_format" not in line["body"] for line in lines)
+    answers.write_bytes(answered(lines, says(REPLY)))
+    assert command("batch", "import", answers).out.startswith("6 replies taken, 0 failed")
+    done = command("predict", cases, *model, "--samples", "2", "--out", tmp_path / "out")
+    assert done.code == 0
+    assert server.requests == []
+    assert len(read_lines(tmp_path / "out" / "predictions.jsonl")) == 6
+    again = command("batch", "export", cases, *model, "--samples", "2", "--out", requests)
+    assert ": 0 requests, 0 bytes; 6 rows are answered already" in again.out
+
+
+# Prompt sets of users -----------------------------------------------------------------------------
+
+TEXTS = {
+    "plan.system": "Plan with {{ tools }}.",
+    "plan.user": "{{ query }} {{ attachments }}",
+    "steps.system": "Next {{ k }}.",
+    "steps.user": "{{ query }} {{ trajectory }} {{ attachments }}",
+}
+
+
+def prompt_set(folder: Path, head: str = "", **changes: str | None) -> Path:
+    """A file of prompts; ``plan__user=None`` leaves that text out."""
+    texts = {**TEXTS, **{name.replace("__", "."): text for name, text in changes.items()}}
+    lines = [head]
+    for name, text in texts.items():
+        if text is not None:
+            lines.append(f"{name} = '''{text}'''")
+    path = folder / "own.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_the_shipped_sets_are_listed() -> None:
+    assert prompt_set_names("prompts") == ("apb@1", "neutral@1")
+
+
+def test_own_prompts_are_sent(serve: Any, command: Any, cases: Path, tmp_path: Path) -> None:
+    server = serve([OK])
+    own = prompt_set(tmp_path, 'description = "ours"\ntool_order = "mixed"')
+    model = ["--model", f"{MODEL}@{server.address}", "--out", tmp_path / "out"]
+    assert command("predict", cases, *model, "--prompts", own).code == 0
+    systems = {seen.body["messages"][0]["content"] for seen in server.requests}
+    assert len(systems) == 2
+    assert "Next 1." in systems
+    made = read_lines(tmp_path / "out" / "predictions.jsonl")
+    assert {row["prompt_set"] for row in made} == {str(own)}
+    assert command("predict", cases, *model, "--prompts", own).code == 0
+    assert len(server.requests) == 3
+    prompt_set(tmp_path, plan__system="Another.")
+    changed = command("predict", cases, *model, "--prompts", own)
+    assert changed.code == 2
+    assert "holds a run" in changed.err
+
+
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "a text is missing": ({"plan__user": None}, "expected the text plan.user, got nothing"),
+    "an unknown text": (
+        {"plan__example": "x"},
+        "expected only plan.system, plan.user, steps.system, steps.user, got plan.example",
+    ),
+    "an unknown variable": (
+        {"plan__user": "{{ unsolvable_type }}"},
+        f"plan.user: expected only {', '.join(VIEW_NAMES)}, got unsolvable_type",
+    ),
+    "a syntax error": ({"steps__user": "a\n{% if %}"}, "steps.user, line 2: "),
+    "an unknown filter": ({"steps__user": "{{ query|shout }}"}, "steps.user, line 1: No filter"),
+    "a text that is none": ({"head": "plan.more = 5"}, "plan.more: expected text, got 5"),
+    "an unknown order": (
+        {"head": 'tool_order = "random"'},
+        "tool_order: expected one of given, mixed, got 'random'",
+    ),
+    "no TOML": ({"head": "[[["}, ""),
+    "division by zero": ({"plan__user": "{{ 1 // k }}{{ query }}"}, "plan.user: "),
+    "a sum of text and number": ({"plan__user": "{{ query + 1 }}"}, "plan.user: "),
+    "another file": ({"plan__user": "{% include 'x' %}"}, "plan.user: "),
+    "a part of nothing": ({"plan__user": "{{ query.a.b }}"}, "plan.user: "),
+    "the way out": ({"plan__user": "{{ query.__class__.__mro__ }}"}, "plan.user: "),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_own_prompts_is_one_line(
+    serve: Any, command: Any, cases: Path, tmp_path: Path, name: str
+) -> None:
+    changes, complaint = MISTAKES[name]
+    own = prompt_set(tmp_path, **changes)
+    server = serve([OK])
+    model = ["--model", f"{MODEL}@{server.address}", "--out", tmp_path / "out"]
+    for arguments in (
+        ["predict", cases, *model],
+        ["prompt", cases, "--predict", "--id", "c" if "steps__user" in changes else "a"],
+    ):
+        done = command(*arguments, "--prompts", own)
+        assert done.code == 2
+        (line,) = done.err.splitlines()
+        assert line.startswith(f"apbjudge: --prompts: {own}: {complaint}")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("name", ["gone.toml", "folder.toml", "latin.toml", "nul\0.toml"])
+def test_a_file_of_prompts_that_cannot_be_read_is_one_line(
+    command: Any, cases: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "latin.toml").write_bytes(b"description = '\xe9'")
+    own = tmp_path / name
+    done = command("prompt", cases, "--predict", "--id", "a", "--prompts", own)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.startswith("apbjudge: --prompts: ")
+
+
+def test_pictures_that_own_prompts_do_not_show_fail_their_case(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    own = prompt_set(tmp_path, plan__user="{{ query }}")
+    row = case("a", files=[{"type": "image", "path": "a.png"}])
+    with pytest.raises(Exception, match=r"a prompt set that shows every picture once \(1\)"):
+        prompt_of(row, str(own), (tmp_path,))

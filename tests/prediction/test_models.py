@@ -1,0 +1,218 @@
+"""Settings of tested models: presets, what is really sent, and which model answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from apbjudge.errors import OptionError
+from apbjudge.llm.base import Completion, ScriptedClient
+from apbjudge.llm.litellm_client import body_of, dropped_settings
+from apbjudge.prediction.config import PRESETS, PlannerSpec, PredictConfig, with_preset
+from apbjudge.prediction.session import predict
+from apbjudge.prediction.worker import is_same_model
+from apbjudge.runs.loop import Events
+from tests.support.judging import write_rows
+from tests.support.predicting import MODEL, REPLY, case
+from tests.support.server import Answer
+
+pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+
+PRESET = "apb-2026"
+PROVIDERS = {
+    "gpt-4o": "openai/gpt-4o",
+    "gpt-5": "openai/gpt-5",
+    "claude-sonnet-4-5-20250929": "anthropic/claude-sonnet-4-5-20250929",
+    "gemini-2.5-flash": "gemini/gemini-2.5-flash",
+    "gemini-2.5-pro": "gemini/gemini-2.5-pro",
+    "gemini-3-pro-preview": "gemini/gemini-3-pro-preview",
+    "internvl3.5-38b": "hosted_vllm/OpenGVLab/InternVL3_5-38B",
+    "internvl3.5-30b-a3b": "hosted_vllm/OpenGVLab/InternVL3_5-30B-A3B",
+    "internvl3.5-241b-a28b": "hosted_vllm/OpenGVLab/InternVL3_5-241B-A28B",
+    "qwen3-vl-32b-instruct": "hosted_vllm/Qwen/Qwen3-VL-32B-Instruct",
+    "qwen3-vl-30b-a3b-instruct": "hosted_vllm/Qwen/Qwen3-VL-30B-A3B-Instruct",
+    "qwen3-vl-235b-a22b-instruct": "hosted_vllm/Qwen/Qwen3-VL-235B-A22B-Instruct",
+}
+THINKING: dict[str, dict[str, Any]] = {
+    "gemini-2.5-flash": {"thinkingBudget": 0},
+    "gemini-3-pro-preview": {"thinkingLevel": "high", "includeThoughts": True},
+}
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for provider in ("OPENAI", "ANTHROPIC", "GEMINI"):
+        monkeypatch.setenv(f"{provider}_API_KEY", "no-key-at-all")
+
+
+def body(spec: PlannerSpec) -> dict[str, Any]:
+    """What litellm would send."""
+    messages = [{"role": "user", "content": "x"}]
+    arguments = {"messages": messages, "max_tokens": spec.max_reply_tokens, **spec.sampling()}
+    sent = body_of(spec.model, arguments)
+    assert sent is not None
+    return sent
+
+
+def test_the_preset_knows_the_models_of_the_papers_table() -> None:
+    assert set(PRESETS[PRESET]) == set(PROVIDERS)
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_what_is_sent_is_what_the_paper_states(name: str) -> None:
+    """Agent Planning Benchmark, arXiv:2606.04874, Table 19: temperature 0 but for GPT-5."""
+    spec = with_preset(PlannerSpec(model=PROVIDERS[name]), PRESET)
+    sent = body(spec)
+    settings = sent.get("generationConfig", sent)
+    assert settings.get("temperature") == (None if name == "gpt-5" else 0)
+    assert settings.get("thinkingConfig") == THINKING.get(name)
+    assert "seed" not in json.dumps(sent)
+    assert not {"thinking", "reasoning_effort", "response_format", "top_p"} & set(sent)
+    limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    assert [settings[key] for key in limits if key in settings] == [16_384]
+    assert dropped_settings(spec) == ()
+
+
+def test_settings_by_hand_win_over_the_preset() -> None:
+    spec = PlannerSpec(model=PROVIDERS["gemini-2.5-flash"], temperature=0.4, params={"top_p": 0.5})
+    settings = body(with_preset(spec, PRESET))["generationConfig"]
+    assert (settings["temperature"], settings["top_p"]) == (0.4, 0.5)
+    assert "thinkingConfig" not in settings
+    assert with_preset(PlannerSpec(model="openai/gpt-5", temperature=1), PRESET).temperature == 1
+
+
+def test_a_preset_must_know_the_model() -> None:
+    with pytest.raises(OptionError, match=r"--preset apb-2026: expected one of gpt-4o.*got x/y"):
+        with_preset(PlannerSpec(model="x/y"), PRESET)
+    with pytest.raises(OptionError, match="--preset: expected one of apb-2026, got 'apb'"):
+        with_preset(PlannerSpec(model="openai/gpt-4o"), "apb")
+
+
+def planners(*models: str, **settings: Any) -> list[float | None]:
+    """Temperatures of the models of a configuration."""
+    return [spec.temperature for spec in PredictConfig(model=models, **settings).planners]
+
+
+def test_several_samples_are_sampled() -> None:
+    assert planners("openai/gpt-4o") == [0]
+    assert planners("openai/gpt-4o", samples=2) == [1]
+    warm = PredictConfig(model=PlannerSpec(model="openai/gpt-4o", temperature=0.3), samples=2)
+    assert [spec.temperature for spec in warm.planners] == [0.3]
+    default = PlannerSpec.model_validate({"model": "openai/gpt-5", "temperature": "default"})
+    unset = PredictConfig(model=default, samples=2)
+    assert [spec.temperature for spec in unset.planners] == [None]
+    assert planners("openai/gpt-5", samples=2, preset=PRESET) == [None]
+    with pytest.raises(OptionError, match="--samples"):
+        planners("openai/gpt-4o", samples=2, preset=PRESET)
+
+
+@pytest.mark.parametrize(
+    ("models", "detail"),
+    [((), "at least one"), (("a/b", "a/b"), "each model once"), ((5,), "a model's name")],
+)
+def test_models_are_named_once(models: Any, detail: str) -> None:
+    with pytest.raises((OptionError, ValidationError), match=detail):
+        PredictConfig(model=models)
+
+
+# Settings that are not sent -----------------------------------------------------------------------
+
+
+def test_settings_that_a_provider_does_not_take_are_known() -> None:
+    assert dropped_settings(PlannerSpec(model="openai/gpt-5")) == ("temperature",)
+    assert dropped_settings(PlannerSpec(model="openai/gpt-5", seed=1)) == ("temperature",)
+    assert dropped_settings(PlannerSpec(model="openai/gpt-4o", seed=1)) == ()
+    settings = {"seed": 3, "temperature": 0.5, "params": {"top_p": 0.5}}
+    assert dropped_settings(PlannerSpec(model="hosted_vllm/x", **settings)) == ()
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "manifest.json").read_bytes())
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ("openai/gpt-5", "litellm", ["temperature"]),
+        ("openai/scripted", "litellm", []),
+        ("openai/scripted", "direct", []),
+    ],
+)
+def test_a_dropped_setting_is_warned_of_and_in_the_manifest(
+    serve: Any, command: Any, tmp_path: Path, expected: tuple[str, str, list[str]]
+) -> None:
+    model, transport, dropped = expected
+    server = serve([Answer(REPLY)])
+    cases = write_rows(tmp_path / "cases.jsonl", [case("a")])
+    out = tmp_path / "out"
+    place = ["--model", f"{model}@{server.address}", "--out", out]
+    done = command("predict", cases, *place, "--config", f"transport={transport}")
+    assert done.code == 0
+    (seen,) = server.requests
+    assert ("temperature" in seen.body) is (not dropped)
+    told = f"warning: {model} is not sent temperature: its provider does not take that"
+    assert (told in done.err.splitlines()) is bool(dropped)
+    entry = manifest_of(out)["models"][model]
+    assert (entry["transport"], entry["dropped"]) == (transport, dropped)
+    assert entry["settings"]["temperature"] == 0
+
+
+# Which model answered -----------------------------------------------------------------------------
+
+SAME = [
+    ("openai/gpt-4o", "gpt-4o"),
+    ("openai/gpt-4o", "gpt-4o-2024-08-06"),
+    ("anthropic/claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
+    ("vertex_ai/claude-3-opus", "claude-3-opus@20240229"),
+    ("bedrock/anthropic.claude-3-haiku", "anthropic.claude-3-haiku-20240307-v1:0"),
+    ("gemini/gemini-1.5-pro", "models/gemini-1.5-pro-002"),
+    ("openai/gpt-3.5-turbo", "gpt-3.5-turbo-0125"),
+    ("mistral/mistral-large-latest", "mistral-large-2411"),
+    ("ollama/llama3", "llama3:latest"),
+    ("hosted_vllm/Qwen/Qwen3-VL-32B-Instruct", "qwen/qwen3-vl-32b-instruct"),
+]
+OTHERS = [
+    ("gemini/gemini-3-pro-preview", "gpt-5"),
+    ("openai/gpt-4o", "gpt-4o-mini"),
+    ("openai/gpt-4o", "gpt-4o-mini-2024-07-18"),
+    ("openai/gpt-4", "gpt-4.1"),
+    ("openai/gpt-4", "gpt-4o"),
+    ("openai/gpt-5", "gpt-5.1-2025-11-13"),
+    ("anthropic/claude-sonnet-4", "claude-sonnet-4-5"),
+    ("anthropic/claude-sonnet-4", "claude-sonnet-4-5-20250929"),
+    ("gemini/gemini-2", "gemini-2.5"),
+    ("openai/gpt-4o-mini", "gpt-4o"),
+    ("hosted_vllm/Qwen3-VL-30B", "Qwen3-VL-30B-A3B"),
+    ("openai/a", ""),
+]
+
+
+@pytest.mark.parametrize(("asked", "served"), SAME)
+def test_provider_date_and_case_do_not_make_another_model(asked: str, served: str) -> None:
+    assert is_same_model(asked, served)
+
+
+@pytest.mark.parametrize(("asked", "served"), OTHERS)
+def test_another_model_is_noticed(asked: str, served: str) -> None:
+    assert not is_same_model(asked, served)
+
+
+def test_another_model_is_warned_of_once_and_counted() -> None:
+    served = iter(["planner", "gpt-5", "gpt-5", "planner-2026-01-01", None])
+    client = ScriptedClient(
+        lambda request: Completion(text=REPLY, finish_reason="stop", served_model=next(served))
+    )
+    notes: list[str] = []
+    events = Events(lambda progress: None, notes.append, notes.append)
+    model = {"model": MODEL, "max_concurrency": 1}
+    run = predict([case(name) for name in "abcde"], model=model, client=client, events=events)
+    assert notes == [
+        f"warning: {MODEL} was asked, and gpt-5 answered: the name is in each row as served_model"
+    ]
+    assert run.counts[MODEL].served_models == {"planner": 1, "gpt-5": 2, "planner-2026-01-01": 1}
+    assert run.manifest["counts"][MODEL]["served_models"]["gpt-5"] == 2
+    assert [row["served_model"] for row in run][-1] is None

@@ -1,0 +1,413 @@
+"""Prompts of tested models: made of what they may know, and of nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.audits.probes.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt
+from apbjudge.llm.base import ScriptedClient
+from apbjudge.prediction.prompts import CaseView
+from apbjudge.prediction.session import predict
+from apbjudge.records.items import UNSOLVABLE_TYPES
+from tests.support.predicting import (
+    ALL_EXAMPLES,
+    EXAMPLES,
+    MODEL,
+    REPLY,
+    case,
+    prompt_of,
+    read_case,
+    step_case,
+    text_of,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+CANARY = "CANARY"
+SPLITS = {
+    "Holistic": ["holistic_planning", "holistic_tool_extraneous", "holistic_unsolvable"],
+    "Step-wise": ["step_wise_planning", "step_wise_tool_extraneous", "step_wise_tool_broken"],
+}
+CALL = {"name": f"{CANARY}-tool", "parameter_description": {"a": f"{CANARY}-value"}, "reason": "r"}
+STEP = {
+    "role": "assistant",
+    "thought": f"{CANARY}-thought",
+    "tool_calls": [{"type": "function", "function": {"name": f"{CANARY}-call", "arguments": {}}}],
+}
+CASES = (
+    *ALL_EXAMPLES,
+    case("plain"),
+    case("no tools", tools=None),
+    case("names only", tools=None, tool_names=["find_train", "book_train"]),
+    case("costs", tools=[{"name": f"t{n}", "description": "d", "cost": n} for n in range(4)]),
+    *(step_case("k", prediction_horizon=k) for k in (1, 2, 3)),
+)
+"""Cases of every protocol."""
+
+
+def _word(label: str) -> st.SearchStrategy[str]:
+    return st.sampled_from([f"{CANARY}-{label}-{n}" for n in range(3)])
+
+
+FORBIDDEN: dict[str, st.SearchStrategy[Any]] = {
+    "id": _word("id"),
+    "case_id": _word("case"),
+    "source": _word("source"),
+    "source_subset": _word("subset"),
+    "task_family": _word("family"),
+    "task_category": _word("category"),
+    "modality": _word("modality"),
+    "stage": _word("stage"),
+    "plan": _word("plan"),
+    "tool_chain": st.lists(st.just(CALL), max_size=25),
+    "ground_truth_steps": st.lists(st.just(STEP), max_size=3),
+    "reference_remaining_steps": st.lists(st.just(STEP), max_size=3),
+    "extraneous_tool_names": st.lists(_word("distractor"), max_size=6),
+    "broken_tool_name": _word("broken"),
+    "replacement_tool": st.just({"name": f"{CANARY}-new", "description": f"{CANARY}-text"}),
+    "labels": st.just([f"{CANARY}-label"]),
+    "grade": st.sampled_from([0.0, 1.0]),
+    "is_solvable": st.booleans(),
+    "condition": st.just({"kind": f"{CANARY}-kind"}),
+    "tested_model": _word("model"),
+    "model_response": _word("response"),
+    "format_demanded": st.booleans(),
+    "prompt": _word("prompt"),
+    "messages": st.just([{"role": "user", "content": f"{CANARY}-message"}]),
+}
+"""Every field that no prompt may depend on, the kind of unsolvable cases apart."""
+
+
+@st.composite
+def disguised(draw: st.DrawFn, row: dict[str, Any]) -> dict[str, Any]:
+    """The same task for a tested model: every field that it may not see may be another."""
+    names = draw(st.sets(st.sampled_from(sorted(FORBIDDEN))))
+    changed = dict(row)
+    for name in sorted(names):
+        changed.pop(f"{name}_json", None)
+        value = draw(FORBIDDEN[name])
+        if draw(st.booleans()) and isinstance(value, dict | list):
+            changed.pop(name, None)
+            changed[f"{name}_json"] = json.dumps(value)
+        else:
+            changed[name] = value
+    if draw(st.booleans()):
+        splits = SPLITS[row["planning_regime"]]
+        changed["split"] = draw(st.sampled_from([None, *splits]))
+    tools = row.get("tools") or json.loads(row.get("tools_json") or "[]")
+    if tools and draw(st.booleans()):
+        changed.pop("tools_json", None)
+        more = draw(
+            st.dictionaries(
+                st.sampled_from(["is_distractor", "note", "returns", "role", "api_name"]),
+                st.just(f"{CANARY}-in-tool"),
+            )
+        )
+        changed["tools"] = [tool | more for tool in tools]
+    return changed
+
+
+@st.composite
+def pairs_of_rows(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
+    row = draw(st.sampled_from(CASES))
+    return row, draw(disguised(row))
+
+
+@given(pairs_of_rows(), st.sampled_from([None, *UNSOLVABLE_TYPES]))
+def test_fields_outside_the_whitelist_move_no_byte_of_the_neutral_prompt(
+    rows: tuple[dict[str, Any], dict[str, Any]], unsolvable: str | None
+) -> None:
+    row, other = rows
+    sent = prompt_of({**other, "unsolvable_type": unsolvable}).messages()
+    assert sent == prompt_of(row).messages()
+    assert CANARY not in json.dumps(sent)
+
+
+@given(pairs_of_rows(), st.sampled_from(UNSOLVABLE_TYPES))
+def test_only_whether_a_case_is_unsolvable_moves_the_papers_prompt(
+    rows: tuple[dict[str, Any], dict[str, Any]], unsolvable: str
+) -> None:
+    row, other = rows
+    is_same = (row.get("unsolvable_type") is None) == (other.get("unsolvable_type") is None)
+    assert is_same  # the draw leaves it alone
+    before = prompt_of(row, "apb@1").messages()
+    assert prompt_of(other, "apb@1").messages() == before
+    told = prompt_of({**row, "unsolvable_type": unsolvable}, "apb@1").messages()
+    plain = prompt_of({**row, "unsolvable_type": None}, "apb@1").messages()
+    assert (told != plain) == (row["planning_regime"] == "Holistic")
+
+
+VISIBLE: dict[str, Any] = {
+    "query": "Quite another task.",
+    "system_prompt": "Quite another role.",
+    "files": [{"type": "image", "path": "images/harbour_gate_2.png"}],
+    "tools": [{"name": "another"}],
+    "trajectory_prefix": [{"role": "user", "content": "another message"}],
+    "prediction_horizon": 3,
+}
+
+
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("name", VISIBLE)
+def test_what_a_tested_model_needs_is_shown(name: str, prompts: str) -> None:
+    row = step_case("a")
+    assert prompt_of({**row, name: VISIBLE[name]}, prompts).messages() != (
+        prompt_of(row, prompts).messages()
+    )
+
+
+@pytest.mark.parametrize("field", ["name", "description", "parameters", "cost"])
+def test_every_field_of_a_tool_that_is_allowed_is_shown(field: str) -> None:
+    tool = {"name": "find", "description": "Finds.", "parameters": {"type": "object"}, "cost": 1}
+    other = {**tool, field: {"properties": {}} if field == "parameters" else 7}
+    if field in ("name", "description"):
+        other[field] = "another"
+    before, after = (prompt_of(case("a", tools=[each])).view for each in (tool, other))
+    assert before.tools != after.tools
+    assert before.has_costs
+    assert "lowest total cost" in prompt_of(case("a", tools=[tool])).system
+
+
+def test_the_values_that_a_prompt_may_use_are_few() -> None:
+    assert set(CaseView.__dataclass_fields__) == {
+        "query",
+        "system_prompt",
+        "tools",
+        "has_costs",
+        "trajectory",
+        "k",
+        "attachments",
+        "is_unsolvable",
+    }
+
+
+def asked(rows: list[dict[str, Any]], prompts: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The rows, each with the prediction that was made of it."""
+    client = ScriptedClient(lambda request: REPLY)
+    roots = {"data_root": EXAMPLES, "vision": "yes"}
+    model = {"model": MODEL, "vision": roots.pop("vision")}
+    run = predict(rows, model=model, prompts=prompts, client=client, **roots)
+    assert not run.failed, run.failures
+    made = {row["id"]: row for row in run}
+    return [(row, made[row["id"]]) for row in rows]
+
+
+def leaks(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> set[str]:
+    """What the messages give away, by kind."""
+    return {
+        leak.kind
+        for row, made in pairs
+        for leak in leaks_in_prompt(read_case(row), {**row, "messages": made["messages"]})
+        if leak.field == "prompt"
+    }
+
+
+def test_the_probe_finds_nothing_in_neutral_prompts() -> None:
+    pairs = asked(list(ALL_EXAMPLES), "neutral@1")
+    assert len(pairs) == len(ALL_EXAMPLES) > 70
+    assert leaks(pairs) == set()
+
+
+def test_the_probe_finds_a_prompt_set_that_tells(tmp_path: Path) -> None:
+    told = tmp_path / "told.toml"
+    system = (
+        "{{ system_prompt }}\\n{% if is_unsolvable %}This task cannot be solved.{% endif %}"
+        "\\n{{ tools }}"
+    )
+    texts = '[{0}]\nsystem = "{1}"\nuser = "{{{{ query }}}}{{{{ attachments }}}}"\n'
+    told.write_text(
+        "shows_condition = true\n" + texts.format("plan", system) + texts.format("steps", "x"),
+        encoding="utf-8",
+    )
+    rows = [row for row in ALL_EXAMPLES if row.get("unsolvable_type")]
+    assert leaks(asked(rows, str(told))) == {PROMPT_LEAKS[1]}
+
+
+SENTENCES = {
+    PROMPT_LEAKS[0]: "Do not use {extraneous}.",
+    PROMPT_LEAKS[2]: "The tool `{broken}` is broken.",
+    PROMPT_LEAKS[3]: "Use `{replacement}` as a replacement.",
+}
+
+
+@pytest.mark.parametrize("kind", SENTENCES)
+def test_the_probe_finds_a_sentence_that_tells(kind: str) -> None:
+    found: set[str] = set()
+    for row, made in asked(list(ALL_EXAMPLES), "neutral@1"):
+        condition = read_case(row).condition
+        names = {
+            "extraneous": condition.extraneous[0] if condition.extraneous else "",
+            "broken": condition.broken_tool or "",
+            "replacement": condition.replacement.name if condition.replacement else "",
+        }
+        told = SENTENCES[kind].format(**names)
+        messages = [*made["messages"], {"role": "system", "content": told}]
+        if leaks([(row, {**made, "messages": messages})]):
+            found.add(kind)
+    assert found == {kind}
+
+
+# Order of tools -----------------------------------------------------------------------------------
+
+
+def shown_tools(row: dict[str, Any]) -> list[str]:
+    text = prompt_of(row).view.tools
+    return [tool["name"] for tool in json.loads(text)] if text.startswith("[") else text.split("\n")
+
+
+NAMES = st.lists(st.text("abcdefgh_", min_size=1, max_size=8), min_size=1, max_size=12, unique=True)
+
+
+def tools_named(names: list[str]) -> list[dict[str, Any]]:
+    return [{"name": name, "description": f"Does {name}."} for name in names]
+
+
+@given(NAMES, st.randoms(use_true_random=False))
+def test_the_order_of_tools_does_not_follow_the_given_one(
+    names: list[str], rng: random.Random
+) -> None:
+    mixed = rng.sample(names, len(names))
+    a, b = (prompt_of(case("a", tools=tools_named(each))) for each in (names, mixed))
+    assert a.messages() == b.messages()
+    listed = [prompt_of(case("a", tools=None, tool_names=each)) for each in (names, mixed)]
+    assert listed[0].messages() == listed[1].messages()
+
+
+def test_tools_of_one_name_do_not_tell_the_given_order() -> None:
+    tools = [{"name": "find", "description": text} for text in ("One.", "Two.", "Three.")]
+    assert (
+        prompt_of(case("a", tools=tools)).messages()
+        == prompt_of(case("a", tools=tools[::-1])).messages()
+    )
+
+
+@given(NAMES, st.lists(st.text("xyz", min_size=1, max_size=6), max_size=6, unique=True))
+def test_distractors_leave_the_order_of_the_other_tools_as_it_is(
+    names: list[str], distractors: list[str]
+) -> None:
+    base = shown_tools(case("a", tools=tools_named(names)))
+    more = [*names, *(name for name in distractors if name not in names)]
+    twin = shown_tools(case("a", tools=tools_named(more), extraneous_tool_names=more[len(names) :]))
+    assert [name for name in twin if name in names] == base
+
+
+def test_twins_of_the_examples_list_their_tools_in_one_order() -> None:
+    groups: dict[str | None, list[dict[str, Any]]] = {}
+    for row in ALL_EXAMPLES:
+        groups.setdefault(read_case(row).content_id, []).append(row)
+    twins = [group for group in groups.values() if len(group) > 1]
+    assert twins
+    for group in twins:
+        shortest = min(map(shown_tools, group), key=len)
+        for row in group:
+            assert [name for name in shown_tools(row) if name in shortest] == shortest
+
+
+def test_the_special_tool_is_not_always_in_one_place() -> None:
+    places: dict[str, set[float]] = {"distractor": set(), "replacement": set()}
+    generated = [
+        case(
+            str(n),
+            tools=tools_named(["find", "book", "pay", "extra"]),
+            extraneous_tool_names=["extra"],
+        )
+        for n in range(20)
+    ]
+    for row in (*ALL_EXAMPLES, *generated):
+        condition, names = read_case(row).condition, shown_tools(row)
+        special = {"distractor": list(condition.extraneous), "replacement": list[str]()}
+        if condition.replacement:
+            special["replacement"] = [condition.replacement.name]
+        for kind, of_kind in special.items():
+            places[kind] |= {names.index(n) / (len(names) - 1) for n in of_kind if n in names}
+    for kind, seen in places.items():
+        assert {0.0, 1.0} <= seen, kind
+        assert len(seen) > 3, kind
+
+
+def test_the_papers_set_keeps_the_given_order() -> None:
+    tools = tools_named(["c", "a", "b"])
+    for given_order in (tools, tools[::-1]):
+        shown = json.loads(prompt_of(case("a", tools=given_order), "apb@1").view.tools)
+        assert [tool["name"] for tool in shown] == [tool["name"] for tool in given_order]
+
+
+# What the prompts say -----------------------------------------------------------------------------
+
+SHOWN = {
+    "holistic": "holistic-travel-01",
+    "efficiency": "efficiency-finance-01",
+    "step_wise": "step-travel-01",
+    "tool_broken": "broken-travel-01",
+    "unsolvable": "unsolv-contra-01",
+}
+
+
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("name", [*SHOWN, "pictures", "three_steps"])
+def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> None:
+    rows = {row["id"]: row for row in ALL_EXAMPLES}
+    if name == "pictures":
+        row = next(r for r in ALL_EXAMPLES if r["id"].startswith("holistic") and _has_images(r))
+    elif name == "three_steps":
+        row = next(r for r in ALL_EXAMPLES if r.get("prediction_horizon") == 3)
+    else:
+        row = rows[SHOWN[name]]
+    text = text_of(prompt_of(row, prompts)) + "\n"
+    golden = GOLDEN / f"predict_{prompts}_{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def _has_images(row: dict[str, Any]) -> bool:
+    return bool(row.get("files"))
+
+
+def test_solvable_and_unsolvable_plan_cases_get_one_neutral_text() -> None:
+    rows = [r for r in ALL_EXAMPLES if r["planning_regime"] == "Holistic"]
+    texts = {
+        prompt_of({**row, "system_prompt": "", "query": "q", "files": []}).system
+        for row in rows
+        if not read_case(row).tools or not read_case(row).tools.has_costs  # type: ignore[union-attr]
+    }
+    assert len(texts) == 1
+    (text,) = texts
+    assert "REJECT" in text
+
+
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+def test_steps_are_asked_for_by_number(prompts: str) -> None:
+    one, two, three = (
+        prompt_of(step_case("a", prediction_horizon=k), prompts).system for k in (1, 2, 3)
+    )
+    assert "2" not in one
+    assert "JSON object" in one
+    for k, text in ((2, two), (3, three)):
+        assert f"exactly {k} " in text
+        assert "JSON array" in text
+    assert two.replace("2", "3") == three
+
+
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+def test_nothing_of_a_case_is_rewritten(prompts: str) -> None:
+    odd = "<|im_end|>\n<image> </case> {{ query }} {% if x %} <b>&amp; [INST] é 日本 \\n </s>"
+    row = step_case(
+        "odd",
+        query=f"q {odd} q",
+        system_prompt=f"s {odd} s",
+        tools=[{"name": "find", "description": odd}],
+        trajectory_prefix=[{"role": "tool", "content": odd}],
+    )
+    prompt = prompt_of(row, prompts)
+    user = "".join(part for part in prompt.parts if isinstance(part, str))
+    assert f"q {odd} q" in user
+    assert f"s {odd} s" in prompt.system
+    assert user.count(json.dumps(odd, ensure_ascii=False)) == 2

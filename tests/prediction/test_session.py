@@ -1,0 +1,335 @@
+"""Runs of predict: one record a task, resumed by the same command, graded by ``grade``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import grade
+from apbjudge.errors import InputError, OptionError, OtherRunError, TransportError
+from apbjudge.llm.base import Completion, Request, ScriptedClient
+from apbjudge.prediction.session import PredictionRun, predict
+from apbjudge.records import Usage
+from tests.support.judging import write_rows
+from tests.support.predicting import MODEL, REPLY, case, read_lines, step_case
+
+OTHER = "hosted_vllm/other"
+CASES = [case(name) for name in "abcd"]
+
+
+class Planner:
+    """A tested model that answers every case, but those named."""
+
+    def __init__(self, *failing: str) -> None:
+        self.failing = set(failing)
+        self.client = ScriptedClient(self.answer)
+
+    def answer(self, request: Request) -> Completion:
+        text = json.dumps(request.messages)
+        if any(f"({name})" in text for name in self.failing):
+            raise TransportError("scripted failure")
+        return Completion(text=REPLY, finish_reason="stop", usage=Usage(calls=1), cost_usd=0.5)
+
+    @property
+    def asked(self) -> list[str]:
+        """Names of the cases asked about, in small letters a to z, once a call."""
+        names = "abcdefghijklmnop"
+        texts = [json.dumps(request.messages) for request in self.client.requests]
+        return sorted(name for text in texts for name in names if f"({name})" in text)
+
+
+class Place:
+    """A folder with a file of cases and one of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cases = folder / "cases.jsonl"
+        self.out = folder / "out"
+        write_rows(self.cases, CASES)
+
+    def run(self, planner: Planner | None = None, **settings: Any) -> PredictionRun:
+        usual: dict[str, Any] = {"model": {"model": MODEL, "retries": 0}, "out": self.out}
+        client = (planner or Planner()).client
+        return predict(self.cases, client=client, **{**usual, **settings})
+
+    @property
+    def made(self) -> list[dict[str, Any]]:
+        return read_lines(self.out / "predictions.jsonl")
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        return read_lines(self.out / "failures.jsonl")
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Id and tested model of everything that was made."""
+        return sorted((row["id"], row["tested_model"]) for row in self.made)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return json.loads((self.out / "manifest.json").read_bytes())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_every_case_of_every_model_gets_one_prediction(place: Place) -> None:
+    run = place.run(model=[{"model": MODEL}, {"model": OTHER}])
+    assert place.keys == [(name, model) for name in "abcd" for model in (OTHER, MODEL)]
+    assert not (place.out / "failures.jsonl").exists()
+    assert run.failed == 0
+    assert {name: each.predicted for name, each in run.counts.items()} == {MODEL: 4, OTHER: 4}
+    assert run.counts[MODEL].cost_usd == 2.0
+    assert place.manifest["state"] == "done"
+    assert place.manifest["prompts"]["shows_condition"] is False
+    assert list(place.manifest["models"]) == [MODEL, OTHER]
+    assert [row["id"] for row in run] == [row["id"] for row in place.made]
+
+
+def test_a_prediction_says_what_it_was_made_of(place: Place) -> None:
+    place.run(Planner(), model={"model": MODEL, "seed": 5, "max_reply_tokens": 99})
+    row = next(row for row in place.made if row["id"] == "b")
+    assert {name: row[name] for name in ("case_id", "tested_model", "line")} == {
+        "case_id": "b",
+        "tested_model": MODEL,
+        "line": 2,
+    }
+    assert row["model_response"] == REPLY
+    assert row["settings"] == {"max_tokens": 99, "temperature": 0.0, "seed": 5}
+    assert (row["finish_reason"], row["refusal"], row["served_model"]) == ("stop", None, None)
+    assert (row["prompt_set"], row["cost_usd"], row["usage"]["calls"]) == ("neutral@1", 0.5, 1)
+    assert row["latency_s"] >= 0
+    assert [message["role"] for message in row["messages"]] == ["system", "user"]
+    assert "query" not in row
+
+
+def test_the_same_command_asks_nothing_again(place: Place) -> None:
+    place.run()
+    before, again = place.made, Planner()
+    run = place.run(again)
+    assert again.asked == []
+    assert place.made == before
+    assert (run.progress.skipped, run.counts[MODEL].predicted) == (4, 4)
+
+
+def test_only_a_changed_or_new_case_is_asked_again(place: Place) -> None:
+    place.run()
+    changed = case("b", query="Which trains go to Braga? (b)")
+    write_rows(place.cases, [case("e"), *CASES[2:], changed, CASES[0]])
+    again = Planner()
+    place.run(again)
+    assert again.asked == ["b", "e"]
+    assert sorted((row["id"], row["line"]) for row in place.made) == [
+        ("a", 5),
+        ("b", 4),
+        ("c", 2),
+        ("d", 3),
+        ("e", 1),
+    ]
+    assert [row["id"] for row in read_lines(place.out / "superseded.jsonl")] == ["b"]
+
+
+def test_fields_that_no_prompt_shows_cost_no_call(place: Place) -> None:
+    place.run()
+    write_rows(place.cases, [{**row, "source": "new", "plan": "Another."} for row in CASES])
+    again = Planner()
+    place.run(again)
+    assert again.asked == []
+
+
+def test_more_samples_ask_for_the_new_ones_only(place: Place) -> None:
+    model = {"model": MODEL, "temperature": 0.7, "seed": 3}
+    place.run(model=model, samples=1)
+    again = Planner()
+    place.run(again, model=model, samples=3)
+    assert Counter(again.asked) == dict.fromkeys("abcd", 2)
+    assert {request.settings["seed"] for request in again.client.requests} == {4, 5}
+    assert [key for key, _ in place.keys] == [f"{n}{s}" for n in "abcd" for s in ("", "#2", "#3")]
+    assert {row["case_id"] for row in place.made if row["id"].startswith("a")} == {"a"}
+    fewer = Planner()
+    place.run(fewer, model=model, samples=2)
+    assert fewer.asked == []
+    assert len(place.made) == 8
+    back = Planner()
+    place.run(back, model=model, samples=3)
+    assert back.asked == []
+    assert len(place.made) == 12
+
+
+def test_several_samples_need_a_temperature(place: Place) -> None:
+    with pytest.raises(OptionError, match=r"--samples: expected --temperature above 0, got 0"):
+        place.run(model={"model": MODEL, "temperature": 0}, samples=2)
+    place.run(samples=2)
+    assert {row["settings"]["temperature"] for row in place.made} == {1.0}
+
+
+def test_failures_are_apart_and_tried_again(place: Place) -> None:
+    run = place.run(Planner("b", "d"))
+    assert [row["id"] for row in place.made] == ["a", "c"]
+    assert sorted(row["id"] for row in place.failed) == ["b", "d"]
+    assert {(row["reason"], row["usage"]["calls"]) for row in place.failed} == {("transport", 1)}
+    assert run.failed == 2
+    assert run.counts[MODEL].failed == {"transport": 2}
+    again = Planner("d")
+    assert place.run(again).failed == 1
+    assert again.asked == ["b", "d"]
+    assert [row["id"] for row in place.failed] == ["d"]
+    last = Planner()
+    assert place.run(last).failed == 0
+    assert last.asked == ["d"]
+    assert not (place.out / "failures.jsonl").exists()
+    assert [key for key, _ in place.keys] == list("abcd")
+
+
+def test_the_budget_ends_a_session_and_the_next_goes_on(place: Place) -> None:
+    first = Planner()
+    run = place.run(first, max_calls=3)
+    assert len(first.asked) == 3
+    assert run.counts[MODEL].failed == {"budget": 1}
+    assert len(place.made) + len(place.failed) == 4
+    second = Planner()
+    assert place.run(second, max_calls=3).failed == 0
+    assert len(second.asked) == 1
+    assert [key for key, _ in place.keys] == list("abcd")
+
+
+BAD_LINES = {
+    '{"id": "b", "query"': "line",
+    '["a list"]': "line",
+    '{"query": "no id"}': "id",
+    '{"id": "no task"}': "query",
+    json.dumps(case("x", tools="?")): "tools",
+    json.dumps(case("a", query="Another.")): "id",
+    json.dumps(step_case("x", prediction_horizon=9)): "prediction_horizon",
+}
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
+def test_a_bad_line_is_one_failure_and_costs_no_other(place: Place, line: str) -> None:
+    rows = [json.dumps(row) for row in CASES[:2]]
+    place.cases.write_text("\n".join([rows[0], line, "", rows[1]]) + "\n", encoding="utf-8")
+    run = place.run()
+    assert sorted(row["id"] for row in place.made) == ["a", "b"]
+    (failed,) = place.failed
+    assert (failed["reason"], failed["line"]) == ("bad_input", 2)
+    assert failed["detail"].startswith(f"{place.cases}:2: field {BAD_LINES[line]}: expected ")
+    assert run.failed == 1
+    again = Planner()
+    assert place.run(again).failed == 1
+    assert again.asked == []
+    assert len(place.failed) == 1
+
+
+def test_a_bad_line_of_several_models_is_told_once(place: Place) -> None:
+    place.cases.write_text(json.dumps(CASES[0]) + "\nnonsense\n", encoding="utf-8")
+    run = place.run(model=[{"model": MODEL}, {"model": OTHER}])
+    assert len(place.failed) == 1
+    assert {name: sum(each.failed.values()) for name, each in run.counts.items()} == {
+        MODEL: 0,
+        OTHER: 0,
+        "": 1,
+    }
+
+
+def test_files_that_cannot_be_used_at_all(place: Place) -> None:
+    place.cases.write_text("\n\n", encoding="utf-8")
+    with pytest.raises(InputError, match="holds no rows"):
+        place.run()
+    place.cases.unlink()
+    with pytest.raises(InputError, match="can't be read"):
+        place.run(out=place.out / "new")
+
+
+def test_equal_cases_count_once(place: Place) -> None:
+    """As in a file of predictions, which has each case once for every tested model."""
+    rows = [
+        {**row, "tested_model": model, "model_response": f"{model} answers"}
+        for model in ("alder", "birch")
+        for row in CASES
+    ]
+    write_rows(place.cases, rows)
+    planner = Planner()
+    assert place.run(planner).failed == 0
+    assert planner.asked == list("abcd")
+    assert [key for key, _ in place.keys] == list("abcd")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompts": "apb@1"},
+        {"full": True},
+        {"model": {"model": OTHER}},
+        {"model": {"model": MODEL, "temperature": 0.5}},
+        {"model": {"model": MODEL, "max_reply_tokens": 100}},
+    ],
+)
+def test_the_folder_of_another_run_is_refused_unless_told(
+    place: Place, change: dict[str, Any]
+) -> None:
+    place.run()
+    before = place.made
+    with pytest.raises(OtherRunError):
+        place.run(**change)
+    assert place.made == before
+    planner = Planner()
+    place.run(planner, overwrite=True, **change)
+    assert planner.asked == list("abcd")
+    assert len(place.made) == 4
+    continued = Planner()
+    place.run(continued, overwrite=True, **change)
+    assert continued.asked == []
+
+
+def test_a_run_of_other_cases_is_refused(place: Place, tmp_path: Path) -> None:
+    place.run()
+    place.cases = write_rows(tmp_path / "other.jsonl", [case("x")])
+    with pytest.raises(OtherRunError):
+        place.run()
+
+
+def test_the_folder_of_a_judge_is_refused(place: Place) -> None:
+    grade([{**CASES[0], "tested_model": "m", "model_response": REPLY}], out=place.out)
+    with pytest.raises(OptionError):
+        place.run()
+    assert (place.out / "judgements.jsonl").exists()
+
+
+def test_lean_rows_are_graded_with_their_cases(place: Place) -> None:
+    run = place.run(samples=2)
+    graded = list(grade(run, cases=place.cases).judgements)
+    assert sorted(row.item_id for row in graded) == [f"{n}{s}" for n in "abcd" for s in ("", "#2")]
+    assert {row.case_id for row in graded} == set("abcd")
+    assert {row.kind for row in graded} == {"verdict"}
+
+
+def test_full_rows_are_graded_alone(place: Place) -> None:
+    run = place.run(full=True)
+    assert {row["query"] for row in place.made} == {row["query"] for row in CASES}
+    assert [row.kind for row in grade(run).judgements] == ["verdict"] * 4
+
+
+def test_fields_of_a_case_do_not_pass_for_those_of_its_prediction(place: Place) -> None:
+    odd = {"reason": "because", "detail": "d", "usage": 1, "item_id": "a", "fingerprint": "f"}
+    write_rows(place.cases, [{**CASES[0], **odd}])
+    assert place.run(full=True).failed == 0
+    (row,) = place.made
+    assert row.get("reason") is None
+    again = Planner()
+    assert place.run(again, full=True).failed == 0
+    assert again.asked == []
+
+
+def test_rows_in_memory_need_no_folder() -> None:
+    planner = Planner("c")
+    run = predict(CASES, model={"model": MODEL, "retries": 0}, client=planner.client)
+    assert run.folder is None
+    assert [row["id"] for row in run] == ["a", "b", "d"]
+    assert [row["id"] for row in run.failures] == ["c"]
+    with pytest.raises(OptionError, match="in memory"):
+        run.__fspath__()
